@@ -1,0 +1,77 @@
+package dev.weir.limit;
+
+/**
+ * A quota and the algorithm that counts it. A limit holds the terms, its state is a value: every method is a pure
+ * function of terms, state, cost and time, so the same requests give the same answers on any machine.
+ *
+ * <p>Two phases, because a request must pass all of its limits before any of them is charged: ask each limit for what
+ * is {@linkplain #available available}, then {@linkplain #charge charge} each one.
+ *
+ * <pre>
+ *   permits(c, t)  ⟺  c = 0  or  c ≤ available(state, t)
+ *   wait(c, t)      =  min { d ≥ 0 : c ≤ available(state, t + d) }
+ * </pre>
+ *
+ * <p>Costs are whole tokens, times are milliseconds since the epoch. For one state, callers never pass a time before
+ * that of the last charge.
+ *
+ * @param <S> the state that this algorithm keeps, an immutable value
+ */
+public sealed interface Limit<S>
+        permits FixedWindow, SlidingWindowLog, SlidingWindowCounter, Meter, IntervalBucket, Gcra, Unlimited, Blocked {
+
+    /** Costs and levels saturate here (in tokens or units): far above any limit, far below overflow. */
+    long MAX_LEVEL = 1L << 61;
+
+    /** The most that can be had at once; a larger cost never passes. */
+    long capacity();
+
+    /** Whether denied requests count as well. */
+    boolean countDenied();
+
+    /** The state of one who has not asked before. */
+    S fresh(long nowMs);
+
+    /** Whole tokens that can be had now, rounded down; below zero while in debt. */
+    long available(S state, long nowMs);
+
+    /**
+     * How long until {@code cost} passes if nothing else comes, in whole milliseconds rounded up; 0 if it passes now.
+     *
+     * @param cost 0 to {@link #capacity}
+     */
+    long waitMs(S state, long cost, long nowMs);
+
+    /**
+     * The state once {@code cost} was taken, without asking whether it is available: a state may go into debt. A
+     * negative cost gives back, never to more than the capacity.
+     */
+    S charge(S state, long cost, long nowMs);
+
+    /** From this time on the state says what a {@linkplain #fresh fresh} one says, if nothing else comes. */
+    default long forgettableAtMs(S state, long nowMs) {
+        return nowMs + waitMs(state, capacity(), nowMs);
+    }
+
+    /**
+     * The state to go on with when these terms replace those of {@code old}: what is in use stays in use, in whole
+     * tokens rounded up, as if it had all been taken now. Algorithms whose state does not depend on what changed keep
+     * it as it is.
+     */
+    default S adopt(Account<?> old, long nowMs) {
+        return charge(fresh(nowMs), old.used(nowMs), nowMs);
+    }
+
+    /** Throws unless {@code value} is positive and at most {@link #MAX_LEVEL}. */
+    static long requirePositive(String name, long value) {
+        if (value < 1 || value > MAX_LEVEL) {
+            throw new IllegalArgumentException(name + " must be 1 to " + MAX_LEVEL + ", is " + value);
+        }
+        return value;
+    }
+
+    /** {@code a + b} for a level in 0..{@link #MAX_LEVEL} and any b, kept in that range. */
+    static long addToLevel(long level, long change) {
+        return Math.max(0, Math.min(MAX_LEVEL, level + Math.max(-MAX_LEVEL, Math.min(MAX_LEVEL, change))));
+    }
+}

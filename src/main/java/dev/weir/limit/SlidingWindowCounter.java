@@ -1,0 +1,109 @@
+package dev.weir.limit;
+
+/**
+ * Sliding window estimated from two counters: the previous window counts by the share of it that still overlaps the
+ * sliding one. Cheap at any limit; the estimate takes the previous window's requests as evenly spread.
+ *
+ * <pre>
+ *   7 a minute, previous 5, current 3, 18 s into the minute:  ⌊5 · 42/60⌋ + 3 = 6,  one more passes
+ * </pre>
+ *
+ * @param limit tokens a window
+ * @param perMs the window, aligned to the epoch
+ * @param strict rounds the previous window's share up instead of down
+ */
+public record SlidingWindowCounter(long limit, long perMs, boolean strict, boolean countDenied)
+        implements Limit<SlidingWindowCounter.Windows> {
+
+    /** @throws IllegalArgumentException if a number is not positive or their product is too large to weigh exactly */
+    public SlidingWindowCounter {
+        Limit.requirePositive("limit", limit);
+        Limit.requirePositive("per", perMs);
+        if (limit > MAX_LEVEL / perMs) {
+            throw new IllegalArgumentException("a limit of " + limit + " per " + perMs
+                    + " ms is too large to weigh exactly; the most is " + MAX_LEVEL / perMs);
+        }
+    }
+
+    /**
+     * Two neighbouring windows.
+     *
+     * @param startMs where the current one starts
+     * @param previous counted in the window before it
+     * @param current counted in it
+     */
+    public record Windows(long startMs, long previous, long current) {}
+
+    @Override
+    public long capacity() {
+        return limit;
+    }
+
+    @Override
+    public Windows fresh(long nowMs) {
+        return new Windows(startMs(nowMs), 0, 0);
+    }
+
+    @Override
+    public long available(Windows windows, long nowMs) {
+        Windows now = slide(windows, nowMs);
+        return limit - now.current() - share(now.previous(), nowMs - now.startMs());
+    }
+
+    @Override
+    public long waitMs(Windows windows, long cost, long nowMs) {
+        Windows now = slide(windows, nowMs);
+        long room = limit - cost;
+        long elapsedMs = Math.max(nowMs - now.startMs(), elapsedUntilMs(now.previous(), room - now.current()));
+        if (elapsedMs >= perMs) { // in the next window, with today's current as its previous
+            elapsedMs = perMs + elapsedUntilMs(now.current(), room);
+        }
+        return now.startMs() + elapsedMs - nowMs;
+    }
+
+    @Override
+    public Windows charge(Windows windows, long cost, long nowMs) {
+        Windows now = slide(windows, nowMs);
+        long ceiling = MAX_LEVEL / perMs; // so that a debt can still be weighed
+        long current = Math.min(ceiling, Limit.addToLevel(now.current(), cost));
+        long credit = Math.max(0, -Math.max(cost, -MAX_LEVEL));
+        long owed = Math.min(0, now.current() - credit); // given back beyond this window
+        return new Windows(now.startMs(), Limit.addToLevel(now.previous(), owed), current);
+    }
+
+    @Override
+    public Windows adopt(Account<?> old, long nowMs) {
+        boolean sameWindows = old.limit() instanceof SlidingWindowCounter counter && counter.perMs == perMs;
+        return sameWindows ? (Windows) old.state() : Limit.super.adopt(old, nowMs);
+    }
+
+    /** The first elapsed time of a window at which the share of {@code previous} is at most {@code room}. */
+    private long elapsedUntilMs(long previous, long room) {
+        if (room < 0) {
+            return perMs;
+        }
+        if (previous <= room) {
+            return 0;
+        }
+        return strict
+                ? perMs - room * perMs / previous // previous · left ≤ room · per
+                : perMs - (((room + 1) * perMs - 1) / previous); // previous · left < (room + 1) · per
+    }
+
+    private long share(long previous, long elapsedMs) {
+        long weighed = previous * (perMs - elapsedMs);
+        return strict ? weighed / perMs + (weighed % perMs == 0 ? 0 : 1) : weighed / perMs;
+    }
+
+    private Windows slide(Windows windows, long nowMs) {
+        long startMs = startMs(nowMs);
+        if (windows.startMs() == startMs) {
+            return windows;
+        }
+        return new Windows(startMs, windows.startMs() == startMs - perMs ? windows.current() : 0, 0);
+    }
+
+    private long startMs(long nowMs) {
+        return nowMs - Math.floorMod(nowMs, perMs);
+    }
+}

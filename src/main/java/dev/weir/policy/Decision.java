@@ -1,0 +1,37 @@
+package dev.weir.policy;
+
+/**
+ * The answer to one request; it explains itself. Times are whole milliseconds, rounded up. The figures are those of the
+ * binding limit: on a denial, of the limits that refuse, the one with the longest retry; else the one with the least
+ * remaining.
+ *
+ * @param reason why
+ * @param policyId the binding limit's policy, null if none matches
+ * @param policyVersion its version, null if none matches
+ * @param limitedBy the binding limit, as {@link Policy.Term#label}; null if nothing is limited
+ * @param limit the most that this limit gives at once, null if nothing is limited
+ * @param remaining what could still be had now, after this decision; null if nothing is limited
+ * @param resetAfterMs when the whole limit is free again, null if nothing is limited
+ * @param retryAfterMs when the same cost passes if nothing else comes: 0 if it passed, null if it never can
+ * @param observed it would have been denied, but its policy only observes
+ * @param shadowBanned it is denied, but the outside is to be told that all is well
+ * @param httpStatus what a gateway answers: 200, 413 or 429
+ * @param decidedAtMs the time that the decision went by: the request's, or that of its key's last charge if later
+ */
+public record Decision(
+        String requestId,
+        String client,
+        Outcome outcome,
+        Reason reason,
+        String policyId,
+        Long policyVersion,
+        String limitedBy,
+        Long limit,
+        Long remaining,
+        Long resetAfterMs,
+        Long retryAfterMs,
+        boolean observed,
+        boolean shadowBanned,
+        int httpStatus,
+        long decidedAtMs,
+        Request.Source source) {}

@@ -1,0 +1,153 @@
+package dev.weir.policy;
+
+import java.util.ArrayList;
+import java.util.BitSet;
+import java.util.List;
+
+/**
+ * A pattern over a whole value: {@code *} is any run of characters without a slash, {@code **} any run, {@code ?} one
+ * character that is no slash, {@code \} takes the next character as it is. A text costs at most its length times the
+ * pattern's, whatever the pattern.
+ */
+public final class Glob {
+
+    /** The longest pattern, in characters. */
+    public static final int MAX_LENGTH = 256;
+
+    private enum Wildcard {
+        NONE,
+        ONE,
+        RUN_IN_SEGMENT,
+        RUN
+    }
+
+    private record Token(Wildcard wildcard, char literal) {}
+
+    private final String pattern;
+    private final List<Token> tokens;
+    private final String literalPrefix;
+
+    /** @throws IllegalArgumentException if the pattern is too long or ends in a lone backslash */
+    public Glob(String pattern) {
+        if (pattern.length() > MAX_LENGTH) {
+            throw new IllegalArgumentException("a pattern has at most " + MAX_LENGTH + " characters");
+        }
+        this.pattern = pattern;
+        this.tokens = tokens(pattern);
+        StringBuilder prefix = new StringBuilder();
+        for (Token token : tokens) {
+            if (token.wildcard != Wildcard.NONE) {
+                break;
+            }
+            prefix.append(token.literal);
+        }
+        this.literalPrefix = prefix.toString();
+    }
+
+    /** Whether the pattern has no wildcard, so that only {@link #literalPrefix} itself matches. */
+    public boolean isLiteral() {
+        return literalPrefix.length() == tokens.size();
+    }
+
+    /** What every matching value starts with. */
+    public String literalPrefix() {
+        return literalPrefix;
+    }
+
+    public boolean matches(String text) {
+        if (!text.startsWith(literalPrefix)) {
+            return false;
+        }
+        if (isLiteral()) {
+            return text.length() == literalPrefix.length();
+        }
+        return matchesFrom(literalPrefix.length(), text);
+    }
+
+    /** Follows all places that the pattern may have reached, one character of the text at a time. */
+    private boolean matchesFrom(int start, String text) {
+        BitSet reached = new BitSet(tokens.size() + 1);
+        reach(reached, start);
+        for (int i = start; i < text.length() && !reached.isEmpty(); i++) {
+            char c = text.charAt(i);
+            BitSet next = new BitSet(tokens.size() + 1);
+            for (int at = reached.nextSetBit(0); at >= 0; at = reached.nextSetBit(at + 1)) {
+                if (at == tokens.size()) {
+                    continue;
+                }
+                Token token = tokens.get(at);
+                switch (token.wildcard) {
+                    case NONE -> {
+                        if (c == token.literal) {
+                            reach(next, at + 1);
+                        }
+                    }
+                    case ONE -> {
+                        if (c != '/') {
+                            reach(next, at + 1);
+                        }
+                    }
+                    case RUN_IN_SEGMENT -> {
+                        if (c != '/') {
+                            reach(next, at);
+                        }
+                    }
+                    case RUN -> reach(next, at);
+                }
+            }
+            reached = next;
+        }
+        return reached.get(tokens.size());
+    }
+
+    /** Marks a place, and those behind it that need no character. */
+    private void reach(BitSet places, int place) {
+        int at = place;
+        places.set(at);
+        while (at < tokens.size() && isRun(tokens.get(at)) && !places.get(at + 1)) {
+            places.set(++at);
+        }
+    }
+
+    private static boolean isRun(Token token) {
+        return token.wildcard == Wildcard.RUN || token.wildcard == Wildcard.RUN_IN_SEGMENT;
+    }
+
+    private static List<Token> tokens(String pattern) {
+        List<Token> tokens = new ArrayList<>(pattern.length());
+        for (int i = 0; i < pattern.length(); i++) {
+            char c = pattern.charAt(i);
+            switch (c) {
+                case '?' -> tokens.add(new Token(Wildcard.ONE, c));
+                case '*' -> {
+                    boolean twice = i + 1 < pattern.length() && pattern.charAt(i + 1) == '*';
+                    tokens.add(new Token(twice ? Wildcard.RUN : Wildcard.RUN_IN_SEGMENT, c));
+                    i += twice ? 1 : 0;
+                }
+                case '\\' -> {
+                    if (++i == pattern.length()) {
+                        throw new IllegalArgumentException("a pattern must not end in a backslash: " + pattern);
+                    }
+                    tokens.add(new Token(Wildcard.NONE, pattern.charAt(i)));
+                }
+                default -> tokens.add(new Token(Wildcard.NONE, c));
+            }
+        }
+        return tokens;
+    }
+
+    @Override
+    public boolean equals(Object other) {
+        return other instanceof Glob glob && glob.pattern.equals(pattern);
+    }
+
+    @Override
+    public int hashCode() {
+        return pattern.hashCode();
+    }
+
+    @Override
+    public String toString() {
+        return pattern;
+    }
+}

@@ -1,0 +1,11 @@
+package dev.weir.policy;
+
+/** What a request wants of its limits. */
+public enum Kind {
+    /** Takes its cost if every limit permits it. */
+    CONSUME,
+    /** Asks whether its cost would pass; takes nothing. */
+    PEEK,
+    /** Corrects an earlier request by a signed cost: always allowed, into debt if need be. */
+    SETTLE
+}

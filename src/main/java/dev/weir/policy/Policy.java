@@ -1,0 +1,95 @@
+package dev.weir.policy;
+
+import dev.weir.limit.Limit;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.regex.Pattern;
+
+/**
+ * One rule: which requests it is for, what is counted together, and what they may use.
+ *
+ * @param id names it: 1 to 128 letters, digits, and {@code . _ -}
+ * @param version counts its changes, from 1
+ * @param layer of each layer, one policy applies
+ * @param priority the highest that matches in a layer applies; ties go to the id that sorts first
+ * @param match which requests it is for
+ * @param key what is counted together: {@code client}, with more fields if wanted
+ * @param terms the limits, all of which must permit; 1 to {@value #MAX_LIMITS}
+ * @param maxSizeBytes the largest request, null for any
+ * @param onExceed what happens to requests beyond the limits
+ */
+public record Policy(
+        String id,
+        long version,
+        String layer,
+        int priority,
+        Match match,
+        List<String> key,
+        List<Term> terms,
+        Long maxSizeBytes,
+        OnExceed onExceed) {
+
+    public static final String DEFAULT_LAYER = "client";
+    public static final int MAX_LIMITS = 16;
+    public static final int MAX_KEY_FIELDS = 8;
+
+    private static final Pattern NAME = Pattern.compile("[A-Za-z0-9._-]{1,128}");
+
+    /**
+     * A limit and how decisions name it.
+     *
+     * @param label such as {@code token-bucket 10/1s}
+     */
+    public record Term(String label, Limit<?> limit) {}
+
+    /** @throws IllegalArgumentException if a part is out of its range; the message names the part */
+    public Policy {
+        requireName("id", id);
+        requireName("layer", layer);
+        key = List.copyOf(key);
+        terms = List.copyOf(terms);
+        if (key.size() > MAX_KEY_FIELDS || key.stream().distinct().count() < key.size()) {
+            throw new IllegalArgumentException("key must be at most " + MAX_KEY_FIELDS + " different fields");
+        }
+        if (!key.contains("client")) {
+            throw new IllegalArgumentException("key must contain 'client', is " + key
+                    + ": it needs quota shared between" + " partitions, which this version does not have");
+        }
+        if (terms.isEmpty() || terms.size() > MAX_LIMITS) {
+            throw new IllegalArgumentException("limits must be 1 to " + MAX_LIMITS + ", are " + terms.size());
+        }
+    }
+
+    /** Throws unless {@code name} can be an id or a layer. */
+    public static String requireName(String what, String name) {
+        if (!NAME.matcher(name).matches()) {
+            throw new IllegalArgumentException(what + " must be 1 to 128 letters, digits or . _ -, is '" + name + "'");
+        }
+        return name;
+    }
+
+    /** Whether it only watches. */
+    public boolean observes() {
+        return onExceed == OnExceed.OBSERVE;
+    }
+
+    /** Whether the request is larger than it allows. */
+    boolean isTooLarge(Request request) {
+        return maxSizeBytes != null && request.sizeBytes() != null && request.sizeBytes() > maxSizeBytes;
+    }
+
+    /** Which state counts for a request that matches. */
+    StateKey stateKey(Request request) {
+        List<String> others = List.of();
+        if (key.size() > 1) {
+            others = new ArrayList<>(key.size() - 1);
+            for (String field : key) {
+                if (!field.equals("client")) {
+                    String value = request.field(field);
+                    others.add(value == null ? "" : value);
+                }
+            }
+        }
+        return new StateKey(request.client(), id, others);
+    }
+}

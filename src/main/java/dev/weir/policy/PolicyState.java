@@ -1,0 +1,145 @@
+package dev.weir.policy;
+
+import dev.weir.limit.Account;
+import dev.weir.limit.Segments;
+import dev.weir.limit.SlidingWindowLog.Log;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.function.BiPredicate;
+import java.util.function.IntFunction;
+
+/**
+ * What one key has used of one policy.
+ *
+ * @param lastMs the last charge: time does not go back behind it
+ * @param accounts one for each limit, in the order of the policy's limits when they were last charged
+ * @param retired logs that no limit uses any more, kept until their segments are deleted
+ */
+public record PolicyState(long lastMs, List<Account<?>> accounts, List<Log> retired) {
+
+    /**
+     * The state of one who has not asked before.
+     *
+     * @param shelves where the segments of a log are, by its shelf
+     */
+    static PolicyState fresh(Policy policy, long nowMs, IntFunction<Segments> shelves) {
+        return new PolicyState(nowMs, List.of(), List.of()).under(policy, nowMs, shelves);
+    }
+
+    /**
+     * This state under the policy's present limits, what was used staying used: each limit goes on with the account of
+     * the same limit, else with one of the same algorithm, else with what is left, else with a fresh one.
+     */
+    PolicyState under(Policy policy, long nowMs, IntFunction<Segments> shelves) {
+        if (fits(policy)) {
+            return this;
+        }
+        List<Policy.Term> terms = policy.terms();
+        List<Account<?>> left = new ArrayList<>(accounts);
+        Account<?>[] next = new Account<?>[terms.size()];
+        List<BiPredicate<Account<?>, Policy.Term>> likenesses = List.of(
+                (old, term) -> old.limit().equals(term.limit()),
+                (old, term) -> old.limit().getClass() == term.limit().getClass(),
+                (old, term) -> true);
+        for (BiPredicate<Account<?>, Policy.Term> alike : likenesses) {
+            for (int i = 0; i < next.length; i++) {
+                for (int j = 0; next[i] == null && j < left.size(); j++) {
+                    if (alike.test(left.get(j), terms.get(i))) {
+                        next[i] = left.remove(j).under(terms.get(i).limit(), nowMs);
+                    }
+                }
+            }
+        }
+        for (int i = 0; i < next.length; i++) {
+            next[i] = next[i] == null ? Account.open(terms.get(i).limit(), nowMs) : next[i];
+        }
+        return new PolicyState(lastMs, shelve(next, shelves), retire(next));
+    }
+
+    /** This state with the accounts as they are after a charge at {@code nowMs}. */
+    PolicyState charged(long nowMs, Account<?>[] next) {
+        return new PolicyState(nowMs, List.of(next), trim(retired));
+    }
+
+    /** From when on this state may be forgotten: a request then is answered like a first one. */
+    public long forgettableAtMs() {
+        long atMs = lastMs;
+        for (Account<?> account : accounts) {
+            atMs = Math.max(atMs, account.forgettableAtMs(lastMs));
+        }
+        return atMs;
+    }
+
+    /** What is still to be kept of a state to be forgotten, a bounded part of its segments deleted; null: nothing. */
+    public PolicyState forgotten() {
+        List<Log> logs = new ArrayList<>(retired);
+        logsOf(accounts).forEach(log -> logs.add(log.retired()));
+        List<Log> left = trim(logs);
+        return left.isEmpty() ? null : new PolicyState(lastMs, List.of(), left);
+    }
+
+    /** Whether the accounts are of the policy's present limits. */
+    boolean fits(Policy policy) {
+        boolean fits = accounts.size() == policy.terms().size();
+        for (int i = 0; fits && i < accounts.size(); i++) {
+            fits = accounts.get(i).limit().equals(policy.terms().get(i).limit());
+        }
+        return fits;
+    }
+
+    /** Puts the logs that are new here on shelves that nobody else uses. */
+    private List<Account<?>> shelve(Account<?>[] next, IntFunction<Segments> shelves) {
+        int unused = 0;
+        for (Log log : concat(logsOf(accounts), retired)) {
+            unused = Math.max(unused, log.shelf() + 1);
+        }
+        for (int i = 0; i < next.length; i++) {
+            if (next[i].state() instanceof Log log && log.segments() == null) {
+                next[i] = withLog(next[i], log.on(unused, shelves.apply(unused)));
+                unused++;
+            }
+        }
+        return List.of(next);
+    }
+
+    /** The logs that no account goes on with, beside those retired before. */
+    private List<Log> retire(Account<?>[] next) {
+        List<Integer> used =
+                logsOf(Arrays.asList(next)).stream().map(Log::shelf).toList();
+        List<Log> all = new ArrayList<>(retired);
+        for (Log log : logsOf(accounts)) {
+            if (!used.contains(log.shelf())) {
+                all.add(log.retired());
+            }
+        }
+        return List.copyOf(all);
+    }
+
+    private static List<Log> trim(List<Log> logs) {
+        return logs.isEmpty()
+                ? logs
+                : logs.stream().map(Log::trimmed).filter(Log::hasGarbage).toList();
+    }
+
+    private static List<Log> logsOf(List<Account<?>> accounts) {
+        List<Log> logs = new ArrayList<>();
+        for (Account<?> account : accounts) {
+            if (account.state() instanceof Log log) {
+                logs.add(log);
+            }
+        }
+        return logs;
+    }
+
+    private static List<Log> concat(List<Log> some, List<Log> more) {
+        List<Log> all = new ArrayList<>(some);
+        all.addAll(more);
+        return all;
+    }
+
+    @SuppressWarnings("unchecked") // an account whose state is a Log is an account of a log
+    private static Account<?> withLog(Account<?> account, Log log) {
+        return new Account<>(((Account<Log>) account).limit(), log);
+    }
+}

@@ -1,0 +1,32 @@
+package dev.weir.policy;
+
+/** Why a record is no request and goes to the dead letters; also a metric label, so the set is closed. */
+public enum Rejection {
+    /** The bytes are no Avro in single-object encoding, or do not hold what their schema says. */
+    NOT_AVRO,
+    /** The schema's fingerprint is not one that this version knows. */
+    UNKNOWN_SCHEMA,
+    /** The record has no key. */
+    NO_KEY,
+    /** The record's key is not the event's client. */
+    KEY_IS_NOT_CLIENT,
+    /** The client is empty. */
+    NO_CLIENT,
+    CLIENT_TOO_LONG,
+    /** The requestId is empty. */
+    NO_REQUEST_ID,
+    REQUEST_ID_TOO_LONG,
+    TIER_TOO_LONG,
+    /** A cost below 0 that settles nothing. */
+    NEGATIVE_COST,
+    /** A cost, of either sign, above {@code requests.max-cost}. */
+    COST_TOO_LARGE,
+    /** A size below 0. */
+    NEGATIVE_SIZE,
+    /** More payload than {@code requests.max-payload}. */
+    PAYLOAD_TOO_LARGE,
+    /** More attributes, or longer ones, than the configuration allows. */
+    ATTRIBUTES_TOO_LARGE,
+    /** A time before 1970 or after the year 9999. */
+    TIMESTAMP_OUT_OF_RANGE
+}

@@ -1,0 +1,54 @@
+package dev.weir.policy;
+
+import java.util.Map;
+
+/**
+ * A request for quota.
+ *
+ * @param requestId names the request in its decision
+ * @param client whose quota is used
+ * @param kind what it wants
+ * @param tier the client's plan, null if it has none
+ * @param cost tokens, 0 or more; signed for {@link Kind#SETTLE}
+ * @param sizeBytes size of the request itself, null if unknown
+ * @param attributes what policies match on, beside tier and client
+ * @param deadlineMs the request is useless after this time, null if it never is
+ * @param payload carried along untouched, null if there is none
+ * @param timestampMs when it came, ms since the epoch
+ * @param source where it was read
+ */
+@SuppressWarnings("ArrayRecordComponent") // the payload is carried, never compared
+public record Request(
+        String requestId,
+        String client,
+        Kind kind,
+        String tier,
+        long cost,
+        Long sizeBytes,
+        Map<String, String> attributes,
+        Long deadlineMs,
+        byte[] payload,
+        long timestampMs,
+        Source source) {
+
+    /**
+     * Where a request was read.
+     *
+     * @param partition of the request topic
+     * @param offset in that partition
+     */
+    public record Source(int partition, long offset) {}
+
+    /**
+     * The value that policies see under a name: {@code client}, {@code tier}, or an attribute.
+     *
+     * @return null if the request has none
+     */
+    public String field(String name) {
+        return switch (name) {
+            case "client" -> client;
+            case "tier" -> tier;
+            default -> attributes.get(name);
+        };
+    }
+}

@@ -1,0 +1,86 @@
+package dev.weir.policy;
+
+import java.util.Map;
+import java.util.Optional;
+
+/**
+ * What a request must keep to before it is decided.
+ *
+ * @param maxPayloadBytes the largest payload
+ * @param maxAttributes the most attributes
+ * @param maxAttributeLength the longest attribute name or value, in characters
+ * @param maxCost the largest cost, of either sign
+ */
+public record RequestRules(int maxPayloadBytes, int maxAttributes, int maxAttributeLength, long maxCost) {
+
+    /** The longest requestId, client and tier, in characters. */
+    public static final int MAX_NAME_LENGTH = 256;
+
+    /** The last millisecond of the year 9999. */
+    public static final long MAX_TIMESTAMP_MS = 253_402_300_799_999L;
+
+    /** What is wrong with a request and where. */
+    public record Violation(Rejection rejection, String detail) {}
+
+    /** The first rule that the request breaks, if it breaks one. */
+    public Optional<Violation> check(Request request) {
+        if (request.client().isEmpty()) {
+            return violation(Rejection.NO_CLIENT, "client is empty");
+        }
+        if (request.client().length() > MAX_NAME_LENGTH) {
+            return tooLong(Rejection.CLIENT_TOO_LONG, "client", request.client());
+        }
+        if (request.requestId().isEmpty()) {
+            return violation(Rejection.NO_REQUEST_ID, "requestId is empty");
+        }
+        if (request.requestId().length() > MAX_NAME_LENGTH) {
+            return tooLong(Rejection.REQUEST_ID_TOO_LONG, "requestId", request.requestId());
+        }
+        if (request.tier() != null && request.tier().length() > MAX_NAME_LENGTH) {
+            return tooLong(Rejection.TIER_TOO_LONG, "tier", request.tier());
+        }
+        if (request.cost() < 0 && request.kind() != Kind.SETTLE) {
+            return violation(Rejection.NEGATIVE_COST, "cost is " + request.cost());
+        }
+        if (request.cost() > maxCost || request.cost() < -maxCost) {
+            return violation(Rejection.COST_TOO_LARGE, "cost is " + request.cost() + ", the most is " + maxCost);
+        }
+        if (request.sizeBytes() != null && request.sizeBytes() < 0) {
+            return violation(Rejection.NEGATIVE_SIZE, "sizeBytes is " + request.sizeBytes());
+        }
+        if (request.payload() != null && request.payload().length > maxPayloadBytes) {
+            return violation(
+                    Rejection.PAYLOAD_TOO_LARGE,
+                    "payload has " + request.payload().length + " bytes, the most is " + maxPayloadBytes);
+        }
+        if (request.timestampMs() < 0 || request.timestampMs() > MAX_TIMESTAMP_MS) {
+            return violation(Rejection.TIMESTAMP_OUT_OF_RANGE, "timestamp is " + request.timestampMs());
+        }
+        return checkAttributes(request.attributes());
+    }
+
+    private Optional<Violation> checkAttributes(Map<String, String> attributes) {
+        if (attributes.size() > maxAttributes) {
+            return violation(
+                    Rejection.ATTRIBUTES_TOO_LARGE, attributes.size() + " attributes, the most is " + maxAttributes);
+        }
+        for (Map.Entry<String, String> attribute : attributes.entrySet()) {
+            int longest =
+                    Math.max(attribute.getKey().length(), attribute.getValue().length());
+            if (longest > maxAttributeLength) {
+                return violation(
+                        Rejection.ATTRIBUTES_TOO_LARGE,
+                        "an attribute has " + longest + " characters, the most is " + maxAttributeLength);
+            }
+        }
+        return Optional.empty();
+    }
+
+    private static Optional<Violation> tooLong(Rejection rejection, String field, String value) {
+        return violation(rejection, field + " has " + value.length() + " characters, the most is " + MAX_NAME_LENGTH);
+    }
+
+    private static Optional<Violation> violation(Rejection rejection, String detail) {
+        return Optional.of(new Violation(rejection, detail));
+    }
+}

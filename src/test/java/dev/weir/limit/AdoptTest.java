@@ -1,0 +1,235 @@
+package dev.weir.limit;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Random;
+import java.util.function.BiFunction;
+import org.junit.jupiter.api.Test;
+
+/** A limit changed on live counters keeps what was used. */
+class AdoptTest {
+
+    private static final int SEEDS = 4;
+    private static final int REQUESTS = 12;
+
+    /** A change of terms, tried on an account in the middle of its traffic. */
+    private interface Change {
+        void tried(Terms<?> before, Terms<?> after, Trial<?> trial, long nowMs, Random random);
+    }
+
+    private static void tryAll(List<Terms<?>> before, List<Terms<?>> after, Change change) {
+        for (Terms<?> old : before) {
+            for (int seed = 0; seed < SEEDS; seed++) {
+                Traffic traffic = new Traffic(seed, old.perMs());
+                long nowMs = 1_700_000_000_000L + traffic.random().nextInt(1_000_000);
+                Trial<?> trial = Trial.open(old.limit(), nowMs);
+                for (int i = 0; i < REQUESTS; i++) {
+                    traffic.pass(trial, traffic.nextCost(trial, nowMs), nowMs, true);
+                    nowMs = traffic.nextMs(trial, nowMs);
+                }
+                for (Terms<?> terms : after) {
+                    try {
+                        change.tried(old, terms, trial, nowMs, traffic.random());
+                    } catch (AssertionError | RuntimeException e) {
+                        throw new AssertionError(
+                                "seed " + seed + ", at " + nowMs + " " + trial + " under " + terms.limit(), e);
+                    }
+                }
+            }
+        }
+    }
+
+    private static boolean counts(Terms<?> terms) {
+        return !(terms.limit() instanceof Unlimited) && !(terms.limit() instanceof Blocked);
+    }
+
+    /** A log goes on with its entries, so a shorter window holds fewer of them. */
+    private static boolean isAShorterLog(Terms<?> before, Terms<?> after) {
+        return before.limit() instanceof SlidingWindowLog
+                && after.limit() instanceof SlidingWindowLog
+                && after.perMs() < before.perMs();
+    }
+
+    @Test
+    void whateverChanges_whatWasUsedStaysUsed() {
+        tryAll(Terms.all(), Terms.all(), (before, after, trial, nowMs, random) -> {
+            if (!counts(after) || isAShorterLog(before, after)) {
+                return;
+            }
+            // a strict counter rounds the same windows up, a lenient one down
+            long rounding = before.limit() instanceof SlidingWindowCounter ? 1 : 0;
+            long used = trial.used(nowMs);
+            assertThat(trial.under(after.limit(), nowMs).used(nowMs))
+                    .isBetween(Math.min(used, after.ceiling()) - rounding, used + 1);
+        });
+    }
+
+    @Test
+    void whateverChanges_unlimitedAndBlockedCountNothing() {
+        tryAll(Terms.all(), new ArrayList<>(Terms.uncounted()), (before, after, trial, nowMs, random) -> {
+            Trial<?> adopted = trial.under(after.limit(), nowMs);
+            assertThat(adopted.used(nowMs)).isZero();
+            assertThat(adopted.available(nowMs)).isEqualTo(after.limit().capacity());
+        });
+    }
+
+    @Test
+    void whateverChanges_theWaitsAreExactAfterwards() {
+        tryAll(Terms.all(), Terms.all(), (before, after, trial, nowMs, random) -> {
+            Trial<?> adopted = trial.under(after.limit(), nowMs);
+            if (adopted.capacity() > 0) {
+                long most = Math.min(adopted.capacity(), Limit.MAX_LEVEL);
+                for (long cost : new long[] {1, 1 + random.nextLong(most), most}) {
+                    if (adopted.waitMs(cost, nowMs) < Limit.MAX_LEVEL / 2) { // longer ones are cut short
+                        LimitLaws.assertExactWait(adopted, cost, nowMs, random);
+                    }
+                }
+            }
+        });
+    }
+
+    @Test
+    void adoptingLeavesTheOldAccountAsItWas() {
+        tryAll(Terms.all(), Terms.all(), (before, after, trial, nowMs, random) -> {
+            String state = trial.state().toString();
+            int calls = trial.segments().puts() + trial.segments().deletes();
+            trial.under(after.limit(), nowMs);
+            assertThat(trial.state().toString()).isEqualTo(state);
+            assertThat(trial.segments().puts() + trial.segments().deletes()).isEqualTo(calls);
+        });
+    }
+
+    /** Changes only the number of tokens, and expects to find as much in use as before, or one more by rounding up. */
+    private static <S> void assertSizeKeepsUse(
+            List<Terms<S>> before, BiFunction<Limit<S>, Long, Limit<?>> resized, int rounding) {
+        for (Terms<S> old : before) {
+            for (long factor : new long[] {1, 2, 3, 10}) {
+                for (boolean grows : new boolean[] {false, true}) {
+                    long size = grows
+                            ? Math.min(
+                                    old.ceiling() / 4, Math.max(1, old.limit().capacity() / 4) * factor)
+                            : Math.max(1, old.limit().capacity() / factor);
+                    Limit<?> limit;
+                    try {
+                        limit = resized.apply(old.limit(), Math.max(1, size));
+                    } catch (IllegalArgumentException tooLarge) {
+                        continue;
+                    }
+                    tryAll(
+                            List.of(old),
+                            List.of(new Terms<>(limit, old.perMs(), old.ceiling())),
+                            (terms, after, trial, nowMs, random) -> {
+                                long used = trial.used(nowMs);
+                                assertThat(trial.under(after.limit(), nowMs).used(nowMs))
+                                        .isBetween(used, used + rounding);
+                            });
+                }
+            }
+        }
+    }
+
+    @Test
+    void aFixedWindowOfAnotherSizeKeepsItsCount() {
+        assertSizeKeepsUse(
+                Terms.fixedWindows(false), (old, size) -> new FixedWindow(size, ((FixedWindow) old).perMs(), false), 0);
+    }
+
+    @Test
+    void aLogOfAnotherSizeKeepsItsEntries() {
+        assertSizeKeepsUse(
+                Terms.logs(false),
+                (old, size) -> new SlidingWindowLog(size, ((SlidingWindowLog) old).perMs(), false),
+                0);
+    }
+
+    @Test
+    void aCounterOfAnotherSizeKeepsItsWindows() {
+        assertSizeKeepsUse(
+                Terms.counters(false, false),
+                (old, size) -> new SlidingWindowCounter(size, ((SlidingWindowCounter) old).perMs(), false, false),
+                0);
+    }
+
+    @Test
+    void aBucketOfAnotherBurstKeepsItsLevelExactly() {
+        assertSizeKeepsUse(
+                Terms.tokenBuckets(false), (old, size) -> new TokenBucket(((Meter) old).rate(), size, false), 0);
+        assertSizeKeepsUse(
+                Terms.leakyBuckets(false), (old, size) -> new LeakyBucket(((Meter) old).rate(), size, false), 0);
+        assertSizeKeepsUse(Terms.gcras(false), (old, size) -> new Gcra(((Gcra) old).rate(), size, false), 0);
+    }
+
+    @Test
+    void aBucketOfAnotherRateKeepsItsLevelInWholeTokens() {
+        assertSizeKeepsUse(
+                Terms.tokenBuckets(false),
+                (old, size) ->
+                        new TokenBucket(Rate.of(size, ((Meter) old).rate().perMs()), size, false),
+                1);
+        assertSizeKeepsUse(
+                Terms.gcras(false),
+                (old, size) -> new Gcra(Rate.of(size, ((Gcra) old).rate().perMs()), size, false),
+                1);
+    }
+
+    @Test
+    void anIntervalBucketOfAnotherSizeKeepsItsUseAndItsSteps() {
+        assertSizeKeepsUse(
+                Terms.intervalBuckets(false),
+                (old, size) -> new IntervalBucket(
+                        ((IntervalBucket) old).tokens(), ((IntervalBucket) old).perMs(), size, false),
+                0);
+        Trial<IntervalBucket.Steps> trial = Trial.open(new IntervalBucket(1, 1_000, 5, false), 400);
+        trial.charge(5, 400);
+        assertThat(trial.under(new IntervalBucket(2, 1_000, 5, false), 900).waitMs(2, 900))
+                .as("the next step stays at 1400")
+                .isEqualTo(500);
+    }
+
+    @Test
+    void tokenBucketAndLeakyBucketTurnIntoEachOtherExactly() {
+        Rate rate = Rate.of(7, 11_000);
+        Trial<Meter.Level> trial =
+                Trial.open(new TokenBucket(rate, 7, false), 0).charge(7, 0);
+        for (long nowMs = 0; nowMs < 12_000; nowMs += 7) {
+            Trial<Meter.Level> leaky = trial.under(new LeakyBucket(rate, 7, false), nowMs);
+            for (long cost = 1; cost <= 7; cost++) {
+                assertThat(leaky.waitMs(cost, nowMs)).isEqualTo(trial.waitMs(cost, nowMs));
+            }
+        }
+    }
+
+    @Test
+    void aLargerLimitOnALiveCounter_givesOnlyTheDifference() {
+        Trial<FixedWindow.Window> trial =
+                Trial.open(new FixedWindow(10, 60_000, false), 0).charge(10, 0);
+        assertThat(trial.under(new FixedWindow(15, 60_000, false), 1).available(1))
+                .isEqualTo(5);
+    }
+
+    @Test
+    void aSmallerLimitOnALiveCounter_leavesADebt() {
+        Trial<FixedWindow.Window> trial =
+                Trial.open(new FixedWindow(10, 60_000, false), 0).charge(10, 0);
+        assertThat(trial.under(new FixedWindow(4, 60_000, false), 1).available(1))
+                .isEqualTo(-6);
+    }
+
+    @Test
+    void aLogUnderAShorterWindow_holdsWhatLiesInIt() {
+        Trial<SlidingWindowLog.Log> trial = Trial.open(new SlidingWindowLog(10, 60_000, false), 0);
+        trial.charge(4, 0).charge(3, 50_000);
+        assertThat(trial.under(new SlidingWindowLog(10, 20_000, false), 55_000).available(55_000))
+                .isEqualTo(7);
+    }
+
+    @Test
+    void aLogUnderALongerWindow_doesNotReviveWhatHadLeft() {
+        Trial<SlidingWindowLog.Log> trial = Trial.open(new SlidingWindowLog(10, 60_000, false), 0);
+        trial.charge(4, 0).charge(3, 50_000);
+        assertThat(trial.under(new SlidingWindowLog(10, 120_000, false), 70_000).available(70_000))
+                .isEqualTo(7);
+    }
+}

@@ -1,0 +1,76 @@
+package dev.weir.limit;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import org.junit.jupiter.api.Test;
+
+class LogSegmentTest {
+
+    @Test
+    void addsUpWhatCameBefore() {
+        LogSegment segment = LogSegment.empty(100).with(5, 3).with(9, 4);
+        assertThat(segment.size()).isEqualTo(2);
+        assertThat(segment.sum(-1)).isEqualTo(100);
+        assertThat(segment.sum(0)).isEqualTo(103);
+        assertThat(segment.lastSum()).isEqualTo(107);
+        assertThat(segment.timeMs(0)).isEqualTo(5);
+        assertThat(segment.lastTimeMs()).isEqualTo(9);
+    }
+
+    @Test
+    void oneTimeIsOneEntry() {
+        assertThat(LogSegment.empty(0).with(5, 3).with(5, 4))
+                .isEqualTo(LogSegment.empty(0).with(5, 7));
+    }
+
+    @Test
+    void isFullAtThirtyTwo() {
+        LogSegment segment = LogSegment.empty(0);
+        for (int i = 0; i < LogSegment.CAPACITY; i++) {
+            assertThat(segment.isFull()).isFalse();
+            segment = segment.with(i, 1);
+        }
+        assertThat(segment.isFull()).isTrue();
+    }
+
+    @Test
+    void lessOfTheNewestEntryIsAPartOfItOrNothing() {
+        LogSegment segment = LogSegment.empty(100).with(5, 3).with(9, 4);
+        assertThat(segment.withLess(1))
+                .isEqualTo(LogSegment.empty(100).with(5, 3).with(9, 3));
+        assertThat(segment.withLess(4)).isEqualTo(LogSegment.empty(100).with(5, 3));
+        assertThat(segment.withLess(4).withLess(3)).isEqualTo(LogSegment.empty(100));
+        assertThat(segment)
+                .as("unchanged")
+                .isEqualTo(LogSegment.empty(100).with(5, 3).with(9, 4));
+    }
+
+    @Test
+    void sumsMayWrapAround() {
+        LogSegment segment = LogSegment.empty(Long.MAX_VALUE - 1).with(5, 3);
+        assertThat(segment.lastSum() - segment.sum(-1)).isEqualTo(3);
+        assertThat(segment.withLess(3)).isEqualTo(LogSegment.empty(Long.MAX_VALUE - 1));
+    }
+
+    @Test
+    void equalsByContent() {
+        LogSegment segment = LogSegment.of(1, new long[] {2}, new long[] {3});
+        assertThat(segment)
+                .isEqualTo(LogSegment.empty(1).with(2, 2))
+                .hasSameHashCodeAs(LogSegment.empty(1).with(2, 2))
+                .isNotEqualTo(LogSegment.of(0, new long[] {2}, new long[] {3}))
+                .isNotEqualTo(LogSegment.of(1, new long[] {9}, new long[] {3}))
+                .isNotEqualTo(LogSegment.of(1, new long[] {2}, new long[] {9}))
+                .hasToString("LogSegment[1, [2], [3]]");
+    }
+
+    @Test
+    void refusesWhatIsNoSegment() {
+        assertThatThrownBy(() -> LogSegment.of(0, new long[2], new long[1]))
+                .isInstanceOf(IllegalArgumentException.class)
+                .hasMessageContaining("2 times and 1 sums");
+        assertThatThrownBy(() -> LogSegment.of(0, new long[33], new long[33]))
+                .isInstanceOf(IllegalArgumentException.class);
+    }
+}

@@ -1,0 +1,69 @@
+package dev.weir.limit;
+
+import java.util.TreeMap;
+
+/** Segments in memory, with a count of what is asked of them. */
+public final class MapSegments implements Segments {
+
+    private final TreeMap<Long, LogSegment> byNumber = new TreeMap<>();
+    private int gets;
+    private int puts;
+    private int deletes;
+
+    public MapSegments() {}
+
+    MapSegments(MapSegments other) {
+        byNumber.putAll(other.byNumber);
+    }
+
+    @Override
+    public LogSegment get(long number) {
+        gets++;
+        LogSegment segment = byNumber.get(number);
+        if (segment == null) {
+            throw new AssertionError("no segment " + number + " among " + byNumber.keySet());
+        }
+        return segment;
+    }
+
+    @Override
+    public void put(long number, LogSegment segment) {
+        puts++;
+        if (number < 0 || segment.size() == 0) {
+            throw new AssertionError("put " + number + ": " + segment);
+        }
+        byNumber.put(number, segment);
+    }
+
+    @Override
+    public void delete(long number) {
+        deletes++;
+        byNumber.remove(number);
+    }
+
+    /** How many segments there are. */
+    public int size() {
+        return byNumber.size();
+    }
+
+    public int gets() {
+        return gets;
+    }
+
+    public int puts() {
+        return puts;
+    }
+
+    public int deletes() {
+        return deletes;
+    }
+
+    public int calls() {
+        return gets + puts + deletes;
+    }
+
+    @Override
+    public String toString() {
+        return "segments";
+    }
+}

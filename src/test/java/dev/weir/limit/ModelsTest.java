@@ -1,0 +1,150 @@
+package dev.weir.limit;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.util.ArrayList;
+import java.util.List;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.MethodSource;
+
+/** Each limit gives the answers of its {@link Model}: what can be had, what passes, and how long to wait. */
+class ModelsTest {
+
+    private static final int SEEDS = 12;
+    private static final int REQUESTS = 60;
+
+    /** Windows short enough to look for the end of a wait millisecond by millisecond. */
+    static List<Limit<?>> shortLimits() {
+        List<Limit<?>> limits = new ArrayList<>();
+        for (boolean countDenied : new boolean[] {false, true}) {
+            for (long[] numbers : new long[][] {{1, 1}, {1, 7}, {3, 10}, {10, 60}, {40, 50}, {7, 11}, {100, 33}}) {
+                limits.add(new FixedWindow(numbers[0], numbers[1], countDenied));
+                limits.add(new SlidingWindowLog(numbers[0], numbers[1], countDenied));
+                limits.add(new SlidingWindowCounter(numbers[0], numbers[1], false, countDenied));
+                limits.add(new SlidingWindowCounter(numbers[0], numbers[1], true, countDenied));
+                for (long burst : new long[] {1, numbers[0], 2 * numbers[0] + 1}) {
+                    Rate rate = Rate.of(numbers[0], numbers[1]);
+                    limits.add(new TokenBucket(rate, burst, countDenied));
+                    limits.add(new LeakyBucket(rate, burst, countDenied));
+                    limits.add(new Gcra(rate, burst, countDenied));
+                    limits.add(new IntervalBucket(numbers[0], numbers[1], burst, countDenied));
+                }
+            }
+        }
+        limits.add(new Unlimited());
+        limits.add(new Blocked());
+        return limits;
+    }
+
+    private static long perMs(Limit<?> limit) {
+        if (limit instanceof FixedWindow window) {
+            return window.perMs();
+        } else if (limit instanceof SlidingWindowLog log) {
+            return log.perMs();
+        } else if (limit instanceof SlidingWindowCounter counter) {
+            return counter.perMs();
+        } else if (limit instanceof Meter meter) {
+            return meter.rate().perMs();
+        } else if (limit instanceof Gcra gcra) {
+            return gcra.rate().perMs();
+        } else if (limit instanceof IntervalBucket bucket) {
+            return bucket.perMs();
+        }
+        return 10;
+    }
+
+    @ParameterizedTest
+    @MethodSource("shortLimits")
+    void agreeWithTheModel(Limit<?> limit) {
+        for (int seed = 0; seed < SEEDS; seed++) {
+            try {
+                run(limit, seed);
+            } catch (AssertionError e) {
+                throw new AssertionError(limit + ", seed " + seed, e);
+            }
+        }
+    }
+
+    private static void run(Limit<?> limit, int seed) {
+        boolean dropsOld = limit instanceof SlidingWindowLog && limit.countDenied();
+        Traffic traffic = new Traffic(seed, perMs(limit));
+        Model model = Model.of(limit);
+        long nowMs = seed % 2 == 0 ? traffic.random().nextInt(3) : 1_700_000_000_000L + seed;
+        Trial<?> trial = null;
+        for (int i = 0; i < REQUESTS; i++) {
+            // a first request opens the account, as long as nothing was charged
+            trial = trial == null ? Trial.open(limit, nowMs) : trial;
+            nowMs = traffic.nextMs(trial, nowMs);
+            long cost = traffic.nextCost(trial, nowMs);
+            trial = i == 0 ? Trial.open(limit, nowMs) : trial;
+            if (i == 0) {
+                cost = Math.min(1, limit.capacity());
+            }
+            long available = model.available(nowMs);
+            assertThat(dropsOld ? trial.remaining(nowMs) : trial.available(nowMs))
+                    .as("available before %d at %d", cost, nowMs)
+                    .isEqualTo(dropsOld ? Math.max(0, available) : available);
+            assertSameWaits(trial, model, nowMs);
+            int kind = dropsOld ? 2 : traffic.random().nextInt(12);
+            if (kind < 2) { // corrected afterwards, up or down
+                long change = kind == 0 ? cost : -cost;
+                trial.charge(change, nowMs);
+                model.charge(change, nowMs);
+            } else {
+                boolean passes = cost == 0 || cost <= available;
+                assertThat(trial.request(cost, nowMs)).isEqualTo(passes);
+                if (passes || limit.countDenied()) {
+                    model.charge(cost, nowMs);
+                }
+            }
+        }
+    }
+
+    private static void assertSameWaits(Trial<?> trial, Model model, long nowMs) {
+        long capacity = trial.capacity() == Long.MAX_VALUE ? 100 : trial.capacity();
+        long waitMs = 0;
+        for (long cost = 1; cost <= capacity; cost += 1 + capacity / 20) {
+            waitMs += model.waitMs(cost, nowMs + waitMs); // a larger cost never waits less
+            assertThat(trial.waitMs(cost, nowMs))
+                    .as("wait for %d at %d", cost, nowMs)
+                    .isEqualTo(waitMs);
+        }
+        if (trial.capacity() != Long.MAX_VALUE) {
+            waitMs += model.waitMs(capacity, nowMs + waitMs);
+            assertThat(trial.waitMs(capacity, nowMs)).as("reset at %d", nowMs).isEqualTo(waitMs);
+        }
+    }
+
+    @Test
+    void theThreeBucketsAreOneFunction() {
+        for (long[] numbers :
+                new long[][] {{7, 11_000, 7}, {7, 11_000, 30}, {1, 86_400_000, 1}, {1_000_000, 1_000, 5_000}}) {
+            Rate rate = Rate.of(numbers[0], numbers[1]);
+            for (int seed = 0; seed < 50; seed++) {
+                Traffic traffic = new Traffic(seed, numbers[1]);
+                long nowMs = 1_700_000_000_000L;
+                Trial<Meter.Level> tokens = Trial.open(new TokenBucket(rate, numbers[2], false), nowMs);
+                Trial<Meter.Level> leaky = Trial.open(new LeakyBucket(rate, numbers[2], false), nowMs);
+                Trial<Gcra.Arrival> gcra = Trial.open(new Gcra(rate, numbers[2], false), nowMs);
+                for (int i = 0; i < 400; i++) {
+                    nowMs = traffic.nextMs(tokens, nowMs);
+                    long cost = traffic.nextCost(tokens, nowMs);
+                    boolean passes = tokens.permits(cost, nowMs);
+                    Verdict verdict = tokens.account().verdict(passes, cost, nowMs);
+                    for (Trial<?> other : List.of(leaky, gcra)) {
+                        assertThat(other.permits(cost, nowMs)).isEqualTo(passes);
+                        assertThat(other.account().verdict(passes, cost, nowMs))
+                                .as("seed %d, request %d of %s", seed, i, other.limit())
+                                .isEqualTo(verdict);
+                    }
+                    if (passes) {
+                        tokens.charge(cost, nowMs);
+                        leaky.charge(cost, nowMs);
+                        gcra.charge(cost, nowMs);
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,144 @@
+package dev.weir.limit;
+
+import static dev.weir.limit.Limit.MAX_LEVEL;
+
+import java.util.ArrayList;
+import java.util.List;
+
+/**
+ * Limits of every algorithm, from the least to the largest that can be counted.
+ *
+ * @param limit the limit
+ * @param perMs its window
+ * @param ceiling the most tokens that its state can hold; a debt beyond it is forgotten
+ */
+record Terms<S>(Limit<S> limit, long perMs, long ceiling) {
+
+    private static final long DAY_MS = 86_400_000;
+
+    static List<Terms<FixedWindow.Window>> fixedWindows(boolean countDenied) {
+        List<Terms<FixedWindow.Window>> terms = new ArrayList<>();
+        for (long[] numbers : new long[][] {
+            {1, 1}, {3, 10}, {7, 11_000}, {500, 60_000}, {1, DAY_MS}, {MAX_LEVEL, 1_000}, {MAX_LEVEL, MAX_LEVEL}
+        }) {
+            terms.add(new Terms<>(new FixedWindow(numbers[0], numbers[1], countDenied), numbers[1], MAX_LEVEL));
+        }
+        return terms;
+    }
+
+    static List<Terms<SlidingWindowLog.Log>> logs(boolean countDenied) {
+        List<Terms<SlidingWindowLog.Log>> terms = new ArrayList<>();
+        for (long[] numbers : new long[][] {
+            {1, 1}, {2, 60}, {7, 11_000}, {40, 100}, {300, 1_000}, {1, DAY_MS}, {MAX_LEVEL, 1L << 40}, {5, MAX_LEVEL}
+        }) {
+            terms.add(new Terms<>(new SlidingWindowLog(numbers[0], numbers[1], countDenied), numbers[1], MAX_LEVEL));
+        }
+        return terms;
+    }
+
+    static List<Terms<SlidingWindowCounter.Windows>> counters(boolean strict, boolean countDenied) {
+        List<Terms<SlidingWindowCounter.Windows>> terms = new ArrayList<>();
+        for (long[] numbers : new long[][] {
+            {1, 1},
+            {1, 7},
+            {3, 10},
+            {7, 60_000},
+            {500, 60_000},
+            {40, 100},
+            {1L << 20, 1L << 41},
+            {MAX_LEVEL / 11, 11},
+            {1, MAX_LEVEL}
+        }) {
+            terms.add(new Terms<>(
+                    new SlidingWindowCounter(numbers[0], numbers[1], strict, countDenied),
+                    numbers[1],
+                    MAX_LEVEL / numbers[1]));
+        }
+        return terms;
+    }
+
+    static List<Terms<Meter.Level>> tokenBuckets(boolean countDenied) {
+        List<Terms<Meter.Level>> terms = new ArrayList<>();
+        for (long[] numbers : BUCKETS) {
+            Rate rate = Rate.of(numbers[0], numbers[1]);
+            terms.add(new Terms<>(
+                    new TokenBucket(rate, numbers[2], countDenied), numbers[1], MAX_LEVEL / rate.unitsPerToken()));
+        }
+        return terms;
+    }
+
+    static List<Terms<Meter.Level>> leakyBuckets(boolean countDenied) {
+        List<Terms<Meter.Level>> terms = new ArrayList<>();
+        for (long[] numbers : BUCKETS) {
+            Rate rate = Rate.of(numbers[0], numbers[1]);
+            terms.add(new Terms<>(
+                    new LeakyBucket(rate, numbers[2], countDenied), numbers[1], MAX_LEVEL / rate.unitsPerToken()));
+        }
+        return terms;
+    }
+
+    static List<Terms<Gcra.Arrival>> gcras(boolean countDenied) {
+        List<Terms<Gcra.Arrival>> terms = new ArrayList<>();
+        for (long[] numbers : BUCKETS) {
+            Rate rate = Rate.of(numbers[0], numbers[1]);
+            terms.add(
+                    new Terms<>(new Gcra(rate, numbers[2], countDenied), numbers[1], MAX_LEVEL / rate.unitsPerToken()));
+        }
+        return terms;
+    }
+
+    static List<Terms<IntervalBucket.Steps>> intervalBuckets(boolean countDenied) {
+        List<Terms<IntervalBucket.Steps>> terms = new ArrayList<>();
+        for (long[] numbers : new long[][] {
+            {1, 1, 1},
+            {3, 1_000, 7},
+            {1, 10, 4},
+            {5, 7, 3},
+            {100, 15_000, 1_000},
+            {7, DAY_MS, 30},
+            {3, 40 * DAY_MS, 5},
+            {MAX_LEVEL, 1_000, MAX_LEVEL},
+            {1, 1, MAX_LEVEL - 1}
+        }) {
+            terms.add(new Terms<>(
+                    new IntervalBucket(numbers[0], numbers[1], numbers[2], countDenied), numbers[1], MAX_LEVEL));
+        }
+        return terms;
+    }
+
+    static List<Terms<Unlimited.Nothing>> uncounted() {
+        return List.of(new Terms<>(new Unlimited(), 1_000, MAX_LEVEL), new Terms<>(new Blocked(), 1_000, MAX_LEVEL));
+    }
+
+    /** Every one, of every algorithm. */
+    static List<Terms<?>> all() {
+        List<Terms<?>> all = new ArrayList<>();
+        for (boolean countDenied : new boolean[] {false, true}) {
+            all.addAll(fixedWindows(countDenied));
+            all.addAll(logs(countDenied));
+            all.addAll(counters(false, countDenied));
+            all.addAll(counters(true, countDenied));
+            all.addAll(tokenBuckets(countDenied));
+            all.addAll(leakyBuckets(countDenied));
+            all.addAll(gcras(countDenied));
+            all.addAll(intervalBuckets(countDenied));
+        }
+        all.addAll(uncounted());
+        return all;
+    }
+
+    private static final long[][] BUCKETS = {
+        {1, 1, 1},
+        {10, 1_000, 10},
+        {5, 1_000, 10},
+        {7, 11_000, 1},
+        {7, 11_000, 30},
+        {3, 10, 5},
+        {1, DAY_MS, 1},
+        {1_000_000, 1_000, 1_000},
+        {MAX_LEVEL - 1, 1, MAX_LEVEL - 1},
+        {MAX_LEVEL, 1_000, MAX_LEVEL / 125},
+        {1, MAX_LEVEL, 1},
+        {999_983, MAX_LEVEL / 1_000, 1_000},
+    };
+}

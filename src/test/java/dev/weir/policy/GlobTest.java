@@ -1,0 +1,152 @@
+package dev.weir.policy;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException;
+
+import java.util.Random;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
+
+class GlobTest {
+
+    @ParameterizedTest
+    @CsvSource(
+            delimiter = '|',
+            quoteCharacter = '"',
+            value = {
+                "free                | free                    | true",
+                "free                | Free                    | false",
+                "free                | freedom                 | false",
+                "free                | \"\"                    | false",
+                "\"\"                | \"\"                    | true",
+                "\"\"                | a                       | false",
+                "/articles/**        | /articles/              | true",
+                "/articles/**        | /articles/1             | true",
+                "/articles/**        | /articles/1/comments/2  | true",
+                "/articles/**        | /articles               | false",
+                "/articles/**        | /article/1              | false",
+                "/articles/*         | /articles/1             | true",
+                "/articles/*         | /articles/              | true",
+                "/articles/*         | /articles/1/comments    | false",
+                "/articles/*/comments| /articles/7/comments    | true",
+                "/articles/*/comments| /articles/7/8/comments  | false",
+                "/articles/**/comments| /articles/7/8/comments | true",
+                "/articles/**/comments| /articles/comments     | false",
+                "**                  | \"\"                    | true",
+                "**                  | /a/b                    | true",
+                "*                   | \"\"                    | true",
+                "*                   | abc                     | true",
+                "*                   | a/c                     | false",
+                "***                 | a/c                     | true",
+                "?                   | a                       | true",
+                "?                   | /                       | false",
+                "?                   | \"\"                    | false",
+                "?                   | ab                      | false",
+                "a?c                 | abc                     | true",
+                "*.json              | a.json                  | true",
+                "*.json              | .json                   | true",
+                "*.json              | a.jsonx                 | false",
+                "a*b*c               | aXbYbZc                 | true",
+                "a*b*c               | aXbYbZ                  | false",
+                "10.0.*.*            | 10.0.3.17               | true",
+                "10.0.*.*            | 10.1.3.17               | false",
+                "a\\*b               | a*b                     | true",
+                "a\\*b               | axb                     | false",
+                "a\\?                | a?                      | true",
+                "a\\\\b              | a\\b                    | true",
+                "\\a                 | a                       | true",
+                "*ä*                 | xäy                     | true",
+            })
+    void matches(String pattern, String text, boolean expected) {
+        assertThat(new Glob(pattern).matches(text)).isEqualTo(expected);
+        assertThat(NaiveGlob.matches(pattern, text)).as("by definition").isEqualTo(expected);
+    }
+
+    @Test
+    void isLiteralWithoutAWildcard() {
+        assertThat(new Glob("a/b").isLiteral()).isTrue();
+        assertThat(new Glob("a\\*b").isLiteral()).isTrue();
+        assertThat(new Glob("").isLiteral()).isTrue();
+        assertThat(new Glob("a*b").isLiteral()).isFalse();
+        assertThat(new Glob("ab?").isLiteral()).isFalse();
+    }
+
+    @Test
+    void startsWithItsLiteralPrefix() {
+        assertThat(new Glob("/a/**").literalPrefix()).isEqualTo("/a/");
+        assertThat(new Glob("a\\*b?c").literalPrefix()).isEqualTo("a*b");
+        assertThat(new Glob("*a").literalPrefix()).isEmpty();
+        assertThat(new Glob("abc").literalPrefix()).isEqualTo("abc");
+    }
+
+    @Test
+    void equalsByItsPattern() {
+        assertThat(new Glob("a*")).isEqualTo(new Glob("a*")).hasSameHashCodeAs(new Glob("a*"));
+        assertThat(new Glob("a*")).isNotEqualTo(new Glob("a**")).hasToString("a*");
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"\\", "a\\", "a\\\\\\"})
+    void refusesALoneBackslashAtTheEnd(String pattern) {
+        assertThatIllegalArgumentException().isThrownBy(() -> new Glob(pattern)).withMessageContaining("backslash");
+    }
+
+    @Test
+    void refusesATooLongPattern() {
+        assertThat(new Glob("a".repeat(Glob.MAX_LENGTH)).isLiteral()).isTrue();
+        assertThatIllegalArgumentException()
+                .isThrownBy(() -> new Glob("a".repeat(Glob.MAX_LENGTH + 1)))
+                .withMessageContaining("256");
+    }
+
+    @Test
+    void agreesWithItsDefinitionOnRandomPatterns() {
+        Random random = new Random(20);
+        String patternLetters = "ab/**?\\";
+        int matched = 0;
+        for (int i = 0; i < 300_000; i++) {
+            String pattern = randomText(random, patternLetters, 7);
+            if (pattern.replace("\\\\", "").endsWith("\\")) {
+                continue;
+            }
+            String text = randomText(random, "ab/*", 8);
+            boolean matches = new Glob(pattern).matches(text);
+            matched += matches ? 1 : 0;
+            assertThat(matches).as("'%s' on '%s'", pattern, text).isEqualTo(NaiveGlob.matches(pattern, text));
+        }
+        assertThat(matched).as("worthwhile cases").isGreaterThan(10_000);
+    }
+
+    @Test
+    void whatMatchesStartsWithTheLiteralPrefix() {
+        Random random = new Random(21);
+        for (int i = 0; i < 100_000; i++) {
+            String pattern = randomText(random, "ab/*?", 5);
+            String text = randomText(random, "ab/", 6);
+            Glob glob = new Glob(pattern);
+            if (glob.matches(text)) {
+                assertThat(text).startsWith(glob.literalPrefix());
+            }
+        }
+    }
+
+    private static String randomText(Random random, String letters, int longest) {
+        StringBuilder text = new StringBuilder();
+        for (int i = random.nextInt(longest + 1); i > 0; i--) {
+            text.append(letters.charAt(random.nextInt(letters.length())));
+        }
+        return text.toString();
+    }
+
+    /** A matcher that goes back and tries again would need more steps than there are atoms. */
+    @Test
+    void aHostilePatternCostsNoMoreThanItsLengthTimesTheTexts() {
+        Glob glob = new Glob("*a".repeat(Glob.MAX_LENGTH / 2 - 1) + "*b");
+        assertThat(glob.matches("a".repeat(50_000))).isFalse();
+        assertThat(glob.matches("a".repeat(50_000) + "b")).isTrue();
+        Glob deep = new Glob("**a".repeat(Glob.MAX_LENGTH / 3 - 1) + "**b");
+        assertThat(deep.matches("a/".repeat(25_000))).isFalse();
+    }
+}

@@ -1,0 +1,63 @@
+package dev.weir.policy;
+
+import dev.weir.limit.MapSegments;
+import dev.weir.limit.Segments;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+
+/** States in memory, with a count of what is written. */
+final class MapStates implements States {
+
+    private record Shelf(StateKey key, int slot) {}
+
+    private final Map<StateKey, PolicyState> byKey = new HashMap<>();
+    private final Map<Shelf, MapSegments> shelves = new HashMap<>();
+    private int puts;
+
+    @Override
+    public PolicyState get(StateKey key) {
+        return byKey.get(key);
+    }
+
+    @Override
+    public void put(StateKey key, PolicyState state) {
+        puts++;
+        byKey.put(key, state);
+    }
+
+    @Override
+    public Segments segments(StateKey key, int slot) {
+        return shelves.computeIfAbsent(new Shelf(key, slot), shelf -> new MapSegments());
+    }
+
+    int puts() {
+        return puts;
+    }
+
+    Map<StateKey, PolicyState> all() {
+        return byKey;
+    }
+
+    /** The state of the client that there is of one policy. */
+    PolicyState of(String client, String policyId) {
+        return byKey.get(new StateKey(client, policyId, List.of()));
+    }
+
+    /** All full segments that are stored, of all logs. */
+    int segments() {
+        return shelves.values().stream().mapToInt(MapSegments::size).sum();
+    }
+
+    /** Forgets a state, as one does when it is forgettable; says how many rounds it took. */
+    int forget(StateKey key) {
+        int rounds = 1;
+        PolicyState left = byKey.get(key).forgotten();
+        while (left != null) {
+            rounds++;
+            left = left.forgotten();
+        }
+        byKey.remove(key);
+        return rounds;
+    }
+}
