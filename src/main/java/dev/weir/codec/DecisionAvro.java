@@ -1,0 +1,57 @@
+package dev.weir.codec;
+
+import dev.weir.policy.Decision;
+import dev.weir.policy.Outcome;
+import dev.weir.policy.Reason;
+import dev.weir.policy.Request;
+import java.time.Instant;
+
+/** Decisions as Avro. Threads may share an instance. */
+public final class DecisionAvro {
+
+    private final AvroBytes<dev.weir.avro.Decision> bytes = new AvroBytes<>(new dev.weir.avro.Decision());
+
+    public byte[] encode(Decision decision) {
+        return bytes.encode(dev.weir.avro.Decision.newBuilder()
+                .setRequestId(decision.requestId())
+                .setClient(decision.client())
+                .setOutcome(dev.weir.avro.Outcome.valueOf(decision.outcome().name()))
+                .setReason(decision.reason().name())
+                .setPolicyId(decision.policyId())
+                .setPolicyVersion(decision.policyVersion())
+                .setLimitedBy(decision.limitedBy())
+                .setLimit(decision.limit())
+                .setRemaining(decision.remaining())
+                .setResetAfterMs(decision.resetAfterMs())
+                .setRetryAfterMs(decision.retryAfterMs())
+                .setObserved(decision.observed())
+                .setShadowBanned(decision.shadowBanned())
+                .setHttpStatus(decision.httpStatus())
+                .setDecidedAt(Instant.ofEpochMilli(decision.decidedAtMs()))
+                .setSourcePartition(decision.source().partition())
+                .setSourceOffset(decision.source().offset())
+                .build());
+    }
+
+    /** @throws UnreadableException if the bytes are no decision */
+    public Decision decode(byte[] value) throws UnreadableException {
+        dev.weir.avro.Decision event = bytes.decode(value);
+        return new Decision(
+                event.getRequestId(),
+                event.getClient(),
+                Outcome.valueOf(event.getOutcome().name()),
+                Reason.valueOf(event.getReason()),
+                event.getPolicyId(),
+                event.getPolicyVersion(),
+                event.getLimitedBy(),
+                event.getLimit(),
+                event.getRemaining(),
+                event.getResetAfterMs(),
+                event.getRetryAfterMs(),
+                event.getObserved(),
+                event.getShadowBanned(),
+                event.getHttpStatus(),
+                event.getDecidedAt().toEpochMilli(),
+                new Request.Source(event.getSourcePartition(), event.getSourceOffset()));
+    }
+}

@@ -1,0 +1,154 @@
+package dev.weir.codec;
+
+import dev.weir.limit.Blocked;
+import dev.weir.limit.FixedWindow;
+import dev.weir.limit.Gcra;
+import dev.weir.limit.IntervalBucket;
+import dev.weir.limit.LeakyBucket;
+import dev.weir.limit.Limit;
+import dev.weir.limit.Rate;
+import dev.weir.limit.SlidingWindowCounter;
+import dev.weir.limit.SlidingWindowLog;
+import dev.weir.limit.TokenBucket;
+import dev.weir.limit.Unlimited;
+import dev.weir.policy.Policy;
+import dev.weir.policy.Quantities;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.regex.Pattern;
+
+/** Reads one limit of a policy. */
+final class LimitReader {
+
+    static final List<String> KEYS =
+            List.of("algorithm", "limit", "per", "burst", "refill", "strict", "count-denied", "unlimited");
+    private static final Map<String, String> NOT_YET = Map.of("timezone", "a calendar window");
+    private static final Pattern CALENDAR = Pattern.compile("\\d+\\s*(w|weeks?|months?|years?)");
+
+    private static final Map<String, Boolean> REFILL_IS_INTERVAL = new LinkedHashMap<>();
+
+    static {
+        REFILL_IS_INTERVAL.put("continuous", false);
+        REFILL_IS_INTERVAL.put("interval", true);
+    }
+
+    /** What the keys of one limit say. */
+    private record Terms(long limit, long perMs, long burst, boolean interval, boolean strict, boolean countDenied) {
+        Rate rate() {
+            return Rate.of(limit, perMs);
+        }
+    }
+
+    /** How a limit is made of its terms. */
+    private interface Algorithm {
+        Limit<?> of(Terms terms);
+    }
+
+    private static final Map<String, Algorithm> ALGORITHMS = new LinkedHashMap<>();
+
+    static {
+        ALGORITHMS.put("fixed-window", t -> new FixedWindow(t.limit, t.perMs, t.countDenied));
+        ALGORITHMS.put("sliding-window-log", t -> new SlidingWindowLog(t.limit, t.perMs, t.countDenied));
+        ALGORITHMS.put(
+                "sliding-window-counter", t -> new SlidingWindowCounter(t.limit, t.perMs, t.strict, t.countDenied));
+        ALGORITHMS.put(
+                "token-bucket",
+                t -> t.interval
+                        ? new IntervalBucket(t.limit, t.perMs, t.burst, t.countDenied)
+                        : new TokenBucket(t.rate(), t.burst, t.countDenied));
+        ALGORITHMS.put("leaky-bucket", t -> new LeakyBucket(t.rate(), t.burst, t.countDenied));
+        ALGORITHMS.put("gcra", t -> new Gcra(t.rate(), t.burst, t.countDenied));
+    }
+
+    /** Keys that only some algorithms have. */
+    private static final Map<String, Set<String>> HAVE = Map.of(
+            "burst", Set.of("token-bucket", "leaky-bucket", "gcra"),
+            "refill", Set.of("token-bucket"),
+            "strict", Set.of("sliding-window-counter"));
+
+    private LimitReader() {}
+
+    /** The limit and its label, null if something is wrong with it. */
+    static Policy.Term read(YamlTree tree) {
+        NotYet.requireKnown(tree, KEYS, NOT_YET);
+        Boolean unlimited = tree.get("unlimited").flag();
+        return Boolean.TRUE.equals(unlimited) ? unlimited(tree) : limited(tree);
+    }
+
+    private static Policy.Term unlimited(YamlTree tree) {
+        for (String key : KEYS) {
+            if (!key.equals("unlimited") && tree.get(key).isThere()) {
+                tree.get(key).fault("must be left out where unlimited is true");
+            }
+        }
+        return new Policy.Term("unlimited", new Unlimited());
+    }
+
+    private static Policy.Term limited(YamlTree tree) {
+        Algorithm algorithm = tree.require("algorithm").oneOf(ALGORITHMS);
+        String name = algorithm == null ? null : tree.get("algorithm").text();
+        requireApplicable(tree, name);
+        Long limit = tree.require("limit").wholeNumber(0, Limit.MAX_LEVEL);
+        boolean blocked = limit != null && limit == 0;
+        Long perMs = per(blocked ? tree.get("per") : tree.require("per"));
+        Long burst = burst(tree.get("burst"), blocked);
+        boolean interval = Boolean.TRUE.equals(tree.get("refill").oneOf(REFILL_IS_INTERVAL));
+        boolean strict = Boolean.TRUE.equals(tree.get("strict").flag());
+        boolean countDenied = Boolean.TRUE.equals(tree.get("count-denied").flag());
+        if (algorithm == null || limit == null || (perMs == null && !blocked)) {
+            return null;
+        }
+        if (blocked) {
+            return new Policy.Term(name + " 0", new Blocked());
+        }
+        Terms terms = new Terms(limit, perMs, burst == null ? limit : burst, interval, strict, countDenied);
+        Limit<?> made = tree.noting(() -> algorithm.of(terms));
+        return made == null ? null : new Policy.Term(label(name, terms), made);
+    }
+
+    private static void requireApplicable(YamlTree tree, String algorithm) {
+        for (String key : KEYS) {
+            boolean applies =
+                    algorithm == null || !HAVE.containsKey(key) || HAVE.get(key).contains(algorithm);
+            if (!applies && tree.get(key).isThere()) {
+                tree.get(key).fault("does not apply to " + algorithm);
+            }
+        }
+    }
+
+    private static Long per(YamlTree tree) {
+        if (tree.isScalar() && CALENDAR.matcher(tree.text()).matches()) {
+            NotYet.fault(tree, "a calendar window such as '" + tree.text() + "'");
+            return null;
+        }
+        return tree.read(LimitReader::windowMs);
+    }
+
+    private static long windowMs(String text) {
+        long ms = Quantities.durationMs(text);
+        if (ms > Limit.MAX_LEVEL) {
+            throw new IllegalArgumentException("is too large: '" + text + "'");
+        }
+        return ms;
+    }
+
+    private static Long burst(YamlTree tree, boolean blocked) {
+        if (!blocked) {
+            return tree.wholeNumber(1, Limit.MAX_LEVEL);
+        }
+        Long burst = tree.wholeNumber(0, Limit.MAX_LEVEL);
+        if (burst != null && burst > 0) {
+            tree.fault("must be 0 or left out where limit is 0, is '" + burst + "'");
+        }
+        return null;
+    }
+
+    private static String label(String algorithm, Terms terms) {
+        return algorithm + " " + terms.limit + "/" + Quantities.duration(terms.perMs)
+                + (terms.burst == terms.limit ? "" : " burst " + terms.burst)
+                + (terms.interval ? " interval" : "")
+                + (terms.strict ? " strict" : "");
+    }
+}

@@ -1,0 +1,92 @@
+package dev.weir.codec;
+
+import java.util.Arrays;
+
+/** Reads and writes the numbers of a state: seven bits a byte, lowest first, the highest bit telling that more follow. */
+final class StateBytes {
+
+    private byte[] bytes;
+    private int position;
+
+    private StateBytes(byte[] bytes, int position) {
+        this.bytes = bytes;
+        this.position = position;
+    }
+
+    static StateBytes toWrite() {
+        return new StateBytes(new byte[64], 0);
+    }
+
+    static StateBytes toRead(byte[] bytes, int from) {
+        return new StateBytes(bytes, from);
+    }
+
+    byte[] written() {
+        return Arrays.copyOf(bytes, position);
+    }
+
+    boolean isAtEnd() {
+        return position == bytes.length;
+    }
+
+    void writeByte(int value) {
+        if (position == bytes.length) {
+            bytes = Arrays.copyOf(bytes, 2 * position);
+        }
+        bytes[position++] = (byte) value;
+    }
+
+    int readByte() {
+        if (position >= bytes.length) {
+            throw new IllegalStateException("a state ends after " + position + " bytes");
+        }
+        return bytes[position++];
+    }
+
+    /** Eight bytes, highest first, at a fixed place: can be read without what stands before. */
+    void writeFixed(long value) {
+        for (int shift = 56; shift >= 0; shift -= 8) {
+            writeByte((int) (value >>> shift));
+        }
+    }
+
+    long readFixed() {
+        long value = 0;
+        for (int i = 0; i < 8; i++) {
+            value = value << 8 | (readByte() & 0xFF);
+        }
+        return value;
+    }
+
+    /** A number that is mostly small and not negative. */
+    void write(long value) {
+        long rest = value;
+        while ((rest & ~0x7FL) != 0) {
+            writeByte((int) (rest | 0x80));
+            rest >>>= 7;
+        }
+        writeByte((int) rest);
+    }
+
+    long read() {
+        long value = 0;
+        for (int shift = 0; shift < 70; shift += 7) {
+            int next = readByte();
+            value |= (next & 0x7FL) << shift;
+            if (next >= 0) {
+                return value;
+            }
+        }
+        throw new IllegalStateException("a number has more than ten bytes");
+    }
+
+    /** A number that is mostly near zero, of either sign. */
+    void writeSigned(long value) {
+        write(value << 1 ^ value >> 63);
+    }
+
+    long readSigned() {
+        long value = read();
+        return value >>> 1 ^ -(value & 1);
+    }
+}

@@ -1,0 +1,103 @@
+package dev.weir.config;
+
+import dev.weir.codec.Faults;
+import dev.weir.codec.FaultsException;
+import dev.weir.codec.YamlTree;
+import java.io.IOException;
+import java.nio.file.Path;
+import java.util.Map;
+import java.util.Set;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+
+/** Reads the configuration file: YAML or JSON, every key optional. */
+public final class ConfigFile {
+
+    private static final int MAX_KAFKA_PROPERTIES = 1000;
+    private static final String KAFKA = "kafka";
+    private static final Pattern REFERENCE = Pattern.compile("\\$\\{env:([^}]*)}");
+
+    private ConfigFile() {}
+
+    /**
+     * As {@link #read(String, String)}, from a file.
+     *
+     * @throws IOException if the file cannot be read
+     */
+    public static WeirConfig read(Path file) throws IOException, FaultsException {
+        Faults faults = new Faults(file.toString());
+        return read(YamlTree.read(file, faults), faults, System.getenv());
+    }
+
+    /**
+     * The configuration of a file; {@code ${env:NAME}} in the values of Kafka properties is replaced by the environment
+     * variable.
+     *
+     * @param fileName for the faults
+     * @throws FaultsException with everything that is wrong
+     */
+    public static WeirConfig read(String fileName, String text) throws FaultsException {
+        return read(fileName, text, System.getenv());
+    }
+
+    /** As {@link #read(String, String)}, with other environment variables than those of the process. */
+    public static WeirConfig read(String fileName, String text, Map<String, String> environment)
+            throws FaultsException {
+        Faults faults = new Faults(fileName);
+        return read(YamlTree.read(text, faults), faults, environment);
+    }
+
+    private static WeirConfig read(YamlTree file, Faults faults, Map<String, String> environment)
+            throws FaultsException {
+        WeirConfig config = file.isEmpty() ? WeirConfig.DEFAULTS : set(file, environment);
+        faults.throwIfAny();
+        return config;
+    }
+
+    private static WeirConfig set(YamlTree file, Map<String, String> environment) {
+        Set<String> keys = Settings.keys("");
+        keys.add(KAFKA);
+        file.fields(keys);
+        WeirConfig config = WeirConfig.DEFAULTS;
+        for (String key : Settings.keys("")) {
+            Set<String> ofSection = Settings.keys(key);
+            YamlTree value = file.get(key);
+            if (ofSection.isEmpty()) {
+                config = Settings.set(config, value);
+            } else if (!value.isEmpty()) {
+                value.fields(ofSection);
+                for (String keyOfSection : ofSection) {
+                    config = Settings.set(config, value.get(keyOfSection));
+                }
+            }
+        }
+        return setKafka(config, file.get(KAFKA), environment);
+    }
+
+    private static WeirConfig setKafka(WeirConfig config, YamlTree kafka, Map<String, String> environment) {
+        Map<String, YamlTree> properties = kafka.isEmpty() ? Map.of() : kafka.fields();
+        if (properties.size() > MAX_KAFKA_PROPERTIES) {
+            kafka.fault("must be at most " + MAX_KAFKA_PROPERTIES + " properties, are " + properties.size());
+            return config;
+        }
+        WeirConfig changed = config;
+        for (Map.Entry<String, YamlTree> property : properties.entrySet()) {
+            WeirConfig before = changed;
+            WeirConfig after =
+                    property.getValue().read(text -> before.withKafka(property.getKey(), resolve(text, environment)));
+            changed = after == null ? before : after;
+        }
+        return changed;
+    }
+
+    private static String resolve(String text, Map<String, String> environment) {
+        return REFERENCE.matcher(text).replaceAll(reference -> {
+            String value = environment.get(reference.group(1));
+            if (value == null) {
+                throw new IllegalArgumentException(
+                        "needs the environment variable " + reference.group(1) + ", which is not set");
+            }
+            return Matcher.quoteReplacement(value);
+        });
+    }
+}

@@ -1,0 +1,155 @@
+package dev.weir.config;
+
+import dev.weir.codec.YamlTree;
+import dev.weir.config.WeirConfig.Requests;
+import dev.weir.config.WeirConfig.State;
+import dev.weir.config.WeirConfig.Topics;
+import dev.weir.policy.Quantities;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.LinkedHashMap;
+import java.util.LinkedHashSet;
+import java.util.Map;
+import java.util.Optional;
+import java.util.Set;
+import java.util.function.BiFunction;
+
+/** The settings of the configuration file by their full keys, each set on its own, so that each fault is found. */
+final class Settings {
+
+    /** Gives the configuration with one setting changed to a value, null if the value is at fault. */
+    private interface Setting {
+        WeirConfig set(WeirConfig config, YamlTree value);
+    }
+
+    private static final Map<String, Setting> ALL = new LinkedHashMap<>();
+
+    static {
+        text(
+                "application-id",
+                (c, id) -> new WeirConfig(id, c.threads(), c.topics(), c.state(), c.requests(), c.kafka()));
+        number(
+                "threads",
+                1,
+                WeirConfig.MAX_THREADS,
+                (c, n) -> new WeirConfig(
+                        c.applicationId(), n.intValue(), c.topics(), c.state(), c.requests(), c.kafka()));
+
+        text("topics.prefix", (c, prefix) -> {
+            Topics t = c.topics();
+            return with(c, new Topics(prefix, t.partitions(), t.replicationFactor()));
+        });
+        number("topics.partitions", 1, Topics.MAX_PARTITIONS, (c, n) -> {
+            Topics t = c.topics();
+            return with(c, new Topics(t.prefix(), n.intValue(), t.replicationFactor()));
+        });
+        text("topics.replication-factor", (c, factor) -> {
+            Topics t = c.topics();
+            return with(c, new Topics(t.prefix(), t.partitions(), replicationFactor(factor)));
+        });
+
+        text("state.directory", (c, directory) -> c.withStateDirectory(directory(directory)));
+        text("state.memory", (c, size) -> {
+            State s = c.state();
+            long bytes = Quantities.sizeBytes(size);
+            return with(c, new State(s.directory(), bytes, s.sweepEvery(), s.sweepKeys(), s.forgetAfter()));
+        });
+        text("state.sweep-every", (c, duration) -> {
+            State s = c.state();
+            return with(
+                    c, new State(s.directory(), s.memoryBytes(), duration(duration), s.sweepKeys(), s.forgetAfter()));
+        });
+        number("state.sweep-keys", 1, State.MAX_SWEEP_KEYS, (c, n) -> {
+            State s = c.state();
+            return with(c, new State(s.directory(), s.memoryBytes(), s.sweepEvery(), n.intValue(), s.forgetAfter()));
+        });
+        text("state.forget-after", (c, duration) -> {
+            State s = c.state();
+            return with(
+                    c, new State(s.directory(), s.memoryBytes(), s.sweepEvery(), s.sweepKeys(), duration(duration)));
+        });
+
+        text("requests.max-payload", (c, size) -> {
+            Requests r = c.requests();
+            long bytes = Quantities.sizeBytes(size);
+            return with(c, new Requests(bytes, r.maxAttributes(), r.maxAttributeLength(), r.maxCost()));
+        });
+        number("requests.max-attributes", 0, Requests.MAX_ATTRIBUTES, (c, n) -> {
+            Requests r = c.requests();
+            return with(c, new Requests(r.maxPayloadBytes(), n.intValue(), r.maxAttributeLength(), r.maxCost()));
+        });
+        number("requests.max-attribute-length", 1, Requests.MAX_ATTRIBUTE_LENGTH, (c, n) -> {
+            Requests r = c.requests();
+            return with(c, new Requests(r.maxPayloadBytes(), r.maxAttributes(), n.intValue(), r.maxCost()));
+        });
+        number("requests.max-cost", 1, Requests.MAX_COST, (c, n) -> {
+            Requests r = c.requests();
+            return with(c, new Requests(r.maxPayloadBytes(), r.maxAttributes(), r.maxAttributeLength(), n));
+        });
+    }
+
+    private Settings() {}
+
+    /** The keys of a section, such as {@code topics}; for the empty section, those without one, and the sections. */
+    static Set<String> keys(String section) {
+        String start = section.isEmpty() ? "" : section + ".";
+        Set<String> keys = new LinkedHashSet<>();
+        for (String key : ALL.keySet()) {
+            if (key.startsWith(start)) {
+                keys.add(key.substring(start.length()).split("\\.", 2)[0]);
+            }
+        }
+        return keys;
+    }
+
+    /** The configuration with one setting changed to a value; as it was if the value is missing or at fault. */
+    static WeirConfig set(WeirConfig config, YamlTree value) {
+        WeirConfig changed = value.isThere() ? ALL.get(value.path()).set(config, value) : null;
+        return changed == null ? config : changed;
+    }
+
+    private static void text(String key, BiFunction<WeirConfig, String, WeirConfig> change) {
+        ALL.put(key, (config, value) -> value.read(text -> change.apply(config, text)));
+    }
+
+    private static void number(String key, long min, long max, BiFunction<WeirConfig, Long, WeirConfig> change) {
+        ALL.put(key, (config, value) -> {
+            Long number = value.wholeNumber(min, max);
+            return number == null ? null : change.apply(config, number);
+        });
+    }
+
+    private static WeirConfig with(WeirConfig c, Topics topics) {
+        return new WeirConfig(c.applicationId(), c.threads(), topics, c.state(), c.requests(), c.kafka());
+    }
+
+    private static WeirConfig with(WeirConfig c, State state) {
+        return new WeirConfig(c.applicationId(), c.threads(), c.topics(), state, c.requests(), c.kafka());
+    }
+
+    private static WeirConfig with(WeirConfig c, Requests requests) {
+        return new WeirConfig(c.applicationId(), c.threads(), c.topics(), c.state(), requests, c.kafka());
+    }
+
+    private static Optional<Integer> replicationFactor(String text) {
+        if (text.equals("default")) {
+            return Optional.empty();
+        }
+        if (!text.matches("[0-9]{1,9}")) {
+            throw new IllegalArgumentException(
+                    "must be default or 1 to " + Topics.MAX_REPLICATION_FACTOR + ", is '" + text + "'");
+        }
+        return Optional.of(Integer.valueOf(text));
+    }
+
+    private static Path directory(String text) {
+        if (text.isBlank()) {
+            throw new IllegalArgumentException("must be a directory, is '" + text + "'");
+        }
+        return Path.of(text);
+    }
+
+    private static Duration duration(String text) {
+        return Duration.ofMillis(Quantities.durationMs(text));
+    }
+}

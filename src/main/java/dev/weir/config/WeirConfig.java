@@ -1,0 +1,181 @@
+package dev.weir.config;
+
+import dev.weir.limit.Limit;
+import dev.weir.policy.Quantities;
+import dev.weir.policy.RequestRules;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.Collections;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+import java.util.Optional;
+import java.util.TreeMap;
+import java.util.regex.Pattern;
+
+/**
+ * What an operator sets. The constructors throw IllegalArgumentException if a value is out of its range; the message
+ * begins with the setting's full key, such as {@code topics.partitions}.
+ *
+ * @param applicationId names the consumer group, the state directory and the transactional ids: 1 to 100 letters, digits
+ *     and {@code . _ -}
+ * @param threads stream threads, 1 to {@value #MAX_THREADS}
+ * @param kafka what Kafka's clients and Kafka Streams are given, as it is
+ */
+public record WeirConfig(
+        String applicationId, int threads, Topics topics, State state, Requests requests, Map<String, String> kafka) {
+
+    public static final int MAX_THREADS = 64;
+
+    private static final Pattern APPLICATION_ID = Pattern.compile("(?!\\.{1,2}$)[A-Za-z0-9._-]{1,100}");
+
+    /** Kafka properties that Weir sets itself, and its own keys for them. */
+    private static final Map<String, String> OWN_KEYS =
+            Map.of("application.id", "application-id", "num.stream.threads", "threads", "state.dir", "state.directory");
+
+    private static final List<String> SECRET = List.of("password", "secret", "jaas", "token", "key", "credential");
+
+    /** What holds if nothing is set. */
+    public static final WeirConfig DEFAULTS =
+            new WeirConfig("weir", 1, Topics.DEFAULTS, State.DEFAULTS, Requests.DEFAULTS, Map.of());
+
+    public WeirConfig {
+        require(
+                APPLICATION_ID.matcher(applicationId).matches(),
+                "application-id must be 1 to 100 letters, digits or . _ -, is '" + applicationId + "'");
+        requireRange("threads", threads, 1, MAX_THREADS);
+        kafka = Collections.unmodifiableMap(new TreeMap<>(kafka));
+        for (String key : kafka.keySet()) {
+            require(!OWN_KEYS.containsKey(key), "kafka." + key + " must be set as " + OWN_KEYS.get(key));
+        }
+    }
+
+    /**
+     * The topics, and how they are created where they are missing.
+     *
+     * @param prefix what every name starts with: up to 200 letters, digits and {@code . _ -}
+     * @param partitions of the topics keyed by client, 1 to {@value #MAX_PARTITIONS}
+     * @param replicationFactor 1 to {@value #MAX_REPLICATION_FACTOR}; empty: the cluster's default
+     */
+    public record Topics(String prefix, int partitions, Optional<Integer> replicationFactor) {
+
+        public static final int MAX_PARTITIONS = 10_000;
+        public static final int MAX_REPLICATION_FACTOR = Short.MAX_VALUE;
+
+        private static final Pattern PREFIX = Pattern.compile("[A-Za-z0-9._-]{0,200}");
+
+        static final Topics DEFAULTS = new Topics("weir.", 4, Optional.empty());
+
+        public Topics {
+            require(
+                    PREFIX.matcher(prefix).matches(),
+                    "topics.prefix must be at most 200 letters, digits or . _ -, is '" + prefix + "'");
+            requireRange("topics.partitions", partitions, 1, MAX_PARTITIONS);
+            replicationFactor.ifPresent(
+                    factor -> requireRange("topics.replication-factor", factor, 1, MAX_REPLICATION_FACTOR));
+        }
+    }
+
+    /**
+     * What is remembered of clients, and for how long.
+     *
+     * @param directory where it is kept on disk
+     * @param memoryBytes caches and write buffers of all stores together, 1 MiB to 1 TiB
+     * @param sweepEvery how often what is not needed any more is looked for, 10 ms to 1 day
+     * @param sweepKeys how many states are looked at each time, 1 to {@value #MAX_SWEEP_KEYS}
+     * @param forgetAfter how long a state that says nothing any more is kept, 1 ms to 3650 days
+     */
+    public record State(Path directory, long memoryBytes, Duration sweepEvery, int sweepKeys, Duration forgetAfter) {
+
+        public static final int MAX_SWEEP_KEYS = 10_000_000;
+
+        static final State DEFAULTS = new State(
+                Path.of(System.getProperty("java.io.tmpdir"), "weir"),
+                256L << 20,
+                Duration.ofSeconds(1),
+                10_000,
+                Duration.ofHours(1));
+
+        public State {
+            requireBytes("state.memory", memoryBytes, 1L << 20, 1L << 40);
+            requireDuration("state.sweep-every", sweepEvery, Duration.ofMillis(10), Duration.ofDays(1));
+            requireRange("state.sweep-keys", sweepKeys, 1, MAX_SWEEP_KEYS);
+            requireDuration("state.forget-after", forgetAfter, Duration.ofMillis(1), Duration.ofDays(3650));
+        }
+    }
+
+    /**
+     * What a request must keep to.
+     *
+     * @param maxPayloadBytes the largest payload, 1 byte to 100 MiB
+     * @param maxAttributes the most attributes, 0 to {@value #MAX_ATTRIBUTES}
+     * @param maxAttributeLength the longest attribute name or value, 1 to {@value #MAX_ATTRIBUTE_LENGTH} characters
+     * @param maxCost the largest cost, of either sign, 1 to 2<sup>61</sup>
+     */
+    public record Requests(long maxPayloadBytes, int maxAttributes, int maxAttributeLength, long maxCost) {
+
+        public static final int MAX_ATTRIBUTES = 10_000;
+        public static final int MAX_ATTRIBUTE_LENGTH = 1_000_000;
+        public static final long MAX_COST = Limit.MAX_LEVEL;
+
+        static final Requests DEFAULTS = new Requests(64L << 10, 64, 1024, 1_000_000_000_000L);
+
+        public Requests {
+            requireBytes("requests.max-payload", maxPayloadBytes, 1, 100L << 20);
+            requireRange("requests.max-attributes", maxAttributes, 0, MAX_ATTRIBUTES);
+            requireRange("requests.max-attribute-length", maxAttributeLength, 1, MAX_ATTRIBUTE_LENGTH);
+            requireRange("requests.max-cost", maxCost, 1, MAX_COST);
+        }
+
+        public RequestRules rules() {
+            return new RequestRules((int) maxPayloadBytes, maxAttributes, maxAttributeLength, maxCost);
+        }
+    }
+
+    /** This configuration with one more Kafka property, or with another value for it. */
+    public WeirConfig withKafka(String key, String value) {
+        Map<String, String> changed = new TreeMap<>(kafka);
+        changed.put(key, value);
+        return new WeirConfig(applicationId, threads, topics, state, requests, changed);
+    }
+
+    public WeirConfig withStateDirectory(Path directory) {
+        State changed = new State(directory, state.memoryBytes, state.sweepEvery, state.sweepKeys, state.forgetAfter);
+        return new WeirConfig(applicationId, threads, topics, changed, requests, kafka);
+    }
+
+    /** Everything but the values of Kafka properties that may be secrets. */
+    @Override
+    public String toString() {
+        Map<String, String> shown = new TreeMap<>(kafka);
+        shown.replaceAll((key, value) -> isSecret(key) ? "<hidden>" : value);
+        return "WeirConfig[applicationId=" + applicationId + ", threads=" + threads + ", topics=" + topics + ", state="
+                + state + ", requests=" + requests + ", kafka=" + shown + "]";
+    }
+
+    private static boolean isSecret(String key) {
+        String lower = key.toLowerCase(Locale.ROOT);
+        return SECRET.stream().anyMatch(lower::contains);
+    }
+
+    private static void require(boolean holds, String message) {
+        if (!holds) {
+            throw new IllegalArgumentException(message);
+        }
+    }
+
+    private static void requireRange(String key, long value, long min, long max) {
+        require(value >= min && value <= max, key + " must be " + min + " to " + max + ", is " + value);
+    }
+
+    private static void requireBytes(String key, long value, long min, long max) {
+        require(value >= min && value <= max, key + " must be " + min + " to " + max + " bytes, is " + value);
+    }
+
+    private static void requireDuration(String key, Duration value, Duration min, Duration max) {
+        require(
+                value.compareTo(min) >= 0 && value.compareTo(max) <= 0,
+                key + " must be " + Quantities.duration(min.toMillis()) + " to " + Quantities.duration(max.toMillis())
+                        + ", is " + Quantities.duration(value.toMillis()));
+    }
+}

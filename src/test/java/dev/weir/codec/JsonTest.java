@@ -1,0 +1,139 @@
+package dev.weir.codec;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import dev.weir.policy.Decision;
+import dev.weir.policy.Kind;
+import dev.weir.policy.Outcome;
+import dev.weir.policy.Reason;
+import dev.weir.policy.Request;
+import java.io.ByteArrayInputStream;
+import java.io.IOException;
+import java.io.StringWriter;
+import java.nio.charset.StandardCharsets;
+import java.util.Map;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+
+class JsonTest {
+
+    private static final Request.Source SOURCE = new Request.Source(0, 7);
+
+    @Test
+    void a_request_with_every_field() {
+        Request request = RequestJson.read(
+                "{\"requestId\":\"r1\",\"client\":\"c1\",\"kind\":\"SETTLE\",\"timestamp\":1000,\"tier\":\"free\","
+                        + "\"cost\":-5,\"sizeBytes\":9,\"attributes\":{\"endpoint\":\"/a\"},\"deadline\":2000,"
+                        + "\"payload\":\"AQID\",\"partition\":3,\"offset\":14}",
+                5,
+                SOURCE);
+        assertThat(request)
+                .usingRecursiveComparison()
+                .isEqualTo(new Request(
+                        "r1",
+                        "c1",
+                        Kind.SETTLE,
+                        "free",
+                        -5,
+                        9L,
+                        Map.of("endpoint", "/a"),
+                        2_000L,
+                        new byte[] {1, 2, 3},
+                        1_000,
+                        new Request.Source(3, 14)));
+    }
+
+    @Test
+    void a_request_with_the_least_takes_the_defaults() {
+        Request request = RequestJson.read("{\"requestId\":\"r1\",\"client\":\"c1\"}", 5, SOURCE);
+        assertThat(request)
+                .isEqualTo(new Request(
+                        "r1", "c1", Kind.CONSUME, null, 1, null, Map.of(), null, null, 5, new Request.Source(0, 7)));
+    }
+
+    @ParameterizedTest
+    @CsvSource(
+            delimiter = '|',
+            quoteCharacter = '`',
+            value = {
+                "{\"client\":\"c\"}                                    | requestId is missing",
+                "{\"requestId\":\"r\"}                                 | client is missing",
+                "{\"requestId\":7,\"client\":\"c\"}                    | requestId must be a string",
+                "{\"requestId\":null,\"client\":\"c\"}                 | requestId must be a string",
+                "{\"cost\":1.5}                                        | cost must be a whole number",
+                "{\"cost\":\"1\"}                                      | cost must be a whole number",
+                "{\"cost\":9223372036854775808}                        | cost must be a whole number",
+                "{\"kind\":\"TAKE\"}                                   | kind must be CONSUME, PEEK or SETTLE, is 'TAKE'",
+                "{\"attributes\":[]}                                   | attributes must be an object",
+                "{\"attributes\":{\"a\":1}}                            | attributes.a must be a string",
+                "{\"payload\":\"***\"}                                 | payload must be a base64 string",
+                "{\"costs\":1}                                         | has no field 'costs'",
+                "[]                                                    | is no JSON object",
+                "{\"requestId\":\"r\",\"client\":\"c\"} x              | is no JSON",
+                "{\"requestId\":\"r\",\"client\":\"c\"} {}             | more follows behind the object",
+                "{\"requestId\":\"r\"                                  | is no JSON",
+            })
+    void a_line_that_is_no_request_is_refused_with_the_field(String line, String message) {
+        assertThatThrownBy(() -> RequestJson.read(line, 0, SOURCE))
+                .isInstanceOf(IllegalArgumentException.class)
+                .hasMessageStartingWith(message);
+    }
+
+    @Test
+    void a_decision_is_one_line_with_the_fields_of_the_schema() throws IOException {
+        StringWriter out = new StringWriter();
+        try (DecisionJson json = new DecisionJson(out)) {
+            json.write(new Decision(
+                    "r1",
+                    "c1",
+                    Outcome.DENIED,
+                    Reason.LIMIT_EXCEEDED,
+                    "p",
+                    2L,
+                    "gcra 5/1s",
+                    5L,
+                    0L,
+                    900L,
+                    100L,
+                    false,
+                    false,
+                    429,
+                    1_000,
+                    SOURCE));
+        }
+        assertThat(out)
+                .hasToString("{\"requestId\":\"r1\",\"client\":\"c1\",\"outcome\":\"DENIED\","
+                        + "\"reason\":\"LIMIT_EXCEEDED\",\"policyId\":\"p\",\"policyVersion\":2,"
+                        + "\"limitedBy\":\"gcra 5/1s\",\"limit\":5,\"remaining\":0,\"resetAfterMs\":900,"
+                        + "\"retryAfterMs\":100,\"observed\":false,\"shadowBanned\":false,\"httpStatus\":429,"
+                        + "\"decidedAt\":1000,\"sourcePartition\":0,\"sourceOffset\":7}\n");
+    }
+
+    @Test
+    void lines_are_counted_with_the_blank_ones() throws IOException {
+        NdjsonLines lines = lines("a\n\n  \r\nb\r\nc");
+        assertThat(lines.next()).isEqualTo("a");
+        assertThat(lines.next()).startsWith("b");
+        assertThat(lines.place()).isEqualTo("file:4");
+        assertThat(lines.next()).isEqualTo("c");
+        assertThat(lines.next()).isNull();
+    }
+
+    @Test
+    void a_line_without_an_end_is_refused_with_its_place() {
+        NdjsonLines lines = lines("x".repeat(NdjsonLines.MAX_LINE_LENGTH + 1));
+        assertThatThrownBy(lines::next).isInstanceOf(IOException.class).hasMessageStartingWith("file:1: the line is");
+    }
+
+    @Test
+    void bytes_that_are_not_utf_8_are_refused_with_their_place() {
+        NdjsonLines lines = new NdjsonLines("file", new ByteArrayInputStream(new byte[] {(byte) 0xC3, 0x28}));
+        assertThatThrownBy(lines::next).isInstanceOf(IOException.class).hasMessage("file:1: is not UTF-8");
+    }
+
+    private static NdjsonLines lines(String text) {
+        return new NdjsonLines("file", new ByteArrayInputStream(text.getBytes(StandardCharsets.UTF_8)));
+    }
+}

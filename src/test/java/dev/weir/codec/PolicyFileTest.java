@@ -1,0 +1,810 @@
+package dev.weir.codec;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import com.networknt.schema.JsonSchema;
+import com.networknt.schema.JsonSchemaFactory;
+import com.networknt.schema.SpecVersion;
+import dev.weir.codec.PolicyFile.Definition;
+import dev.weir.limit.Blocked;
+import dev.weir.limit.FixedWindow;
+import dev.weir.limit.Gcra;
+import dev.weir.limit.IntervalBucket;
+import dev.weir.limit.LeakyBucket;
+import dev.weir.limit.Limit;
+import dev.weir.limit.Rate;
+import dev.weir.limit.SlidingWindowCounter;
+import dev.weir.limit.SlidingWindowLog;
+import dev.weir.limit.TokenBucket;
+import dev.weir.limit.Unlimited;
+import dev.weir.policy.Glob;
+import dev.weir.policy.Match;
+import dev.weir.policy.OnExceed;
+import dev.weir.policy.Policy;
+import java.io.IOException;
+import java.io.InputStream;
+import java.nio.file.Files;
+import java.nio.file.NoSuchFileException;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.Random;
+import java.util.stream.Collectors;
+import java.util.stream.IntStream;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.Arguments;
+import org.junit.jupiter.params.provider.MethodSource;
+import org.junit.jupiter.params.provider.ValueSource;
+import org.yaml.snakeyaml.LoaderOptions;
+import org.yaml.snakeyaml.Yaml;
+import org.yaml.snakeyaml.constructor.SafeConstructor;
+
+class PolicyFileTest {
+
+    /** The design's example, but for what is not there yet. */
+    private static final String DESIGN = """
+            policies:
+              - id: free-articles
+                layer: client              # default. In each layer, of the policies that match, the highest priority applies
+                priority: 10               # default 0; ties: the id that sorts first
+                match:                     # all must hold; a value is exact, a list (any of), or a glob
+                  tier: free
+                  endpoint: "/articles/**"
+                key: [client]              # what is counted together: default [client]; may add attributes: [client, endpoint]
+                limits:                    # every one must permit
+                  - {algorithm: sliding-window-counter, limit: 5, per: 1m}
+                  - {algorithm: token-bucket, limit: 10, per: 1s, burst: 20}
+                max-size: 64KiB            # larger: denied, 413, nothing charged
+                on-exceed: deny            # deny | shadow-ban | observe | throttle | shape
+            """;
+
+    /** The design's example as it is. */
+    private static final String DESIGN_IN_FULL = DESIGN + """
+                max-delay: 2s              # throttle: allowed, with delayMs up to this; past it denied
+                queue: sms                 # shape: goes to this queue
+                idempotency: 10m           # optional: a requestId seen before gets its first decision again, charged once
+                effective-from: 2026-12-01T00:00:00Z   # optional
+            queues:
+              - id: sms
+                limit: 100                 # the outflow: 100 a second
+                per: 1s
+                burst: 1                   # how many may leave back to back; 1 is a steady drip
+                capacity: 10000            # full: a request of a higher priority evicts the lowest, newest; else denied, 503
+                max-wait: 30s              # at the latest by its deadline or this: EXPIRED, never released
+                tiers:                     # a tier not named here gets {priority: 0, weight: 1}
+                  platinum: {priority: 1, weight: 8}     # higher priority goes first, always
+                  gold:     {priority: 0, weight: 4}     # the same priority shares by weight
+                  free:     {priority: 0, weight: 1}
+            """;
+
+    private static final ObjectMapper JSON = new ObjectMapper();
+
+    @Test
+    void reads_the_example_of_the_design() throws FaultsException {
+        Policy expected = new Policy(
+                "free-articles",
+                1,
+                "client",
+                10,
+                new Match(Map.of("tier", List.of(new Glob("free")), "endpoint", List.of(new Glob("/articles/**")))),
+                List.of("client"),
+                List.of(
+                        new Policy.Term(
+                                "sliding-window-counter 5/1m", new SlidingWindowCounter(5, 60_000, false, false)),
+                        new Policy.Term("token-bucket 10/1s burst 20", new TokenBucket(Rate.of(10, 1000), 20, false))),
+                65_536L,
+                OnExceed.DENY);
+        String json = "{'id':'free-articles','layer':'client','priority':10,"
+                + "'match':{'tier':'free','endpoint':'/articles/**'},'key':['client'],"
+                + "'limits':[{'algorithm':'sliding-window-counter','limit':5,'per':'1m'},"
+                + "{'algorithm':'token-bucket','limit':10,'per':'1s','burst':20}],"
+                + "'max-size':'64KiB','on-exceed':'deny'}";
+
+        assertThat(PolicyFile.read("policies.yaml", DESIGN))
+                .containsExactly(new Definition("free-articles", expected, json.replace('\'', '"')));
+    }
+
+    @Test
+    void refuses_by_name_what_the_design_has_and_this_version_has_not() {
+        assertThat(faults(DESIGN_IN_FULL))
+                .containsExactly(
+                        "policies.yaml:14: policies[0].max-delay: throttling is not available in this version",
+                        "policies.yaml:15: policies[0].queue: shaping is not available in this version",
+                        "policies.yaml:16: policies[0].idempotency: idempotency is not available in this version",
+                        "policies.yaml:17: policies[0].effective-from: a later start is not available in this version",
+                        "policies.yaml:18: queues: shaping is not available in this version");
+    }
+
+    @Test
+    void has_defaults_for_all_but_the_id_and_the_limits() throws FaultsException {
+        assertThat(policy("policies: [{id: a, limits: [{unlimited: true}]}]"))
+                .isEqualTo(new Policy(
+                        "a",
+                        1,
+                        "client",
+                        0,
+                        Match.ALL,
+                        List.of("client"),
+                        List.of(new Policy.Term("unlimited", new Unlimited())),
+                        null,
+                        OnExceed.DENY));
+    }
+
+    @Test
+    void reads_what_differs_from_the_defaults() throws FaultsException {
+        assertThat(policy("""
+                                policies:
+                                - id: B_1.x-2
+                                  layer: endpoint
+                                  priority: -1_000
+                                  match: {tier: [gold, 1.10, true], n: 5, client: NO, empty: ''}
+                                  key: [endpoint, client]
+                                  limits: [{algorithm: gcra, limit: 0}]
+                                  max-size: 1500
+                                  on-exceed: shadow-ban
+                                """))
+                .isEqualTo(new Policy(
+                        "B_1.x-2",
+                        1,
+                        "endpoint",
+                        -1000,
+                        new Match(Map.of(
+                                "tier", List.of(new Glob("gold"), new Glob("1.10"), new Glob("true")),
+                                "n", List.of(new Glob("5")),
+                                "client", List.of(new Glob("NO")),
+                                "empty", List.of(new Glob("")))),
+                        List.of("endpoint", "client"),
+                        List.of(new Policy.Term("gcra 0", new Blocked())),
+                        1500L,
+                        OnExceed.SHADOW_BAN));
+        assertThat(policy("policies: [{id: a, key: client, limits: [{unlimited: true}], on-exceed: observe}]"))
+                .extracting(Policy::key, Policy::onExceed)
+                .containsExactly(List.of("client"), OnExceed.OBSERVE);
+    }
+
+    static Stream<Arguments> limits() {
+        return Stream.of(
+                row(
+                        "algorithm: fixed-window, limit: 500, per: 1 day",
+                        "fixed-window 500/1d",
+                        new FixedWindow(500, 86_400_000, false)),
+                row(
+                        "algorithm: fixed-window, limit: 1_000_000, per: 60000ms, count-denied: true",
+                        "fixed-window 1000000/1m",
+                        new FixedWindow(1_000_000, 60_000, true)),
+                row(
+                        "algorithm: sliding-window-log, limit: 2, per: 1m",
+                        "sliding-window-log 2/1m",
+                        new SlidingWindowLog(2, 60_000, false)),
+                row(
+                        "algorithm: sliding-window-log, limit: 2, per: 1500ms, count-denied: true",
+                        "sliding-window-log 2/1500ms",
+                        new SlidingWindowLog(2, 1500, true)),
+                row(
+                        "algorithm: sliding-window-counter, limit: '7', per: 2h, strict: false",
+                        "sliding-window-counter 7/2h",
+                        new SlidingWindowCounter(7, 7_200_000, false, false)),
+                row(
+                        "algorithm: sliding-window-counter, limit: 7, per: 90s, strict: true, count-denied: true",
+                        "sliding-window-counter 7/90s strict",
+                        new SlidingWindowCounter(7, 90_000, true, true)),
+                row(
+                        "algorithm: token-bucket, limit: 10, per: 1s",
+                        "token-bucket 10/1s",
+                        new TokenBucket(Rate.of(10, 1000), 10, false)),
+                row(
+                        "algorithm: token-bucket, limit: 10, per: 1s, burst: 10, refill: continuous",
+                        "token-bucket 10/1s",
+                        new TokenBucket(Rate.of(10, 1000), 10, false)),
+                row(
+                        "algorithm: token-bucket, limit: 3, per: 1s, burst: 7, refill: interval",
+                        "token-bucket 3/1s burst 7 interval",
+                        new IntervalBucket(3, 1000, 7, false)),
+                row(
+                        "algorithm: token-bucket, limit: 3, per: 1s, refill: interval, count-denied: true",
+                        "token-bucket 3/1s interval",
+                        new IntervalBucket(3, 1000, 3, true)),
+                row(
+                        "algorithm: leaky-bucket, limit: 5, per: 500ms, burst: 10",
+                        "leaky-bucket 5/500ms burst 10",
+                        new LeakyBucket(Rate.of(5, 500), 10, false)),
+                row(
+                        "algorithm: gcra, limit: 7, per: 11s, burst: 1, count-denied: true",
+                        "gcra 7/11s burst 1",
+                        new Gcra(Rate.of(7, 11_000), 1, true)),
+                row("algorithm: fixed-window, limit: 0, per: 1m", "fixed-window 0", new Blocked()),
+                row("algorithm: token-bucket, limit: 0, burst: 0", "token-bucket 0", new Blocked()),
+                row("unlimited: true", "unlimited", new Unlimited()),
+                row(
+                        "unlimited: false, algorithm: gcra, limit: 7, per: 11s",
+                        "gcra 7/11s",
+                        new Gcra(Rate.of(7, 11_000), 7, false)));
+    }
+
+    private static Arguments row(String yaml, String label, Limit<?> limit) {
+        return Arguments.of(yaml, label, limit);
+    }
+
+    @ParameterizedTest
+    @MethodSource("limits")
+    void reads_every_kind_of_limit(String yaml, String label, Limit<?> limit) throws FaultsException {
+        assertThat(policy(withLimit(yaml)).terms()).containsExactly(new Policy.Term(label, limit));
+    }
+
+    static Stream<Arguments> faultyLimits() {
+        return Stream.of(
+                Arguments.of("", "algorithm: is missing|limit: is missing|per: is missing"),
+                Arguments.of("unlimited: false", "algorithm: is missing|limit: is missing|per: is missing"),
+                Arguments.of(
+                        "unlimited: yes, algorithm: gcra, limit: 1, per: 1s",
+                        "unlimited: must be true or false, is 'yes'"),
+                Arguments.of(
+                        "unlimited: true, limit: 5, burst: 0",
+                        "limit: must be left out where unlimited is true|burst: must be left out where unlimited is true"),
+                Arguments.of(
+                        "algorithm: bucket, limit: 5, per: 1m",
+                        "algorithm: must be one of fixed-window, sliding-window-log, sliding-window-counter,"
+                                + " token-bucket, leaky-bucket, gcra, is 'bucket'"),
+                Arguments.of(
+                        "algorithm: , limit: 5, per: 1m",
+                        "algorithm: must be one of fixed-window, sliding-window-log, sliding-window-counter,"
+                                + " token-bucket, leaky-bucket, gcra, is empty"),
+                Arguments.of(
+                        "algorithm: gcra, limit: -1, per: 1m",
+                        "limit: must be a whole number from 0 to 2305843009213693952, is '-1'"),
+                Arguments.of(
+                        "algorithm: gcra, limit: 1.5, per: 1m",
+                        "limit: must be a whole number from 0 to 2305843009213693952, is '1.5'"),
+                Arguments.of(
+                        "algorithm: gcra, limit: 2305843009213693953, per: 1m",
+                        "limit: must be a whole number from 0 to 2305843009213693952, is '2305843009213693953'"),
+                Arguments.of(
+                        "algorithm: gcra, limit: 5, per: soon",
+                        "per: must be a duration such as 500ms, 11s, 1m, 2h or 1d, is 'soon'"),
+                Arguments.of(
+                        "algorithm: gcra, limit: 5, per: 60",
+                        "per: must be a duration such as 500ms, 11s, 1m, 2h or 1d, is '60'"),
+                Arguments.of(
+                        "algorithm: gcra, limit: 5, per: 0s",
+                        "per: must be a duration such as 500ms, 11s, 1m, 2h or 1d, is '0s'"),
+                Arguments.of("algorithm: gcra, limit: 5, per: [1s]", "per: must be a single value, is a list"),
+                Arguments.of(
+                        "algorithm: gcra, limit: 5, per: 2305843009213693953ms",
+                        "per: must be a duration such as 500ms, 11s, 1m, 2h or 1d, is '2305843009213693953ms'"),
+                Arguments.of(
+                        "algorithm: gcra, limit: 5, per: 999999999999999999d",
+                        "per: is too large: '999999999999999999d'"),
+                Arguments.of("algorithm: gcra, limit: 5, per: 100000000000d", "per: is too large: '100000000000d'"),
+                Arguments.of(
+                        "algorithm: gcra, limit: 5, per: 1 week",
+                        "per: a calendar window such as '1 week' is not available in this version"),
+                Arguments.of(
+                        "algorithm: gcra, limit: 5, per: 1 month",
+                        "per: a calendar window such as '1 month' is not available in this version"),
+                Arguments.of(
+                        "algorithm: gcra, limit: 0, per: 2w",
+                        "per: a calendar window such as '2w' is not available in this version"),
+                Arguments.of(
+                        "algorithm: fixed-window, limit: 5, per: 1d, timezone: Europe/Berlin",
+                        "timezone: a calendar window is not available in this version"),
+                Arguments.of(
+                        "algorithm: gcra, limit: 5, per: 1s, burst: 0",
+                        "burst: must be a whole number from 1 to 2305843009213693952, is '0'"),
+                Arguments.of(
+                        "algorithm: gcra, limit: 0, per: 1s, burst: 5",
+                        "burst: must be 0 or left out where limit is 0, is '5'"),
+                Arguments.of(
+                        "algorithm: fixed-window, limit: 5, per: 1s, burst: 5",
+                        "burst: does not apply to fixed-window"),
+                Arguments.of(
+                        "algorithm: sliding-window-log, limit: 5, per: 1s, burst: 5",
+                        "burst: does not apply to sliding-window-log"),
+                Arguments.of(
+                        "algorithm: sliding-window-counter, limit: 5, per: 1s, burst: 5",
+                        "burst: does not apply to sliding-window-counter"),
+                Arguments.of(
+                        "algorithm: leaky-bucket, limit: 5, per: 1s, refill: interval",
+                        "refill: does not apply to leaky-bucket"),
+                Arguments.of(
+                        "algorithm: token-bucket, limit: 5, per: 1s, strict: true",
+                        "strict: does not apply to token-bucket"),
+                Arguments.of(
+                        "algorithm: token-bucket, limit: 5, per: 1s, refill: often",
+                        "refill: must be one of continuous, interval, is 'often'"),
+                Arguments.of(
+                        "algorithm: sliding-window-counter, limit: 5, per: 1s, strict: 'true'",
+                        "strict: must be true or false without quotes, is 'true'"),
+                Arguments.of(
+                        "algorithm: gcra, limit: 5, per: 1s, count-denied: 1",
+                        "count-denied: must be true or false, is '1'"),
+                Arguments.of(
+                        "algorithm: gcra, limit: 5, pre: 1s", "per: is missing|pre: unknown key, did you mean per?"));
+    }
+
+    @ParameterizedTest
+    @MethodSource("faultyLimits")
+    void tells_every_fault_of_a_limit(String yaml, String messages) {
+        assertThat(faults(withLimit(yaml)))
+                .containsExactlyInAnyOrderElementsOf(Stream.of(messages.split("\\|"))
+                        .map(message -> "policies.yaml:1: policies[0].limits[0]." + message)
+                        .toList());
+    }
+
+    static Stream<Arguments> uncountableLimits() {
+        return Stream.of(
+                Arguments.of(
+                        "algorithm: token-bucket, limit: 7, per: 11s, burst: 2305843009213693952",
+                        "a burst of 2305843009213693952 at 7 per 11000 ms is too large to count exactly; the most is "
+                                + Limit.MAX_LEVEL / 11_000),
+                Arguments.of(
+                        "algorithm: sliding-window-counter, limit: 2305843009213693952, per: 2ms",
+                        "a limit of 2305843009213693952 per 2 ms is too large to weigh exactly; the most is "
+                                + Limit.MAX_LEVEL / 2),
+                Arguments.of(
+                        "algorithm: token-bucket, limit: 1, per: 10s, burst: 2305843009213693952, refill: interval",
+                        "a burst of 2305843009213693952 takes too long to fill at 1 per 10000 ms to be counted"));
+    }
+
+    @ParameterizedTest
+    @MethodSource("uncountableLimits")
+    void tells_that_a_limit_cannot_be_counted(String yaml, String message) {
+        assertThat(faults(withLimit(yaml))).containsExactly("policies.yaml:1: policies[0].limits[0]: " + message);
+    }
+
+    static Stream<Arguments> faultyPolicies() {
+        String unlimited = "limits: [{unlimited: true}]";
+        return Stream.of(
+                Arguments.of(unlimited, "id: is missing"),
+                Arguments.of("id: a", "limits: is missing"),
+                Arguments.of("id: , " + unlimited, "id: must be a single value, is empty"),
+                Arguments.of("id: a b, " + unlimited, "id: must be 1 to 128 letters, digits or . _ -, is 'a b'"),
+                Arguments.of("id: '', " + unlimited, "id: must be 1 to 128 letters, digits or . _ -, is ''"),
+                Arguments.of("id: [a], " + unlimited, "id: must be a single value, is a list"),
+                Arguments.of(
+                        "id: a, layer: a/b, " + unlimited,
+                        "layer: must be 1 to 128 letters, digits or . _ -, is 'a/b'"),
+                Arguments.of(
+                        "id: a, priority: high, " + unlimited,
+                        "priority: must be a whole number from -2147483648 to 2147483647, is 'high'"),
+                Arguments.of(
+                        "id: a, priority: 2147483648, " + unlimited,
+                        "priority: must be a whole number from -2147483648 to 2147483647, is '2147483648'"),
+                Arguments.of("id: a, match: free, " + unlimited, "match: must be a mapping, is 'free'"),
+                Arguments.of("id: a, match: , " + unlimited, "match: must be a mapping, is empty"),
+                Arguments.of(
+                        "id: a, match: {tier: }, " + unlimited,
+                        "match.tier: must be a single value or a list, is empty"),
+                Arguments.of(
+                        "id: a, match: {tier: {a: b}}, " + unlimited,
+                        "match.tier: must be a single value or a list, is a mapping"),
+                Arguments.of("id: a, match: {tier: []}, " + unlimited, "match.tier: must have 1 to 1000 values, has 0"),
+                Arguments.of(
+                        "id: a, match: {tier: [" + "x,".repeat(1001) + "]}, " + unlimited,
+                        "match.tier: must have 1 to 1000 values, has 1001"),
+                Arguments.of(
+                        "id: a, match: {tier: [x, [y]]}, " + unlimited,
+                        "match.tier[1]: must be a single value, is a list"),
+                Arguments.of(
+                        "id: a, match: {tier: [x, ~]}, " + unlimited,
+                        "match.tier[1]: must be a single value, is empty"),
+                Arguments.of(
+                        "id: a, match: {a: " + "x".repeat(257) + "}, " + unlimited,
+                        "match.a: a pattern has at most 256 characters"),
+                Arguments.of(
+                        "id: a, match: {tier: 'x\\'}, " + unlimited,
+                        "match.tier: a pattern must not end in a backslash: x\\"),
+                Arguments.of(
+                        "id: a, match: {"
+                                + IntStream.range(0, 33)
+                                        .mapToObj(i -> "f" + i + ": x")
+                                        .collect(Collectors.joining(", "))
+                                + "}, " + unlimited,
+                        "match: a policy matches on at most 32 fields"),
+                Arguments.of(
+                        "id: a, key: [endpoint], " + unlimited,
+                        "key: must contain 'client', is [endpoint]: it needs quota shared between partitions, which this"
+                                + " version does not have"),
+                Arguments.of(
+                        "id: a, key: [], " + unlimited,
+                        "key: must contain 'client', is []: it needs quota shared between partitions, which this"
+                                + " version does not have"),
+                Arguments.of("id: a, key: [client, a, b, a], " + unlimited, "key: must be at most 8 different fields"),
+                Arguments.of(
+                        "id: a, key: [client, a, b, c, d, e, f, g, h], " + unlimited,
+                        "key: must be at most 8 different fields"),
+                Arguments.of("id: a, key: [client, ''], " + unlimited, "key[1]: must be the name of a field, is ''"),
+                Arguments.of(
+                        "id: a, key: [client, {a: b}], " + unlimited, "key[1]: must be a single value, is a mapping"),
+                Arguments.of("id: a, key: , " + unlimited, "key: must be a single value or a list, is empty"),
+                Arguments.of("id: a, limits: ", "limits: must be a list, is empty"),
+                Arguments.of("id: a, limits: {unlimited: true}", "limits: must be a list, is a mapping"),
+                Arguments.of("id: a, limits: []", "limits: must be 1 to 16, are 0"),
+                Arguments.of("id: a, limits: [5]", "limits[0]: must be a mapping, is '5'"),
+                Arguments.of(
+                        "id: a, limits: [" + "{unlimited: true},".repeat(17) + "]", "limits: must be 1 to 16, are 17"),
+                Arguments.of(
+                        "id: a, max-size: big, " + unlimited,
+                        "max-size: must be a size such as 1500, 64KiB or 10MB, is 'big'"),
+                Arguments.of(
+                        "id: a, max-size: 0, " + unlimited,
+                        "max-size: must be a size such as 1500, 64KiB or 10MB, is '0'"),
+                Arguments.of(
+                        "id: a, on-exceed: drop, " + unlimited,
+                        "on-exceed: must be one of deny, shadow-ban, observe, is 'drop'"),
+                Arguments.of(
+                        "id: a, on-exceed: throttle, " + unlimited,
+                        "on-exceed: throttling is not available in this version"),
+                Arguments.of(
+                        "id: a, on-exceed: shape, " + unlimited, "on-exceed: shaping is not available in this version"),
+                Arguments.of("id: a, queue: sms", "queue: shaping is not available in this version"),
+                Arguments.of(
+                        "id: a, max-delay: 2s, " + unlimited, "max-delay: throttling is not available in this version"),
+                Arguments.of(
+                        "id: a, idempotency: 2s, " + unlimited,
+                        "idempotency: idempotency is not available in this version"),
+                Arguments.of(
+                        "id: a, effective-from: 2026-12-01T00:00:00Z, " + unlimited,
+                        "effective-from: a later start is not available in this version"),
+                Arguments.of(
+                        "id: a, timezone: Europe/Berlin, " + unlimited,
+                        "timezone: a calendar window is not available in this version"),
+                Arguments.of("id: a, maxSize: 1, " + unlimited, "maxSize: unknown key, did you mean max-size?"),
+                Arguments.of("id: a, unknown: 1, " + unlimited, "unknown: unknown key"),
+                Arguments.of("id: a, id: b, " + unlimited, "id: is here twice, first on line 1"));
+    }
+
+    @ParameterizedTest
+    @MethodSource("faultyPolicies")
+    void tells_every_fault_of_a_policy(String yaml, String message) {
+        assertThat(faults("policies: [{" + yaml + "}]")).containsExactly("policies.yaml:1: policies[0]." + message);
+    }
+
+    static Stream<Arguments> faultyFiles() {
+        return Stream.of(
+                Arguments.of("5", "policies.yaml:1: must be a mapping, is '5'"),
+                Arguments.of("[]", "policies.yaml:1: must be a mapping, is a list"),
+                Arguments.of("policy: []", "policies.yaml:1: policy: unknown key"),
+                Arguments.of("polices: []", "policies.yaml:1: polices: unknown key, did you mean policies?"),
+                Arguments.of("policies: {}", "policies.yaml:1: policies: must be a list, is a mapping"),
+                Arguments.of("policies: [a]", "policies.yaml:1: policies[0]: must be a mapping, is 'a'"),
+                Arguments.of("policies:\n-\n", "policies.yaml:2: policies[0]: must be a mapping, is empty"),
+                Arguments.of(
+                        "policies: [\n",
+                        "policies.yaml:2: is not valid YAML: while parsing a flow node, expected the node content, but"
+                                + " found '<stream end>' (column 1)"),
+                Arguments.of("queues: []", "policies.yaml:1: queues: shaping is not available in this version"),
+                Arguments.of("""
+                        policies:
+                        - {id: a, limits: [{unlimited: true}]}
+                        - {id: b, limits: [{unlimited: true}]}
+                        - limits: [{unlimited: true}]
+                          id: a
+                        """, "policies.yaml:5: policies[2].id: 'a' is the id of the policy on line 2 already"),
+                Arguments.of(
+                        "policies:\n" + "- {id: a}\n".repeat(100_001),
+                        "policies.yaml:1: policies: must be at most 100000 policies, are 100001"),
+                Arguments.of(
+                        "policies:\n- id: a\n  limits: [{unlimited: true}]\n  match:\n"
+                                + IntStream.range(0, 3)
+                                        .mapToObj(i ->
+                                                "    f" + i + ":\n" + ("    - " + "é".repeat(256) + "\n").repeat(1000))
+                                        .collect(Collectors.joining()),
+                        "policies.yaml:2: policies[0]: is too large: 1545071 bytes as JSON, the most is 524288"));
+    }
+
+    @ParameterizedTest
+    @MethodSource("faultyFiles")
+    void tells_what_is_wrong_with_a_file(String text, String line) {
+        assertThat(faults(text)).containsExactly(line);
+    }
+
+    @Test
+    void tells_all_faults_at_once_in_the_order_of_the_lines() {
+        assertThat(faults("""
+                                policies:
+                                  - id: "a b"
+                                    max-size: huge
+                                    limits:
+                                      - {algorithm: gcra, limit: 5, per: 1m}
+                                      - algorithm: fixed-window
+                                        limit: many
+                                        per: soon
+                                        burst: 5
+                                    key: [endpoint]
+                                    on-exceed: [deny]
+                                  - match: {tier: {}}
+                                    limit: []
+                                quotas: 1
+                                """))
+                .containsExactly(
+                        "policies.yaml:2: policies[0].id: must be 1 to 128 letters, digits or . _ -, is 'a b'",
+                        "policies.yaml:3: policies[0].max-size: must be a size such as 1500, 64KiB or 10MB, is 'huge'",
+                        "policies.yaml:7: policies[0].limits[1].limit: must be a whole number from 0 to"
+                                + " 2305843009213693952, is 'many'",
+                        "policies.yaml:8: policies[0].limits[1].per: must be a duration such as 500ms, 11s, 1m, 2h or"
+                                + " 1d, is 'soon'",
+                        "policies.yaml:9: policies[0].limits[1].burst: does not apply to fixed-window",
+                        "policies.yaml:10: policies[0].key: must contain 'client', is [endpoint]: it needs quota shared"
+                                + " between partitions, which this version does not have",
+                        "policies.yaml:11: policies[0].on-exceed: must be one of deny, shadow-ban, observe, is a list",
+                        "policies.yaml:12: policies[1].id: is missing",
+                        "policies.yaml:12: policies[1].match.tier: must be a single value or a list, is a mapping",
+                        "policies.yaml:12: policies[1].limits: is missing",
+                        "policies.yaml:13: policies[1].limit: unknown key, did you mean limits?",
+                        "policies.yaml:14: quotas: unknown key");
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"", "# nothing yet\n", "policies:\n", "policies: []\n", "{}", "{\"policies\": []}"})
+    void an_empty_file_has_no_policies(String text) throws FaultsException {
+        assertThat(PolicyFile.read("policies.yaml", text)).isEmpty();
+    }
+
+    @Test
+    void reads_a_file() throws IOException, FaultsException {
+        Path file = directory.resolve("p.yaml");
+        Files.writeString(file, DESIGN);
+        assertThat(PolicyFile.read(file)).isEqualTo(PolicyFile.read("policies.yaml", DESIGN));
+
+        Files.writeString(file, "policies: 5");
+        assertThatThrownBy(() -> PolicyFile.read(file))
+                .isInstanceOf(FaultsException.class)
+                .hasMessage(file + ":1: policies: must be a list, is '5'");
+
+        Files.delete(file);
+        assertThatThrownBy(() -> PolicyFile.read(file)).isInstanceOf(NoSuchFileException.class);
+    }
+
+    @TempDir
+    private Path directory;
+
+    @Test
+    void json_has_numbers_and_booleans_where_they_mean_such_and_else_the_text() throws FaultsException {
+        String yaml = """
+                policies:
+                - limits:
+                  - {limit: 1_000, algorithm: "token-bucket", per: 1 day, burst: '7', count-denied: true}
+                  - {unlimited: true}
+                  max-size: 1500
+                  priority: -1_0
+                  id: 007
+                  layer: 5
+                  key: client
+                  match: {limit: 1_0, match: true, tier: ["a\\"\\n\u00e9", 1.10, 0x1F]}
+                """;
+        String json =
+                "{'limits':[{'limit':1000,'algorithm':'token-bucket','per':'1 day','burst':7,'count-denied':true},"
+                        + "{'unlimited':true}],'max-size':1500,'priority':-10,'id':'007','layer':'5','key':'client',"
+                        + "'match':{'limit':'1_0','match':'true','tier':['a\\\"\\n\u00e9','1.10','0x1F']}}";
+
+        assertThat(PolicyFile.read("policies.yaml", yaml).get(0).json()).isEqualTo(json.replace('\'', '"'));
+    }
+
+    @ParameterizedTest
+    @MethodSource("goodDocuments")
+    void a_definition_reads_back_as_the_same_policy(String document) throws FaultsException {
+        for (Definition definition : PolicyFile.read("policies.yaml", document)) {
+            assertThat(definition.id()).isEqualTo(definition.policy().id());
+            assertThat(PolicyFile.parse("weir.policies", definition.json(), 1)).isEqualTo(definition.policy());
+            assertThat(PolicyFile.read("p.json", "{\"policies\":[" + definition.json() + "]}"))
+                    .containsExactly(definition);
+        }
+    }
+
+    @Test
+    void a_definition_gets_the_version_it_is_read_with() throws FaultsException {
+        String json = PolicyFile.read("policies.yaml", DESIGN).get(0).json();
+
+        assertThat(PolicyFile.parse("weir.policies", json, 7).version()).isEqualTo(7);
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"", "{}", "5", "[", "{\"id\":\"a\",\"limits\":[{}]}", "\u0000"})
+    void a_definition_that_is_none_is_refused_with_its_place(String json) {
+        assertThatThrownBy(() -> PolicyFile.parse("weir.policies-0@5", json, 1))
+                .isInstanceOf(FaultsException.class)
+                .message()
+                .startsWith("weir.policies-0@5:1: ");
+    }
+
+    static Stream<String> goodDocuments() {
+        return Stream.concat(
+                Stream.of(
+                        DESIGN,
+                        "",
+                        "policies:",
+                        "policies: []",
+                        "policies: [{id: 5, limits: [{unlimited: true}], priority: -5, max-size: 10 MB}]",
+                        "policies: [{id: a, limits: [{unlimited: true}], key: client, match: {}}]",
+                        "policies: [{id: a, limits: [{unlimited: true}], key: [a, client], layer: x.y_z-1}]",
+                        "policies: [{id: a, limits: [{unlimited: true}], match: {a: '', b: [1, true, x], c: 'x\\\\'}}]",
+                        "policies: [{id: a, limits: [{unlimited: true}], max-size: 1, on-exceed: observe}]",
+                        "policies: [{id: a, limits: [{unlimited: true}], on-exceed: shadow-ban, priority: '1_000'}]",
+                        "policies: [{id: a, limits: [{unlimited: true}]}, {id: b, limits: [{unlimited: true}]}]"),
+                limits().map(row -> withLimit((String) row.get()[0])));
+    }
+
+    static Stream<String> badDocuments() {
+        return Stream.of(
+                        // what the schema cannot say: sums, products, and what is true of two policies
+                        faultyLimits()
+                                .map(row -> (String) row.get()[0])
+                                .filter(yaml -> !yaml.contains("000000d") && !yaml.contains("999999d"))
+                                .filter(yaml -> !yaml.startsWith("unlimited: yes")) // a boolean of YAML 1.1
+                                .map(PolicyFileTest::withLimit),
+                        faultyPolicies()
+                                .map(row -> (String) row.get()[0])
+                                .filter(yaml -> !yaml.startsWith("id: a, id:"))
+                                .map(yaml -> "policies: [{" + yaml + "}]"),
+                        Stream.of(
+                                "5",
+                                "[]",
+                                "policy: []",
+                                "policies: {}",
+                                "policies: [a]",
+                                "policies: [~]",
+                                "queues: []"))
+                .flatMap(documents -> documents);
+    }
+
+    @ParameterizedTest
+    @MethodSource("goodDocuments")
+    void the_schema_accepts_what_is_read(String document) throws IOException {
+        assertThat(schema().validate(tree(document))).isEmpty();
+    }
+
+    @ParameterizedTest
+    @MethodSource("badDocuments")
+    void the_schema_refuses_what_is_refused(String document) throws IOException {
+        assertThat(faults(document)).isNotEmpty();
+        assertThat(schema().validate(tree(document))).isNotEmpty();
+    }
+
+    @Test
+    void the_schema_knows_the_keys_that_are_read() throws IOException {
+        JsonNode schema = JSON.readTree(schemaFile());
+
+        assertThat(schema.at("/properties").fieldNames()).toIterable().containsExactlyElementsOf(PolicyFile.KEYS);
+        assertThat(schema.at("/$defs/policy/properties").fieldNames())
+                .toIterable()
+                .containsExactlyElementsOf(PolicyReader.KEYS);
+        assertThat(schema.at("/$defs/limit/properties").fieldNames())
+                .toIterable()
+                .containsExactlyElementsOf(LimitReader.KEYS);
+    }
+
+    @Test
+    void the_schema_explains_every_key_and_its_examples_are_read() throws IOException, FaultsException {
+        JsonNode schema = JSON.readTree(schemaFile());
+
+        for (String at : List.of("/properties", "/$defs/policy/properties", "/$defs/limit/properties")) {
+            schema.at(at).properties().forEach(property -> assertThat(
+                            property.getValue().has("description"))
+                    .as(property.getKey())
+                    .isTrue());
+        }
+        for (JsonNode example : schema.at("/examples")) {
+            assertThat(PolicyFile.read("example", example.toString())).hasSize(3);
+        }
+        for (JsonNode example : schema.at("/$defs/limit/examples")) {
+            assertThat(faults("policies: [{id: a, limits: [" + example + "]}]")).isEmpty();
+        }
+        schema.at("/$defs/policy/properties").properties().forEach(property -> {
+            for (JsonNode example : property.getValue().path("examples")) {
+                String id = property.getKey().equals("id") ? "" : "id: a, ";
+                assertThat(faults("policies: [{" + id + property.getKey() + ": " + example
+                                + ", limits: [{unlimited: true}]}]"))
+                        .isEmpty();
+            }
+        });
+    }
+
+    @Test
+    void reads_ten_thousand_policies() throws FaultsException {
+        String one = DESIGN.substring(DESIGN.indexOf('\n') + 1);
+        String text = "policies:\n"
+                + IntStream.range(0, 10_000)
+                        .mapToObj(i -> one.replace("free-articles", "policy-" + i))
+                        .collect(Collectors.joining());
+
+        List<Definition> definitions = PolicyFile.read("policies.yaml", text);
+
+        assertThat(definitions).hasSize(10_000);
+        assertThat(definitions.get(9_999).id()).isEqualTo("policy-9999");
+        assertThat(definitions.get(9_999).policy().terms()).hasSize(2);
+    }
+
+    @Test
+    void whatever_is_written_is_read_or_refused() {
+        Random random = new Random(20_261_121);
+        List<String> good = goodDocuments().toList();
+        List<String> seeds = new ArrayList<>();
+        seeds.add(DESIGN_IN_FULL);
+        badDocuments().filter(document -> document.length() < 1000).forEach(seeds::add);
+        int read = 0;
+        for (int i = 0; i < 20_000; i++) {
+            List<String> from = random.nextBoolean() ? good : seeds;
+            String document = from.get(random.nextInt(from.size()));
+            for (int edits = 1 + random.nextInt(8) / 5; edits > 0; edits--) {
+                document = edited(document, seeds.get(random.nextInt(seeds.size())), random);
+            }
+            read += readsOrRefuses(document) ? 1 : 0;
+        }
+        assertThat(read).isBetween(1_000, 19_000);
+    }
+
+    private static String edited(String document, String other, Random random) {
+        String odd = "{}[]:,-?&*!|>'\"%@`#~\\ \t\n\r\u0000\u0085\u2028\uFEFF\uD800\uDC00_0123456789azAZ<=/.";
+        int from = random.nextInt(document.length() + 1);
+        int to = Math.min(document.length(), from + random.nextInt(12));
+        String start = document.substring(0, from);
+        return switch (random.nextInt(5)) {
+            case 0 -> start + document.substring(to);
+            case 1 -> start + odd.charAt(random.nextInt(odd.length())) + document.substring(from);
+            case 2 -> start + document.substring(from, to).repeat(1 + random.nextInt(5)) + document.substring(from);
+            case 3 -> {
+                int at = random.nextInt(other.length() + 1);
+                yield start
+                        + other.substring(at, Math.min(other.length(), at + random.nextInt(40)))
+                        + document.substring(to);
+            }
+            default -> start;
+        };
+    }
+
+    /** Whether the document is read; it must keep its meaning as JSON, or its faults must tell where they are. */
+    private static boolean readsOrRefuses(String document) {
+        try {
+            for (Definition definition : PolicyFile.read("f.yaml", document)) {
+                assertThat(PolicyFile.parse("json", definition.json(), 1))
+                        .as(document)
+                        .isEqualTo(definition.policy());
+            }
+            return true;
+        } catch (FaultsException e) {
+            assertThat(e.faults()).as(document).isNotEmpty().allSatisfy(fault -> assertThat(fault.toString())
+                    .matches("f\\.yaml:[1-9][0-9]*: [^\\p{Cntrl}\\u2028]+"));
+            return false;
+        }
+    }
+
+    private static String withLimit(String yaml) {
+        return "policies: [{id: a, limits: [{" + yaml + "}]}]";
+    }
+
+    private static Policy policy(String text) throws FaultsException {
+        List<Definition> definitions = PolicyFile.read("policies.yaml", text);
+        assertThat(definitions).hasSize(1);
+        return definitions.get(0).policy();
+    }
+
+    private static List<String> faults(String text) {
+        try {
+            PolicyFile.read("policies.yaml", text);
+            return List.of();
+        } catch (FaultsException e) {
+            return e.faults().stream().map(Fault::toString).toList();
+        }
+    }
+
+    private static JsonSchema schema() throws IOException {
+        return JsonSchemaFactory.getInstance(SpecVersion.VersionFlag.V202012).getSchema(JSON.readTree(schemaFile()));
+    }
+
+    private static byte[] schemaFile() throws IOException {
+        try (InputStream in = PolicyFile.class.getResourceAsStream("/policies.schema.json")) {
+            return in.readAllBytes();
+        }
+    }
+
+    private static JsonNode tree(String yaml) {
+        return JSON.valueToTree(new Yaml(new SafeConstructor(new LoaderOptions())).load(yaml));
+    }
+}

@@ -1,0 +1,149 @@
+package dev.weir.codec;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import dev.weir.limit.Blocked;
+import dev.weir.limit.FixedWindow;
+import dev.weir.limit.Gcra;
+import dev.weir.limit.IntervalBucket;
+import dev.weir.limit.LeakyBucket;
+import dev.weir.limit.Limit;
+import dev.weir.limit.LogSegment;
+import dev.weir.limit.Rate;
+import dev.weir.limit.Segments;
+import dev.weir.limit.SlidingWindowCounter;
+import dev.weir.limit.SlidingWindowLog;
+import dev.weir.limit.TokenBucket;
+import dev.weir.limit.Unlimited;
+import dev.weir.policy.Decider;
+import dev.weir.policy.Kind;
+import dev.weir.policy.Match;
+import dev.weir.policy.OnExceed;
+import dev.weir.policy.Policy;
+import dev.weir.policy.PolicyState;
+import dev.weir.policy.PolicyTable;
+import dev.weir.policy.Request;
+import dev.weir.policy.StateKey;
+import dev.weir.policy.States;
+import java.util.Arrays;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Random;
+import java.util.TreeMap;
+import org.junit.jupiter.api.Test;
+
+class StateCodecTest {
+
+    /** Keeps encoded states, and holds each against what it decodes to. */
+    private static final class EncodingStates implements States {
+        final Map<StateKey, byte[]> states = new HashMap<>();
+        final Map<String, byte[]> segments = new TreeMap<>();
+        private final Map<String, Segments> handles = new HashMap<>();
+
+        @Override
+        public PolicyState get(StateKey key) {
+            byte[] state = states.get(key);
+            return state == null ? null : StateCodec.decode(state, shelf -> segments(key, shelf));
+        }
+
+        @Override
+        public void put(StateKey key, PolicyState state) {
+            states.put(key, StateCodec.encode(state));
+            assertThat(get(key)).isEqualTo(state);
+            assertThat(StateCodec.forgettableAtMs(states.get(key))).isEqualTo(state.forgettableAtMs());
+        }
+
+        @Override
+        public Segments segments(StateKey key, int shelf) {
+            return handles.computeIfAbsent(key + "/" + shelf, prefix -> new Segments() {
+                @Override
+                public LogSegment get(long number) {
+                    return StateCodec.decodeSegment(segments.get(prefix + number));
+                }
+
+                @Override
+                public void put(long number, LogSegment segment) {
+                    segments.put(prefix + number, StateCodec.encode(segment));
+                    assertThat(get(number)).isEqualTo(segment);
+                }
+
+                @Override
+                public void delete(long number) {
+                    segments.remove(prefix + number);
+                }
+            });
+        }
+    }
+
+    @Test
+    void every_state_comes_back_as_it_was() {
+        Random random = new Random(1);
+        EncodingStates states = new EncodingStates();
+        List<Limit<?>> limits = List.of(
+                new FixedWindow(50, 1_000, false),
+                new SlidingWindowLog(90, 1_000, true),
+                new SlidingWindowCounter(70, 1_000, true, false),
+                new TokenBucket(Rate.of(7, 1_100), 80, false),
+                new LeakyBucket(Rate.of(50, 1_000), 50, true),
+                new Gcra(Rate.of(70, 1_100), 90, false),
+                new IntervalBucket(30, 500, 60, false),
+                new Unlimited(),
+                new Blocked());
+        for (int i = 0; i < limits.size(); i++) { // alone, and in growing company
+            PolicyTable table = new PolicyTable(List.of(
+                    policy("alone", limits.subList(i, i + 1)),
+                    policy("many", limits.subList(0, Math.max(1, Math.min(i, 7))))));
+            long nowMs = 1_700_000_000_000L;
+            for (int n = 0; n < 1_000; n++) {
+                nowMs += random.nextInt(4) == 0 ? random.nextInt(200) : 1;
+                boolean settle = random.nextInt(10) == 0;
+                Request request = new Request(
+                        "r",
+                        "client " + i,
+                        settle ? Kind.SETTLE : Kind.CONSUME,
+                        null,
+                        settle ? random.nextInt(21) - 10 : random.nextInt(4),
+                        null,
+                        Map.of(),
+                        null,
+                        null,
+                        nowMs,
+                        new Request.Source(0, 0));
+                Decider.decide(request, table, states);
+            }
+        }
+        assertThat(states.segments).isNotEmpty();
+    }
+
+    @Test
+    void bytes_of_another_version_are_refused() {
+        assertThatThrownBy(() -> StateCodec.forgettableAtMs(new byte[] {9, 0, 0, 0, 0, 0, 0, 0, 0}))
+                .isInstanceOf(IllegalStateException.class)
+                .hasMessage("a state of version 9, this is 1");
+        assertThatThrownBy(() -> StateCodec.decode(new byte[0], shelf -> null))
+                .hasMessage("a state of version none, this is 1");
+    }
+
+    @Test
+    void a_state_that_ends_early_is_refused() {
+        PolicyTable table = new PolicyTable(List.of(policy("p", List.of(new FixedWindow(5, 1_000, false)))));
+        EncodingStates states = new EncodingStates();
+        Request request = new Request(
+                "r", "c", Kind.CONSUME, null, 1, null, Map.of(), null, null, 1_000, new Request.Source(0, 0));
+        Decider.decide(request, table, states);
+        byte[] state = states.states.values().iterator().next();
+        for (int length = 1; length < state.length; length++) {
+            byte[] cut = Arrays.copyOf(state, length);
+            assertThatThrownBy(() -> StateCodec.decode(cut, shelf -> null)).isInstanceOf(IllegalStateException.class);
+        }
+    }
+
+    private static Policy policy(String id, List<Limit<?>> limits) {
+        List<Policy.Term> terms = limits.stream()
+                .map(limit -> new Policy.Term(limit.toString(), limit))
+                .toList();
+        return new Policy(id, 1, id, 0, Match.ALL, List.of("client"), terms, null, OnExceed.OBSERVE);
+    }
+}
