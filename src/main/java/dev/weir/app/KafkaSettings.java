@@ -1,0 +1,78 @@
+package dev.weir.app;
+
+import dev.weir.config.WeirConfig;
+import dev.weir.topology.SharedRocksMemory;
+import java.util.Map;
+import java.util.Properties;
+import java.util.Set;
+import org.apache.kafka.clients.admin.AdminClientConfig;
+import org.apache.kafka.clients.consumer.ConsumerConfig;
+import org.apache.kafka.clients.producer.ProducerConfig;
+import org.apache.kafka.streams.StreamsConfig;
+
+/** What Kafka's clients and Streams are given: Weir's own settings, and over them those of the {@code kafka} section. */
+public final class KafkaSettings {
+
+    /** Where a broker is looked for if the configuration does not say. */
+    public static final String DEFAULT_BOOTSTRAP_SERVERS = "localhost:9092";
+
+    private static final String MAX_REQUEST_BYTES = String.valueOf(4 << 20);
+
+    private KafkaSettings() {}
+
+    /** The topology's settings. */
+    public static Properties streams(WeirConfig config) {
+        Properties settings = new Properties();
+        settings.put(StreamsConfig.BOOTSTRAP_SERVERS_CONFIG, DEFAULT_BOOTSTRAP_SERVERS);
+        settings.put(StreamsConfig.APPLICATION_ID_CONFIG, config.applicationId());
+        settings.put(StreamsConfig.NUM_STREAM_THREADS_CONFIG, config.threads());
+        settings.put(StreamsConfig.STATE_DIR_CONFIG, config.state().directory().toString());
+        settings.put(StreamsConfig.PROCESSING_GUARANTEE_CONFIG, StreamsConfig.EXACTLY_ONCE_V2);
+        settings.put(StreamsConfig.COMMIT_INTERVAL_MS_CONFIG, 100);
+        settings.put(StreamsConfig.ENSURE_EXPLICIT_INTERNAL_RESOURCE_NAMING_CONFIG, true);
+        settings.put(StreamsConfig.STATESTORE_CACHE_MAX_BYTES_CONFIG, 0);
+        settings.put(StreamsConfig.ROCKSDB_CONFIG_SETTER_CLASS_CONFIG, SharedRocksMemory.class);
+        settings.put(SharedRocksMemory.MEMORY_BYTES, config.state().memoryBytes());
+        settings.put(StreamsConfig.mainConsumerPrefix(ConsumerConfig.SESSION_TIMEOUT_MS_CONFIG), 6_000);
+        settings.put(StreamsConfig.mainConsumerPrefix(ConsumerConfig.HEARTBEAT_INTERVAL_MS_CONFIG), 2_000);
+        settings.put(StreamsConfig.producerPrefix(ProducerConfig.LINGER_MS_CONFIG), 2);
+        // With more in flight, the second batch of a transaction overtakes a first one that the broker puts off until
+        // the
+        // markers of the transaction before are written; both are refused and sent again, again and again.
+        settings.put(StreamsConfig.producerPrefix(ProducerConfig.MAX_IN_FLIGHT_REQUESTS_PER_CONNECTION), 1);
+        settings.put(StreamsConfig.producerPrefix(ProducerConfig.RETRY_BACKOFF_MS_CONFIG), 10);
+        // A dead letter is a record of any size, and headers come on top.
+        settings.put(StreamsConfig.producerPrefix(ProducerConfig.MAX_REQUEST_SIZE_CONFIG), MAX_REQUEST_BYTES);
+        settings.putAll(config.kafka());
+        return settings;
+    }
+
+    public static Properties admin(WeirConfig config) {
+        return client(config, AdminClientConfig.configNames(), "admin.");
+    }
+
+    public static Properties producer(WeirConfig config) {
+        return client(config, ProducerConfig.configNames(), "producer.");
+    }
+
+    public static Properties consumer(WeirConfig config) {
+        return client(config, ConsumerConfig.configNames(), "consumer.");
+    }
+
+    /** What of the {@code kafka} section this client knows, under its plain name or its prefixed one. */
+    private static Properties client(WeirConfig config, Set<String> known, String prefix) {
+        Properties settings = new Properties();
+        settings.put("bootstrap.servers", DEFAULT_BOOTSTRAP_SERVERS);
+        for (Map.Entry<String, String> entry : config.kafka().entrySet()) {
+            if (known.contains(entry.getKey())) {
+                settings.put(entry.getKey(), entry.getValue());
+            }
+        }
+        for (Map.Entry<String, String> entry : config.kafka().entrySet()) {
+            if (entry.getKey().startsWith(prefix)) {
+                settings.put(entry.getKey().substring(prefix.length()), entry.getValue());
+            }
+        }
+        return settings;
+    }
+}

@@ -1,0 +1,78 @@
+package dev.weir.app;
+
+import dev.weir.limit.LogSegment;
+import dev.weir.limit.Segments;
+import dev.weir.policy.PolicyState;
+import dev.weir.policy.StateKey;
+import dev.weir.policy.States;
+import java.util.HashMap;
+import java.util.Map;
+
+/** States on the heap, for the backtest: those that say nothing any more go when the map has doubled. */
+final class MemoryStates implements States {
+
+    private static final int FIRST_SWEEP = 10_000;
+    private static final int EPOCH = 1_000;
+
+    private final Map<StateKey, PolicyState> states = new HashMap<>();
+    private final long keepMs;
+    private int sweepAtSize = FIRST_SWEEP;
+    private long requests;
+    private long earliestMs = Long.MAX_VALUE;
+    private long earliestBeforeMs = Long.MAX_VALUE;
+
+    /** @param keepMs how long a state is kept beyond the time at which it says what a fresh one says */
+    MemoryStates(long keepMs) {
+        this.keepMs = keepMs;
+    }
+
+    /** Takes note of a request's time; the earliest of the last thousand or two is "now" for the sweep. */
+    void observe(long timestampMs) {
+        if (requests++ % EPOCH == 0) {
+            earliestBeforeMs = earliestMs;
+            earliestMs = Long.MAX_VALUE;
+        }
+        earliestMs = Math.min(earliestMs, timestampMs);
+        if (states.size() >= sweepAtSize) {
+            long horizonMs = Math.min(earliestMs, earliestBeforeMs) - keepMs;
+            states.values().removeIf(state -> state.forgettableAtMs() <= horizonMs);
+            sweepAtSize = Math.max(FIRST_SWEEP, 2 * states.size());
+        }
+    }
+
+    int size() {
+        return states.size();
+    }
+
+    @Override
+    public PolicyState get(StateKey key) {
+        return states.get(key);
+    }
+
+    @Override
+    public void put(StateKey key, PolicyState state) {
+        states.put(key, state);
+    }
+
+    /** A place for one log, which alone refers to it. */
+    @Override
+    public Segments segments(StateKey key, int shelf) {
+        Map<Long, LogSegment> segments = new HashMap<>();
+        return new Segments() {
+            @Override
+            public LogSegment get(long number) {
+                return segments.get(number);
+            }
+
+            @Override
+            public void put(long number, LogSegment segment) {
+                segments.put(number, segment);
+            }
+
+            @Override
+            public void delete(long number) {
+                segments.remove(number);
+            }
+        };
+    }
+}

@@ -1,0 +1,65 @@
+package dev.weir.app;
+
+import dev.weir.codec.RequestAvro;
+import dev.weir.config.WeirConfig;
+import dev.weir.policy.Request;
+import dev.weir.topology.Topics;
+import java.util.Properties;
+import java.util.concurrent.atomic.AtomicReference;
+import org.apache.kafka.clients.producer.KafkaProducer;
+import org.apache.kafka.clients.producer.ProducerConfig;
+import org.apache.kafka.clients.producer.ProducerRecord;
+import org.apache.kafka.common.serialization.ByteArraySerializer;
+import org.apache.kafka.common.serialization.StringSerializer;
+
+/** Writes requests to the request topic. */
+public final class Sender implements AutoCloseable {
+
+    private final KafkaProducer<String, byte[]> producer;
+    private final String topic;
+    private final RequestAvro avro = new RequestAvro();
+    private final AtomicReference<Exception> failure = new AtomicReference<>();
+
+    public Sender(WeirConfig config) {
+        Properties settings = KafkaSettings.producer(config);
+        settings.putIfAbsent(ProducerConfig.ACKS_CONFIG, "all");
+        settings.putIfAbsent(ProducerConfig.LINGER_MS_CONFIG, 2);
+        settings.putIfAbsent(ProducerConfig.MAX_BLOCK_MS_CONFIG, 30_000);
+        topic = Topics.of(config.topics().prefix()).requests();
+        producer = new KafkaProducer<>(settings, new StringSerializer(), new ByteArraySerializer());
+    }
+
+    /** Writes one, without waiting until it is written. */
+    public void send(Request request) {
+        var unused = producer.send( // the callback tells
+                new ProducerRecord<>(topic, null, request.timestampMs(), request.client(), avro.encode(request)),
+                (metadata, exception) -> {
+                    if (exception != null) {
+                        failure.compareAndSet(null, exception);
+                    }
+                });
+        throwFailure();
+    }
+
+    /**
+     * Waits until all are written.
+     *
+     * @throws UnreachableException if one could not be written
+     */
+    public void flush() {
+        producer.flush();
+        throwFailure();
+    }
+
+    @Override
+    public void close() {
+        producer.close();
+    }
+
+    private void throwFailure() {
+        if (failure.get() != null) {
+            throw new UnreachableException(
+                    "cannot write to the topic " + topic + ": " + failure.get().getMessage(), failure.get());
+        }
+    }
+}

@@ -1,0 +1,101 @@
+package dev.weir.app;
+
+import dev.weir.config.WeirConfig;
+import dev.weir.topology.Topics;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.Set;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
+import org.apache.kafka.clients.admin.Admin;
+import org.apache.kafka.clients.admin.NewTopic;
+import org.apache.kafka.common.config.TopicConfig;
+import org.apache.kafka.common.errors.TopicExistsException;
+
+/** Creates the topics that are missing, each with the settings that Weir relies on. Those that exist stay as they are. */
+public final class TopicSetup {
+
+    /** Whose clock tells when a request came. */
+    public enum RequestTime {
+        /** The broker's, at append: a client that lies about its clock gains nothing. */
+        LOG_APPEND,
+        /** The producer's: for traffic of the past, which retention by age would delete at once. */
+        CREATE;
+
+        private Map<String, String> settings() {
+            return switch (this) {
+                case LOG_APPEND -> Map.of(TopicConfig.MESSAGE_TIMESTAMP_TYPE_CONFIG, "LogAppendTime");
+                case CREATE ->
+                    Map.of(
+                            TopicConfig.MESSAGE_TIMESTAMP_TYPE_CONFIG, "CreateTime",
+                            TopicConfig.RETENTION_MS_CONFIG, "-1");
+            };
+        }
+    }
+
+    private static final int TIMEOUT_SECONDS = 30;
+
+    /** Room for a request of the default largest size with headers on top. */
+    private static final String LARGE_MESSAGE_BYTES = String.valueOf(3 << 20);
+
+    private TopicSetup() {}
+
+    /** @throws UnreachableException if there is no broker, or it refuses */
+    public static void createMissing(Admin admin, WeirConfig config, RequestTime requestTime) {
+        try {
+            Set<String> existing = admin.listTopics().names().get(TIMEOUT_SECONDS, TimeUnit.SECONDS);
+            List<NewTopic> missing = new ArrayList<>(topics(config, requestTime));
+            missing.removeIf(topic -> existing.contains(topic.name()));
+            admin.createTopics(missing).all().get(TIMEOUT_SECONDS, TimeUnit.SECONDS);
+        } catch (ExecutionException e) {
+            if (!(e.getCause() instanceof TopicExistsException)) { // another instance was first
+                throw new UnreachableException(
+                        "cannot create the topics: " + e.getCause().getMessage(), e);
+            }
+        } catch (TimeoutException e) {
+            throw new UnreachableException(
+                    "no broker answers at " + KafkaSettings.admin(config).getProperty("bootstrap.servers"), e);
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            throw new UnreachableException("interrupted while creating the topics", e);
+        }
+    }
+
+    static List<NewTopic> topics(WeirConfig config, RequestTime requestTime) {
+        Topics topics = Topics.of(config.topics().prefix());
+        int partitions = config.topics().partitions();
+        return List.of(
+                topic(config, topics.requests(), partitions, requestTime.settings()),
+                topic(
+                        config,
+                        topics.decisions(),
+                        partitions,
+                        Map.of(
+                                TopicConfig.MESSAGE_TIMESTAMP_TYPE_CONFIG,
+                                "LogAppendTime",
+                                TopicConfig.MAX_MESSAGE_BYTES_CONFIG,
+                                LARGE_MESSAGE_BYTES)),
+                topic(
+                        config,
+                        topics.deadLetters(),
+                        partitions,
+                        Map.of(
+                                TopicConfig.MESSAGE_TIMESTAMP_TYPE_CONFIG,
+                                "LogAppendTime",
+                                TopicConfig.MAX_MESSAGE_BYTES_CONFIG,
+                                LARGE_MESSAGE_BYTES)),
+                topic(
+                        config,
+                        topics.policies(),
+                        1,
+                        Map.of(TopicConfig.CLEANUP_POLICY_CONFIG, TopicConfig.CLEANUP_POLICY_COMPACT)));
+    }
+
+    private static NewTopic topic(WeirConfig config, String name, int partitions, Map<String, String> settings) {
+        Optional<Short> replicas = config.topics().replicationFactor().map(Integer::shortValue);
+        return new NewTopic(name, Optional.of(partitions), replicas).configs(settings);
+    }
+}

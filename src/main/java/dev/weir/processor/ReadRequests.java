@@ -1,0 +1,78 @@
+package dev.weir.processor;
+
+import dev.weir.codec.RequestAvro;
+import dev.weir.codec.UnreadableException;
+import dev.weir.policy.Rejection;
+import dev.weir.policy.Request;
+import dev.weir.policy.RequestRules;
+import java.nio.charset.StandardCharsets;
+import java.util.Arrays;
+import java.util.Optional;
+import org.apache.kafka.streams.processor.api.Processor;
+import org.apache.kafka.streams.processor.api.ProcessorContext;
+import org.apache.kafka.streams.processor.api.Record;
+import org.apache.kafka.streams.processor.api.RecordMetadata;
+
+/** Reads records as requests; what is none goes to the dead letters as it came, with the reason in its headers. */
+public final class ReadRequests implements Processor<byte[], byte[], byte[], Object> {
+
+    private final RequestAvro avro = new RequestAvro();
+    private final RequestRules rules;
+    private final String next;
+    private final String deadLetters;
+    private ProcessorContext<byte[], Object> context;
+
+    /**
+     * @param next the node that takes requests
+     * @param deadLetters the node that takes the others
+     */
+    public ReadRequests(RequestRules rules, String next, String deadLetters) {
+        this.rules = rules;
+        this.next = next;
+        this.deadLetters = deadLetters;
+    }
+
+    @Override
+    public void init(ProcessorContext<byte[], Object> processorContext) {
+        context = processorContext;
+    }
+
+    @Override
+    public void process(Record<byte[], byte[]> record) {
+        RecordMetadata metadata = context.recordMetadata().orElseThrow();
+        if (record.key() == null) {
+            reject(record, metadata, Rejection.NO_KEY, "the record has no key");
+            return;
+        }
+        if (record.value() == null) {
+            reject(record, metadata, Rejection.NOT_AVRO, "the record has no value");
+            return;
+        }
+        Request request;
+        try {
+            Request.Source source = new Request.Source(metadata.partition(), metadata.offset());
+            request = avro.decode(record.value(), record.timestamp(), source);
+        } catch (UnreadableException e) {
+            reject(record, metadata, e.rejection(), e.getMessage());
+            return;
+        }
+        Optional<RequestRules.Violation> violation = rules.check(request);
+        if (violation.isPresent()) {
+            reject(
+                    record,
+                    metadata,
+                    violation.get().rejection(),
+                    violation.get().detail());
+        } else if (!Arrays.equals(record.key(), request.client().getBytes(StandardCharsets.UTF_8))) {
+            reject(record, metadata, Rejection.KEY_IS_NOT_CLIENT, "the record's key is not its client");
+        } else {
+            context.forward(record.withValue(request), next);
+        }
+    }
+
+    private void reject(Record<byte[], byte[]> record, RecordMetadata metadata, Rejection rejection, String detail) {
+        Record<byte[], byte[]> dead = record.withHeaders(record.headers()); // a copy: the record's own stay as they are
+        DeadLetter.describe(dead.headers(), rejection, detail, metadata, record.timestamp());
+        context.forward(dead, deadLetters);
+    }
+}

@@ -1,0 +1,62 @@
+package dev.weir.processor;
+
+import dev.weir.codec.StateCodec;
+import java.util.ArrayList;
+import java.util.List;
+import org.apache.kafka.common.utils.Bytes;
+import org.apache.kafka.streams.KeyValue;
+import org.apache.kafka.streams.state.KeyValueIterator;
+import org.apache.kafka.streams.state.KeyValueStore;
+
+/** Walks over the states, some at a time, round and round, and forgets those that say nothing any more. */
+// "Now" for the sweep is the earliest time among the requests since the last one: a single clock that runs ahead
+// cannot expire the others' states, and neither can a backlog that is worked off late. A state is kept for a while
+// beyond the time at which it says what a fresh one says, so that requests that come late, within that while, still
+// find
+// the time of their client's last charge.
+final class StateSweep {
+
+    private final KeyValueStore<Bytes, byte[]> states;
+    private final StoreStates store;
+    private final int keysAtOnce;
+    private final long keepMs;
+    private Bytes cursor;
+    private long earliestMs = Long.MAX_VALUE;
+    private long horizonMs = Long.MIN_VALUE;
+
+    StateSweep(KeyValueStore<Bytes, byte[]> states, StoreStates store, int keysAtOnce, long keepMs) {
+        this.states = states;
+        this.store = store;
+        this.keysAtOnce = keysAtOnce;
+        this.keepMs = keepMs;
+    }
+
+    /** Takes note of a request's time. */
+    void observe(long timestampMs) {
+        earliestMs = Math.min(earliestMs, timestampMs);
+    }
+
+    /** Looks at the next states, and forgets those that have been forgettable for long enough. */
+    void run() {
+        if (earliestMs != Long.MAX_VALUE) {
+            horizonMs = earliestMs - keepMs;
+            earliestMs = Long.MAX_VALUE;
+        }
+        List<KeyValue<Bytes, byte[]>> idle = new ArrayList<>();
+        int seen = 0;
+        try (KeyValueIterator<Bytes, byte[]> iterator = states.range(cursor, null)) {
+            cursor = null;
+            while (iterator.hasNext()) {
+                KeyValue<Bytes, byte[]> entry = iterator.next();
+                if (seen++ == keysAtOnce) {
+                    cursor = entry.key;
+                    break;
+                }
+                if (StateCodec.forgettableAtMs(entry.value) <= horizonMs) {
+                    idle.add(entry);
+                }
+            }
+        }
+        idle.forEach(entry -> store.forget(entry.key, entry.value));
+    }
+}

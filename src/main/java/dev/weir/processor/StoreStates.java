@@ -1,0 +1,98 @@
+package dev.weir.processor;
+
+import dev.weir.codec.KeyCodec;
+import dev.weir.codec.StateCodec;
+import dev.weir.limit.LogSegment;
+import dev.weir.limit.Segments;
+import dev.weir.policy.PolicyState;
+import dev.weir.policy.StateKey;
+import dev.weir.policy.States;
+import org.apache.kafka.common.utils.Bytes;
+import org.apache.kafka.streams.state.KeyValueStore;
+
+/** States in two stores: the states themselves, and the full segments of logs. */
+final class StoreStates implements States {
+
+    private final KeyValueStore<Bytes, byte[]> states;
+    private final KeyValueStore<Bytes, byte[]> segments;
+
+    StoreStates(KeyValueStore<Bytes, byte[]> states, KeyValueStore<Bytes, byte[]> segments) {
+        this.states = states;
+        this.segments = segments;
+    }
+
+    @Override
+    public PolicyState get(StateKey key) {
+        byte[] keyBytes = KeyCodec.encode(key);
+        byte[] state = states.get(Bytes.wrap(keyBytes));
+        return state == null ? null : StateCodec.decode(state, shelf -> segments(keyBytes, shelf));
+    }
+
+    @Override
+    public void put(StateKey key, PolicyState state) {
+        states.put(Bytes.wrap(KeyCodec.encode(key)), StateCodec.encode(state));
+    }
+
+    @Override
+    public Segments segments(StateKey key, int shelf) {
+        return segments(KeyCodec.encode(key), shelf);
+    }
+
+    /** Forgets what an encoded state under an encoded key holds, or a bounded part of it; the sweep comes again. */
+    void forget(Bytes key, byte[] state) {
+        PolicyState left =
+                StateCodec.decode(state, shelf -> segments(key.get(), shelf)).forgotten();
+        if (left == null) {
+            states.delete(key);
+        } else {
+            states.put(key, StateCodec.encode(left));
+        }
+    }
+
+    private Segments segments(byte[] stateKey, int shelf) {
+        return new StoreSegments(stateKey, shelf);
+    }
+
+    /** The segments of one log; remembers the one it read last, which a request asks for several times. */
+    private final class StoreSegments implements Segments {
+        private final byte[] stateKey;
+        private final int shelf;
+        private long lastNumber;
+        private LogSegment last;
+
+        StoreSegments(byte[] stateKey, int shelf) {
+            this.stateKey = stateKey;
+            this.shelf = shelf;
+        }
+
+        @Override
+        public LogSegment get(long number) {
+            if (last == null || lastNumber != number) {
+                byte[] segment = segments.get(key(number));
+                if (segment == null) {
+                    throw new IllegalStateException(
+                            "segment " + number + " of shelf " + shelf + " is not in the store");
+                }
+                last = StateCodec.decodeSegment(segment);
+                lastNumber = number;
+            }
+            return last;
+        }
+
+        @Override
+        public void put(long number, LogSegment segment) {
+            last = null;
+            segments.put(key(number), StateCodec.encode(segment));
+        }
+
+        @Override
+        public void delete(long number) {
+            last = null;
+            segments.delete(key(number));
+        }
+
+        private Bytes key(long number) {
+            return Bytes.wrap(KeyCodec.segment(stateKey, shelf, number));
+        }
+    }
+}

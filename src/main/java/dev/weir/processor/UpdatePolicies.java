@@ -1,0 +1,66 @@
+package dev.weir.processor;
+
+import dev.weir.codec.FaultsException;
+import dev.weir.codec.PolicyAvro;
+import dev.weir.codec.PolicyFile;
+import dev.weir.codec.UnreadableException;
+import dev.weir.policy.Policy;
+import org.apache.kafka.streams.KeyValue;
+import org.apache.kafka.streams.processor.api.Processor;
+import org.apache.kafka.streams.processor.api.ProcessorContext;
+import org.apache.kafka.streams.processor.api.Record;
+import org.apache.kafka.streams.state.KeyValueIterator;
+import org.apache.kafka.streams.state.KeyValueStore;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/** Puts each policy that is applied in force; of one that cannot be read, the version before stays. */
+public final class UpdatePolicies implements Processor<String, byte[], Void, Void> {
+
+    private static final Logger LOG = LoggerFactory.getLogger(UpdatePolicies.class);
+
+    private final PolicyAvro avro = new PolicyAvro();
+    private final LivePolicies policies;
+    private final String storeName;
+    private KeyValueStore<String, byte[]> store;
+
+    public UpdatePolicies(LivePolicies policies, String storeName) {
+        this.policies = policies;
+        this.storeName = storeName;
+    }
+
+    /** Puts in force what was read into the store at start, past this processor. */
+    @Override
+    public void init(ProcessorContext<Void, Void> context) {
+        store = context.getStateStore(storeName);
+        try (KeyValueIterator<String, byte[]> all = store.all()) {
+            while (all.hasNext()) {
+                KeyValue<String, byte[]> entry = all.next();
+                update(entry.key, entry.value);
+            }
+        }
+    }
+
+    @Override
+    public void process(Record<String, byte[]> record) {
+        if (record.key() != null && update(record.key(), record.value())) {
+            store.put(record.key(), record.value());
+        }
+    }
+
+    private boolean update(String key, byte[] value) {
+        if (value == null) {
+            policies.remove(key);
+            return true;
+        }
+        try {
+            PolicyAvro.Applied applied = avro.decode(value);
+            Policy policy = PolicyFile.parse(key, applied.definition(), applied.version());
+            policies.put(key, policy);
+            return true;
+        } catch (UnreadableException | FaultsException e) {
+            LOG.warn("the policies topic's record for {} is not in force: {}", key, e.getMessage());
+            return false;
+        }
+    }
+}

@@ -1,0 +1,57 @@
+package dev.weir.topology;
+
+import java.util.Map;
+import org.apache.kafka.common.config.TopicConfig;
+import org.apache.kafka.common.serialization.Serdes;
+import org.apache.kafka.common.utils.Bytes;
+import org.apache.kafka.streams.state.KeyValueStore;
+import org.apache.kafka.streams.state.StoreBuilder;
+
+/** The stores' names (persisted: they name the changelog topics) and what they are made of. */
+public final class Stores {
+
+    /** What each key has used of each policy: {@code KeyCodec} to {@code StateCodec}. */
+    public static final String POLICY_STATES = "policy-states";
+
+    /** The full segments of sliding logs. */
+    public static final String LOG_SEGMENTS = "log-segments";
+
+    /** The policies topic, in memory, on every instance. */
+    public static final String POLICIES = "policies";
+
+    /** Small segments, so that a compacted changelog stays near the size of the state and restores fast. */
+    private static final Map<String, String> CHANGELOG = Map.of(
+            TopicConfig.CLEANUP_POLICY_CONFIG,
+            TopicConfig.CLEANUP_POLICY_COMPACT,
+            TopicConfig.SEGMENT_BYTES_CONFIG,
+            String.valueOf(32 << 20),
+            TopicConfig.MIN_CLEANABLE_DIRTY_RATIO_CONFIG,
+            "0.2");
+
+    private Stores() {}
+
+    static StoreBuilder<KeyValueStore<Bytes, byte[]>> policyStates() {
+        return persistent(POLICY_STATES);
+    }
+
+    static StoreBuilder<KeyValueStore<Bytes, byte[]>> logSegments() {
+        return persistent(LOG_SEGMENTS);
+    }
+
+    static StoreBuilder<KeyValueStore<String, byte[]>> policies() {
+        return org.apache.kafka.streams.state.Stores.keyValueStoreBuilder(
+                        org.apache.kafka.streams.state.Stores.inMemoryKeyValueStore(POLICIES),
+                        Serdes.String(),
+                        Serdes.ByteArray())
+                .withLoggingDisabled();
+    }
+
+    private static StoreBuilder<KeyValueStore<Bytes, byte[]>> persistent(String name) {
+        return org.apache.kafka.streams.state.Stores.keyValueStoreBuilder(
+                        org.apache.kafka.streams.state.Stores.persistentKeyValueStore(name),
+                        Serdes.Bytes(),
+                        Serdes.ByteArray())
+                .withCachingDisabled()
+                .withLoggingEnabled(CHANGELOG);
+    }
+}

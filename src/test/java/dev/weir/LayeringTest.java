@@ -1,0 +1,76 @@
+package dev.weir;
+
+import static com.tngtech.archunit.base.DescribedPredicate.not;
+import static com.tngtech.archunit.core.domain.JavaClass.Predicates.resideInAPackage;
+import static com.tngtech.archunit.core.domain.JavaClass.Predicates.resideInAnyPackage;
+import static com.tngtech.archunit.lang.syntax.ArchRuleDefinition.classes;
+import static com.tngtech.archunit.lang.syntax.ArchRuleDefinition.noClasses;
+import static com.tngtech.archunit.library.dependencies.SlicesRuleDefinition.slices;
+
+import com.tngtech.archunit.core.importer.ImportOption;
+import com.tngtech.archunit.junit.AnalyzeClasses;
+import com.tngtech.archunit.junit.ArchTest;
+import com.tngtech.archunit.lang.ArchRule;
+
+/** What may see what. */
+@AnalyzeClasses(packages = "dev.weir", importOptions = ImportOption.DoNotIncludeTests.class)
+class LayeringTest {
+
+    @ArchTest
+    static final ArchRule limit_knows_only_java = classes()
+            .that()
+            .resideInAPackage("dev.weir.limit")
+            .should()
+            .onlyDependOnClassesThat()
+            .resideInAnyPackage("java..", "dev.weir.limit");
+
+    @ArchTest
+    static final ArchRule policy_knows_only_java_and_limit = classes()
+            .that()
+            .resideInAPackage("dev.weir.policy")
+            .should()
+            .onlyDependOnClassesThat()
+            .resideInAnyPackage("java..", "dev.weir.limit", "dev.weir.policy");
+
+    @ArchTest
+    static final ArchRule the_core_has_no_clock_and_no_randomness = noClasses()
+            .that()
+            .resideInAnyPackage("dev.weir.limit", "dev.weir.policy")
+            .should()
+            .callMethod(System.class, "currentTimeMillis")
+            .orShould()
+            .callMethod(System.class, "nanoTime")
+            .orShould()
+            .dependOnClassesThat()
+            .haveFullyQualifiedName("java.util.Random")
+            .orShould()
+            .dependOnClassesThat()
+            .resideInAPackage("java.time..");
+
+    @ArchTest
+    static final ArchRule generated_avro_stays_in_codec = noClasses()
+            .that()
+            .resideOutsideOfPackages("dev.weir.codec", "dev.weir.avro")
+            .should()
+            .dependOnClassesThat()
+            .resideInAnyPackage("dev.weir.avro", "org.apache.avro..");
+
+    @ArchTest
+    static final ArchRule the_broker_stays_in_dev = noClasses()
+            .that()
+            .resideOutsideOfPackage("dev.weir.dev")
+            .should()
+            .dependOnClassesThat(resideInAnyPackage(
+                    "kafka..", "scala..", "org.apache.kafka.server..", "org.apache.kafka.metadata.."));
+
+    @ArchTest
+    static final ArchRule the_command_line_is_on_top = noClasses()
+            .that(not(resideInAPackage("dev.weir.cli")))
+            .should()
+            .dependOnClassesThat()
+            .resideInAnyPackage("dev.weir.cli", "picocli..");
+
+    @ArchTest
+    static final ArchRule packages_are_free_of_cycles =
+            slices().matching("dev.weir.(*)..").should().beFreeOfCycles();
+}

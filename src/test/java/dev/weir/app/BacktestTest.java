@@ -1,0 +1,143 @@
+package dev.weir.app;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import dev.weir.codec.DecisionJson;
+import dev.weir.codec.NdjsonLines;
+import dev.weir.codec.PolicyFile;
+import dev.weir.config.WeirConfig;
+import dev.weir.limit.FixedWindow;
+import dev.weir.policy.Decider;
+import dev.weir.policy.Kind;
+import dev.weir.policy.PolicyTable;
+import dev.weir.policy.Request;
+import java.io.ByteArrayInputStream;
+import java.io.InputStream;
+import java.io.StringWriter;
+import java.nio.charset.StandardCharsets;
+import java.time.Clock;
+import java.time.Instant;
+import java.time.ZoneOffset;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.zip.GZIPInputStream;
+import org.junit.jupiter.api.Test;
+
+class BacktestTest {
+
+    private static final Clock NOON = Clock.fixed(Instant.ofEpochMilli(43_200_000), ZoneOffset.UTC);
+    private static final String ONE_A_SECOND =
+            "policies: [{id: p, limits: [{algorithm: fixed-window, limit: 1, per: 1s}]}]";
+
+    @Test
+    void the_demo_counts_what_an_independent_count_says() throws Exception {
+        JsonNode expected;
+        try (InputStream in = BacktestTest.class.getResourceAsStream("/demo/expected.json")) {
+            expected = new ObjectMapper().readTree(in);
+        }
+        Tally tally;
+        try (InputStream policies = BacktestTest.class.getResourceAsStream("/demo/policies.yaml");
+                InputStream requests = BacktestTest.class.getResourceAsStream("/demo/requests.ndjson.gz")) {
+            String yaml = new String(policies.readAllBytes(), StandardCharsets.UTF_8);
+            tally = backtest(yaml).run(new NdjsonLines("demo", new GZIPInputStream(requests)), null);
+        }
+        assertThat(tally.all().requests()).isEqualTo(expected.get("requests").asLong());
+        assertThat(tally.all().allowed()).isEqualTo(expected.get("allowed").asLong());
+        assertThat(tally.all().denied())
+                .isEqualTo(expected.get("denied").asLong())
+                .isPositive();
+        assertSame(tally.byPolicy(), expected.get("byPolicy"));
+        assertSame(tally.byTier(), expected.get("byTier"));
+        List<String> top = new ArrayList<>();
+        expected.get("topLimited")
+                .forEach(row -> top.add(row.get(0).asText() + " " + row.get(1).asLong()));
+        assertThat(tally.topLimited(10))
+                .extracting(hitter -> hitter.name() + " " + hitter.count())
+                .containsExactlyElementsOf(top);
+    }
+
+    private static void assertSame(Map<String, Tally.Counts> counts, JsonNode expected) {
+        List<String> want = new ArrayList<>();
+        expected.properties()
+                .forEach(entry -> want.add(entry.getKey() + " "
+                        + entry.getValue().get("allowed").asLong() + " "
+                        + entry.getValue().get("denied").asLong()));
+        assertThat(counts.entrySet())
+                .extracting(entry -> entry.getKey() + " " + entry.getValue().allowed() + " "
+                        + entry.getValue().denied())
+                .containsExactlyInAnyOrderElementsOf(want);
+    }
+
+    @Test
+    void a_request_without_a_time_comes_now_and_its_offset_is_its_place() throws Exception {
+        StringWriter out = new StringWriter();
+        try (DecisionJson json = new DecisionJson(out)) {
+            backtest(ONE_A_SECOND)
+                    .run(
+                            lines("{\"requestId\":\"a\",\"client\":\"c\"}\n\n{\"requestId\":\"b\",\"client\":\"c\"}"),
+                            json);
+        }
+        assertThat(out.toString().lines())
+                .satisfiesExactly(
+                        line -> assertThat(line)
+                                .contains(
+                                        "\"requestId\":\"a\"",
+                                        "ALLOWED",
+                                        "\"decidedAt\":43200000",
+                                        "\"sourceOffset\":0"),
+                        line -> assertThat(line)
+                                .contains(
+                                        "\"requestId\":\"b\"",
+                                        "DENIED",
+                                        "\"decidedAt\":43200000",
+                                        "\"sourceOffset\":1"));
+    }
+
+    @Test
+    void a_line_that_is_no_request_ends_it_with_its_place() {
+        NdjsonLines lines =
+                lines("{\"requestId\":\"a\",\"client\":\"c\"}\n{\"requestId\":\"b\",\"client\":\"c\",\"cost\":-1}\n");
+        assertThatThrownBy(() -> backtest(ONE_A_SECOND).run(lines, null))
+                .isInstanceOf(BadRequestException.class)
+                .hasMessage("requests:2: cost is -1");
+    }
+
+    @Test
+    void a_million_clients_that_come_once_leave_no_more_than_are_live() {
+        PolicyTable table = new PolicyTable(List.of(new dev.weir.policy.Policy(
+                "p",
+                1,
+                "client",
+                0,
+                dev.weir.policy.Match.ALL,
+                List.of("client"),
+                List.of(new dev.weir.policy.Policy.Term("l", new FixedWindow(5, 1_000, false))),
+                null,
+                dev.weir.policy.OnExceed.DENY)));
+        MemoryStates states = new MemoryStates(1_000);
+        int most = 0;
+        for (int i = 0; i < 1_000_000; i++) { // one a millisecond: some 2,000 are live at a time
+            Request request = new Request(
+                    "r", "c" + i, Kind.CONSUME, null, 1, null, Map.of(), null, null, i, new Request.Source(0, i));
+            states.observe(i);
+            Decider.decide(request, table, states);
+            most = Math.max(most, states.size());
+        }
+        assertThat(most).isLessThan(30_000);
+    }
+
+    private static Backtest backtest(String yaml) throws Exception {
+        PolicyTable table = new PolicyTable(PolicyFile.read("policies.yaml", yaml).stream()
+                .map(PolicyFile.Definition::policy)
+                .toList());
+        return new Backtest(table, WeirConfig.DEFAULTS, NOON);
+    }
+
+    private static NdjsonLines lines(String text) {
+        return new NdjsonLines("requests", new ByteArrayInputStream(text.getBytes(StandardCharsets.UTF_8)));
+    }
+}

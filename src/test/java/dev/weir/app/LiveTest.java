@@ -1,0 +1,255 @@
+package dev.weir.app;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.weir.codec.DecisionAvro;
+import dev.weir.codec.NdjsonLines;
+import dev.weir.codec.PolicyFile;
+import dev.weir.codec.RequestAvro;
+import dev.weir.config.WeirConfig;
+import dev.weir.dev.EmbeddedBroker;
+import dev.weir.policy.Decider;
+import dev.weir.policy.PolicyTable;
+import dev.weir.policy.Request;
+import dev.weir.topology.Topics;
+import java.io.InputStream;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.Properties;
+import java.util.zip.GZIPInputStream;
+import org.apache.kafka.clients.admin.Admin;
+import org.apache.kafka.clients.consumer.ConsumerConfig;
+import org.apache.kafka.clients.consumer.ConsumerRecord;
+import org.apache.kafka.clients.consumer.KafkaConsumer;
+import org.apache.kafka.clients.producer.KafkaProducer;
+import org.apache.kafka.clients.producer.ProducerRecord;
+import org.apache.kafka.common.TopicPartition;
+import org.apache.kafka.common.config.ConfigResource;
+import org.apache.kafka.common.config.TopicConfig;
+import org.apache.kafka.common.serialization.ByteArrayDeserializer;
+import org.apache.kafka.common.serialization.ByteArraySerializer;
+import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** The enforcer on a real broker. */
+class LiveTest {
+
+    private static final Duration PATIENCE = Duration.ofSeconds(60);
+
+    private static EmbeddedBroker broker;
+
+    @TempDir
+    Path directory;
+
+    @BeforeAll
+    static void start() {
+        broker = EmbeddedBroker.start();
+    }
+
+    @AfterAll
+    static void stop() {
+        broker.close();
+    }
+
+    @Test
+    void live_and_backtest_take_the_same_decisions_byte_for_byte_across_restarts() throws Exception {
+        WeirConfig config = config("same.");
+        create(config, TopicSetup.RequestTime.CREATE);
+        String policies = resource("/demo/policies.yaml");
+        new PolicyTopic(config).apply(PolicyFile.read("policies.yaml", policies), false, 0);
+        List<Request> requests = demoRequests(config);
+        Map<String, byte[]> live = new HashMap<>();
+        List<WeirConfig> instances = List.of(
+                config, // at first
+                config, // goes on with its state
+                config.withStateDirectory(directory.resolve("weir-elsewhere"))); // restores it all
+        for (int i = 0; i < instances.size(); i++) {
+            int from = requests.size() * i / instances.size();
+            int to = requests.size() * (i + 1) / instances.size();
+            try (Enforcer enforcer = Enforcer.start(instances.get(i))) {
+                enforcer.awaitRunning(PATIENCE);
+                send(config, requests.subList(from, to));
+                live.putAll(decisions(config, to));
+            }
+        }
+
+        PolicyTable table = table(policies);
+        MemoryStates states = new MemoryStates(config.state().forgetAfter().toMillis());
+        DecisionAvro avro = new DecisionAvro();
+        RequestAvro requestAvro = new RequestAvro();
+        int compared = 0;
+        for (ConsumerRecord<byte[], byte[]> record : read(config, topics(config).requests(), requests.size())) {
+            Request.Source source = new Request.Source(record.partition(), record.offset());
+            Request request = requestAvro.decode(record.value(), record.timestamp(), source);
+            assertThat(live.get(request.requestId()))
+                    .as(request.requestId())
+                    .isEqualTo(avro.encode(Decider.decide(request, table, states)));
+            compared++;
+        }
+        assertThat(compared).isEqualTo(requests.size()).isEqualTo(30_969);
+    }
+
+    @Test
+    void topics_are_created_with_the_settings_that_weir_relies_on() throws Exception {
+        WeirConfig config = config("fresh.");
+        create(config, TopicSetup.RequestTime.LOG_APPEND);
+        create(config, TopicSetup.RequestTime.LOG_APPEND); // a second time changes nothing
+        Topics topics = topics(config);
+        assertThat(setting(config, topics.requests(), TopicConfig.MESSAGE_TIMESTAMP_TYPE_CONFIG))
+                .isEqualTo("LogAppendTime");
+        assertThat(setting(config, topics.policies(), TopicConfig.CLEANUP_POLICY_CONFIG))
+                .isEqualTo("compact");
+        try (Admin admin = Admin.create(KafkaSettings.admin(config))) {
+            assertThat(admin.describeTopics(List.of(topics.requests(), topics.decisions(), topics.policies()))
+                            .allTopicNames()
+                            .get()
+                            .values())
+                    .extracting(topic -> topic.name() + " " + topic.partitions().size())
+                    .containsExactlyInAnyOrder("fresh.requests 4", "fresh.decisions 4", "fresh.policies 1");
+        }
+    }
+
+    @Test
+    void a_record_as_large_as_its_topic_takes_is_a_dead_letter_and_harms_nothing() throws Exception {
+        WeirConfig config = config("large.");
+        create(config, TopicSetup.RequestTime.LOG_APPEND);
+        Properties settings = KafkaSettings.producer(config);
+        byte[] large = new byte[(1 << 20) - 1_000];
+        try (KafkaProducer<byte[], byte[]> producer =
+                new KafkaProducer<>(settings, new ByteArraySerializer(), new ByteArraySerializer())) {
+            producer.send(new ProducerRecord<>(topics(config).requests(), 0, null, large))
+                    .get();
+        }
+        try (Enforcer enforcer = Enforcer.start(config)) {
+            enforcer.awaitRunning(PATIENCE);
+            assertThat(read(config, topics(config).deadLetters(), 1).get(0).value())
+                    .isEqualTo(large);
+        }
+    }
+
+    @Test
+    void applied_policies_are_versioned_listed_and_deleted() throws Exception {
+        WeirConfig config = config("rules.");
+        create(config, TopicSetup.RequestTime.LOG_APPEND);
+        PolicyTopic topic = new PolicyTopic(config);
+        String one =
+                "policies: [{id: a, limits: [{algorithm: gcra, limit: 1, per: 1s}]}, {id: b, limits: [{limit: 0, algorithm: gcra, per: 1s}]}]";
+        String two = "policies: [{id: a, limits: [{algorithm: gcra, limit: 2, per: 1s}]}]";
+        assertThat(topic.apply(PolicyFile.read("one", one), false, 5))
+                .containsExactly(change("a", PolicyTopic.Effect.ADDED, 1), change("b", PolicyTopic.Effect.ADDED, 1));
+        assertThat(topic.apply(PolicyFile.read("two", two), false, 6))
+                .containsExactly(change("a", PolicyTopic.Effect.CHANGED, 2));
+        assertThat(topic.apply(PolicyFile.read("two", two), true, 7))
+                .containsExactly(
+                        change("a", PolicyTopic.Effect.UNCHANGED, 2), change("b", PolicyTopic.Effect.DELETED, 1));
+        assertThat(topic.read().keySet()).containsExactly("a");
+        assertThat(topic.delete(List.of("a", "nobody"))).containsExactly(change("a", PolicyTopic.Effect.DELETED, 2));
+        assertThat(topic.read()).isEmpty();
+    }
+
+    private static PolicyTopic.Change change(String id, PolicyTopic.Effect effect, long version) {
+        return new PolicyTopic.Change(id, effect, version);
+    }
+
+    private WeirConfig config(String prefix) {
+        return new WeirConfig(
+                        "weir-" + prefix + "test",
+                        1,
+                        new WeirConfig.Topics(prefix, 4, Optional.empty()),
+                        WeirConfig.DEFAULTS.state(),
+                        WeirConfig.DEFAULTS.requests(),
+                        Map.of("bootstrap.servers", broker.bootstrapServers()))
+                .withStateDirectory(directory.resolve("weir-state"));
+    }
+
+    private static Topics topics(WeirConfig config) {
+        return Topics.of(config.topics().prefix());
+    }
+
+    private static void create(WeirConfig config, TopicSetup.RequestTime time) {
+        try (Admin admin = Admin.create(KafkaSettings.admin(config))) {
+            TopicSetup.createMissing(admin, config, time);
+        }
+    }
+
+    private static String setting(WeirConfig config, String topic, String name) throws Exception {
+        ConfigResource resource = new ConfigResource(ConfigResource.Type.TOPIC, topic);
+        try (Admin admin = Admin.create(KafkaSettings.admin(config))) {
+            return admin.describeConfigs(List.of(resource))
+                    .all()
+                    .get()
+                    .get(resource)
+                    .get(name)
+                    .value();
+        }
+    }
+
+    private static void send(WeirConfig config, List<Request> requests) {
+        try (Sender sender = new Sender(config)) {
+            requests.forEach(sender::send);
+            sender.flush();
+        }
+    }
+
+    private static Map<String, byte[]> decisions(WeirConfig config, int count) throws Exception {
+        DecisionAvro avro = new DecisionAvro();
+        Map<String, byte[]> decisions = new HashMap<>();
+        for (ConsumerRecord<byte[], byte[]> record : read(config, topics(config).decisions(), count)) {
+            assertThat(decisions.put(avro.decode(record.value()).requestId(), record.value()))
+                    .isNull();
+        }
+        return decisions;
+    }
+
+    /** Reads a topic from its beginning to so many records, and not one more. */
+    private static List<ConsumerRecord<byte[], byte[]>> read(WeirConfig config, String topic, int count) {
+        Properties settings = KafkaSettings.consumer(config);
+        settings.put(ConsumerConfig.ISOLATION_LEVEL_CONFIG, "read_committed");
+        List<ConsumerRecord<byte[], byte[]>> records = new ArrayList<>();
+        try (KafkaConsumer<byte[], byte[]> consumer =
+                new KafkaConsumer<>(settings, new ByteArrayDeserializer(), new ByteArrayDeserializer())) {
+            List<TopicPartition> partitions = consumer.partitionsFor(topic).stream()
+                    .map(info -> new TopicPartition(topic, info.partition()))
+                    .toList();
+            consumer.assign(partitions);
+            consumer.seekToBeginning(partitions);
+            long deadline = System.nanoTime() + PATIENCE.toNanos();
+            while (records.size() < count && System.nanoTime() - deadline < 0) {
+                consumer.poll(Duration.ofMillis(100)).forEach(records::add);
+            }
+        }
+        assertThat(records).hasSize(count);
+        return records;
+    }
+
+    private static PolicyTable table(String yaml) throws Exception {
+        return new PolicyTable(PolicyFile.read("policies.yaml", yaml).stream()
+                .map(PolicyFile.Definition::policy)
+                .toList());
+    }
+
+    private static List<Request> demoRequests(WeirConfig config) throws Exception {
+        List<Request> requests = new ArrayList<>();
+        try (InputStream in = LiveTest.class.getResourceAsStream("/demo/requests.ndjson.gz");
+                NdjsonLines lines = new NdjsonLines("demo", new GZIPInputStream(in))) {
+            for (String line = lines.next(); line != null; line = lines.next()) {
+                requests.add(BadRequestException.read(line, lines, config, 0, 0));
+            }
+        }
+        return requests;
+    }
+
+    private static String resource(String name) throws Exception {
+        try (InputStream in = LiveTest.class.getResourceAsStream(name)) {
+            return new String(in.readAllBytes(), StandardCharsets.UTF_8);
+        }
+    }
+}
