@@ -1,0 +1,168 @@
+package dev.weir.cli;
+
+import dev.weir.app.BadRequestException;
+import dev.weir.app.DecisionReader;
+import dev.weir.app.Enforcer;
+import dev.weir.app.KafkaSettings;
+import dev.weir.app.PolicyTopic;
+import dev.weir.app.Sender;
+import dev.weir.app.Tally;
+import dev.weir.app.TopicSetup;
+import dev.weir.app.UnreachableException;
+import dev.weir.codec.NdjsonLines;
+import dev.weir.codec.PolicyFile;
+import dev.weir.config.WeirConfig;
+import dev.weir.dev.EmbeddedBroker;
+import dev.weir.policy.Request;
+import java.io.IOException;
+import java.io.InputStream;
+import java.io.PrintWriter;
+import java.nio.charset.StandardCharsets;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.Callable;
+import java.util.zip.GZIPInputStream;
+import me.tongfei.progressbar.ProgressBar;
+import me.tongfei.progressbar.ProgressBarBuilder;
+import me.tongfei.progressbar.ProgressBarStyle;
+import org.HdrHistogram.Histogram;
+import org.apache.kafka.clients.admin.Admin;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.Spec;
+
+@Command(
+        name = "demo",
+        mixinStandardHelpOptions = true,
+        description =
+                "Sends thirteen hours of real web traffic through a broker and an enforcer of its own, and sums up.")
+final class DemoCommand implements Callable<Integer> {
+
+    private static final String REQUESTS = "/demo/requests.ndjson.gz";
+    private static final String POLICIES = "/demo/policies.yaml";
+
+    /** Well below what two cores can do, so that the latencies are not those of a queue. */
+    private static final int REQUESTS_A_SECOND = 4_000;
+
+    private static final Duration PATIENCE = Duration.ofSeconds(30);
+    private static final int TOP = 10;
+
+    @Spec
+    private CommandSpec spec;
+
+    @Override
+    public Integer call() throws Exception {
+        PrintWriter out = spec.commandLine().getOut();
+        out.println("Weir demo: requests to the web server of NASA's Kennedy Space Center, 1 August 1995.");
+        out.println("Starting a Kafka broker and the enforcer ...");
+        out.flush();
+        try (EmbeddedBroker broker = EmbeddedBroker.start()) {
+            TempDirectory state = TempDirectory.create("weir-demo-");
+            broker.beforeClose(state);
+            WeirConfig config = WeirConfig.DEFAULTS
+                    .withKafka("bootstrap.servers", broker.bootstrapServers())
+                    .withStateDirectory(state.path());
+            try (Admin admin = Admin.create(KafkaSettings.admin(config))) {
+                TopicSetup.createMissing(admin, config, TopicSetup.RequestTime.CREATE);
+            }
+            new PolicyTopic(config)
+                    .apply(PolicyFile.read("policies.yaml", resource(POLICIES)), false, System.currentTimeMillis());
+            Enforcer enforcer = Enforcer.start(config);
+            broker.beforeClose(enforcer);
+            enforcer.awaitRunning(PATIENCE);
+            Run run = new Run(config, requests(config));
+            run.run();
+            run.print(out);
+        }
+        return 0;
+    }
+
+    /** The trace on its way through. */
+    private static final class Run {
+        private final WeirConfig config;
+        private final List<Request> requests;
+        private final Map<String, Sent> open = new HashMap<>();
+        private final Tally tally = new Tally();
+        private final Histogram latenciesMicros = new Histogram(3);
+        private double seconds;
+
+        private record Sent(String tier, long atNanos) {}
+
+        Run(WeirConfig config, List<Request> requests) {
+            this.config = config;
+            this.requests = requests;
+        }
+
+        void run() {
+            try (DecisionReader decisions = new DecisionReader(config, DecisionReader.From.END, true);
+                    Sender sender = new Sender(config);
+                    ProgressBar bar = new ProgressBarBuilder()
+                            .setTaskName("Decided")
+                            .setInitialMax(requests.size())
+                            .setStyle(ProgressBarStyle.ASCII)
+                            .setMaxRenderedLength(100)
+                            .build()) {
+                long startNanos = System.nanoTime();
+                int sent = 0;
+                while (sent < requests.size()) {
+                    long due = (System.nanoTime() - startNanos) * REQUESTS_A_SECOND / 1_000_000_000L;
+                    for (; sent < Math.min(due, requests.size()); sent++) {
+                        Request request = requests.get(sent);
+                        open.put(request.requestId(), new Sent(request.tier(), System.nanoTime()));
+                        sender.send(request);
+                    }
+                    receive(decisions, Duration.ofMillis(1), bar);
+                }
+                long lastNanos = System.nanoTime();
+                while (!open.isEmpty()) {
+                    if (System.nanoTime() - lastNanos > PATIENCE.toNanos()) {
+                        throw new UnreachableException(open.size() + " requests got no decision", null);
+                    }
+                    receive(decisions, Duration.ofMillis(10), bar);
+                }
+                seconds = (System.nanoTime() - startNanos) / 1e9;
+            }
+        }
+
+        private void receive(DecisionReader decisions, Duration timeout, ProgressBar bar) {
+            decisions.poll(timeout, decision -> {
+                Sent sent = open.remove(decision.requestId());
+                latenciesMicros.recordValue((System.nanoTime() - sent.atNanos) / 1_000);
+                tally.add(sent.tier, decision);
+                bar.step();
+            });
+        }
+
+        void print(PrintWriter out) {
+            new Summary(out).print(tally, TOP);
+            out.println();
+            out.printf(
+                    "%,d requests in %.1f s. From request to committed decision: p50 %.1f ms, p99 %.1f ms.%n",
+                    requests.size(),
+                    seconds,
+                    latenciesMicros.getValueAtPercentile(50) / 1e3,
+                    latenciesMicros.getValueAtPercentile(99) / 1e3);
+            out.flush();
+        }
+    }
+
+    private static List<Request> requests(WeirConfig config) throws IOException {
+        List<Request> requests = new ArrayList<>();
+        try (InputStream in = DemoCommand.class.getResourceAsStream(REQUESTS);
+                NdjsonLines lines = new NdjsonLines(REQUESTS, new GZIPInputStream(in))) {
+            for (String line = lines.next(); line != null; line = lines.next()) {
+                requests.add(BadRequestException.read(line, lines, config, 0, requests.size()));
+            }
+        }
+        return requests;
+    }
+
+    private static String resource(String name) throws IOException {
+        try (InputStream in = DemoCommand.class.getResourceAsStream(name)) {
+            return new String(in.readAllBytes(), StandardCharsets.UTF_8);
+        }
+    }
+}

@@ -1,0 +1,126 @@
+package dev.weir.cli;
+
+import static java.nio.charset.StandardCharsets.UTF_8;
+
+import dev.weir.app.BadRequestException;
+import dev.weir.app.UnreachableException;
+import dev.weir.codec.FaultsException;
+import java.io.PrintWriter;
+import java.util.concurrent.Callable;
+import org.apache.logging.log4j.Level;
+import org.apache.logging.log4j.core.config.Configurator;
+import picocli.AutoComplete;
+import picocli.CommandLine;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.ScopeType;
+import picocli.CommandLine.Spec;
+
+/** The command line. Exit codes: 0 done, 1 failed, 2 wrong usage or bad input. */
+@Command(
+        name = "weir",
+        mixinStandardHelpOptions = true,
+        versionProvider = Main.Version.class,
+        description = "Enforces quotas on request events that flow through Kafka.",
+        synopsisSubcommandLabel = "COMMAND",
+        footer = {
+            "",
+            "Try it:",
+            "  weir demo                              a real trace through a broker of its own",
+            "  weir run --dev --policies rules.yaml   a broker and the enforcer, on localhost:9092",
+            "  weir send --await requests.ndjson      requests in, their decisions out"
+        },
+        subcommands = {
+            DemoCommand.class,
+            RunCommand.class,
+            BacktestCommand.class,
+            PoliciesCommand.class,
+            SendCommand.class,
+            WatchCommand.class,
+            AutoComplete.GenerateCompletion.class,
+            CommandLine.HelpCommand.class
+        })
+public final class Main implements Callable<Integer> {
+
+    private static final int BAD_INPUT = 2;
+
+    @Option(names = "--verbose", scope = ScopeType.INHERIT, description = "Log what happens; show stack traces.")
+    private boolean verbose;
+
+    @Spec
+    private CommandSpec spec;
+
+    /** The version that the jar was built as. */
+    static final class Version implements CommandLine.IVersionProvider {
+        @Override
+        public String[] getVersion() {
+            String version = Main.class.getPackage().getImplementationVersion();
+            return new String[] {"weir " + (version == null ? "(from source)" : version)};
+        }
+    }
+
+    public static void main(String[] args) {
+        System.exit(execute(new PrintWriter(System.out, true, UTF_8), new PrintWriter(System.err, true, UTF_8), args));
+    }
+
+    /** Runs a command and returns its exit code. */
+    static int execute(PrintWriter out, PrintWriter err, String... args) {
+        Main main = new Main();
+        CommandLine line = new CommandLine(main).setOut(out).setErr(err);
+        line.setCaseInsensitiveEnumValuesAllowed(true);
+        line.setParameterExceptionHandler(Main::explainUsage);
+        line.setExecutionExceptionHandler((failure, command, parsed) -> main.explain(failure, command));
+        line.setExecutionStrategy(parsed -> {
+            boolean serves = parsed.hasSubcommand()
+                    && parsed.subcommand().commandSpec().name().equals("run");
+            main.setUpLogging(serves);
+            return new CommandLine.RunLast().execute(parsed);
+        });
+        return line.execute(args);
+    }
+
+    /** Without a command: the demo. */
+    @Override
+    public Integer call() {
+        CommandLine own = spec.commandLine();
+        return own.getSubcommands()
+                .get("demo")
+                .setOut(own.getOut())
+                .setErr(own.getErr())
+                .execute();
+    }
+
+    /** A command that comes to an end tells in its one line what failed; the clients' warnings would only repeat it. */
+    private void setUpLogging(boolean serves) {
+        if (verbose) {
+            Configurator.setAllLevels("", Level.INFO);
+        } else if (!serves) {
+            Configurator.setAllLevels("", Level.ERROR);
+        }
+    }
+
+    private static int explainUsage(CommandLine.ParameterException e, String[] args) {
+        CommandLine command = e.getCommandLine();
+        PrintWriter err = command.getErr();
+        err.println(command.getCommandSpec().qualifiedName() + ": " + e.getMessage() + " (try --help)");
+        return command.getCommandSpec().exitCodeOnInvalidInput();
+    }
+
+    private int explain(Exception failure, CommandLine command) {
+        PrintWriter err = command.getErr();
+        boolean badInput = failure instanceof InputException
+                || failure instanceof BadRequestException
+                || failure instanceof FaultsException;
+        boolean expected = badInput || failure instanceof UnreachableException;
+        if (verbose) {
+            failure.printStackTrace(err);
+        } else if (failure instanceof FaultsException faults) {
+            faults.faults().forEach(err::println);
+        } else {
+            String what = expected ? failure.getMessage() : failure.toString();
+            err.println(command.getCommandSpec().qualifiedName() + ": " + what);
+        }
+        return badInput ? BAD_INPUT : 1;
+    }
+}

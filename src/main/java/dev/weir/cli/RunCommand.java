@@ -1,0 +1,117 @@
+package dev.weir.cli;
+
+import dev.weir.app.Enforcer;
+import dev.weir.app.KafkaSettings;
+import dev.weir.app.PolicyTopic;
+import dev.weir.app.TopicSetup;
+import dev.weir.app.UnreachableException;
+import dev.weir.codec.PolicyFile;
+import dev.weir.config.WeirConfig;
+import dev.weir.dev.EmbeddedBroker;
+import dev.weir.topology.Topics;
+import java.io.PrintWriter;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.List;
+import java.util.Optional;
+import java.util.concurrent.Callable;
+import java.util.function.Consumer;
+import org.apache.kafka.clients.admin.Admin;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Mixin;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.Spec;
+
+@Command(
+        name = "run",
+        mixinStandardHelpOptions = true,
+        description = "Runs the enforcer until it is stopped (Ctrl-C, SIGTERM).",
+        footer = {
+            "",
+            "Creates the topics that are missing, then answers each request on weir.requests with a decision on",
+            "weir.decisions. Start several with the same application-id to share the work.",
+            "",
+            "Examples:",
+            "  weir run --dev --policies rules.yaml     with a broker of its own on localhost:9092",
+            "  weir run -b kafka-1:9092 -c weir.yaml    against a cluster"
+        })
+final class RunCommand implements Callable<Integer> {
+
+    private static final Duration START_TIMEOUT = Duration.ofMinutes(10);
+
+    @Mixin
+    private ClusterOptions cluster;
+
+    @Option(
+            names = {"-p", "--policies"},
+            paramLabel = "FILE",
+            description = "Policies to apply before the first decision.")
+    private Path policies;
+
+    @Option(names = "--dev", description = "Start an embedded broker too; its data goes when it stops.")
+    private boolean dev;
+
+    @Option(
+            names = "--dev-port",
+            paramLabel = "PORT",
+            defaultValue = "9092",
+            description = "The embedded broker's port (default: ${DEFAULT-VALUE}; 0: any that is free).")
+    private int devPort;
+
+    @Spec
+    private CommandSpec spec;
+
+    @Override
+    public Integer call() throws Exception {
+        WeirConfig config = cluster.read();
+        List<PolicyFile.Definition> definitions =
+                policies == null ? List.of() : UserFiles.read(policies, PolicyFile::read);
+        if (!dev) {
+            return enforce(config, definitions, enforcer -> {});
+        }
+        try (EmbeddedBroker broker = EmbeddedBroker.start(devPort)) {
+            TempDirectory state = TempDirectory.create("weir-dev-");
+            broker.beforeClose(state);
+            WeirConfig local = config.withKafka("bootstrap.servers", broker.bootstrapServers())
+                    .withStateDirectory(state.path());
+            return enforce(local, definitions, broker::beforeClose);
+        } catch (IllegalStateException e) {
+            throw new UnreachableException(e.getMessage() + " (--dev-port takes another)", e);
+        }
+    }
+
+    /** @param beforeBroker is told of the enforcer, which is to be closed while its broker is still there */
+    private int enforce(WeirConfig config, List<PolicyFile.Definition> definitions, Consumer<Enforcer> beforeBroker)
+            throws InterruptedException {
+        PrintWriter out = spec.commandLine().getOut();
+        try (Admin admin = Admin.create(KafkaSettings.admin(config))) {
+            TopicSetup.createMissing(admin, config, TopicSetup.RequestTime.LOG_APPEND);
+        }
+        if (!definitions.isEmpty()) {
+            List<PolicyTopic.Change> changes =
+                    new PolicyTopic(config).apply(definitions, false, System.currentTimeMillis());
+            PolicyChanges.print(out, changes);
+        }
+        Enforcer enforcer = Enforcer.start(config);
+        Thread stop = new Thread(enforcer::close, "stop");
+        Runtime.getRuntime().addShutdownHook(stop);
+        beforeBroker.accept(enforcer);
+        enforcer.awaitRunning(START_TIMEOUT);
+        Topics topics = Topics.of(config.topics().prefix());
+        out.printf(
+                "weir is ready: requests on %s, decisions on %s, brokers %s%n",
+                topics.requests(),
+                topics.decisions(),
+                KafkaSettings.streams(config).getProperty("bootstrap.servers"));
+        out.flush();
+        Optional<Throwable> failure = enforcer.awaitEnd();
+        if (failure.isPresent()) {
+            enforcer.close();
+            spec.commandLine().getErr().println("weir run: the topology failed: " + failure.get());
+            return 1;
+        }
+        stop.join();
+        return 0;
+    }
+}

@@ -1,0 +1,122 @@
+package dev.weir.cli;
+
+import dev.weir.app.BadRequestException;
+import dev.weir.app.DecisionReader;
+import dev.weir.app.Sender;
+import dev.weir.codec.DecisionJson;
+import dev.weir.codec.NdjsonLines;
+import dev.weir.config.WeirConfig;
+import dev.weir.policy.Request;
+import java.io.IOException;
+import java.time.Duration;
+import java.util.HashSet;
+import java.util.Set;
+import java.util.concurrent.Callable;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Mixin;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.Parameters;
+import picocli.CommandLine.Spec;
+
+@Command(
+        name = "send",
+        mixinStandardHelpOptions = true,
+        description = "Writes requests (NDJSON) to the request topic.",
+        footer = {
+            "",
+            "Example:",
+            "  echo '{\"requestId\":\"r1\",\"client\":\"alice\",\"tier\":\"free\"}' | weir send --await"
+        })
+final class SendCommand implements Callable<Integer> {
+
+    private static final int MAX_AWAITED = 1_000_000;
+
+    @Mixin
+    private ClusterOptions cluster;
+
+    @Parameters(
+            paramLabel = "FILE",
+            arity = "0..1",
+            defaultValue = "-",
+            description = "The requests; - (the default) is standard input.")
+    private String file;
+
+    @Option(names = "--await", description = "Print the decisions of these requests, in the order in which they come.")
+    private boolean await;
+
+    @Option(
+            names = "--timeout",
+            paramLabel = "SECONDS",
+            defaultValue = "30",
+            description = "How long --await waits for the next decision (default: ${DEFAULT-VALUE}).")
+    private int timeoutSeconds;
+
+    @Spec
+    private CommandSpec spec;
+
+    @Override
+    public Integer call() throws Exception {
+        WeirConfig config = cluster.read();
+        try (NdjsonLines lines = open();
+                DecisionReader decisions = await ? new DecisionReader(config, DecisionReader.From.END, true) : null) {
+            Set<String> open = new HashSet<>();
+            long sent = send(lines, config, open);
+            spec.commandLine().getErr().printf("%d sent%n", sent);
+            return await ? await(decisions, open) : 0;
+        }
+    }
+
+    private long send(NdjsonLines lines, WeirConfig config, Set<String> open) throws IOException {
+        long sent = 0;
+        try (Sender sender = new Sender(config)) {
+            for (String line = lines.next(); line != null; line = lines.next()) {
+                Request request;
+                try {
+                    request = BadRequestException.read(line, lines, config, System.currentTimeMillis(), 0);
+                } catch (BadRequestException e) {
+                    sender.flush();
+                    throw new InputException(e.getMessage() + " (" + sent + " were sent before it)", e);
+                }
+                if (await && open.size() == MAX_AWAITED) {
+                    throw new InputException("--await takes at most " + MAX_AWAITED + " requests", null);
+                }
+                open.add(request.requestId());
+                sender.send(request);
+                sent++;
+            }
+            sender.flush();
+        }
+        return sent;
+    }
+
+    private int await(DecisionReader decisions, Set<String> open) throws IOException {
+        DecisionJson out = new DecisionJson(spec.commandLine().getOut());
+        long patienceNanos = Duration.ofSeconds(timeoutSeconds).toNanos();
+        long lastNanos = System.nanoTime();
+        while (!open.isEmpty() && System.nanoTime() - lastNanos < patienceNanos) {
+            int before = open.size();
+            decisions.poll(Duration.ofMillis(100), decision -> {
+                if (open.remove(decision.requestId())) {
+                    WatchCommand.print(out, decision);
+                }
+            });
+            lastNanos = open.size() < before ? System.nanoTime() : lastNanos;
+        }
+        if (!open.isEmpty()) {
+            spec.commandLine()
+                    .getErr()
+                    .printf("weir send: %d decisions did not come; is `weir run` up?%n", open.size());
+            return 1;
+        }
+        return 0;
+    }
+
+    private NdjsonLines open() {
+        try {
+            return NdjsonLines.open(file);
+        } catch (IOException e) {
+            throw UserFiles.unreadable(file, e);
+        }
+    }
+}

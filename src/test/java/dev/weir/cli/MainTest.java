@@ -1,0 +1,114 @@
+package dev.weir.cli;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+class MainTest {
+
+    private static final String RULES =
+            "policies:\n  - id: p\n    limits:\n      - {algorithm: fixed-window, limit: 1, per: 1s}\n";
+
+    @TempDir
+    Path directory;
+
+    @ParameterizedTest
+    @ValueSource(
+            strings = {"", "demo", "run", "backtest", "policies", "policies apply", "send", "watch", "watch decisions"})
+    void every_command_explains_itself(String command) {
+        String[] args = (command + " --help").strip().split(" ");
+        Shell.Result result = Shell.run(args);
+        assertThat(result.exit()).isZero();
+        assertThat(result.out()).contains("Usage: " + ("weir " + command).strip());
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"bogus", "backtest", "run --devport 1", "policies", "watch", "policies apply"})
+    void wrong_usage_is_one_line_and_exit_2(String command) {
+        Shell.Result result = Shell.run(command.split(" "));
+        assertThat(result.exit()).isEqualTo(2);
+        assertThat(result.err().lines())
+                .hasSize(1)
+                .allMatch(line -> line.startsWith("weir") && line.contains("--help"));
+    }
+
+    @Test
+    void a_policy_file_without_fault() throws IOException {
+        String file = write("rules.yaml", RULES);
+        assertThat(Shell.run("policies", "validate", file))
+                .isEqualTo(new Shell.Result(0, file + ": 1 policy, no fault\n", ""));
+    }
+
+    @Test
+    void every_fault_of_a_policy_file_is_a_line_and_the_exit_is_2() throws IOException {
+        String file = write("rules.yaml", RULES.replace("per: 1s", "per: soon").replace("id: p", "id: 'a b'"));
+        Shell.Result result = Shell.run("policies", "validate", file);
+        assertThat(result.exit()).isEqualTo(2);
+        assertThat(result.err().lines())
+                .satisfiesExactlyInAnyOrder(
+                        line -> assertThat(line).startsWith(file + ":2: policies[0].id: "),
+                        line -> assertThat(line).startsWith(file + ":4: policies[0].limits[0].per: "));
+    }
+
+    @Test
+    void a_file_that_is_not_there_is_named() {
+        Shell.Result result = Shell.run("policies", "validate", "nowhere.yaml");
+        assertThat(result).isEqualTo(new Shell.Result(2, "", "weir policies validate: nowhere.yaml: no such file\n"));
+    }
+
+    @Test
+    void backtest_prints_decisions_and_who_is_limited() throws IOException {
+        String rules = write("rules.yaml", RULES);
+        String requests = write(
+                "requests.ndjson",
+                "{\"requestId\":\"a\",\"client\":\"alice\",\"timestamp\":5}\n{\"requestId\":\"b\",\"client\":\"alice\",\"timestamp\":6}\n");
+        Path decisions = directory.resolve("decisions.ndjson");
+        Shell.Result result = Shell.run("backtest", "-p", rules, "-r", requests, "-d", decisions.toString());
+        assertThat(result.exit()).isZero();
+        assertThat(result.out().lines()).anyMatch(line -> line.matches("  p +2 +1 +1 +50\\.0%"));
+        assertThat(result.out().lines()).anyMatch(line -> line.matches("  alice +1"));
+        assertThat(Files.readAllLines(decisions)).hasSize(2);
+        assertThat(Shell.run("backtest", "-p", rules, "-r", requests, "-d", "-").out())
+                .isEqualTo(Files.readString(decisions));
+    }
+
+    @Test
+    void a_bad_request_ends_a_backtest_with_its_place() throws IOException {
+        String rules = write("rules.yaml", RULES);
+        String requests =
+                write("requests.ndjson", "{\"requestId\":\"a\",\"client\":\"alice\"}\n{\"requestId\":\"b\"}\n");
+        Shell.Result result = Shell.run("backtest", "-p", rules, "-r", requests);
+        assertThat(result).isEqualTo(new Shell.Result(2, "", "weir backtest: " + requests + ":2: client is missing\n"));
+    }
+
+    @Test
+    void a_setting_that_is_wrong_is_named_with_its_key() throws IOException {
+        String config = write("weir.yaml", "threads: 0\n");
+        Shell.Result result = Shell.run("policies", "list", "-c", config);
+        assertThat(result.exit()).isEqualTo(2);
+        assertThat(result.err())
+                .startsWith(config + ":1: threads")
+                .endsWith("\n")
+                .hasLineCount(1);
+    }
+
+    @Test
+    void a_broker_that_is_not_there_is_one_line_and_exit_1() throws IOException {
+        String config = write(
+                "weir.yaml",
+                "kafka: {bootstrap.servers: \"localhost:1\", request.timeout.ms: 1000, default.api.timeout.ms: 1000}\n");
+        Shell.Result result = Shell.run("run", "-c", config);
+        assertThat(result.exit()).isEqualTo(1);
+        assertThat(result.err()).startsWith("weir run: ").hasLineCount(1);
+    }
+
+    private String write(String name, String text) throws IOException {
+        return Files.writeString(directory.resolve(name), text).toString();
+    }
+}

@@ -1,0 +1,130 @@
+package dev.weir.cli;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.io.BufferedReader;
+import java.io.IOException;
+import java.io.InputStreamReader;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.TimeUnit;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** What the README walks a new user through, with real processes. */
+class QuickStartTest {
+
+    private static final String RULES =
+            "policies:\n  - id: free\n    match: {tier: free}\n    limits: [{algorithm: sliding-window-log, limit: %d, per: 1m}]\n";
+
+    @TempDir
+    Path directory;
+
+    @Test
+    void a_broker_and_the_enforcer_answer_requests_by_policies_that_change_and_leave_nothing_behind() throws Exception {
+        Path rules = write("rules.yaml", RULES.formatted(2));
+        Path temp = Files.createDirectory(directory.resolve("tmp"));
+        Process weir = start(temp, "run", "--dev", "--dev-port", "0", "--policies", rules.toString());
+        try (BufferedReader out = reader(weir)) {
+            assertThat(out.readLine()).isEqualTo("added      free (version 1)");
+            String ready = out.readLine();
+            assertThat(ready)
+                    .startsWith("weir is ready: requests on weir.requests, decisions on weir.decisions, brokers ");
+            String broker = ready.substring(ready.lastIndexOf(' ') + 1);
+
+            assertThat(ask(broker, "r1", "r2", "r3"))
+                    .satisfiesExactly(
+                            line -> assertThat(line).contains("\"r1\"", "ALLOWED", "\"remaining\":1"),
+                            line -> assertThat(line).contains("\"r2\"", "ALLOWED", "\"remaining\":0"),
+                            line -> assertThat(line).contains("\"r3\"", "DENIED", "\"policyVersion\":1"));
+
+            write("rules.yaml", RULES.formatted(3));
+            assertThat(Shell.run("policies", "apply", "-b", broker, rules.toString())
+                            .out())
+                    .isEqualTo("changed    free (version 2)\n");
+            assertThat(Shell.run("policies", "list", "-b", broker).out())
+                    .isEqualTo("free\t2\t{\"id\":\"free\",\"match\":{\"tier\":\"free\"},\"limits\":"
+                            + "[{\"algorithm\":\"sliding-window-log\",\"limit\":3,\"per\":\"1m\"}]}\n");
+            List<String> more = new ArrayList<>();
+            for (int i = 4; i < 200 && more.stream().noneMatch(line -> line.contains("\"policyVersion\":2")); i++) {
+                more = ask(broker, "r" + i);
+            }
+            assertThat(more).hasSize(1).allMatch(line -> line.contains("ALLOWED")); // the third of three
+
+            Shell.Result watched =
+                    Shell.run("watch", "decisions", "-b", broker, "--from-beginning", "-n", "3", "--client", "alice");
+            assertThat(watched.out().lines()).hasSize(3).allMatch(line -> line.contains("\"client\":\"alice\""));
+            assertThat(Shell.run("policies", "delete", "-b", broker, "free").exit())
+                    .isZero();
+            assertThat(Shell.run("policies", "delete", "-b", broker, "free").exit())
+                    .isEqualTo(2);
+        } finally {
+            weir.destroy(); // SIGTERM
+        }
+        assertThat(weir.waitFor(60, TimeUnit.SECONDS)).isTrue();
+        assertThat(Files.readString(directory.resolve("err"))).isEmpty();
+        try (Stream<Path> left = Files.list(temp)) {
+            assertThat(left.filter(path -> path.getFileName().toString().startsWith("weir")))
+                    .isEmpty();
+        }
+    }
+
+    @Test
+    void the_demo_ends_with_the_counts_and_is_quiet_but_for_them() throws Exception {
+        Path temp = Files.createDirectory(directory.resolve("tmp"));
+        Process demo = start(temp, "demo");
+        List<String> lines;
+        try (BufferedReader out = reader(demo)) {
+            lines = out.lines().toList();
+        }
+        assertThat(demo.waitFor(60, TimeUnit.SECONDS)).isTrue();
+        assertThat(demo.exitValue()).isZero();
+        assertThat(lines)
+                .anyMatch(line -> line.matches(" +all requests +30,969 +27,996 +2,973 +9\\.6%"))
+                .anyMatch(line -> line.matches(" +same-image +10,618 +9,801 +817 +7\\.7%"))
+                .anyMatch(line -> line.matches("30,969 requests in .* p50 .* ms, p99 .* ms\\."));
+        assertThat(Files.readString(directory.resolve("err")).split("[\r\n]+"))
+                .allMatch(line -> line.isBlank() || line.startsWith("Decided"));
+        try (Stream<Path> left = Files.list(temp)) {
+            assertThat(left.filter(path -> path.getFileName().toString().startsWith("weir")))
+                    .isEmpty();
+        }
+    }
+
+    private List<String> ask(String broker, String... ids) throws IOException {
+        StringBuilder requests = new StringBuilder();
+        for (String id : ids) {
+            requests.append("{\"requestId\":\"%s\",\"client\":\"alice\",\"tier\":\"free\"}\n".formatted(id));
+        }
+        Path file = write("requests.ndjson", requests.toString());
+        Shell.Result result = Shell.run("send", "-b", broker, "--await", file.toString());
+        assertThat(result.exit()).as(result.err()).isZero();
+        assertThat(result.err()).isEqualTo(ids.length + " sent\n");
+        return result.out().lines().toList();
+    }
+
+    private Process start(Path temp, String... args) throws IOException {
+        List<String> command = new ArrayList<>(List.of(
+                Path.of(System.getProperty("java.home"), "bin", "java").toString(),
+                "-Djava.io.tmpdir=" + temp,
+                "-cp",
+                System.getProperty("java.class.path"),
+                Main.class.getName()));
+        command.addAll(List.of(args));
+        return new ProcessBuilder(command)
+                .redirectError(directory.resolve("err").toFile())
+                .start();
+    }
+
+    private static BufferedReader reader(Process process) {
+        return new BufferedReader(new InputStreamReader(process.getInputStream(), StandardCharsets.UTF_8));
+    }
+
+    private Path write(String name, String text) throws IOException {
+        return Files.writeString(directory.resolve(name), text);
+    }
+}

@@ -1,0 +1,116 @@
+package dev.weir.cli;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatCode;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import dev.weir.codec.PolicyFile;
+import dev.weir.config.ConfigFile;
+import java.io.IOException;
+import java.io.PrintWriter;
+import java.io.StringWriter;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.MethodSource;
+import picocli.CommandLine;
+
+/** What the README shows is what the program takes. */
+class ReadmeTest {
+
+    private static final Pattern BLOCK = Pattern.compile("```(\\w*)\n(.*?)```", Pattern.DOTALL);
+
+    /** A fenced block of the README. */
+    record Block(String language, String text) {
+        @Override
+        public String toString() {
+            return text.lines().findFirst().orElse("");
+        }
+    }
+
+    static List<Block> blocks(String language) throws IOException {
+        List<Block> blocks = new ArrayList<>();
+        Matcher matcher = BLOCK.matcher(Files.readString(Path.of("README.md")));
+        while (matcher.find()) {
+            if (matcher.group(1).equals(language)) {
+                blocks.add(new Block(language, matcher.group(2)));
+            }
+        }
+        return blocks;
+    }
+
+    static List<Block> yaml() throws IOException {
+        return blocks("yaml");
+    }
+
+    static Stream<String> commands() throws IOException {
+        return blocks("").stream()
+                .flatMap(block -> block.text.lines())
+                .filter(line -> line.contains("java -jar target/weir.jar "))
+                .map(line -> line.substring(line.indexOf("weir.jar ") + "weir.jar ".length()));
+    }
+
+    @ParameterizedTest
+    @MethodSource("yaml")
+    void every_yaml_block_is_read(Block block) {
+        assertThatCode(() -> {
+                    if (block.text.contains("policies:")) {
+                        assertThat(PolicyFile.read("README", block.text)).isNotEmpty();
+                    } else {
+                        String text = block.text.replace("${env:WEIR_JAAS}", "secret");
+                        ConfigFile.read("README", text);
+                    }
+                })
+                .doesNotThrowAnyException();
+    }
+
+    @ParameterizedTest
+    @MethodSource("commands")
+    void every_command_is_one(String command) {
+        assertThatCode(() -> new CommandLine(new Main()).parseArgs(command.split(" ")))
+                .doesNotThrowAnyException();
+    }
+
+    @Test
+    void the_blocks_are_found() throws IOException {
+        assertThat(yaml()).hasSize(3);
+        assertThat(commands()).hasSize(5);
+    }
+
+    @Test
+    void the_example_decision_has_the_fields_of_a_real_one(@TempDir Path directory) throws IOException {
+        Path policies = directory.resolve("rules.yaml");
+        Path requests = directory.resolve("requests.ndjson");
+        Files.writeString(policies, yaml().get(0).text);
+        Matcher request = Pattern.compile("echo '(.*?)'").matcher(Files.readString(Path.of("README.md")));
+        assertThat(request.find()).isTrue();
+        Files.writeString(requests, request.group(1));
+        StringWriter out = new StringWriter();
+        int exit = Main.execute(
+                new PrintWriter(out, true),
+                new PrintWriter(new StringWriter()),
+                "backtest",
+                "-p",
+                policies.toString(),
+                "-r",
+                requests.toString(),
+                "-d",
+                "-");
+        assertThat(exit).isZero();
+        ObjectMapper mapper = new ObjectMapper();
+        JsonNode real = mapper.readTree(out.toString());
+        JsonNode shown = mapper.readTree(blocks("json").get(0).text);
+        for (String same : List.of("requestId", "outcome", "policyId", "limitedBy", "remaining", "resetAfterMs")) {
+            assertThat(shown.get(same)).as(same).isEqualTo(real.get(same));
+        }
+        assertThat(shown.fieldNames()).toIterable().containsExactlyElementsOf(real::fieldNames);
+    }
+}
