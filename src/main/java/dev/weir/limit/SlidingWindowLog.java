@@ -25,6 +25,9 @@ public record SlidingWindowLog(long limit, long perMs, boolean countDenied) impl
     /** How many dead segments one request deletes at most. */
     static final int DELETES_PER_CHARGE = 2;
 
+    /** How many segments of denied requests a log holds beyond those of its limit. */
+    static final int EXCESS_SEGMENTS = 1_000;
+
     /** @throws IllegalArgumentException if a number is not positive */
     public SlidingWindowLog {
         Limit.requirePositive("limit", limit);
@@ -194,24 +197,26 @@ public record SlidingWindowLog(long limit, long perMs, boolean countDenied) impl
                 log.live() == 0 ? nowMs : log.oldestMs,
                 spills ? log.tailNumber + 1 : log.tailNumber,
                 tail);
-        // Denied requests pile up beyond the limit; what the newest of them fill alone, the older cannot change.
-        return countDenied && next.live() - cost >= limit
+        // Denied requests pile up beyond the limit, without end if nobody stops. Past a bound, the older go that the
+        // newest outweigh: they change no answer, but for what a credit or a raised limit would have left of them.
+        boolean overfull = next.tailNumber - next.head > limit / LogSegment.CAPACITY + EXCESS_SEGMENTS;
+        return countDenied && overfull && next.live() - cost >= limit
                 ? from(next, find(next, (timeMs, sum) -> tail.lastSum() - sum < limit))
                 : next;
     }
 
     /** Takes back from the newest entries, so that what is given back is free at once. */
     private static Log giveBack(Log log, long credit) {
+        if (credit >= log.live()) {
+            return emptied(log);
+        }
         Log now = log;
-        long left = Math.min(credit, log.live());
+        long left = credit;
         while (left > 0) {
             LogSegment tail = now.tail;
             long part = Math.min(left, tail.lastSum() - tail.sum(tail.size() - 2));
             left -= part;
             now = withTail(now, now.tailNumber, tail.withLess(part));
-            if (now.live() == 0) {
-                return emptied(now);
-            }
             if (now.tail.size() == 0) {
                 long number = now.tailNumber - 1;
                 now = withTail(now, number, now.segments.get(number));
