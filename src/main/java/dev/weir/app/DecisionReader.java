@@ -48,6 +48,9 @@ public final class DecisionReader implements AutoCloseable {
             List<TopicPartition> partitions = consumer.partitionsFor(topic).stream()
                     .map(info -> new TopicPartition(topic, info.partition()))
                     .toList();
+            if (partitions.isEmpty()) {
+                throw UnreachableException.noTopic(topic);
+            }
             consumer.assign(partitions);
             if (from == From.BEGINNING) {
                 consumer.seekToBeginning(partitions);
@@ -57,7 +60,10 @@ public final class DecisionReader implements AutoCloseable {
             partitions.forEach(consumer::position);
         } catch (KafkaException e) {
             consumer.close();
-            throw new UnreachableException("cannot read the topic " + topic + ": " + e.getMessage(), e);
+            throw UnreachableException.reading(topic, e);
+        } catch (UnreachableException e) {
+            consumer.close();
+            throw e;
         }
     }
 
@@ -74,7 +80,7 @@ public final class DecisionReader implements AutoCloseable {
         } catch (UnreadableException e) {
             throw new UnreachableException("the topic " + topic + " has a record that is no decision", e);
         } catch (KafkaException e) {
-            throw new UnreachableException("cannot read the topic " + topic + ": " + e.getMessage(), e);
+            throw UnreachableException.reading(topic, e);
         }
     }
 

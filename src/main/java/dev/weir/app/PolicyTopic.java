@@ -13,6 +13,7 @@ import java.util.Map;
 import java.util.Properties;
 import java.util.TreeMap;
 import java.util.concurrent.ExecutionException;
+import java.util.concurrent.Future;
 import org.apache.kafka.clients.consumer.Consumer;
 import org.apache.kafka.clients.consumer.ConsumerConfig;
 import org.apache.kafka.clients.consumer.ConsumerRecord;
@@ -29,9 +30,6 @@ import org.apache.kafka.common.serialization.StringSerializer;
 
 /** The policies topic, as operators see it: what is applied, and applying more. */
 public final class PolicyTopic {
-
-    /** What stands before a policy's id in the record's key. */
-    public static final String KEY_PREFIX = "policy/";
 
     private static final Duration TIMEOUT = Duration.ofSeconds(30);
 
@@ -65,6 +63,17 @@ public final class PolicyTopic {
      * @throws UnreachableException if the topic cannot be read
      */
     public Map<String, PolicyAvro.Applied> read() {
+        Map<String, PolicyAvro.Applied> inForce = new TreeMap<>();
+        for (PolicyAvro.Applied applied : readAll().values()) {
+            if (!applied.isDeleted()) {
+                inForce.put(applied.id(), applied);
+            }
+        }
+        return inForce;
+    }
+
+    /** What is on the topic, by key, with the policies that were deleted. */
+    private Map<String, PolicyAvro.Applied> readAll() {
         Properties settings = KafkaSettings.consumer(config);
         settings.put(ConsumerConfig.ISOLATION_LEVEL_CONFIG, "read_committed");
         settings.put(ConsumerConfig.DEFAULT_API_TIMEOUT_MS_CONFIG, (int) TIMEOUT.toMillis());
@@ -73,6 +82,9 @@ public final class PolicyTopic {
         TopicPartition partition = new TopicPartition(topic, 0);
         try (Consumer<String, byte[]> consumer =
                 new KafkaConsumer<>(settings, new StringDeserializer(), new ByteArrayDeserializer())) {
+            if (consumer.partitionsFor(topic).isEmpty()) {
+                throw UnreachableException.noTopic(topic);
+            }
             consumer.assign(List.of(partition));
             consumer.seekToBeginning(List.of(partition));
             long end = consumer.endOffsets(List.of(partition)).get(partition);
@@ -82,22 +94,18 @@ public final class PolicyTopic {
                 }
             }
         } catch (KafkaException e) {
-            throw new UnreachableException("cannot read the topic " + topic + ": " + e.getMessage(), e);
+            throw UnreachableException.reading(topic, e);
         }
         return applied;
     }
 
-    private void read(ConsumerRecord<String, byte[]> record, Map<String, PolicyAvro.Applied> applied) {
-        if (record.key() == null || !record.key().startsWith(KEY_PREFIX)) {
-            return;
-        }
-        String id = record.key().substring(KEY_PREFIX.length());
-        if (record.value() == null) {
-            applied.remove(id);
+    private void read(ConsumerRecord<String, byte[]> record, Map<String, PolicyAvro.Applied> byKey) {
+        if (record.key() == null || record.value() == null) {
+            byKey.remove(String.valueOf(record.key()));
             return;
         }
         try {
-            applied.put(id, avro.decode(record.value()));
+            byKey.put(record.key(), avro.decode(record.key(), record.value()));
         } catch (UnreadableException e) {
             // Not in force either: the version before goes on.
         }
@@ -109,24 +117,23 @@ public final class PolicyTopic {
      * @param prune whether policies that are not among these are deleted
      */
     public List<Change> apply(List<PolicyFile.Definition> definitions, boolean prune, long nowMs) {
-        Map<String, PolicyAvro.Applied> before = read();
+        Map<String, PolicyAvro.Applied> before = readAll();
         List<Change> changes = new ArrayList<>();
         Map<String, byte[]> records = new TreeMap<>();
         for (PolicyFile.Definition definition : definitions) {
-            PolicyAvro.Applied old = before.remove(definition.id());
-            if (old != null && old.definition().equals(definition.json())) {
+            PolicyAvro.Applied old = before.remove(PolicyAvro.key(definition.id()));
+            if (old != null && definition.json().equals(old.definition())) {
                 changes.add(new Change(definition.id(), Effect.UNCHANGED, old.version()));
                 continue;
             }
             long version = old == null ? 1 : old.version() + 1;
-            PolicyAvro.Applied next = new PolicyAvro.Applied(definition.id(), version, definition.json(), nowMs);
-            records.put(KEY_PREFIX + definition.id(), avro.encode(next));
-            changes.add(new Change(definition.id(), old == null ? Effect.ADDED : Effect.CHANGED, version));
+            put(records, new PolicyAvro.Applied(definition.id(), version, definition.json(), nowMs));
+            boolean isNew = old == null || old.isDeleted();
+            changes.add(new Change(definition.id(), isNew ? Effect.ADDED : Effect.CHANGED, version));
         }
         if (prune) {
             for (PolicyAvro.Applied old : before.values()) {
-                records.put(KEY_PREFIX + old.id(), null);
-                changes.add(new Change(old.id(), Effect.DELETED, old.version()));
+                delete(old, nowMs, records, changes);
             }
         }
         write(records);
@@ -138,18 +145,28 @@ public final class PolicyTopic {
      *
      * @return those that were there
      */
-    public List<Change> delete(Collection<String> ids) {
-        Map<String, PolicyAvro.Applied> before = read();
+    public List<Change> delete(Collection<String> ids, long nowMs) {
+        Map<String, PolicyAvro.Applied> before = readAll();
         List<Change> changes = new ArrayList<>();
         Map<String, byte[]> records = new TreeMap<>();
         for (String id : ids) {
-            if (before.containsKey(id)) {
-                records.put(KEY_PREFIX + id, null);
-                changes.add(new Change(id, Effect.DELETED, before.get(id).version()));
+            if (before.containsKey(PolicyAvro.key(id))) {
+                delete(before.get(PolicyAvro.key(id)), nowMs, records, changes);
             }
         }
         write(records);
         return changes;
+    }
+
+    private void delete(PolicyAvro.Applied old, long nowMs, Map<String, byte[]> records, List<Change> changes) {
+        if (!old.isDeleted()) {
+            put(records, new PolicyAvro.Applied(old.id(), old.version() + 1, null, nowMs));
+            changes.add(new Change(old.id(), Effect.DELETED, old.version()));
+        }
+    }
+
+    private void put(Map<String, byte[]> records, PolicyAvro.Applied applied) {
+        records.put(PolicyAvro.key(applied.id()), avro.encode(applied));
     }
 
     private void write(Map<String, byte[]> records) {
@@ -158,9 +175,9 @@ public final class PolicyTopic {
         settings.put(ProducerConfig.MAX_BLOCK_MS_CONFIG, TIMEOUT.toMillis());
         try (KafkaProducer<String, byte[]> producer =
                 new KafkaProducer<>(settings, new StringSerializer(), new ByteArraySerializer())) {
-            List<java.util.concurrent.Future<?>> sent = new ArrayList<>();
+            List<Future<?>> sent = new ArrayList<>();
             records.forEach((key, value) -> sent.add(producer.send(new ProducerRecord<>(topic, 0, key, value))));
-            for (java.util.concurrent.Future<?> one : sent) {
+            for (Future<?> one : sent) {
                 one.get();
             }
         } catch (ExecutionException e) {

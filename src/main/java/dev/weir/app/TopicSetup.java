@@ -12,6 +12,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import org.apache.kafka.clients.admin.Admin;
 import org.apache.kafka.clients.admin.NewTopic;
+import org.apache.kafka.common.KafkaFuture;
 import org.apache.kafka.common.config.TopicConfig;
 import org.apache.kafka.common.errors.TopicExistsException;
 
@@ -49,18 +50,29 @@ public final class TopicSetup {
             Set<String> existing = admin.listTopics().names().get(TIMEOUT_SECONDS, TimeUnit.SECONDS);
             List<NewTopic> missing = new ArrayList<>(topics(config, requestTime));
             missing.removeIf(topic -> existing.contains(topic.name()));
-            admin.createTopics(missing).all().get(TIMEOUT_SECONDS, TimeUnit.SECONDS);
-        } catch (ExecutionException e) {
-            if (!(e.getCause() instanceof TopicExistsException)) { // another instance was first
-                throw new UnreachableException(
-                        "cannot create the topics: " + e.getCause().getMessage(), e);
+            for (KafkaFuture<Void> created :
+                    admin.createTopics(missing).values().values()) {
+                await(created);
             }
+        } catch (ExecutionException e) {
+            throw new UnreachableException("cannot create the topics: " + UnreachableException.why(e.getCause()), e);
         } catch (TimeoutException e) {
             throw new UnreachableException(
                     "no broker answers at " + KafkaSettings.admin(config).getProperty("bootstrap.servers"), e);
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
             throw new UnreachableException("interrupted while creating the topics", e);
+        }
+    }
+
+    private static void await(KafkaFuture<Void> created)
+            throws ExecutionException, InterruptedException, TimeoutException {
+        try {
+            created.get(TIMEOUT_SECONDS, TimeUnit.SECONDS);
+        } catch (ExecutionException e) {
+            if (!(e.getCause() instanceof TopicExistsException)) { // another instance was first
+                throw e;
+            }
         }
     }
 

@@ -128,7 +128,7 @@ final class PoliciesCommand implements Runnable {
 
         @Override
         public Integer call() throws FaultsException {
-            List<PolicyTopic.Change> changes = new PolicyTopic(cluster.read()).delete(ids);
+            List<PolicyTopic.Change> changes = new PolicyTopic(cluster.read()).delete(ids, System.currentTimeMillis());
             PolicyChanges.print(spec.commandLine().getOut(), changes);
             List<String> missing = ids.stream()
                     .filter(id ->

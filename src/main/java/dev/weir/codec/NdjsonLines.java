@@ -1,11 +1,10 @@
 package dev.weir.codec;
 
-import java.io.BufferedReader;
 import java.io.Closeable;
 import java.io.IOException;
 import java.io.InputStream;
-import java.io.InputStreamReader;
-import java.nio.charset.CodingErrorAction;
+import java.nio.ByteBuffer;
+import java.nio.charset.CharacterCodingException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -14,25 +13,20 @@ import java.util.zip.GZIPInputStream;
 /** The lines of an NDJSON file, one at a time, blank ones passed over; knows where it is. */
 public final class NdjsonLines implements Closeable {
 
-    /** Longer than any request; a file without line ends is not to be read into memory whole. */
+    /** In bytes; longer than any request. A file without line ends is not to be read into memory whole. */
     static final int MAX_LINE_LENGTH = 4 << 20;
 
     private final String name;
-    private final BufferedReader reader;
-    private final StringBuilder line = new StringBuilder();
+    private final InputStream in;
+    private byte[] buffer = new byte[1 << 16];
+    private int start; // of the line that is read next
+    private int end; // of what is in the buffer
     private long number;
 
     /** @param name how the place is told in errors */
     public NdjsonLines(String name, InputStream in) {
         this.name = name;
-        this.reader = new BufferedReader(
-                new InputStreamReader(
-                        in,
-                        StandardCharsets.UTF_8
-                                .newDecoder()
-                                .onMalformedInput(CodingErrorAction.REPORT)
-                                .onUnmappableCharacter(CodingErrorAction.REPORT)),
-                1 << 16);
+        this.in = in;
     }
 
     /** Opens a file, decompressing it if its name ends in {@code .gz}; {@code -} is standard input. */
@@ -47,14 +41,17 @@ public final class NdjsonLines implements Closeable {
     /**
      * The next line, null at the end.
      *
-     * @throws IOException if the file cannot be read on; the message names the place
+     * @throws UnreadableLineException if it is no UTF-8 or too long, or the file cannot be read on
      */
-    public String next() throws IOException {
+    public String next() throws UnreadableLineException {
         while (true) {
             number++;
-            String text = readLine();
-            if (text == null || !text.isBlank()) {
-                return text;
+            String line = readLine();
+            if (number == 1 && line != null && line.startsWith("\uFEFF")) {
+                line = line.substring(1); // a byte order mark
+            }
+            if (line == null || !line.isBlank()) {
+                return line;
             }
         }
     }
@@ -66,29 +63,59 @@ public final class NdjsonLines implements Closeable {
 
     @Override
     public void close() throws IOException {
-        reader.close();
+        in.close();
     }
 
-    private String readLine() throws IOException {
-        line.setLength(0);
-        try {
-            int c;
-            while ((c = reader.read()) != '\n') {
-                if (c < 0) {
-                    return line.isEmpty() ? null : line.toString();
-                }
-                if (line.length() == MAX_LINE_LENGTH) {
-                    throw new IOException("the line is longer than " + MAX_LINE_LENGTH + " characters");
-                }
-                line.append((char) c);
+    private String readLine() throws UnreadableLineException {
+        int position = start;
+        while (true) {
+            while (position < end && buffer[position] != '\n') {
+                position++;
             }
-        } catch (IOException e) {
-            throw new IOException(place() + ": " + reason(e), e);
+            if (position < end) {
+                String line = text(position);
+                start = position + 1;
+                return line;
+            }
+            if (position - start > MAX_LINE_LENGTH) {
+                throw new UnreadableLineException(
+                        place() + ": the line is longer than " + MAX_LINE_LENGTH + " bytes", null);
+            }
+            position -= start; // what there is of the line moves to the front
+            if (!fill()) {
+                String line = position == 0 ? null : text(position);
+                start = position;
+                return line;
+            }
         }
-        return line.toString();
     }
 
-    private static String reason(IOException e) {
-        return e instanceof java.nio.charset.CharacterCodingException ? "is not UTF-8" : e.getMessage();
+    /** Moves the rest to the buffer's front and reads more behind it; false at the end of the file. */
+    private boolean fill() throws UnreadableLineException {
+        int rest = end - start;
+        byte[] next = rest == buffer.length ? new byte[2 * rest] : buffer;
+        System.arraycopy(buffer, start, next, 0, rest);
+        buffer = next;
+        start = 0;
+        end = rest;
+        try {
+            int read = in.read(buffer, end, buffer.length - end);
+            end += Math.max(0, read);
+            return read >= 0;
+        } catch (IOException e) {
+            throw new UnreadableLineException(place() + ": " + e.getMessage(), e);
+        }
+    }
+
+    private String text(int position) throws UnreadableLineException {
+        String line = new String(buffer, start, position - start, StandardCharsets.UTF_8);
+        if (line.indexOf('\uFFFD') >= 0) { // written so, or put in place of what is no UTF-8
+            try {
+                StandardCharsets.UTF_8.newDecoder().decode(ByteBuffer.wrap(buffer, start, position - start));
+            } catch (CharacterCodingException e) {
+                throw new UnreadableLineException(place() + ": is not UTF-8", e);
+            }
+        }
+        return line;
     }
 }

@@ -3,6 +3,7 @@ package dev.weir.codec;
 import com.fasterxml.jackson.core.JsonFactory;
 import com.fasterxml.jackson.core.JsonParseException;
 import com.fasterxml.jackson.core.JsonParser;
+import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.core.JsonToken;
 import dev.weir.policy.Kind;
 import dev.weir.policy.Request;
@@ -41,7 +42,7 @@ public final class RequestJson {
             if (json.nextToken() != null) {
                 throw new IllegalArgumentException("more follows behind the object");
             }
-        } catch (JsonParseException e) {
+        } catch (JsonProcessingException e) {
             throw new IllegalArgumentException("is no JSON: " + e.getOriginalMessage(), e);
         } catch (IOException e) {
             throw new IllegalArgumentException("is no JSON: " + e.getMessage(), e);
@@ -110,7 +111,23 @@ public final class RequestJson {
             if (json.currentToken() != JsonToken.VALUE_STRING) {
                 throw new IllegalArgumentException(field + " must be a string");
             }
-            return json.getText();
+            String text = json.getText();
+            if (!isWellFormed(text)) {
+                throw new IllegalArgumentException(field + " has half of a surrogate pair");
+            }
+            return text;
+        }
+
+        private static boolean isWellFormed(String text) {
+            for (int i = 0; i < text.length(); i++) {
+                if (Character.isSurrogate(text.charAt(i))) {
+                    if (i + 1 == text.length() || !Character.isSurrogatePair(text.charAt(i), text.charAt(i + 1))) {
+                        return false;
+                    }
+                    i++;
+                }
+            }
+            return true;
         }
 
         private static long whole(String field, JsonParser json) throws IOException {

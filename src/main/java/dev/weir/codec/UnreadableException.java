@@ -14,6 +14,11 @@ public final class UnreadableException extends Exception {
         this.rejection = rejection;
     }
 
+    UnreadableException(Rejection rejection, String message) {
+        super(message);
+        this.rejection = rejection;
+    }
+
     public Rejection rejection() {
         return rejection;
     }

@@ -107,7 +107,7 @@ public record WeirConfig(
     /**
      * What a request must keep to.
      *
-     * @param maxPayloadBytes the largest payload, 1 byte to 100 MiB
+     * @param maxPayloadBytes the largest payload, 1 byte to 1 MiB
      * @param maxAttributes the most attributes, 0 to {@value #MAX_ATTRIBUTES}
      * @param maxAttributeLength the longest attribute name or value, 1 to {@value #MAX_ATTRIBUTE_LENGTH} characters
      * @param maxCost the largest cost, of either sign, 1 to 2<sup>61</sup>
@@ -121,7 +121,7 @@ public record WeirConfig(
         static final Requests DEFAULTS = new Requests(64L << 10, 64, 1024, 1_000_000_000_000L);
 
         public Requests {
-            requireBytes("requests.max-payload", maxPayloadBytes, 1, 100L << 20);
+            requireBytes("requests.max-payload", maxPayloadBytes, 1, 1L << 20);
             requireRange("requests.max-attributes", maxAttributes, 0, MAX_ATTRIBUTES);
             requireRange("requests.max-attribute-length", maxAttributeLength, 1, MAX_ATTRIBUTE_LENGTH);
             requireRange("requests.max-cost", maxCost, 1, MAX_COST);

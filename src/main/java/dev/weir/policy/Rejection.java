@@ -6,6 +6,8 @@ public enum Rejection {
     NOT_AVRO,
     /** The schema's fingerprint is not one that this version knows. */
     UNKNOWN_SCHEMA,
+    /** More than 2 MiB uncompressed; the dead letter has only the key, the record is where it was. */
+    RECORD_TOO_LARGE,
     /** The record has no key. */
     NO_KEY,
     /** The record's key is not the event's client. */

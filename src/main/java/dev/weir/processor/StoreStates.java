@@ -13,6 +13,9 @@ import org.apache.kafka.streams.state.KeyValueStore;
 /** States in two stores: the states themselves, and the full segments of logs. */
 final class StoreStates implements States {
 
+    /** How many bounded parts of one state are forgotten in one visit. */
+    private static final int FORGETS_AT_ONCE = 100;
+
     private final KeyValueStore<Bytes, byte[]> states;
     private final KeyValueStore<Bytes, byte[]> segments;
 
@@ -40,8 +43,10 @@ final class StoreStates implements States {
 
     /** Forgets what an encoded state under an encoded key holds, or a bounded part of it; the sweep comes again. */
     void forget(Bytes key, byte[] state) {
-        PolicyState left =
-                StateCodec.decode(state, shelf -> segments(key.get(), shelf)).forgotten();
+        PolicyState left = StateCodec.decode(state, shelf -> segments(key.get(), shelf));
+        for (int i = 0; left != null && i < FORGETS_AT_ONCE; i++) {
+            left = left.forgotten();
+        }
         if (left == null) {
             states.delete(key);
         } else {

@@ -49,13 +49,20 @@ public final class UpdatePolicies implements Processor<String, byte[], Void, Voi
     }
 
     private boolean update(String key, byte[] value) {
-        if (value == null) {
-            policies.remove(key);
-            return true;
-        }
         try {
-            PolicyAvro.Applied applied = avro.decode(value);
+            PolicyAvro.Applied applied = value == null ? null : avro.decode(key, value);
+            if (applied == null || applied.isDeleted()) {
+                policies.remove(key);
+                return true;
+            }
             Policy policy = PolicyFile.parse(key, applied.definition(), applied.version());
+            if (!policy.id().equals(applied.id())) {
+                LOG.warn(
+                        "the policies topic's record for {} is not in force: its definition is of {}",
+                        key,
+                        policy.id());
+                return false;
+            }
             policies.put(key, policy);
             return true;
         } catch (UnreadableException | FaultsException e) {

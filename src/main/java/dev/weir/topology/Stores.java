@@ -19,14 +19,19 @@ public final class Stores {
     /** The policies topic, in memory, on every instance. */
     public static final String POLICIES = "policies";
 
-    /** Small segments, so that a compacted changelog stays near the size of the state and restores fast. */
+    /**
+     * Small segments, so that a compacted changelog stays near the size of the state and restores fast. Its records have
+     * the requests' times, and a time far ahead must not be refused here once it was taken there.
+     */
     private static final Map<String, String> CHANGELOG = Map.of(
             TopicConfig.CLEANUP_POLICY_CONFIG,
             TopicConfig.CLEANUP_POLICY_COMPACT,
             TopicConfig.SEGMENT_BYTES_CONFIG,
             String.valueOf(32 << 20),
             TopicConfig.MIN_CLEANABLE_DIRTY_RATIO_CONFIG,
-            "0.2");
+            "0.2",
+            TopicConfig.MESSAGE_TIMESTAMP_AFTER_MAX_MS_CONFIG,
+            String.valueOf(Long.MAX_VALUE));
 
     private Stores() {}
 

@@ -6,11 +6,13 @@ import dev.weir.codec.DecisionAvro;
 import dev.weir.codec.NdjsonLines;
 import dev.weir.codec.PolicyFile;
 import dev.weir.codec.RequestAvro;
+import dev.weir.codec.RequestJson;
 import dev.weir.config.WeirConfig;
 import dev.weir.dev.EmbeddedBroker;
 import dev.weir.policy.Decider;
 import dev.weir.policy.PolicyTable;
 import dev.weir.policy.Request;
+import dev.weir.policy.RequestRules;
 import dev.weir.topology.Topics;
 import java.io.InputStream;
 import java.nio.charset.StandardCharsets;
@@ -24,10 +26,12 @@ import java.util.Optional;
 import java.util.Properties;
 import java.util.zip.GZIPInputStream;
 import org.apache.kafka.clients.admin.Admin;
+import org.apache.kafka.clients.admin.NewTopic;
 import org.apache.kafka.clients.consumer.ConsumerConfig;
 import org.apache.kafka.clients.consumer.ConsumerRecord;
 import org.apache.kafka.clients.consumer.KafkaConsumer;
 import org.apache.kafka.clients.producer.KafkaProducer;
+import org.apache.kafka.clients.producer.ProducerConfig;
 import org.apache.kafka.clients.producer.ProducerRecord;
 import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.config.ConfigResource;
@@ -118,20 +122,47 @@ class LiveTest {
     }
 
     @Test
-    void a_record_as_large_as_its_topic_takes_is_a_dead_letter_and_harms_nothing() throws Exception {
-        WeirConfig config = config("large.");
-        create(config, TopicSetup.RequestTime.LOG_APPEND);
+    void hostile_records_stop_nothing() throws Exception {
+        WeirConfig config = config("hostile.");
+        NewTopic topic = new NewTopic(topics(config).requests(), 1, (short) 1)
+                .configs(Map.of(TopicConfig.MESSAGE_TIMESTAMP_AFTER_MAX_MS_CONFIG, String.valueOf(Long.MAX_VALUE)));
+        try (Admin admin = Admin.create(KafkaSettings.admin(config))) {
+            admin.createTopics(List.of(topic)).all().get();
+        }
+        create(config, TopicSetup.RequestTime.CREATE);
+        new PolicyTopic(config)
+                .apply(
+                        PolicyFile.read("p", "policies: [{id: p, limits: [{algorithm: gcra, limit: 9, per: 1s}]}]"),
+                        false,
+                        0);
         Properties settings = KafkaSettings.producer(config);
-        byte[] large = new byte[(1 << 20) - 1_000];
+        settings.put(ProducerConfig.COMPRESSION_TYPE_CONFIG, "gzip"); // the broker bounds what is compressed
+        settings.put(ProducerConfig.MAX_REQUEST_SIZE_CONFIG, 32 << 20);
+        byte[] key = "alice".getBytes(StandardCharsets.UTF_8);
+        byte[] request = new RequestAvro()
+                .encode(RequestJson.read("{\"requestId\":\"r\",\"client\":\"alice\"}", 0, new Request.Source(0, 0)));
+        byte[] asLarge = new byte[(2 << 20) - key.length];
         try (KafkaProducer<byte[], byte[]> producer =
                 new KafkaProducer<>(settings, new ByteArraySerializer(), new ByteArraySerializer())) {
-            producer.send(new ProducerRecord<>(topics(config).requests(), 0, null, large))
+            String name = topics(config).requests();
+            producer.send(new ProducerRecord<>(name, 0, 1L, key, asLarge)).get();
+            producer.send(new ProducerRecord<>(name, 0, 1L, key, new byte[8 << 20]))
                     .get();
+            ProducerRecord<byte[], byte[]> headers = new ProducerRecord<>(name, 0, 1L, key, request);
+            headers.headers().add("huge", new byte[8 << 20]);
+            producer.send(headers).get();
+            producer.send(new ProducerRecord<>(name, 0, RequestRules.MAX_TIMESTAMP_MS, key, request))
+                    .get();
+            producer.send(new ProducerRecord<>(name, 0, 1L, key, request)).get();
         }
         try (Enforcer enforcer = Enforcer.start(config)) {
             enforcer.awaitRunning(PATIENCE);
-            assertThat(read(config, topics(config).deadLetters(), 1).get(0).value())
-                    .isEqualTo(large);
+            List<ConsumerRecord<byte[], byte[]>> dead =
+                    read(config, topics(config).deadLetters(), 3);
+            assertThat(dead.get(0).value()).isEqualTo(asLarge);
+            assertThat(dead.get(1).value()).isNull();
+            assertThat(dead.get(2).value()).isNull();
+            assertThat(read(config, topics(config).decisions(), 2)).hasSize(2);
         }
     }
 
@@ -151,8 +182,10 @@ class LiveTest {
                 .containsExactly(
                         change("a", PolicyTopic.Effect.UNCHANGED, 2), change("b", PolicyTopic.Effect.DELETED, 1));
         assertThat(topic.read().keySet()).containsExactly("a");
-        assertThat(topic.delete(List.of("a", "nobody"))).containsExactly(change("a", PolicyTopic.Effect.DELETED, 2));
+        assertThat(topic.delete(List.of("a", "nobody"), 8)).containsExactly(change("a", PolicyTopic.Effect.DELETED, 2));
         assertThat(topic.read()).isEmpty();
+        assertThat(topic.apply(PolicyFile.read("two", two), false, 9)) // no version is ever used twice
+                .containsExactly(change("a", PolicyTopic.Effect.ADDED, 4));
     }
 
     private static PolicyTopic.Change change(String id, PolicyTopic.Effect effect, long version) {

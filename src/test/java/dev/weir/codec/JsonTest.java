@@ -69,6 +69,7 @@ class JsonTest {
                 "{\"attributes\":[]}                                   | attributes must be an object",
                 "{\"attributes\":{\"a\":1}}                            | attributes.a must be a string",
                 "{\"payload\":\"***\"}                                 | payload must be a base64 string",
+                "{\"client\":\"\\ud800\"}                                 | client has half of a surrogate pair",
                 "{\"costs\":1}                                         | has no field 'costs'",
                 "[]                                                    | is no JSON object",
                 "{\"requestId\":\"r\",\"client\":\"c\"} x              | is no JSON",
@@ -122,8 +123,21 @@ class JsonTest {
     }
 
     @Test
+    void lines_longer_than_the_buffer_and_ends_on_its_edge_are_read() throws IOException {
+        for (int length : new int[] {(1 << 16) - 1, 1 << 16, (1 << 16) + 1, 300_000}) {
+            String long1 = "x".repeat(length);
+            NdjsonLines lines = lines("a\n" + long1 + "\n" + long1 + "\nż\n");
+            assertThat(lines.next()).isEqualTo("a");
+            assertThat(lines.next()).isEqualTo(long1);
+            assertThat(lines.next()).isEqualTo(long1);
+            assertThat(lines.next()).isEqualTo("ż");
+            assertThat(lines.next()).isNull();
+        }
+    }
+
+    @Test
     void a_line_without_an_end_is_refused_with_its_place() {
-        NdjsonLines lines = lines("x".repeat(NdjsonLines.MAX_LINE_LENGTH + 1));
+        NdjsonLines lines = lines("x".repeat(2 * NdjsonLines.MAX_LINE_LENGTH));
         assertThatThrownBy(lines::next).isInstanceOf(IOException.class).hasMessageStartingWith("file:1: the line is");
     }
 

@@ -186,8 +186,8 @@ class ConfigFileTest {
                         "state.sweep-keys: must be a whole number from 1 to 10000000, is '0'"),
                 Arguments.of("state: {forget-after: 3651d}", "state.forget-after: must be 1ms to 3650d, is 3651d"),
                 Arguments.of(
-                        "requests: {max-payload: 101MiB}",
-                        "requests.max-payload: must be 1 to 104857600 bytes, is 105906176"),
+                        "requests: {max-payload: 2MiB}",
+                        "requests.max-payload: must be 1 to 1048576 bytes, is 2097152"),
                 Arguments.of(
                         "requests: {max-attributes: -1}",
                         "requests.max-attributes: must be a whole number from 0 to 10000, is '-1'"),

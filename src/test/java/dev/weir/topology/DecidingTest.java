@@ -2,6 +2,8 @@ package dev.weir.topology;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import dev.weir.codec.PolicyAvro;
+import dev.weir.codec.PolicyFile;
 import dev.weir.codec.RequestAvro;
 import dev.weir.policy.Decision;
 import dev.weir.policy.Kind;
@@ -118,6 +120,10 @@ class DecidingTest {
     @Test
     void a_deleted_policy_is_out_of_force() throws Exception {
         weir.apply(TWO_A_SECOND, 1);
+        assertThat(weir.ask("alice", 3, 5_000).outcome()).isEqualTo(Outcome.DENIED);
+        weir.policy("p", new PolicyAvro().encode(new PolicyAvro.Applied("p", 2, null, 0)));
+        assertThat(weir.ask("alice", 3, 5_000).reason()).isEqualTo(Reason.NO_POLICY);
+        weir.apply(TWO_A_SECOND, 3);
         assertThat(weir.ask("alice", 3, 5_000).outcome()).isEqualTo(Outcome.DENIED);
         weir.policy("p", null);
         assertThat(weir.ask("alice", 3, 5_000).reason()).isEqualTo(Reason.NO_POLICY);
@@ -265,6 +271,32 @@ class DecidingTest {
         assertThat(header(dead.headers(), "weir.source.timestamp")).isEqualTo(String.valueOf(bad.timestampMs));
         assertThat(weir.ask("alice", 1_000).remaining()).isZero(); // nothing charged, nothing stuck
         assertThat(weir.leftOver()).containsExactly("0 decisions", "0 dead letters");
+    }
+
+    @Test
+    void a_record_beyond_what_the_output_topics_take_is_a_dead_letter_without_its_bulk() throws Exception {
+        weir.apply(TWO_A_SECOND, 1);
+        byte[] alice = "alice".getBytes(StandardCharsets.UTF_8);
+        weir.raw(alice, new byte[2 << 20], 1);
+        TestRecord<byte[], byte[]> dead = weir.deadLetter();
+        assertThat(dead.key()).isEqualTo(alice);
+        assertThat(dead.value()).isNull();
+        assertThat(header(dead.headers(), "weir.reason")).isEqualTo("RECORD_TOO_LARGE");
+        assertThat(header(dead.headers(), "weir.detail"))
+                .isEqualTo("the record has 2097157 bytes, the most is 2097152");
+        assertThat(weir.ask("alice", 1_000).remaining()).isEqualTo(1);
+    }
+
+    @Test
+    void a_policy_under_a_key_that_is_not_its_own_is_not_in_force() throws Exception {
+        weir.apply(TWO_A_SECOND, 1);
+        String blocked = "policies: [{id: p, limits: [{algorithm: gcra, limit: 0}]}]";
+        PolicyFile.Definition definition = PolicyFile.read("test", blocked).get(0);
+        PolicyAvro avro = new PolicyAvro();
+        weir.policy("q", avro.encode(new PolicyAvro.Applied("p", 2, definition.json(), 0)));
+        weir.policy("q", avro.encode(new PolicyAvro.Applied("q", 2, definition.json(), 0)));
+        assertThat(weir.ask("alice", 1_000).policyVersion()).isEqualTo(1);
+        assertThat(weir.ask("alice", 1_000).outcome()).isEqualTo(Outcome.ALLOWED);
     }
 
     private static Request request(String requestId, String client, long cost) {

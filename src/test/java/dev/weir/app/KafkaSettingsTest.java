@@ -1,0 +1,41 @@
+package dev.weir.app;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.weir.config.WeirConfig;
+import org.junit.jupiter.api.Test;
+
+class KafkaSettingsTest {
+
+    private static final WeirConfig SECURED = WeirConfig.DEFAULTS
+            .withKafka("security.protocol", "SASL_SSL")
+            .withKafka("sasl.jaas.config", "a secret")
+            .withKafka("processing.guarantee", "at_least_once")
+            .withKafka("producer.linger.ms", "7")
+            .withKafka("bootstrap.servers", "kafka-1:9092");
+
+    @Test
+    void what_the_kafka_section_says_goes_over_weirs_own_settings() {
+        assertThat(KafkaSettings.streams(WeirConfig.DEFAULTS))
+                .containsEntry("processing.guarantee", "exactly_once_v2")
+                .containsEntry("bootstrap.servers", "localhost:9092");
+        assertThat(KafkaSettings.streams(SECURED))
+                .containsEntry("processing.guarantee", "at_least_once")
+                .containsEntry("bootstrap.servers", "kafka-1:9092")
+                .containsEntry("producer.linger.ms", "7")
+                .containsEntry("sasl.jaas.config", "a secret");
+    }
+
+    @Test
+    void every_client_is_secured_alike_and_takes_only_what_it_knows() {
+        assertThat(KafkaSettings.admin(SECURED))
+                .containsEntry("security.protocol", "SASL_SSL")
+                .containsEntry("sasl.jaas.config", "a secret")
+                .containsEntry("bootstrap.servers", "kafka-1:9092")
+                .doesNotContainKeys("linger.ms", "processing.guarantee");
+        assertThat(KafkaSettings.consumer(SECURED)).containsEntry("security.protocol", "SASL_SSL");
+        assertThat(KafkaSettings.producer(SECURED))
+                .containsEntry("security.protocol", "SASL_SSL")
+                .containsEntry("linger.ms", "7");
+    }
+}
