@@ -66,6 +66,8 @@ final class BacktestCommand implements Callable<Integer> {
         PolicyTable table = new PolicyTable(UserFiles.read(policies, PolicyFile::read).stream()
                 .map(PolicyFile.Definition::policy)
                 .toList());
+        requireOther(requests);
+        requireOther(policies.toString());
         Backtest backtest = new Backtest(table, read, Clock.systemUTC());
         Tally tally;
         try (NdjsonLines lines = openRequests();
@@ -73,11 +75,22 @@ final class BacktestCommand implements Callable<Integer> {
             tally = backtest.run(lines, out);
         }
         boolean toStandardOutput = "-".equals(decisions);
+        if (toStandardOutput) {
+            OutputException.check(spec.commandLine().getOut());
+        }
         PrintWriter report = toStandardOutput
                 ? spec.commandLine().getErr()
                 : spec.commandLine().getOut();
         new Summary(report).print(tally, TOP);
         return 0;
+    }
+
+    /** The decisions must not be written over what they are made of. */
+    private void requireOther(String input) throws IOException {
+        boolean files = decisions != null && !decisions.equals("-") && !input.equals("-");
+        if (files && Files.exists(Path.of(decisions)) && Files.isSameFile(Path.of(decisions), Path.of(input))) {
+            throw new InputException("--decisions would overwrite " + input, null);
+        }
     }
 
     private NdjsonLines openRequests() {

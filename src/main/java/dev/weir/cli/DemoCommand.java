@@ -47,6 +47,9 @@ final class DemoCommand implements Callable<Integer> {
     /** Well below what two cores can do, so that the latencies are not those of a queue. */
     private static final int REQUESTS_A_SECOND = 4_000;
 
+    /** How long the rate takes to rise to that: a JVM that has just started is slow. */
+    private static final double RISE_SECONDS = 4;
+
     private static final Duration PATIENCE = Duration.ofSeconds(30);
     private static final int TOP = 10;
 
@@ -59,7 +62,7 @@ final class DemoCommand implements Callable<Integer> {
         out.println("Weir demo: requests to the web server of NASA's Kennedy Space Center, 1 August 1995.");
         out.println("Starting a Kafka broker and the enforcer ...");
         out.flush();
-        try (EmbeddedBroker broker = EmbeddedBroker.start()) {
+        try (EmbeddedBroker broker = RunCommand.startBroker(0)) {
             TempDirectory state = TempDirectory.create("weir-demo-");
             broker.beforeClose(state);
             WeirConfig config = WeirConfig.DEFAULTS
@@ -108,7 +111,7 @@ final class DemoCommand implements Callable<Integer> {
                 long startNanos = System.nanoTime();
                 int sent = 0;
                 while (sent < requests.size()) {
-                    long due = (System.nanoTime() - startNanos) * REQUESTS_A_SECOND / 1_000_000_000L;
+                    double due = due((System.nanoTime() - startNanos) / 1e9);
                     for (; sent < Math.min(due, requests.size()); sent++) {
                         Request request = requests.get(sent);
                         open.put(request.requestId(), new Sent(request.tier(), System.nanoTime()));
@@ -125,6 +128,12 @@ final class DemoCommand implements Callable<Integer> {
                 }
                 seconds = (System.nanoTime() - startNanos) / 1e9;
             }
+        }
+
+        /** How many requests are to be sent by then. */
+        private static double due(double seconds) {
+            double risen = Math.min(seconds, RISE_SECONDS);
+            return REQUESTS_A_SECOND * (risen * risen / (2 * RISE_SECONDS) + (seconds - risen));
         }
 
         private void receive(DecisionReader decisions, Duration timeout, ProgressBar bar) {

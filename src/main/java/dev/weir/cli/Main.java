@@ -5,8 +5,11 @@ import static java.nio.charset.StandardCharsets.UTF_8;
 import dev.weir.app.BadRequestException;
 import dev.weir.app.UnreachableException;
 import dev.weir.codec.FaultsException;
+import dev.weir.codec.UnreadableLineException;
 import java.io.PrintWriter;
 import java.util.concurrent.Callable;
+import org.apache.kafka.common.KafkaException;
+import org.apache.kafka.common.config.ConfigException;
 import org.apache.logging.log4j.Level;
 import org.apache.logging.log4j.core.config.Configurator;
 import picocli.AutoComplete;
@@ -111,16 +114,22 @@ public final class Main implements Callable<Integer> {
         PrintWriter err = command.getErr();
         boolean badInput = failure instanceof InputException
                 || failure instanceof BadRequestException
+                || failure instanceof UnreadableLineException
                 || failure instanceof FaultsException;
-        boolean expected = badInput || failure instanceof UnreachableException;
+        boolean badSetting = failure instanceof ConfigException;
+        boolean expected = badInput || failure instanceof UnreachableException || failure instanceof OutputException;
         if (verbose) {
             failure.printStackTrace(err);
         } else if (failure instanceof FaultsException faults) {
             faults.faults().forEach(err::println);
         } else {
-            String what = expected ? failure.getMessage() : failure.toString();
+            String what = badSetting
+                    ? "the kafka section: " + failure.getMessage()
+                    : failure instanceof KafkaException
+                            ? UnreachableException.why(failure)
+                            : expected ? failure.getMessage() : failure.toString();
             err.println(command.getCommandSpec().qualifiedName() + ": " + what);
         }
-        return badInput ? BAD_INPUT : 1;
+        return badInput || badSetting ? BAD_INPUT : 1;
     }
 }

@@ -15,6 +15,7 @@ import java.time.Duration;
 import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.Callable;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.Consumer;
 import org.apache.kafka.clients.admin.Admin;
 import picocli.CommandLine.Command;
@@ -70,14 +71,21 @@ final class RunCommand implements Callable<Integer> {
         if (!dev) {
             return enforce(config, definitions, enforcer -> {});
         }
-        try (EmbeddedBroker broker = EmbeddedBroker.start(devPort)) {
+        try (EmbeddedBroker broker = startBroker(devPort)) {
             TempDirectory state = TempDirectory.create("weir-dev-");
             broker.beforeClose(state);
             WeirConfig local = config.withKafka("bootstrap.servers", broker.bootstrapServers())
                     .withStateDirectory(state.path());
             return enforce(local, definitions, broker::beforeClose);
+        }
+    }
+
+    /** @throws UnreachableException if it does not start */
+    static EmbeddedBroker startBroker(int port) {
+        try {
+            return EmbeddedBroker.start(port);
         } catch (IllegalStateException e) {
-            throw new UnreachableException(e.getMessage() + " (--dev-port takes another)", e);
+            throw new UnreachableException(e.getMessage() + (port == 0 ? "" : " (--dev-port takes another)"), e);
         }
     }
 
@@ -94,7 +102,13 @@ final class RunCommand implements Callable<Integer> {
             PolicyChanges.print(out, changes);
         }
         Enforcer enforcer = Enforcer.start(config);
-        Thread stop = new Thread(enforcer::close, "stop");
+        AtomicBoolean stopping = new AtomicBoolean();
+        Thread stop = new Thread(
+                () -> {
+                    stopping.set(true);
+                    enforcer.close();
+                },
+                "stop");
         Runtime.getRuntime().addShutdownHook(stop);
         beforeBroker.accept(enforcer);
         enforcer.awaitRunning(START_TIMEOUT);
@@ -106,12 +120,13 @@ final class RunCommand implements Callable<Integer> {
                 KafkaSettings.streams(config).getProperty("bootstrap.servers"));
         out.flush();
         Optional<Throwable> failure = enforcer.awaitEnd();
-        if (failure.isPresent()) {
-            enforcer.close();
-            spec.commandLine().getErr().println("weir run: the topology failed: " + failure.get());
-            return 1;
+        if (failure.isEmpty() && stopping.get()) {
+            stop.join();
+            return 0;
         }
-        stop.join();
-        return 0;
+        enforcer.close();
+        String why = failure.map(UnreachableException::why).orElse("it ended by itself");
+        spec.commandLine().getErr().println("weir run: the topology failed: " + why);
+        return 1;
     }
 }

@@ -9,8 +9,9 @@ import dev.weir.config.WeirConfig;
 import dev.weir.policy.Request;
 import java.io.IOException;
 import java.time.Duration;
-import java.util.HashSet;
-import java.util.Set;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
 import java.util.concurrent.Callable;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
@@ -31,6 +32,25 @@ import picocli.CommandLine.Spec;
 final class SendCommand implements Callable<Integer> {
 
     private static final int MAX_AWAITED = 1_000_000;
+
+    /** Requests whose decisions have not come; the same one may have been sent more than once. */
+    private static final class Awaited {
+        private final Map<List<String>, Integer> counts = new HashMap<>();
+        private int size;
+
+        void add(String client, String requestId) {
+            counts.merge(List.of(client, requestId), 1, Integer::sum);
+            size++;
+        }
+
+        boolean remove(String client, String requestId) {
+            List<String> name = List.of(client, requestId);
+            boolean awaited = counts.containsKey(name);
+            counts.computeIfPresent(name, (n, count) -> count == 1 ? null : count - 1);
+            size -= awaited ? 1 : 0;
+            return awaited;
+        }
+    }
 
     @Mixin
     private ClusterOptions cluster;
@@ -60,14 +80,14 @@ final class SendCommand implements Callable<Integer> {
         WeirConfig config = cluster.read();
         try (NdjsonLines lines = open();
                 DecisionReader decisions = await ? new DecisionReader(config, DecisionReader.From.END, true) : null) {
-            Set<String> open = new HashSet<>();
+            Awaited open = new Awaited();
             long sent = send(lines, config, open);
             spec.commandLine().getErr().printf("%d sent%n", sent);
             return await ? await(decisions, open) : 0;
         }
     }
 
-    private long send(NdjsonLines lines, WeirConfig config, Set<String> open) throws IOException {
+    private long send(NdjsonLines lines, WeirConfig config, Awaited open) throws IOException {
         long sent = 0;
         try (Sender sender = new Sender(config)) {
             for (String line = lines.next(); line != null; line = lines.next()) {
@@ -78,10 +98,12 @@ final class SendCommand implements Callable<Integer> {
                     sender.flush();
                     throw new InputException(e.getMessage() + " (" + sent + " were sent before it)", e);
                 }
-                if (await && open.size() == MAX_AWAITED) {
-                    throw new InputException("--await takes at most " + MAX_AWAITED + " requests", null);
+                if (await) {
+                    if (open.size == MAX_AWAITED) {
+                        throw new InputException("--await takes at most " + MAX_AWAITED + " requests", null);
+                    }
+                    open.add(request.client(), request.requestId());
                 }
-                open.add(request.requestId());
                 sender.send(request);
                 sent++;
             }
@@ -90,23 +112,21 @@ final class SendCommand implements Callable<Integer> {
         return sent;
     }
 
-    private int await(DecisionReader decisions, Set<String> open) throws IOException {
+    private int await(DecisionReader decisions, Awaited open) throws IOException {
         DecisionJson out = new DecisionJson(spec.commandLine().getOut());
         long patienceNanos = Duration.ofSeconds(timeoutSeconds).toNanos();
         long lastNanos = System.nanoTime();
-        while (!open.isEmpty() && System.nanoTime() - lastNanos < patienceNanos) {
-            int before = open.size();
+        while (open.size > 0 && System.nanoTime() - lastNanos < patienceNanos) {
+            int before = open.size;
             decisions.poll(Duration.ofMillis(100), decision -> {
-                if (open.remove(decision.requestId())) {
-                    WatchCommand.print(out, decision);
+                if (open.remove(decision.client(), decision.requestId())) {
+                    WatchCommand.print(spec, out, decision);
                 }
             });
-            lastNanos = open.size() < before ? System.nanoTime() : lastNanos;
+            lastNanos = open.size < before ? System.nanoTime() : lastNanos;
         }
-        if (!open.isEmpty()) {
-            spec.commandLine()
-                    .getErr()
-                    .printf("weir send: %d decisions did not come; is `weir run` up?%n", open.size());
+        if (open.size > 0) {
+            spec.commandLine().getErr().printf("weir send: %d decisions did not come; is `weir run` up?%n", open.size);
             return 1;
         }
         return 0;

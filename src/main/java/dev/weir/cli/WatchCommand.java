@@ -4,7 +4,6 @@ import dev.weir.app.DecisionReader;
 import dev.weir.codec.DecisionJson;
 import dev.weir.policy.Decision;
 import java.io.IOException;
-import java.io.UncheckedIOException;
 import java.time.Duration;
 import java.util.concurrent.Callable;
 import picocli.CommandLine.Command;
@@ -29,14 +28,19 @@ final class WatchCommand implements Runnable {
         throw new picocli.CommandLine.ParameterException(spec.commandLine(), "what? decisions");
     }
 
-    /** Prints at once: somebody is watching. */
-    static void print(DecisionJson out, Decision decision) {
+    /**
+     * Prints at once: somebody is watching.
+     *
+     * @throws OutputException if nobody is any more
+     */
+    static void print(CommandSpec spec, DecisionJson out, Decision decision) {
         try {
             out.write(decision);
             out.flush();
         } catch (IOException e) {
-            throw new UncheckedIOException(e);
+            throw new OutputException(e);
         }
+        OutputException.check(spec.commandLine().getOut());
     }
 
     @Command(
@@ -78,7 +82,7 @@ final class WatchCommand implements Runnable {
                 while (left[0] > 0) {
                     decisions.poll(Duration.ofMillis(200), decision -> {
                         if (left[0] > 0 && (client == null || client.equals(decision.client()))) {
-                            print(out, decision);
+                            print(spec, out, decision);
                             left[0]--;
                         }
                     });

@@ -79,12 +79,45 @@ class MainTest {
     }
 
     @Test
+    void a_backtest_does_not_write_over_what_it_reads() throws IOException {
+        String rules = write("rules.yaml", RULES);
+        String requests = write("requests.ndjson", "{\"requestId\":\"a\",\"client\":\"alice\"}\n");
+        assertThat(Shell.run("backtest", "-p", rules, "-r", requests, "-d", requests)
+                        .exit())
+                .isEqualTo(2);
+        assertThat(Shell.run("backtest", "-p", rules, "-r", requests, "-d", rules)
+                        .exit())
+                .isEqualTo(2);
+        assertThat(Files.size(Path.of(requests))).isPositive();
+        assertThat(Files.size(Path.of(rules))).isPositive();
+    }
+
+    @Test
+    void a_kafka_setting_that_is_wrong_is_named() throws IOException {
+        String config = write("weir.yaml", "kafka: {max.poll.records: many}\n");
+        Shell.Result result = Shell.run("policies", "list", "-c", config);
+        assertThat(result.exit()).isEqualTo(2);
+        assertThat(result.err())
+                .contains("the kafka section", "max.poll.records")
+                .hasLineCount(1);
+    }
+
+    @Test
     void a_bad_request_ends_a_backtest_with_its_place() throws IOException {
         String rules = write("rules.yaml", RULES);
         String requests =
                 write("requests.ndjson", "{\"requestId\":\"a\",\"client\":\"alice\"}\n{\"requestId\":\"b\"}\n");
         Shell.Result result = Shell.run("backtest", "-p", rules, "-r", requests);
         assertThat(result).isEqualTo(new Shell.Result(2, "", "weir backtest: " + requests + ":2: client is missing\n"));
+    }
+
+    @Test
+    void a_file_that_is_no_text_ends_a_backtest_with_its_place() throws IOException {
+        String rules = write("rules.yaml", RULES);
+        String requests = Files.write(directory.resolve("requests.ndjson"), new byte[] {'\n', (byte) 0xC3, 0x28})
+                .toString();
+        assertThat(Shell.run("backtest", "-p", rules, "-r", requests))
+                .isEqualTo(new Shell.Result(2, "", "weir backtest: " + requests + ":2: is not UTF-8\n"));
     }
 
     @Test

@@ -36,11 +36,11 @@ class QuickStartTest {
                     .startsWith("weir is ready: requests on weir.requests, decisions on weir.decisions, brokers ");
             String broker = ready.substring(ready.lastIndexOf(' ') + 1);
 
-            assertThat(ask(broker, "r1", "r2", "r3"))
+            assertThat(ask(broker, "r1", "r2", "r2"))
                     .satisfiesExactly(
                             line -> assertThat(line).contains("\"r1\"", "ALLOWED", "\"remaining\":1"),
                             line -> assertThat(line).contains("\"r2\"", "ALLOWED", "\"remaining\":0"),
-                            line -> assertThat(line).contains("\"r3\"", "DENIED", "\"policyVersion\":1"));
+                            line -> assertThat(line).contains("\"r2\"", "DENIED", "\"policyVersion\":1"));
 
             write("rules.yaml", RULES.formatted(3));
             assertThat(Shell.run("policies", "apply", "-b", broker, rules.toString())
@@ -110,6 +110,10 @@ class QuickStartTest {
     private Process start(Path temp, String... args) throws IOException {
         List<String> command = new ArrayList<>(List.of(
                 Path.of(System.getProperty("java.home"), "bin", "java").toString(),
+                // Newer JDKs warn of what RocksDB and Kafka's broker do; older ones do not know these.
+                "-XX:+IgnoreUnrecognizedVMOptions",
+                "--enable-native-access=ALL-UNNAMED",
+                "--sun-misc-unsafe-memory-access=allow",
                 "-Djava.io.tmpdir=" + temp,
                 "-cp",
                 System.getProperty("java.class.path"),

@@ -1,0 +1,118 @@
+package dev.weir.cli;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.weir.app.BadRequestException;
+import dev.weir.app.DecisionReader;
+import dev.weir.app.KafkaSettings;
+import dev.weir.app.Sender;
+import dev.weir.app.TopicSetup;
+import dev.weir.codec.NdjsonLines;
+import dev.weir.config.WeirConfig;
+import dev.weir.dev.EmbeddedBroker;
+import dev.weir.policy.Decision;
+import dev.weir.policy.Outcome;
+import dev.weir.policy.Request;
+import java.io.IOException;
+import java.io.InputStream;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.zip.GZIPInputStream;
+import org.apache.kafka.clients.admin.Admin;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** An enforcer that is killed in the middle of its work, three times, and started again on its state. */
+class CrashTest {
+
+    private static final Duration PATIENCE = Duration.ofMinutes(2);
+    private static final int KILLS = 3;
+
+    @TempDir
+    Path directory;
+
+    @Test
+    void every_request_has_one_committed_decision_and_the_counts_are_those_of_an_undisturbed_run() throws Exception {
+        List<Request> requests = demoRequests();
+        Map<String, Decision> decisions = new HashMap<>();
+        try (EmbeddedBroker broker = EmbeddedBroker.start()) {
+            WeirConfig config = WeirConfig.DEFAULTS.withKafka("bootstrap.servers", broker.bootstrapServers());
+            Path settings = Files.writeString(
+                    directory.resolve("weir.yaml"),
+                    "state: {directory: \"%s\"}\nkafka: {bootstrap.servers: \"%s\"}\n"
+                            .formatted(directory.resolve("weir-state"), broker.bootstrapServers()));
+            Path policies = directory.resolve("policies.yaml");
+            try (InputStream in = CrashTest.class.getResourceAsStream("/demo/policies.yaml")) {
+                Files.copy(in, policies);
+            }
+            try (Admin admin = Admin.create(KafkaSettings.admin(config))) {
+                TopicSetup.createMissing(admin, config, TopicSetup.RequestTime.CREATE);
+            }
+            assertThat(Shell.run("policies", "apply", "-c", settings.toString(), policies.toString())
+                            .exit())
+                    .isZero();
+            try (DecisionReader reader = new DecisionReader(config, DecisionReader.From.BEGINNING, true);
+                    Sender sender = new Sender(config)) {
+                int sent = 0;
+                for (int life = 0; life <= KILLS; life++) {
+                    Process weir = start(settings);
+                    try {
+                        int share = requests.size() * (life + 1) / (KILLS + 1);
+                        int some = (sent + share) / 2; // so it dies with work behind it and before it
+                        for (; sent < share; sent++) {
+                            sender.send(requests.get(sent));
+                        }
+                        read(reader, decisions, life == KILLS ? requests.size() : some);
+                    } finally {
+                        weir.destroyForcibly().waitFor();
+                    }
+                }
+            }
+        }
+        assertThat(decisions).hasSize(requests.size());
+        assertThat(decisions.values())
+                .filteredOn(decision -> decision.outcome() == Outcome.DENIED)
+                .hasSize(2_973);
+    }
+
+    private static void read(DecisionReader reader, Map<String, Decision> decisions, int until) {
+        long deadline = System.nanoTime() + PATIENCE.toNanos();
+        while (decisions.size() < until && System.nanoTime() - deadline < 0) {
+            reader.poll(Duration.ofMillis(20), decision -> assertThat(decisions.put(decision.requestId(), decision))
+                    .as("a second decision for %s", decision.requestId())
+                    .isNull());
+        }
+        assertThat(decisions.size()).isGreaterThanOrEqualTo(until);
+    }
+
+    private Process start(Path settings) throws IOException {
+        return new ProcessBuilder(
+                        Path.of(System.getProperty("java.home"), "bin", "java").toString(),
+                        "-cp",
+                        System.getProperty("java.class.path"),
+                        Main.class.getName(),
+                        "run",
+                        "-c",
+                        settings.toString())
+                .redirectErrorStream(true)
+                .redirectOutput(ProcessBuilder.Redirect.appendTo(
+                        directory.resolve("log").toFile()))
+                .start();
+    }
+
+    private static List<Request> demoRequests() throws IOException {
+        List<Request> requests = new ArrayList<>();
+        try (InputStream in = CrashTest.class.getResourceAsStream("/demo/requests.ndjson.gz");
+                NdjsonLines lines = new NdjsonLines("demo", new GZIPInputStream(in))) {
+            for (String line = lines.next(); line != null; line = lines.next()) {
+                requests.add(BadRequestException.read(line, lines, WeirConfig.DEFAULTS, 0, 0));
+            }
+        }
+        return requests;
+    }
+}
