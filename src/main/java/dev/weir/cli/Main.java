@@ -7,6 +7,7 @@ import dev.weir.app.UnreachableException;
 import dev.weir.codec.FaultsException;
 import dev.weir.codec.UnreadableLineException;
 import java.io.PrintWriter;
+import java.util.Set;
 import java.util.concurrent.Callable;
 import org.apache.kafka.common.KafkaException;
 import org.apache.kafka.common.config.ConfigException;
@@ -48,6 +49,9 @@ public final class Main implements Callable<Integer> {
 
     private static final int BAD_INPUT = 2;
 
+    /** The commands that go on until they are stopped. */
+    private static final Set<String> LASTING = Set.of("run", "watch");
+
     @Option(names = "--verbose", scope = ScopeType.INHERIT, description = "Log what happens; show stack traces.")
     private boolean verbose;
 
@@ -75,9 +79,8 @@ public final class Main implements Callable<Integer> {
         line.setParameterExceptionHandler(Main::explainUsage);
         line.setExecutionExceptionHandler((failure, command, parsed) -> main.explain(failure, command));
         line.setExecutionStrategy(parsed -> {
-            boolean serves = parsed.hasSubcommand()
-                    && parsed.subcommand().commandSpec().name().equals("run");
-            main.setUpLogging(serves);
+            main.setUpLogging(parsed.hasSubcommand()
+                    && LASTING.contains(parsed.subcommand().commandSpec().name()));
             return new CommandLine.RunLast().execute(parsed);
         });
         return line.execute(args);
@@ -95,10 +98,10 @@ public final class Main implements Callable<Integer> {
     }
 
     /** A command that comes to an end tells in its one line what failed; the clients' warnings would only repeat it. */
-    private void setUpLogging(boolean serves) {
+    private void setUpLogging(boolean lasts) {
         if (verbose) {
             Configurator.setAllLevels("", Level.INFO);
-        } else if (!serves) {
+        } else if (!lasts) {
             Configurator.setAllLevels("", Level.ERROR);
         }
     }
@@ -112,24 +115,33 @@ public final class Main implements Callable<Integer> {
 
     private int explain(Exception failure, CommandLine command) {
         PrintWriter err = command.getErr();
-        boolean badInput = failure instanceof InputException
-                || failure instanceof BadRequestException
-                || failure instanceof UnreadableLineException
-                || failure instanceof FaultsException;
-        boolean badSetting = failure instanceof ConfigException;
-        boolean expected = badInput || failure instanceof UnreachableException || failure instanceof OutputException;
         if (verbose) {
             failure.printStackTrace(err);
         } else if (failure instanceof FaultsException faults) {
             faults.faults().forEach(err::println);
         } else {
-            String what = badSetting
-                    ? "the kafka section: " + failure.getMessage()
-                    : failure instanceof KafkaException
-                            ? UnreachableException.why(failure)
-                            : expected ? failure.getMessage() : failure.toString();
-            err.println(command.getCommandSpec().qualifiedName() + ": " + what);
+            err.println(command.getCommandSpec().qualifiedName() + ": " + message(failure));
         }
-        return badInput || badSetting ? BAD_INPUT : 1;
+        return isBadInput(failure) ? BAD_INPUT : 1;
+    }
+
+    private static boolean isBadInput(Exception failure) {
+        return failure instanceof InputException
+                || failure instanceof BadRequestException
+                || failure instanceof UnreadableLineException
+                || failure instanceof FaultsException
+                || failure instanceof ConfigException;
+    }
+
+    private static String message(Exception failure) {
+        if (failure instanceof ConfigException) {
+            return "the kafka section: " + failure.getMessage();
+        }
+        if (failure instanceof KafkaException) {
+            return UnreachableException.why(failure);
+        }
+        boolean expected =
+                isBadInput(failure) || failure instanceof UnreachableException || failure instanceof OutputException;
+        return expected ? failure.getMessage() : failure.toString();
     }
 }
