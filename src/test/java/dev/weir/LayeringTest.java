@@ -33,9 +33,17 @@ class LayeringTest {
             .resideInAnyPackage("java..", "dev.weir.limit", "dev.weir.policy");
 
     @ArchTest
+    static final ArchRule shape_knows_only_java_and_limit = classes()
+            .that()
+            .resideInAPackage("dev.weir.shape")
+            .should()
+            .onlyDependOnClassesThat()
+            .resideInAnyPackage("java..", "dev.weir.limit", "dev.weir.shape");
+
+    @ArchTest
     static final ArchRule the_core_has_no_clock_and_no_randomness = noClasses()
             .that()
-            .resideInAnyPackage("dev.weir.limit", "dev.weir.policy")
+            .resideInAnyPackage("dev.weir.limit", "dev.weir.policy", "dev.weir.shape")
             .should()
             .callMethod(System.class, "currentTimeMillis")
             .orShould()

@@ -1,0 +1,190 @@
+package dev.weir.shape;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.Deque;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Random;
+import java.util.function.ToLongFunction;
+import org.junit.jupiter.api.Test;
+
+class StartTimeFairQueueTest {
+
+    /** Serves members that always have more, and keeps what each was served. */
+    private interface Order {
+        int next();
+
+        void served(int member, long cost, long weight);
+    }
+
+    private static Order fair(int members) {
+        StartTimeFairQueue<Integer> queue = new StartTimeFairQueue<>();
+        for (int i = 0; i < members; i++) {
+            queue.enter(i);
+        }
+        return new Order() {
+            @Override
+            public int next() {
+                return queue.first();
+            }
+
+            @Override
+            public void served(int member, long cost, long weight) {
+                queue.serve(member, cost, weight, true);
+            }
+        };
+    }
+
+    /** In turns, whatever it costs: what fairness is not. */
+    private static Order inTurns(int members) {
+        Deque<Integer> turns = new ArrayDeque<>();
+        for (int i = 0; i < members; i++) {
+            turns.add(i);
+        }
+        return new Order() {
+            @Override
+            public int next() {
+                return turns.peek();
+            }
+
+            @Override
+            public void served(int member, long cost, long weight) {
+                turns.add(turns.remove());
+            }
+        };
+    }
+
+    /** How often the difference between two members is beyond Goyal's bound, looking back over every interval. */
+    private static int violations(ToLongFunction<Integer> members, java.util.function.IntFunction<Order> orders) {
+        int violations = 0;
+        for (int seed = 0; seed < 50; seed++) {
+            Random random = new Random(seed);
+            int count = 2 + random.nextInt(6);
+            long[] weights = random.longs(count, 1, 20).toArray();
+            long[] largest = new long[count];
+            double[] served = new double[count];
+            Order order = orders.apply(count);
+            double[][] least = new double[count][count];
+            for (int n = 0; n < 2_000; n++) {
+                int member = order.next();
+                long cost = (long) Math.min(1_000, 1 / Math.pow(random.nextDouble(), 1.2)); // heavy-tailed
+                order.served(member, cost, weights[member]);
+                largest[member] = Math.max(largest[member], cost);
+                served[member] += (double) cost / weights[member];
+                for (int i = 0; i < count; i++) {
+                    for (int j = 0; j < count; j++) {
+                        double ahead = served[i] - served[j];
+                        least[i][j] = Math.min(least[i][j], ahead);
+                        double bound = (double) largest[i] / weights[i] + (double) largest[j] / weights[j];
+                        if (ahead - least[i][j] > bound + members.applyAsLong(count) * 1e-3) {
+                            violations++;
+                        }
+                    }
+                }
+            }
+        }
+        return violations;
+    }
+
+    @Test
+    void members_that_wait_throughout_differ_by_no_more_than_the_bound_over_any_interval() {
+        assertThat(violations(count -> count, StartTimeFairQueueTest::fair)).isZero();
+    }
+
+    @Test
+    void the_bound_is_one_that_serving_in_turns_breaks() {
+        assertThat(violations(count -> count, StartTimeFairQueueTest::inTurns)).isPositive();
+    }
+
+    @Test
+    void what_a_member_gets_is_its_share_by_weight() {
+        StartTimeFairQueue<String> queue = new StartTimeFairQueue<>();
+        Map<String, Long> weights = Map.of("platinum", 8L, "gold", 4L, "free", 1L);
+        weights.keySet().stream().sorted().forEach(queue::enter);
+        Map<String, Integer> served = new HashMap<>();
+        for (int n = 0; n < 1_300; n++) {
+            String member = queue.first();
+            served.merge(member, 1, Integer::sum);
+            queue.serve(member, 1, weights.get(member), true);
+        }
+        assertThat(served).isEqualTo(Map.of("platinum", 800, "gold", 400, "free", 100));
+    }
+
+    @Test
+    void a_member_that_was_away_banks_nothing() {
+        StartTimeFairQueue<String> queue = new StartTimeFairQueue<>();
+        queue.enter("busy");
+        for (int n = 0; n < 1_000; n++) {
+            queue.serve("busy", 1, 1, true);
+        }
+        queue.enter("late");
+        assertThat(serve(queue, 6)).containsExactlyInAnyOrder("busy", "late", "busy", "late", "busy", "late");
+    }
+
+    @Test
+    void a_member_that_leaves_and_comes_back_at_once_gains_nothing() {
+        StartTimeFairQueue<String> queue = new StartTimeFairQueue<>();
+        queue.enter("honest");
+        queue.enter("sly");
+        Map<String, Integer> served = new HashMap<>();
+        for (int n = 0; n < 1_000; n++) {
+            String member = queue.first();
+            served.merge(member, 1, Integer::sum);
+            queue.serve(member, 1, 1, member.equals("honest"));
+            if (member.equals("sly")) {
+                queue.enter("sly");
+            }
+        }
+        assertThat(served.get("sly")).isBetween(499, 501);
+    }
+
+    @Test
+    void leaving_unserved_costs_nothing_and_gains_nothing() {
+        StartTimeFairQueue<String> queue = new StartTimeFairQueue<>();
+        queue.enter("a");
+        queue.enter("b");
+        assertThat(serve(queue, 2)).containsExactly("a", "b");
+        queue.leave("a");
+        queue.enter("a");
+        assertThat(serve(queue, 4)).containsExactlyInAnyOrder("a", "b", "a", "b");
+    }
+
+    @Test
+    void who_is_forgotten_begins_like_a_new_one() {
+        StartTimeFairQueue<String> queue = new StartTimeFairQueue<>();
+        queue.enter("a");
+        queue.serve("a", 5, 1, false);
+        assertThat(queue.isForgettable()).isTrue();
+        queue.enter("b");
+        queue.enter("a");
+        assertThat(serve(queue, 2)).containsExactly("b", "a");
+    }
+
+    @Test
+    void shares_hold_across_the_rebase_of_the_virtual_time() {
+        StartTimeFairQueue<String> queue = new StartTimeFairQueue<>();
+        queue.enter("a");
+        queue.enter("b");
+        Map<String, Integer> served = new HashMap<>();
+        long cost = 1L << 43; // the virtual time passes 2^61 every few requests
+        for (int n = 0; n < 3_000; n++) {
+            String member = queue.first();
+            served.merge(member, 1, Integer::sum);
+            queue.serve(member, cost, member.equals("a") ? 2 : 1, true);
+        }
+        assertThat(served.get("a")).isBetween(1_999, 2_001);
+    }
+
+    private static List<String> serve(StartTimeFairQueue<String> queue, int times) {
+        List<String> served = new ArrayList<>();
+        for (int n = 0; n < times; n++) {
+            served.add(queue.first());
+            queue.serve(queue.first(), 1, 1, true);
+        }
+        return served;
+    }
+}
