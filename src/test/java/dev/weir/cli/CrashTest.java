@@ -2,6 +2,7 @@ package dev.weir.cli;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import dev.weir.JavaProcess;
 import dev.weir.app.BadRequestException;
 import dev.weir.app.DecisionReader;
 import dev.weir.app.KafkaSettings;
@@ -91,14 +92,7 @@ class CrashTest {
     }
 
     private Process start(Path settings) throws IOException {
-        return new ProcessBuilder(
-                        Path.of(System.getProperty("java.home"), "bin", "java").toString(),
-                        "-cp",
-                        System.getProperty("java.class.path"),
-                        Main.class.getName(),
-                        "run",
-                        "-c",
-                        settings.toString())
+        return JavaProcess.of(List.of(), Main.class, "run", "-c", settings.toString())
                 .redirectErrorStream(true)
                 .redirectOutput(ProcessBuilder.Redirect.appendTo(
                         directory.resolve("log").toFile()))

@@ -2,6 +2,7 @@ package dev.weir.cli;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import dev.weir.JavaProcess;
 import java.io.BufferedReader;
 import java.io.IOException;
 import java.io.InputStreamReader;
@@ -108,18 +109,7 @@ class QuickStartTest {
     }
 
     private Process start(Path temp, String... args) throws IOException {
-        List<String> command = new ArrayList<>(List.of(
-                Path.of(System.getProperty("java.home"), "bin", "java").toString(),
-                // Newer JDKs warn of what RocksDB and Kafka's broker do; older ones do not know these.
-                "-XX:+IgnoreUnrecognizedVMOptions",
-                "--enable-native-access=ALL-UNNAMED",
-                "--sun-misc-unsafe-memory-access=allow",
-                "-Djava.io.tmpdir=" + temp,
-                "-cp",
-                System.getProperty("java.class.path"),
-                Main.class.getName()));
-        command.addAll(List.of(args));
-        return new ProcessBuilder(command)
+        return JavaProcess.of(List.of("-Djava.io.tmpdir=" + temp), Main.class, args)
                 .redirectError(directory.resolve("err").toFile())
                 .start();
     }

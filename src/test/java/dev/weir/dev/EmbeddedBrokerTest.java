@@ -3,6 +3,7 @@ package dev.weir.dev;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import dev.weir.JavaProcess;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -119,12 +120,7 @@ class EmbeddedBrokerTest {
     }
 
     private static Process process(Path log) throws Exception {
-        Path java = Path.of(System.getProperty("java.home"), "bin", "java");
-        return new ProcessBuilder(
-                        java.toString(),
-                        "-cp",
-                        System.getProperty("java.class.path"),
-                        EmbeddedBrokerTest.class.getName())
+        return JavaProcess.of(List.of(), EmbeddedBrokerTest.class)
                 .redirectError(ProcessBuilder.Redirect.appendTo(log.toFile()))
                 .start();
     }

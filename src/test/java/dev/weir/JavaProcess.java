@@ -1,0 +1,32 @@
+package dev.weir;
+
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+
+/** A JVM of its own with the classes of this one. */
+public final class JavaProcess {
+
+    /** Newer JDKs warn of what RocksDB and Kafka's broker do; older ones do not know these options. */
+    private static final List<String> QUIET = List.of(
+            "-XX:+IgnoreUnrecognizedVMOptions",
+            "--enable-native-access=ALL-UNNAMED",
+            "--sun-misc-unsafe-memory-access=allow");
+
+    private JavaProcess() {}
+
+    /**
+     * A process that is to be started.
+     *
+     * @param options of the JVM
+     */
+    public static ProcessBuilder of(List<String> options, Class<?> main, String... args) {
+        List<String> command = new ArrayList<>();
+        command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
+        command.addAll(QUIET);
+        command.addAll(options);
+        command.addAll(List.of("-cp", System.getProperty("java.class.path"), main.getName()));
+        command.addAll(List.of(args));
+        return new ProcessBuilder(command);
+    }
+}
