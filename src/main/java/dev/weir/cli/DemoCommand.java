@@ -1,7 +1,7 @@
 package dev.weir.cli;
 
-import dev.weir.app.BadRequestException;
 import dev.weir.app.DecisionReader;
+import dev.weir.app.DemoTrace;
 import dev.weir.app.Enforcer;
 import dev.weir.app.KafkaSettings;
 import dev.weir.app.PolicyTopic;
@@ -9,22 +9,16 @@ import dev.weir.app.Sender;
 import dev.weir.app.Tally;
 import dev.weir.app.TopicSetup;
 import dev.weir.app.UnreachableException;
-import dev.weir.codec.NdjsonLines;
 import dev.weir.codec.PolicyFile;
 import dev.weir.config.WeirConfig;
 import dev.weir.dev.EmbeddedBroker;
 import dev.weir.policy.Request;
-import java.io.IOException;
-import java.io.InputStream;
 import java.io.PrintWriter;
-import java.nio.charset.StandardCharsets;
 import java.time.Duration;
-import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.Callable;
-import java.util.zip.GZIPInputStream;
 import me.tongfei.progressbar.ProgressBar;
 import me.tongfei.progressbar.ProgressBarBuilder;
 import me.tongfei.progressbar.ProgressBarStyle;
@@ -40,9 +34,6 @@ import picocli.CommandLine.Spec;
         description =
                 "Sends thirteen hours of real web traffic through a broker and an enforcer of its own, and sums up.")
 final class DemoCommand implements Callable<Integer> {
-
-    private static final String REQUESTS = "/demo/requests.ndjson.gz";
-    private static final String POLICIES = "/demo/policies.yaml";
 
     /** Well below what two cores can do, so that the latencies are not those of a queue. */
     private static final int REQUESTS_A_SECOND = 4_000;
@@ -72,11 +63,11 @@ final class DemoCommand implements Callable<Integer> {
                 TopicSetup.createMissing(admin, config, TopicSetup.RequestTime.CREATE);
             }
             new PolicyTopic(config)
-                    .apply(PolicyFile.read("policies.yaml", resource(POLICIES)), false, System.currentTimeMillis());
+                    .apply(PolicyFile.read("policies.yaml", DemoTrace.policies()), false, System.currentTimeMillis());
             Enforcer enforcer = Enforcer.start(config);
             broker.beforeClose(enforcer);
             enforcer.awaitRunning(PATIENCE);
-            Run run = new Run(config, requests(config));
+            Run run = new Run(config, DemoTrace.requests());
             run.run();
             run.print(out);
         }
@@ -155,23 +146,6 @@ final class DemoCommand implements Callable<Integer> {
                     latenciesMicros.getValueAtPercentile(50) / 1e3,
                     latenciesMicros.getValueAtPercentile(99) / 1e3);
             out.flush();
-        }
-    }
-
-    private static List<Request> requests(WeirConfig config) throws IOException {
-        List<Request> requests = new ArrayList<>();
-        try (InputStream in = DemoCommand.class.getResourceAsStream(REQUESTS);
-                NdjsonLines lines = new NdjsonLines(REQUESTS, new GZIPInputStream(in))) {
-            for (String line = lines.next(); line != null; line = lines.next()) {
-                requests.add(BadRequestException.read(line, lines, config, 0, requests.size()));
-            }
-        }
-        return requests;
-    }
-
-    private static String resource(String name) throws IOException {
-        try (InputStream in = DemoCommand.class.getResourceAsStream(name)) {
-            return new String(in.readAllBytes(), StandardCharsets.UTF_8);
         }
     }
 }

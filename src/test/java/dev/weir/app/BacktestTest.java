@@ -24,7 +24,6 @@ import java.time.ZoneOffset;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
-import java.util.zip.GZIPInputStream;
 import org.junit.jupiter.api.Test;
 
 class BacktestTest {
@@ -39,12 +38,7 @@ class BacktestTest {
         try (InputStream in = BacktestTest.class.getResourceAsStream("/demo/expected.json")) {
             expected = new ObjectMapper().readTree(in);
         }
-        Tally tally;
-        try (InputStream policies = BacktestTest.class.getResourceAsStream("/demo/policies.yaml");
-                InputStream requests = BacktestTest.class.getResourceAsStream("/demo/requests.ndjson.gz")) {
-            String yaml = new String(policies.readAllBytes(), StandardCharsets.UTF_8);
-            tally = backtest(yaml).run(new NdjsonLines("demo", new GZIPInputStream(requests)), null);
-        }
+        Tally tally = backtest(DemoTrace.policies()).run(DemoTrace.open(), null);
         assertThat(tally.all().requests()).isEqualTo(expected.get("requests").asLong());
         assertThat(tally.all().allowed()).isEqualTo(expected.get("allowed").asLong());
         assertThat(tally.all().denied())

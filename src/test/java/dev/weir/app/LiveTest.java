@@ -3,7 +3,6 @@ package dev.weir.app;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.weir.codec.DecisionAvro;
-import dev.weir.codec.NdjsonLines;
 import dev.weir.codec.PolicyFile;
 import dev.weir.codec.RequestAvro;
 import dev.weir.codec.RequestJson;
@@ -14,7 +13,6 @@ import dev.weir.policy.PolicyTable;
 import dev.weir.policy.Request;
 import dev.weir.policy.RequestRules;
 import dev.weir.topology.Topics;
-import java.io.InputStream;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -24,7 +22,6 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Properties;
-import java.util.zip.GZIPInputStream;
 import org.apache.kafka.clients.admin.Admin;
 import org.apache.kafka.clients.admin.NewTopic;
 import org.apache.kafka.clients.consumer.ConsumerConfig;
@@ -67,9 +64,9 @@ class LiveTest {
     void live_and_backtest_take_the_same_decisions_byte_for_byte_across_restarts() throws Exception {
         WeirConfig config = config("same.");
         create(config, TopicSetup.RequestTime.CREATE);
-        String policies = resource("/demo/policies.yaml");
+        String policies = DemoTrace.policies();
         new PolicyTopic(config).apply(PolicyFile.read("policies.yaml", policies), false, 0);
-        List<Request> requests = demoRequests(config);
+        List<Request> requests = DemoTrace.requests();
         Map<String, byte[]> live = new HashMap<>();
         List<WeirConfig> instances = List.of(
                 config, // at first
@@ -267,22 +264,5 @@ class LiveTest {
         return new PolicyTable(PolicyFile.read("policies.yaml", yaml).stream()
                 .map(PolicyFile.Definition::policy)
                 .toList());
-    }
-
-    private static List<Request> demoRequests(WeirConfig config) throws Exception {
-        List<Request> requests = new ArrayList<>();
-        try (InputStream in = LiveTest.class.getResourceAsStream("/demo/requests.ndjson.gz");
-                NdjsonLines lines = new NdjsonLines("demo", new GZIPInputStream(in))) {
-            for (String line = lines.next(); line != null; line = lines.next()) {
-                requests.add(BadRequestException.read(line, lines, config, 0, 0));
-            }
-        }
-        return requests;
-    }
-
-    private static String resource(String name) throws Exception {
-        try (InputStream in = LiveTest.class.getResourceAsStream(name)) {
-            return new String(in.readAllBytes(), StandardCharsets.UTF_8);
-        }
     }
 }

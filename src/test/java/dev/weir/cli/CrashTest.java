@@ -3,27 +3,23 @@ package dev.weir.cli;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.weir.JavaProcess;
-import dev.weir.app.BadRequestException;
 import dev.weir.app.DecisionReader;
+import dev.weir.app.DemoTrace;
 import dev.weir.app.KafkaSettings;
 import dev.weir.app.Sender;
 import dev.weir.app.TopicSetup;
-import dev.weir.codec.NdjsonLines;
 import dev.weir.config.WeirConfig;
 import dev.weir.dev.EmbeddedBroker;
 import dev.weir.policy.Decision;
 import dev.weir.policy.Outcome;
 import dev.weir.policy.Request;
 import java.io.IOException;
-import java.io.InputStream;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
-import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.zip.GZIPInputStream;
 import org.apache.kafka.clients.admin.Admin;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -39,7 +35,7 @@ class CrashTest {
 
     @Test
     void every_request_has_one_committed_decision_and_the_counts_are_those_of_an_undisturbed_run() throws Exception {
-        List<Request> requests = demoRequests();
+        List<Request> requests = DemoTrace.requests();
         Map<String, Decision> decisions = new HashMap<>();
         try (EmbeddedBroker broker = EmbeddedBroker.start()) {
             WeirConfig config = WeirConfig.DEFAULTS.withKafka("bootstrap.servers", broker.bootstrapServers());
@@ -47,10 +43,7 @@ class CrashTest {
                     directory.resolve("weir.yaml"),
                     "state: {directory: \"%s\"}\nkafka: {bootstrap.servers: \"%s\"}\n"
                             .formatted(directory.resolve("weir-state"), broker.bootstrapServers()));
-            Path policies = directory.resolve("policies.yaml");
-            try (InputStream in = CrashTest.class.getResourceAsStream("/demo/policies.yaml")) {
-                Files.copy(in, policies);
-            }
+            Path policies = Files.writeString(directory.resolve("policies.yaml"), DemoTrace.policies());
             try (Admin admin = Admin.create(KafkaSettings.admin(config))) {
                 TopicSetup.createMissing(admin, config, TopicSetup.RequestTime.CREATE);
             }
@@ -97,16 +90,5 @@ class CrashTest {
                 .redirectOutput(ProcessBuilder.Redirect.appendTo(
                         directory.resolve("log").toFile()))
                 .start();
-    }
-
-    private static List<Request> demoRequests() throws IOException {
-        List<Request> requests = new ArrayList<>();
-        try (InputStream in = CrashTest.class.getResourceAsStream("/demo/requests.ndjson.gz");
-                NdjsonLines lines = new NdjsonLines("demo", new GZIPInputStream(in))) {
-            for (String line = lines.next(); line != null; line = lines.next()) {
-                requests.add(BadRequestException.read(line, lines, WeirConfig.DEFAULTS, 0, 0));
-            }
-        }
-        return requests;
     }
 }
