@@ -25,10 +25,6 @@ final class StateBytes {
         return Arrays.copyOf(bytes, position);
     }
 
-    boolean isAtEnd() {
-        return position == bytes.length;
-    }
-
     void writeByte(int value) {
         if (position == bytes.length) {
             bytes = Arrays.copyOf(bytes, 2 * position);

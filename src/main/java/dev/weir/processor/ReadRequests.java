@@ -25,6 +25,11 @@ public final class ReadRequests implements Processor<byte[], byte[], byte[], Obj
 
     private static final int MAX_KEPT_KEY_BYTES = 1 << 10;
 
+    /** The most that a header takes beside its key and value, and a character of its key: a header may be all overhead. */
+    private static final long HEADER_BYTES = 10;
+
+    private static final long UTF_8_BYTES = 3;
+
     private final RequestAvro avro = new RequestAvro();
     private final RequestRules rules;
     private final String next;
@@ -94,7 +99,7 @@ public final class ReadRequests implements Processor<byte[], byte[], byte[], Obj
     private static long size(Record<byte[], byte[]> record) {
         long size = length(record.key()) + length(record.value());
         for (Header header : record.headers()) {
-            size += header.key().length() + length(header.value());
+            size += HEADER_BYTES + UTF_8_BYTES * header.key().length() + length(header.value());
         }
         return size;
     }
