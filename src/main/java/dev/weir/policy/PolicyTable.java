@@ -4,8 +4,10 @@ import java.util.ArrayList;
 import java.util.Collection;
 import java.util.Comparator;
 import java.util.HashMap;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.TreeMap;
 import java.util.TreeSet;
 
@@ -106,15 +108,15 @@ public final class PolicyTable {
         }
     }
 
-    private final Map<String, Policy> byId = new TreeMap<>();
     private final List<Layer> layers = new ArrayList<>();
 
     /** @throws IllegalArgumentException if two policies have the same id */
     public PolicyTable(Collection<Policy> policies) {
         Map<String, List<Policy>> byLayer = new TreeMap<>();
         Map<Word, Integer> frequency = new HashMap<>();
+        Set<String> ids = new HashSet<>();
         for (Policy policy : policies) {
-            if (byId.put(policy.id(), policy) != null) {
+            if (!ids.add(policy.id())) {
                 throw new IllegalArgumentException("two policies have the id " + policy.id());
             }
             byLayer.computeIfAbsent(policy.layer(), layer -> new ArrayList<>()).add(policy);
@@ -136,11 +138,6 @@ public final class PolicyTable {
             }
         }
         return applicable;
-    }
-
-    /** All policies, by id. */
-    public Map<String, Policy> byId() {
-        return Map.copyOf(byId);
     }
 
     /** The words of the condition whose most frequent word is the least frequent; none if no condition has a start. */

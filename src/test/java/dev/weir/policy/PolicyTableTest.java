@@ -33,7 +33,6 @@ class PolicyTableTest {
     @Test
     void anEmptyTableAppliesNothing() {
         assertThat(PolicyTable.EMPTY.applicable(request("c", "free", Map.of()))).isEmpty();
-        assertThat(PolicyTable.EMPTY.byId()).isEmpty();
     }
 
     @Test
@@ -134,13 +133,6 @@ class PolicyTableTest {
         assertThatIllegalArgumentException()
                 .isThrownBy(() -> table(policy("a", "x", 0, Match.ALL), policy("a", "y", 0, Match.ALL)))
                 .withMessage("two policies have the id a");
-    }
-
-    @Test
-    void listsItsPoliciesById() {
-        Policy a = policy("a", 0);
-        Policy b = policy("b", 0, "tier", "free");
-        assertThat(table(b, a).byId()).containsOnly(Map.entry("a", a), Map.entry("b", b));
     }
 
     /** The definition: of each layer, the best of all policies that match. */
