@@ -16,35 +16,6 @@ import java.util.TreeMap;
  */
 public final class FairScheduler {
 
-    /**
-     * One client's requests of one tier: they leave in the order in which they came.
-     *
-     * @param tier the plan that decides priority and share
-     * @param client who asks
-     */
-    public record Flow(String tier, String client) {}
-
-    /**
-     * What a tier gets.
-     *
-     * @param priority a higher one leaves first
-     * @param weight its share among tiers of the same priority, 1 to {@value #MAX_WEIGHT}
-     */
-    public record Share(int priority, int weight) {
-
-        /** The share of a tier that the queue does not name. */
-        public static final Share DEFAULT = new Share(0, 1);
-
-        public static final int MAX_WEIGHT = 1_000_000;
-
-        /** @throws IllegalArgumentException if the weight is out of its range */
-        public Share {
-            if (weight < 1 || weight > MAX_WEIGHT) {
-                throw new IllegalArgumentException("weight must be 1 to " + MAX_WEIGHT + ", is " + weight);
-            }
-        }
-    }
-
     private Map<String, Share> shares;
     private final TreeMap<Integer, StartTimeFairQueue<String>> tiersByPriority =
             new TreeMap<>(Comparator.reverseOrder());
@@ -71,17 +42,17 @@ public final class FairScheduler {
     /** Lets a flow in, none of which waited. */
     public void enter(Flow flow) {
         StartTimeFairQueue<String> clients =
-                clientsByTier.computeIfAbsent(flow.tier, tier -> new StartTimeFairQueue<>());
+                clientsByTier.computeIfAbsent(flow.tier(), tier -> new StartTimeFairQueue<>());
         if (clients.isEmpty()) {
-            tiersOf(flow.tier).enter(flow.tier);
+            tiersOf(flow.tier()).enter(flow.tier());
         }
-        clients.enter(flow.client);
+        clients.enter(flow.client());
     }
 
     /** Whether requests of this flow wait. */
     public boolean isWaiting(Flow flow) {
-        StartTimeFairQueue<String> clients = clientsByTier.get(flow.tier);
-        return clients != null && clients.isWaiting(flow.client);
+        StartTimeFairQueue<String> clients = clientsByTier.get(flow.tier());
+        return clients != null && clients.isWaiting(flow.client());
     }
 
     /** The flow whose head leaves next. */
@@ -100,22 +71,22 @@ public final class FairScheduler {
      * @param waitsOn whether the flow has more
      */
     public void served(Flow flow, long cost, boolean waitsOn) {
-        StartTimeFairQueue<String> clients = clientsByTier.get(flow.tier);
-        clients.serve(flow.client, cost, 1, waitsOn);
-        Share share = share(flow.tier);
-        StartTimeFairQueue<String> tiers = tiersByPriority.get(share.priority);
-        tiers.serve(flow.tier, cost, share.weight, !clients.isEmpty());
-        forget(share.priority, flow.tier);
+        StartTimeFairQueue<String> clients = clientsByTier.get(flow.tier());
+        clients.serve(flow.client(), cost, 1, waitsOn);
+        Share share = share(flow.tier());
+        StartTimeFairQueue<String> tiers = tiersByPriority.get(share.priority());
+        tiers.serve(flow.tier(), cost, share.weight(), !clients.isEmpty());
+        forget(share.priority(), flow.tier());
     }
 
     /** Takes note that a flow has nothing left that waits, though its head was not served. */
     public void left(Flow flow) {
-        StartTimeFairQueue<String> clients = clientsByTier.get(flow.tier);
-        clients.leave(flow.client);
+        StartTimeFairQueue<String> clients = clientsByTier.get(flow.tier());
+        clients.leave(flow.client());
         if (clients.isEmpty()) {
-            leave(share(flow.tier).priority, flow.tier);
+            leave(share(flow.tier()).priority(), flow.tier());
         }
-        forget(share(flow.tier).priority, flow.tier);
+        forget(share(flow.tier()).priority(), flow.tier());
     }
 
     private void leave(int priority, String tier) {
@@ -139,6 +110,6 @@ public final class FairScheduler {
     }
 
     private StartTimeFairQueue<String> tiersOf(String tier) {
-        return tiersByPriority.computeIfAbsent(share(tier).priority, priority -> new StartTimeFairQueue<>());
+        return tiersByPriority.computeIfAbsent(share(tier).priority(), priority -> new StartTimeFairQueue<>());
     }
 }

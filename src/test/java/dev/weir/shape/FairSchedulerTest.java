@@ -3,8 +3,6 @@ package dev.weir.shape;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import dev.weir.shape.FairScheduler.Flow;
-import dev.weir.shape.FairScheduler.Share;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Deque;
