@@ -40,7 +40,7 @@ public final class Backtest {
         for (String line = requests.next(); line != null; line = requests.next()) {
             Request request = BadRequestException.read(line, requests, config, clock.millis(), offset++);
             states.observe(request.timestampMs());
-            Decision decision = Decider.decide(request, policies, states);
+            Decision decision = (Decision) Decider.decide(request, policies, states);
             tally.add(request.tier(), decision);
             if (decisions != null) {
                 decisions.write(decision);

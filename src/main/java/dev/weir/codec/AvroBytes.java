@@ -2,10 +2,12 @@ package dev.weir.codec;
 
 import dev.weir.policy.Rejection;
 import java.io.IOException;
+import java.io.InputStream;
 import java.io.UncheckedIOException;
 import java.nio.ByteBuffer;
 import java.time.Instant;
 import org.apache.avro.AvroRuntimeException;
+import org.apache.avro.Schema;
 import org.apache.avro.message.BadHeaderException;
 import org.apache.avro.message.BinaryMessageDecoder;
 import org.apache.avro.message.BinaryMessageEncoder;
@@ -33,9 +35,13 @@ final class AvroBytes<T extends SpecificRecord> {
     private final BinaryMessageEncoder<T> encoder;
     private final BinaryMessageDecoder<T> decoder;
 
-    AvroBytes(T prototype) {
+    /** @param earlier how many earlier versions of the schema are read too, those in {@code schemas/earlier} */
+    AvroBytes(T prototype, int earlier) {
         encoder = new BinaryMessageEncoder<>(SpecificData.get(), prototype.getSchema());
         decoder = new BinaryMessageDecoder<>(SpecificData.get(), prototype.getSchema());
+        for (int version = 1; version <= earlier; version++) {
+            decoder.addSchema(schema("/schemas/earlier/" + prototype.getSchema().getName() + "." + version + ".avsc"));
+        }
     }
 
     byte[] encode(T event) {
@@ -58,7 +64,18 @@ final class AvroBytes<T extends SpecificRecord> {
         }
     }
 
+    private static Schema schema(String resource) {
+        try (InputStream in = AvroBytes.class.getResourceAsStream(resource)) {
+            return new Schema.Parser().parse(in);
+        } catch (IOException e) {
+            throw new UncheckedIOException(resource, e);
+        }
+    }
+
     static byte[] toArray(ByteBuffer buffer) {
+        if (buffer == null) {
+            return null;
+        }
         byte[] bytes = new byte[buffer.remaining()];
         buffer.duplicate().get(bytes);
         return bytes;

@@ -9,9 +9,12 @@ import java.time.Instant;
 /** Decisions as Avro. Threads may share an instance. */
 public final class DecisionAvro {
 
-    private final AvroBytes<dev.weir.avro.Decision> bytes = new AvroBytes<>(new dev.weir.avro.Decision());
+    private static final Decision.Queueing NOT_SHAPED = new Decision.Queueing(null, null, null);
+
+    private final AvroBytes<dev.weir.avro.Decision> bytes = new AvroBytes<>(new dev.weir.avro.Decision(), 1);
 
     public byte[] encode(Decision decision) {
+        Decision.Queueing queueing = decision.queueing() == null ? NOT_SHAPED : decision.queueing();
         return bytes.encode(dev.weir.avro.Decision.newBuilder()
                 .setRequestId(decision.requestId())
                 .setClient(decision.client())
@@ -26,6 +29,9 @@ public final class DecisionAvro {
                 .setRetryAfterMs(decision.retryAfterMs())
                 .setObserved(decision.observed())
                 .setShadowBanned(decision.shadowBanned())
+                .setQueue(queueing.queue())
+                .setPosition(queueing.position())
+                .setExpectedWaitMs(queueing.expectedWaitMs())
                 .setHttpStatus(decision.httpStatus())
                 .setDecidedAt(Instant.ofEpochMilli(decision.decidedAtMs()))
                 .setSourcePartition(decision.source().partition())
@@ -50,6 +56,9 @@ public final class DecisionAvro {
                 event.getRetryAfterMs(),
                 event.getObserved(),
                 event.getShadowBanned(),
+                event.getQueue() == null
+                        ? null
+                        : new Decision.Queueing(event.getQueue(), event.getPosition(), event.getExpectedWaitMs()),
                 event.getHttpStatus(),
                 event.getDecidedAt().toEpochMilli(),
                 new Request.Source(event.getSourcePartition(), event.getSourceOffset()));

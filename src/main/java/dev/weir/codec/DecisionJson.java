@@ -11,6 +11,7 @@ import java.io.Writer;
 public final class DecisionJson implements Closeable {
 
     private static final JsonFactory FACTORY = new JsonFactory();
+    private static final Decision.Queueing NOT_SHAPED = new Decision.Queueing(null, null, null);
 
     private final JsonGenerator json;
 
@@ -35,6 +36,10 @@ public final class DecisionJson implements Closeable {
         number("retryAfterMs", decision.retryAfterMs());
         json.writeBooleanField("observed", decision.observed());
         json.writeBooleanField("shadowBanned", decision.shadowBanned());
+        Decision.Queueing queueing = decision.queueing() == null ? NOT_SHAPED : decision.queueing();
+        text("queue", queueing.queue());
+        number("position", queueing.position());
+        number("expectedWaitMs", queueing.expectedWaitMs());
         json.writeNumberField("httpStatus", decision.httpStatus());
         json.writeNumberField("decidedAt", decision.decidedAtMs());
         json.writeNumberField("sourcePartition", decision.source().partition());

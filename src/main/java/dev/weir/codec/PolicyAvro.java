@@ -9,7 +9,7 @@ public final class PolicyAvro {
 
     private static final String KEY_PREFIX = "policy/";
 
-    private final AvroBytes<PolicyRecord> bytes = new AvroBytes<>(new PolicyRecord());
+    private final AvroBytes<PolicyRecord> bytes = new AvroBytes<>(new PolicyRecord(), 0);
 
     /**
      * A policy as it was applied.

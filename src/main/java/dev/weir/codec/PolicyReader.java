@@ -61,7 +61,8 @@ final class PolicyReader {
                     key,
                     terms,
                     maxSizeBytes,
-                    Objects.requireNonNullElse(onExceed, OnExceed.DENY));
+                    Objects.requireNonNullElse(onExceed, OnExceed.DENY),
+                    null);
         } catch (IllegalArgumentException e) {
             String part = e.getMessage().split(" ", 2)[0];
             tree.get(part).fault(e.getMessage());

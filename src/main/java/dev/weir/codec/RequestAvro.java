@@ -7,7 +7,7 @@ import dev.weir.policy.Request;
 /** Requests as {@code RequestEvent}s. Threads may share an instance. */
 public final class RequestAvro {
 
-    private final AvroBytes<RequestEvent> bytes = new AvroBytes<>(new RequestEvent());
+    private final AvroBytes<RequestEvent> bytes = new AvroBytes<>(new RequestEvent(), 1);
 
     public byte[] encode(Request request) {
         return bytes.encode(RequestEvent.newBuilder()
@@ -20,6 +20,7 @@ public final class RequestAvro {
                 .setAttributes(request.attributes())
                 .setDeadline(AvroBytes.toInstant(request.deadlineMs()))
                 .setPayload(AvroBytes.toBuffer(request.payload()))
+                .setQueue(request.queue())
                 .build());
     }
 
@@ -41,7 +42,8 @@ public final class RequestAvro {
                 event.getSizeBytes(),
                 event.getAttributes(),
                 AvroBytes.toMs(event.getDeadline()),
-                event.getPayload() == null ? null : AvroBytes.toArray(event.getPayload()),
+                AvroBytes.toArray(event.getPayload()),
+                event.getQueue(),
                 timestampMs,
                 source);
     }

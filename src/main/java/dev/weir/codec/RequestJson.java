@@ -60,6 +60,7 @@ public final class RequestJson {
         Map<String, String> attributes = Map.of();
         Long deadlineMs;
         byte[] payload;
+        String queue;
         long timestampMs;
         int partition;
         long offset;
@@ -82,6 +83,7 @@ public final class RequestJson {
                 case "attributes" -> attributes = attributes(json);
                 case "deadline" -> deadlineMs = isNull ? null : (Long) whole(field, json);
                 case "payload" -> payload = isNull ? null : base64(json);
+                case "queue" -> queue = isNull ? null : string(field, json);
                 case "timestamp" -> timestampMs = whole(field, json);
                 case "partition" -> partition = Math.toIntExact(whole(field, json));
                 case "offset" -> offset = whole(field, json);
@@ -103,6 +105,7 @@ public final class RequestJson {
                     attributes,
                     deadlineMs,
                     payload,
+                    queue,
                     timestampMs,
                     new Request.Source(partition, offset));
         }
@@ -144,7 +147,7 @@ public final class RequestJson {
                     return kind;
                 }
             }
-            throw new IllegalArgumentException("kind must be CONSUME, PEEK or SETTLE, is '" + name + "'");
+            throw new IllegalArgumentException("kind must be CONSUME, PEEK, SETTLE or CANCEL, is '" + name + "'");
         }
 
         private static Map<String, String> attributes(JsonParser json) throws IOException {

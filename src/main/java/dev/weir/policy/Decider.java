@@ -12,12 +12,14 @@ import java.util.List;
  *
  * <pre>
  *   refused   ⟺  some enforcing policy's size or limit does not permit the request
+ *   shaped    ⟺  not refused, and some shaping policy has no limits or one that does not permit
  *   charged    =  every limit, if not refused                          (CONSUME; SETTLE in any case; PEEK never)
  *                 the limits that count denied requests, if refused
  *   binding    =  refused: the refusing limit with the longest retry;  else the limit with the least remaining
  * </pre>
  *
- * <p>A policy that observes is asked and charged as if it enforced, but refuses nothing.
+ * <p>What is shaped is charged where it is within the limits, and goes to the queue of the first such policy, by layer.
+ * A policy that observes is asked and charged as if it enforced, but refuses nothing.
  */
 public final class Decider {
 
@@ -26,6 +28,13 @@ public final class Decider {
     private static final int TOO_MANY = 429;
 
     private Decider() {}
+
+    /** What it means if a policy does not permit a request. */
+    private enum Role {
+        ENFORCES,
+        OBSERVES,
+        SHAPES
+    }
 
     /** What one policy has to say about the request at hand. */
     private static final class Ledger {
@@ -41,7 +50,7 @@ public final class Decider {
             this.policy = policy;
             this.key = policy.stateKey(request);
             this.tooLarge = policy.isTooLarge(request) && request.kind() != Kind.SETTLE;
-            this.state = states.get(key);
+            this.state = policy.terms().isEmpty() ? null : states.get(key);
         }
 
         void ask(Request request, long nowMs, States states) {
@@ -54,6 +63,16 @@ public final class Decider {
             for (int i = 0; i < accounts.length; i++) {
                 permits[i] = request.kind() == Kind.SETTLE || accounts[i].permits(request.cost(), nowMs);
             }
+        }
+
+        Role role() {
+            return policy.observes() ? Role.OBSERVES : policy.shapes() && !tooLarge ? Role.SHAPES : Role.ENFORCES;
+        }
+
+        boolean shapes(Request request) {
+            return role() == Role.SHAPES
+                    && request.kind() != Kind.SETTLE
+                    && (refuses() || policy.terms().isEmpty());
         }
 
         boolean refuses() {
@@ -83,7 +102,10 @@ public final class Decider {
     }
 
     /** Decides, and writes to {@code states} what the decision changes. */
-    public static Decision decide(Request request, PolicyTable policies, States states) {
+    public static Ruling decide(Request request, PolicyTable policies, States states) {
+        if (request.kind() == Kind.CANCEL) {
+            return new Admission(request, request.queue(), null, null, null, null, List.of());
+        }
         List<Policy> applicable = policies.applicable(request);
         if (applicable.isEmpty()) {
             return unmatched(request);
@@ -97,9 +119,11 @@ public final class Decider {
         }
         boolean refused = false;
         boolean tooLarge = false;
+        Ledger shaping = null;
         for (Ledger ledger : ledgers) {
             ledger.ask(request, nowMs, states);
-            refused |= ledger.refuses() && !ledger.policy.observes();
+            refused |= ledger.refuses() && ledger.role() == Role.ENFORCES;
+            shaping = shaping == null && ledger.shapes(request) ? ledger : shaping;
             tooLarge |= ledger.tooLarge && !ledger.policy.observes();
         }
         if (request.kind() != Kind.PEEK && !tooLarge) {
@@ -107,30 +131,45 @@ public final class Decider {
                 ledger.charge(request, nowMs, refused || ledger.refuses(), states);
             }
         }
-        return refused ? refusal(request, ledgers, nowMs) : permission(request, ledgers, nowMs);
+        if (refused) {
+            return refusal(request, ledgers, nowMs);
+        }
+        return shaping == null ? permission(request, ledgers, nowMs) : admission(request, shaping, nowMs);
     }
 
     private static Decision refusal(Request request, List<Ledger> ledgers, long nowMs) {
-        Binding binding = longestRetry(request, ledgers, nowMs, false);
+        Binding binding = longestRetry(request, ledgers, nowMs, Role.ENFORCES);
         boolean shadowBanned = binding.policy.onExceed() == OnExceed.SHADOW_BAN;
         int status = shadowBanned ? OK : binding.reason == Reason.TOO_LARGE ? TOO_LARGE : TOO_MANY;
         return decision(request, Outcome.DENIED, binding, false, shadowBanned, status, nowMs);
     }
 
     private static Decision permission(Request request, List<Ledger> ledgers, long nowMs) {
-        Binding observed = longestRetry(request, ledgers, nowMs, true);
+        Binding observed = longestRetry(request, ledgers, nowMs, Role.OBSERVES);
         Binding binding = observed == null ? leastRemaining(request, ledgers, nowMs) : observed;
         return decision(request, Outcome.ALLOWED, binding, observed != null, false, OK, nowMs);
+    }
+
+    private static Admission admission(Request request, Ledger shaping, long nowMs) {
+        Binding exceeded = longestRetry(request, List.of(shaping), nowMs, Role.SHAPES);
+        return new Admission(
+                request,
+                shaping.policy.queue(),
+                shaping.policy.id(),
+                shaping.policy.version(),
+                exceeded == null ? null : exceeded.label,
+                exceeded == null ? null : exceeded.limit,
+                List.of());
     }
 
     /** The limit that a decision is explained by. */
     private record Binding(Policy policy, Reason reason, String label, Long limit, Verdict verdict) {}
 
-    /** Of the limits that refuse, in policies that observe or in those that do not, the one to wait for longest. */
-    private static Binding longestRetry(Request request, List<Ledger> ledgers, long nowMs, boolean observing) {
+    /** Of the limits that refuse, in policies of one role, the one to wait for longest; null if none does. */
+    private static Binding longestRetry(Request request, List<Ledger> ledgers, long nowMs, Role role) {
         Binding longest = null;
         for (Ledger ledger : ledgers) {
-            if (ledger.policy.observes() != observing) {
+            if (ledger.role() != role) {
                 continue;
             }
             if (ledger.tooLarge) {
@@ -209,6 +248,7 @@ public final class Decider {
                 retryAfterMs,
                 observed,
                 shadowBanned,
+                null,
                 httpStatus,
                 nowMs,
                 request.source());
@@ -229,6 +269,7 @@ public final class Decider {
                 0L,
                 false,
                 false,
+                null,
                 OK,
                 request.timestampMs(),
                 request.source());

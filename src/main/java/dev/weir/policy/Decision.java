@@ -15,7 +15,8 @@ package dev.weir.policy;
  * @param retryAfterMs when the same cost passes if nothing else comes: 0 if it passed, null if it never can
  * @param observed it would have been denied, but its policy only observes
  * @param shadowBanned it is denied, but the outside is to be told that all is well
- * @param httpStatus what a gateway answers: 200, 413 or 429
+ * @param queueing where it is to wait, was to wait or waited; null if it was not shaped
+ * @param httpStatus what a gateway answers: 200, 202, 404, 410, 413, 429 or 503
  * @param decidedAtMs the time that the decision went by: the request's, or that of its key's last charge if later
  */
 public record Decision(
@@ -32,6 +33,17 @@ public record Decision(
         Long retryAfterMs,
         boolean observed,
         boolean shadowBanned,
+        Queueing queueing,
         int httpStatus,
         long decidedAtMs,
-        Request.Source source) {}
+        Request.Source source)
+        implements Ruling {
+
+    /**
+     * A place in a queue.
+     *
+     * @param position how many requests are expected to leave before it, plus one; null if it does not wait
+     * @param expectedWaitMs how long it is expected to wait if nothing more comes, null if it does not wait
+     */
+    public record Queueing(String queue, Long position, Long expectedWaitMs) {}
+}

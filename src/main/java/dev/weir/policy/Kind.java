@@ -7,5 +7,7 @@ public enum Kind {
     /** Asks whether its cost would pass; takes nothing. */
     PEEK,
     /** Corrects an earlier request by a signed cost: always allowed, into debt if need be. */
-    SETTLE
+    SETTLE,
+    /** Withdraws a request of the same id and client that waits in a queue. */
+    CANCEL
 }

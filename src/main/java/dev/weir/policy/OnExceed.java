@@ -7,5 +7,7 @@ public enum OnExceed {
     /** Denied, while the outside is to be told that all is well. */
     SHADOW_BAN,
     /** Allowed, with a note that it would have been denied. */
-    OBSERVE
+    OBSERVE,
+    /** Sent to a queue, which releases it later. */
+    SHAPE
 }

@@ -3,5 +3,9 @@ package dev.weir.policy;
 /** What became of a request. */
 public enum Outcome {
     ALLOWED,
-    DENIED
+    DENIED,
+    /** It waits in a queue; a release, or a later decision with another outcome, tells how that ended. */
+    QUEUED,
+    /** It waited until it was useless. */
+    EXPIRED
 }

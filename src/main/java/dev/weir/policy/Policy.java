@@ -14,9 +14,10 @@ import java.util.regex.Pattern;
  * @param priority the highest that matches in a layer applies; ties go to the id that sorts first
  * @param match which requests it is for
  * @param key what is counted together: {@code client}, with more fields if wanted
- * @param terms the limits, all of which must permit; 1 to {@value #MAX_LIMITS}
+ * @param terms the limits, all of which must permit; 1 to {@value #MAX_LIMITS}, or none if all requests are shaped
  * @param maxSizeBytes the largest request, null for any
  * @param onExceed what happens to requests beyond the limits
+ * @param queue where they go if they are shaped, else null
  */
 public record Policy(
         String id,
@@ -27,7 +28,8 @@ public record Policy(
         List<String> key,
         List<Term> terms,
         Long maxSizeBytes,
-        OnExceed onExceed) {
+        OnExceed onExceed,
+        String queue) {
 
     public static final String DEFAULT_LAYER = "client";
     public static final int MAX_LIMITS = 16;
@@ -55,22 +57,37 @@ public record Policy(
             throw new IllegalArgumentException("key must contain 'client', is " + key
                     + ": it needs quota shared between" + " partitions, which this version does not have");
         }
-        if (terms.isEmpty() || terms.size() > MAX_LIMITS) {
-            throw new IllegalArgumentException("limits must be 1 to " + MAX_LIMITS + ", are " + terms.size());
+        int fewest = onExceed == OnExceed.SHAPE ? 0 : 1;
+        if (terms.size() < fewest || terms.size() > MAX_LIMITS) {
+            throw new IllegalArgumentException(
+                    "limits must be " + fewest + " to " + MAX_LIMITS + ", are " + terms.size());
+        }
+        if ((queue == null) == (onExceed == OnExceed.SHAPE)) {
+            throw new IllegalArgumentException("queue must be set where on-exceed is shape, and only there");
         }
     }
 
     /** Throws unless {@code name} can be an id or a layer. */
     public static String requireName(String what, String name) {
-        if (!NAME.matcher(name).matches()) {
+        if (!isName(name)) {
             throw new IllegalArgumentException(what + " must be 1 to 128 letters, digits or . _ -, is '" + name + "'");
         }
         return name;
     }
 
+    /** Whether {@code name} can be the id of a policy or of a queue. */
+    static boolean isName(String name) {
+        return name != null && NAME.matcher(name).matches();
+    }
+
     /** Whether it only watches. */
     public boolean observes() {
         return onExceed == OnExceed.OBSERVE;
+    }
+
+    /** Whether what it refuses waits in a queue instead. */
+    public boolean shapes() {
+        return onExceed == OnExceed.SHAPE;
     }
 
     /** Whether the request is larger than it allows. */

@@ -13,5 +13,21 @@ public enum Reason {
     /** The cost is above what a limit can ever give. */
     COST_NEVER_FITS,
     /** The request's size is above the policy's {@code max-size}. */
-    TOO_LARGE
+    TOO_LARGE,
+    /** It waits for its turn. */
+    SHAPED,
+    /** The queue is full, and nothing of a lower priority waits. */
+    QUEUE_FULL,
+    /** Even if nothing more comes, its turn is after its deadline or the queue's {@code max-wait}. */
+    TOO_LATE,
+    /** It had to give way to one of a higher priority. */
+    EVICTED,
+    /** Its deadline or the queue's {@code max-wait} passed. */
+    WAITED_TOO_LONG,
+    /** It was withdrawn; of a {@link Kind#CANCEL}: it has withdrawn one. */
+    CANCELLED,
+    /** There is nothing to withdraw: it never waited in this queue, or does so no more. */
+    NOT_WAITING,
+    /** The policy's queue does not exist. */
+    NO_QUEUE
 }

@@ -29,6 +29,8 @@ public enum Rejection {
     PAYLOAD_TOO_LARGE,
     /** More attributes, or longer ones, than the configuration allows. */
     ATTRIBUTES_TOO_LARGE,
+    /** A CANCEL that does not say in which queue. */
+    NO_QUEUE,
     /** A time before 1970 or after the year 9999. */
     TIMESTAMP_OUT_OF_RANGE
 }

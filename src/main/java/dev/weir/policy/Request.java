@@ -14,6 +14,7 @@ import java.util.Map;
  * @param attributes what policies match on, beside tier and client
  * @param deadlineMs the request is useless after this time, null if it never is
  * @param payload carried along untouched, null if there is none
+ * @param queue where a {@link Kind#CANCEL} looks for the request, null for other kinds
  * @param timestampMs when it came, ms since the epoch
  * @param source where it was read
  */
@@ -28,6 +29,7 @@ public record Request(
         Map<String, String> attributes,
         Long deadlineMs,
         byte[] payload,
+        String queue,
         long timestampMs,
         Source source) {
 

@@ -56,6 +56,9 @@ public record RequestRules(int maxPayloadBytes, int maxAttributes, int maxAttrib
         if (request.timestampMs() < 0 || request.timestampMs() > MAX_TIMESTAMP_MS) {
             return violation(Rejection.TIMESTAMP_OUT_OF_RANGE, "timestamp is " + request.timestampMs());
         }
+        if (request.kind() == Kind.CANCEL && !Policy.isName(request.queue())) {
+            return violation(Rejection.NO_QUEUE, "queue must be that of the QUEUED decision, is " + request.queue());
+        }
         return checkAttributes(request.attributes());
     }
 

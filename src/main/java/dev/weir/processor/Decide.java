@@ -42,6 +42,6 @@ public final class Decide implements Processor<byte[], Request, byte[], Decision
     @Override
     public void process(Record<byte[], Request> request) {
         sweep.observe(request.value().timestampMs());
-        context.forward(request.withValue(Decider.decide(request.value(), policies.table(), states)));
+        context.forward(request.withValue((Decision) Decider.decide(request.value(), policies.table(), states)));
     }
 }

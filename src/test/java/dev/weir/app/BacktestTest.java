@@ -111,12 +111,13 @@ class BacktestTest {
                 List.of("client"),
                 List.of(new dev.weir.policy.Policy.Term("l", new FixedWindow(5, 1_000, false))),
                 null,
-                dev.weir.policy.OnExceed.DENY)));
+                dev.weir.policy.OnExceed.DENY,
+                null)));
         MemoryStates states = new MemoryStates(1_000);
         int most = 0;
         for (int i = 0; i < 1_000_000; i++) { // one a millisecond: some 2,000 are live at a time
             Request request = new Request(
-                    "r", "c" + i, Kind.CONSUME, null, 1, null, Map.of(), null, null, i, new Request.Source(0, i));
+                    "r", "c" + i, Kind.CONSUME, null, 1, null, Map.of(), null, null, null, i, new Request.Source(0, i));
             states.observe(i);
             Decider.decide(request, table, states);
             most = Math.max(most, states.size());

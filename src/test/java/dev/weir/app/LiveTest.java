@@ -9,6 +9,7 @@ import dev.weir.codec.RequestJson;
 import dev.weir.config.WeirConfig;
 import dev.weir.dev.EmbeddedBroker;
 import dev.weir.policy.Decider;
+import dev.weir.policy.Decision;
 import dev.weir.policy.PolicyTable;
 import dev.weir.policy.Request;
 import dev.weir.policy.RequestRules;
@@ -90,9 +91,8 @@ class LiveTest {
         for (ConsumerRecord<byte[], byte[]> record : read(config, topics(config).requests(), requests.size())) {
             Request.Source source = new Request.Source(record.partition(), record.offset());
             Request request = requestAvro.decode(record.value(), record.timestamp(), source);
-            assertThat(live.get(request.requestId()))
-                    .as(request.requestId())
-                    .isEqualTo(avro.encode(Decider.decide(request, table, states)));
+            assertThat(live.get(request.requestId())).as(request.requestId()).isEqualTo(avro.encode((Decision)
+                    Decider.decide(request, table, states)));
             compared++;
         }
         assertThat(compared).isEqualTo(requests.size()).isEqualTo(30_969);

@@ -41,6 +41,7 @@ class JsonTest {
                         Map.of("endpoint", "/a"),
                         2_000L,
                         new byte[] {1, 2, 3},
+                        null,
                         1_000,
                         new Request.Source(3, 14)));
     }
@@ -50,7 +51,18 @@ class JsonTest {
         Request request = RequestJson.read("{\"requestId\":\"r1\",\"client\":\"c1\"}", 5, SOURCE);
         assertThat(request)
                 .isEqualTo(new Request(
-                        "r1", "c1", Kind.CONSUME, null, 1, null, Map.of(), null, null, 5, new Request.Source(0, 7)));
+                        "r1",
+                        "c1",
+                        Kind.CONSUME,
+                        null,
+                        1,
+                        null,
+                        Map.of(),
+                        null,
+                        null,
+                        null,
+                        5,
+                        new Request.Source(0, 7)));
     }
 
     @ParameterizedTest
@@ -65,7 +77,7 @@ class JsonTest {
                 "{\"cost\":1.5}                                        | cost must be a whole number",
                 "{\"cost\":\"1\"}                                      | cost must be a whole number",
                 "{\"cost\":9223372036854775808}                        | cost must be a whole number",
-                "{\"kind\":\"TAKE\"}                                   | kind must be CONSUME, PEEK or SETTLE, is 'TAKE'",
+                "{\"kind\":\"TAKE\"}                                   | kind must be CONSUME, PEEK, SETTLE or CANCEL, is 'TAKE'",
                 "{\"attributes\":[]}                                   | attributes must be an object",
                 "{\"attributes\":{\"a\":1}}                            | attributes.a must be a string",
                 "{\"payload\":\"***\"}                                 | payload must be a base64 string",
@@ -100,6 +112,7 @@ class JsonTest {
                     100L,
                     false,
                     false,
+                    new Decision.Queueing("sms", 3L, 20L),
                     429,
                     1_000,
                     SOURCE));
@@ -108,7 +121,8 @@ class JsonTest {
                 .hasToString("{\"requestId\":\"r1\",\"client\":\"c1\",\"outcome\":\"DENIED\","
                         + "\"reason\":\"LIMIT_EXCEEDED\",\"policyId\":\"p\",\"policyVersion\":2,"
                         + "\"limitedBy\":\"gcra 5/1s\",\"limit\":5,\"remaining\":0,\"resetAfterMs\":900,"
-                        + "\"retryAfterMs\":100,\"observed\":false,\"shadowBanned\":false,\"httpStatus\":429,"
+                        + "\"retryAfterMs\":100,\"observed\":false,\"shadowBanned\":false,"
+                        + "\"queue\":\"sms\",\"position\":3,\"expectedWaitMs\":20,\"httpStatus\":429,"
                         + "\"decidedAt\":1000,\"sourcePartition\":0,\"sourceOffset\":7}\n");
     }
 

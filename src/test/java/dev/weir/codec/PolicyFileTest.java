@@ -100,7 +100,8 @@ class PolicyFileTest {
                                 "sliding-window-counter 5/1m", new SlidingWindowCounter(5, 60_000, false, false)),
                         new Policy.Term("token-bucket 10/1s burst 20", new TokenBucket(Rate.of(10, 1000), 20, false))),
                 65_536L,
-                OnExceed.DENY);
+                OnExceed.DENY,
+                null);
         String json = "{'id':'free-articles','layer':'client','priority':10,"
                 + "'match':{'tier':'free','endpoint':'/articles/**'},'key':['client'],"
                 + "'limits':[{'algorithm':'sliding-window-counter','limit':5,'per':'1m'},"
@@ -134,7 +135,8 @@ class PolicyFileTest {
                         List.of("client"),
                         List.of(new Policy.Term("unlimited", new Unlimited())),
                         null,
-                        OnExceed.DENY));
+                        OnExceed.DENY,
+                        null));
     }
 
     @Test
@@ -163,7 +165,8 @@ class PolicyFileTest {
                         List.of("endpoint", "client"),
                         List.of(new Policy.Term("gcra 0", new Blocked())),
                         1500L,
-                        OnExceed.SHADOW_BAN));
+                        OnExceed.SHADOW_BAN,
+                        null));
         assertThat(policy("policies: [{id: a, key: client, limits: [{unlimited: true}], on-exceed: observe}]"))
                 .extracting(Policy::key, Policy::onExceed)
                 .containsExactly(List.of("client"), OnExceed.OBSERVE);

@@ -26,6 +26,7 @@ class RequestAvroTest {
             Map.of("endpoint", "/a", "method", "GET"),
             2_000L,
             new byte[] {1, 2, 3},
+            null,
             1_000,
             SOURCE);
 

@@ -109,6 +109,7 @@ class StateCodecTest {
                         Map.of(),
                         null,
                         null,
+                        null,
                         nowMs,
                         new Request.Source(0, 0));
                 Decider.decide(request, table, states);
@@ -131,7 +132,7 @@ class StateCodecTest {
         PolicyTable table = new PolicyTable(List.of(policy("p", List.of(new FixedWindow(5, 1_000, false)))));
         EncodingStates states = new EncodingStates();
         Request request = new Request(
-                "r", "c", Kind.CONSUME, null, 1, null, Map.of(), null, null, 1_000, new Request.Source(0, 0));
+                "r", "c", Kind.CONSUME, null, 1, null, Map.of(), null, null, null, 1_000, new Request.Source(0, 0));
         Decider.decide(request, table, states);
         byte[] state = states.states.values().iterator().next();
         for (int length = 1; length < state.length; length++) {
@@ -144,6 +145,6 @@ class StateCodecTest {
         List<Policy.Term> terms = limits.stream()
                 .map(limit -> new Policy.Term(limit.toString(), limit))
                 .toList();
-        return new Policy(id, 1, id, 0, Match.ALL, List.of("client"), terms, null, OnExceed.OBSERVE);
+        return new Policy(id, 1, id, 0, Match.ALL, List.of("client"), terms, null, OnExceed.OBSERVE, null);
     }
 }

@@ -34,7 +34,7 @@ class DeciderTest {
     private final MapStates states = new MapStates();
 
     private Decision decide(Request request, Policy... policies) {
-        return Decider.decide(request, table(policies), states);
+        return (Decision) Decider.decide(request, table(policies), states);
     }
 
     private static void assertAllowed(Decision decision, String limitedBy, long remaining) {
@@ -69,6 +69,7 @@ class DeciderTest {
                         0L,
                         false,
                         false,
+                        null,
                         200,
                         1_000,
                         new Request.Source(3, 14)));
@@ -87,6 +88,7 @@ class DeciderTest {
                         58_000L,
                         false,
                         false,
+                        null,
                         429,
                         2_000,
                         new Request.Source(3, 14)));

@@ -220,7 +220,7 @@ class PolicyStateTest {
             Request request = random.nextInt(40) == 0
                     ? settle(random.nextInt(41) - 20L, nowMs)
                     : consume(random.nextInt(3), nowMs);
-            Decision decision = Decider.decide(request, table(policy), states);
+            Decision decision = (Decision) Decider.decide(request, table(policy), states);
             assertThat(decision.resetAfterMs() == null || decision.resetAfterMs() >= 0)
                     .isTrue();
             PolicyState state = states.of("c", "p");

@@ -62,7 +62,7 @@ final class Samples {
         for (Limit<?> limit : limits) {
             terms.add(new Policy.Term(id + "/" + terms.size(), limit));
         }
-        return new Policy(id, 1, layer, priority, match, List.of("client"), terms, null, OnExceed.DENY);
+        return new Policy(id, 1, layer, priority, match, List.of("client"), terms, null, OnExceed.DENY, null);
     }
 
     static Policy inLayer(String layer, Policy policy) {
@@ -91,7 +91,8 @@ final class Samples {
                 key,
                 from.terms(),
                 maxSizeBytes,
-                onExceed);
+                onExceed,
+                null);
     }
 
     static PolicyTable table(Policy... policies) {
@@ -111,7 +112,7 @@ final class Samples {
 
     static Request request(String client, String tier, Map<String, String> attributes) {
         return new Request(
-                "r", client, Kind.CONSUME, tier, 1, null, attributes, null, null, 0, new Request.Source(0, 0));
+                "r", client, Kind.CONSUME, tier, 1, null, attributes, null, null, null, 0, new Request.Source(0, 0));
     }
 
     static Request consume(long cost, long timestampMs) {
@@ -128,7 +129,7 @@ final class Samples {
 
     static Request of(Kind kind, long cost, long timestampMs) {
         return new Request(
-                "r", "c", kind, null, cost, null, Map.of(), null, null, timestampMs, new Request.Source(3, 14));
+                "r", "c", kind, null, cost, null, Map.of(), null, null, null, timestampMs, new Request.Source(3, 14));
     }
 
     static Request sized(long sizeBytes, Request request) {
@@ -142,6 +143,7 @@ final class Samples {
                 request.attributes(),
                 request.deadlineMs(),
                 request.payload(),
+                null,
                 request.timestampMs(),
                 request.source());
     }

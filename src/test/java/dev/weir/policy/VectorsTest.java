@@ -63,7 +63,7 @@ class VectorsTest {
         MapStates states = new MapStates();
         List<Decision> decisions = new ArrayList<>();
         for (JsonNode request : one.get("requests")) {
-            decisions.add(Decider.decide(request(request), policies, states));
+            decisions.add((Decision) Decider.decide(request(request), policies, states));
         }
         SoftAssertions.assertSoftly(softly -> {
             for (int i = 0; i < one.get("expect").size(); i++) {
@@ -109,6 +109,7 @@ class VectorsTest {
                 node.get("cost").asLong(),
                 null,
                 Map.of(),
+                null,
                 null,
                 null,
                 node.get("timestamp").asLong(),

@@ -78,6 +78,7 @@ class DecidingTest {
                         800L,
                         false,
                         false,
+                        null,
                         429,
                         5_200,
                         new Request.Source(0, 3)));
@@ -301,12 +302,34 @@ class DecidingTest {
 
     private static Request request(String requestId, String client, long cost) {
         return new Request(
-                requestId, client, Kind.CONSUME, null, cost, null, Map.of(), null, null, 1, TopologyHarness.NOWHERE);
+                requestId,
+                client,
+                Kind.CONSUME,
+                null,
+                cost,
+                null,
+                Map.of(),
+                null,
+                null,
+                null,
+                1,
+                TopologyHarness.NOWHERE);
     }
 
     private static Request request(String tier, Long size, Map<String, String> attributes, byte[] payload, long at) {
         return new Request(
-                "r", "alice", Kind.CONSUME, tier, 1, size, attributes, null, payload, at, TopologyHarness.NOWHERE);
+                "r",
+                "alice",
+                Kind.CONSUME,
+                tier,
+                1,
+                size,
+                attributes,
+                null,
+                payload,
+                null,
+                at,
+                TopologyHarness.NOWHERE);
     }
 
     private static String header(Headers headers, String name) {

@@ -73,7 +73,18 @@ final class TopologyHarness implements AutoCloseable {
 
     Decision ask(String client, long cost, long timestampMs) {
         return ask(new Request(
-                "r" + sent++, client, Kind.CONSUME, null, cost, null, Map.of(), null, null, timestampMs, NOWHERE));
+                "r" + sent++,
+                client,
+                Kind.CONSUME,
+                null,
+                cost,
+                null,
+                Map.of(),
+                null,
+                null,
+                null,
+                timestampMs,
+                NOWHERE));
     }
 
     Decision ask(Request request) {

@@ -1,0 +1,57 @@
+package dev.weir.codec;
+
+import dev.weir.avro.Header;
+import dev.weir.policy.Admission;
+import dev.weir.policy.Request;
+import java.nio.ByteBuffer;
+import java.time.Instant;
+import java.util.ArrayList;
+import java.util.List;
+
+/** Admissions as Avro. Threads may share an instance. */
+public final class AdmissionAvro {
+
+    private final AvroBytes<dev.weir.avro.Admission> bytes = new AvroBytes<>(new dev.weir.avro.Admission(), 0);
+    private final RequestAvro requests = new RequestAvro();
+
+    public byte[] encode(Admission admission) {
+        Request request = admission.request();
+        List<Header> headers = new ArrayList<>(admission.headers().size());
+        for (Admission.Header header : admission.headers()) {
+            headers.add(new Header(header.key(), AvroBytes.toBuffer(header.value())));
+        }
+        return bytes.encode(dev.weir.avro.Admission.newBuilder()
+                .setRequest(ByteBuffer.wrap(requests.encode(request)))
+                .setTimestamp(Instant.ofEpochMilli(request.timestampMs()))
+                .setSourcePartition(request.source().partition())
+                .setSourceOffset(request.source().offset())
+                .setQueue(admission.queue())
+                .setPolicyId(admission.policyId())
+                .setPolicyVersion(admission.policyVersion())
+                .setLimitedBy(admission.limitedBy())
+                .setLimit(admission.limit())
+                .setHeaders(headers)
+                .build());
+    }
+
+    /** @throws UnreadableException if the bytes are no admission */
+    public Admission decode(byte[] value) throws UnreadableException {
+        dev.weir.avro.Admission event = bytes.decode(value);
+        Request.Source source = new Request.Source(event.getSourcePartition(), event.getSourceOffset());
+        List<Admission.Header> headers = new ArrayList<>(event.getHeaders().size());
+        for (Header header : event.getHeaders()) {
+            headers.add(new Admission.Header(header.getKey(), AvroBytes.toArray(header.getValue())));
+        }
+        return new Admission(
+                requests.decode(
+                        AvroBytes.toArray(event.getRequest()),
+                        event.getTimestamp().toEpochMilli(),
+                        source),
+                event.getQueue(),
+                event.getPolicyId(),
+                event.getPolicyVersion(),
+                event.getLimitedBy(),
+                event.getLimit(),
+                headers);
+    }
+}

@@ -1,0 +1,46 @@
+package dev.weir.codec;
+
+import dev.weir.shape.Release;
+import java.time.Instant;
+
+/** Releases as Avro. Threads may share an instance. */
+public final class ReleaseAvro {
+
+    private static final long NANOS_PER_SECOND = 1_000_000_000;
+
+    private final AvroBytes<dev.weir.avro.Release> bytes = new AvroBytes<>(new dev.weir.avro.Release(), 0);
+
+    public byte[] encode(Release release) {
+        return bytes.encode(dev.weir.avro.Release.newBuilder()
+                .setRequestId(release.requestId())
+                .setClient(release.client())
+                .setTier(release.tier())
+                .setQueue(release.queue())
+                .setSequence(release.sequence())
+                .setEnqueuedAt(Instant.ofEpochMilli(release.enqueuedAtMs()))
+                .setReleaseAt(Instant.ofEpochSecond(
+                        release.releaseAtNanos() / NANOS_PER_SECOND, release.releaseAtNanos() % NANOS_PER_SECOND))
+                .setWaitMs(release.waitMs())
+                .setCost(release.cost())
+                .setAttributes(release.attributes())
+                .setPayload(AvroBytes.toBuffer(release.payload()))
+                .build());
+    }
+
+    /** @throws UnreadableException if the bytes are no release */
+    public Release decode(byte[] value) throws UnreadableException {
+        dev.weir.avro.Release event = bytes.decode(value);
+        return new Release(
+                event.getRequestId(),
+                event.getClient(),
+                event.getTier(),
+                event.getQueue(),
+                event.getSequence(),
+                event.getEnqueuedAt().toEpochMilli(),
+                event.getReleaseAt().getEpochSecond() * NANOS_PER_SECOND
+                        + event.getReleaseAt().getNano(),
+                event.getCost(),
+                event.getAttributes(),
+                AvroBytes.toArray(event.getPayload()));
+    }
+}

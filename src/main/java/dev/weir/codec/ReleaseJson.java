@@ -1,0 +1,69 @@
+package dev.weir.codec;
+
+import com.fasterxml.jackson.core.JsonFactory;
+import com.fasterxml.jackson.core.JsonGenerator;
+import dev.weir.shape.Release;
+import java.io.Closeable;
+import java.io.IOException;
+import java.io.Writer;
+import java.math.BigDecimal;
+import java.util.Map;
+import java.util.TreeMap;
+
+/**
+ * Writes releases as NDJSON: one JSON object a line, its fields those of the Avro record. Times are milliseconds, as
+ * everywhere; {@code releaseAt} has decimals, down to the nanosecond. A payload is base64.
+ */
+public final class ReleaseJson implements Closeable {
+
+    private static final JsonFactory FACTORY = new JsonFactory();
+
+    private final JsonGenerator json;
+
+    /** @param out closed with this */
+    public ReleaseJson(Writer out) throws IOException {
+        json = FACTORY.createGenerator(out);
+        json.setRootValueSeparator(null);
+    }
+
+    public void write(Release release) throws IOException {
+        json.writeStartObject();
+        json.writeStringField("requestId", release.requestId());
+        json.writeStringField("client", release.client());
+        json.writeStringField("tier", release.tier());
+        json.writeStringField("queue", release.queue());
+        json.writeNumberField("sequence", release.sequence());
+        json.writeNumberField("enqueuedAt", release.enqueuedAtMs());
+        json.writeFieldName("releaseAt");
+        json.writeNumber(milliseconds(release.releaseAtNanos()));
+        json.writeNumberField("waitMs", release.waitMs());
+        json.writeNumberField("cost", release.cost());
+        json.writeObjectFieldStart("attributes");
+        for (Map.Entry<String, String> attribute : new TreeMap<>(release.attributes()).entrySet()) {
+            json.writeStringField(attribute.getKey(), attribute.getValue());
+        }
+        json.writeEndObject();
+        json.writeFieldName("payload");
+        if (release.payload() == null) {
+            json.writeNull();
+        } else {
+            json.writeBinary(release.payload());
+        }
+        json.writeEndObject();
+        json.writeRaw('\n');
+    }
+
+    public void flush() throws IOException {
+        json.flush();
+    }
+
+    @Override
+    public void close() throws IOException {
+        json.close();
+    }
+
+    /** As a decimal without trailing zeros: {@code 1000}, {@code 1000.02}. */
+    private static String milliseconds(long nanos) {
+        return BigDecimal.valueOf(nanos, 6).stripTrailingZeros().toPlainString();
+    }
+}

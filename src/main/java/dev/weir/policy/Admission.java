@@ -1,0 +1,33 @@
+package dev.weir.policy;
+
+import java.util.List;
+
+/**
+ * A request on its way into a queue, or one that withdraws another from it.
+ *
+ * @param queue which one
+ * @param policyId the policy that sends it there, null for a {@link Kind#CANCEL}
+ * @param policyVersion its version, null for a CANCEL
+ * @param limitedBy the limit that the request exceeds, null if the policy sends everything
+ * @param limit the most that this limit gives at once, null if the policy sends everything
+ * @param headers of the request's record, for its release
+ */
+public record Admission(
+        Request request,
+        String queue,
+        String policyId,
+        Long policyVersion,
+        String limitedBy,
+        Long limit,
+        List<Header> headers)
+        implements Ruling {
+
+    /** A header of a record; its value may be null. */
+    @SuppressWarnings("ArrayRecordComponent") // carried, never compared
+    public record Header(String key, byte[] value) {}
+
+    /** The same with headers. */
+    public Admission withHeaders(List<Header> all) {
+        return new Admission(request, queue, policyId, policyVersion, limitedBy, limit, all);
+    }
+}

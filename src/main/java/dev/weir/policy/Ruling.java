@@ -1,0 +1,4 @@
+package dev.weir.policy;
+
+/** What the policies say of a request: the answer, or that its answer is a queue's to give. */
+public sealed interface Ruling permits Decision, Admission {}

@@ -1,0 +1,61 @@
+package dev.weir.shape;
+
+import java.util.Map;
+
+/**
+ * What a queue is to do.
+ *
+ * @param id names it: 1 to 128 letters, digits, and {@code . _ -}
+ * @param version counts its changes, from 1
+ * @param limit how many tokens leave in {@code perMs}, 1 or more
+ * @param perMs 1 ms to 30 days
+ * @param burst how many tokens may leave back to back, 1 or more
+ * @param capacity how many requests may wait, 1 to {@value #MAX_CAPACITY}
+ * @param maxWaitMs how long one may wait, {@value #NO_MAX_WAIT} for as long as it takes
+ * @param lookAheadMs how far ahead of its time a release may be written, 0 to {@value #MAX_LOOK_AHEAD_MS}
+ * @param tiers what each tier gets; one that is not named gets {@link Share#DEFAULT}
+ */
+public record QueueRules(
+        String id,
+        long version,
+        long limit,
+        long perMs,
+        long burst,
+        long capacity,
+        long maxWaitMs,
+        long lookAheadMs,
+        Map<String, Share> tiers) {
+
+    public static final long DEFAULT_CAPACITY = 10_000;
+    public static final long MAX_CAPACITY = 100_000_000;
+    public static final long NO_MAX_WAIT = Long.MAX_VALUE;
+    public static final long DEFAULT_LOOK_AHEAD_MS = 200;
+    public static final long MAX_LOOK_AHEAD_MS = 10_000;
+    public static final int MAX_TIERS = 1_000;
+
+    /** @throws IllegalArgumentException if a part is out of its range; the message begins with the part's name */
+    public QueueRules {
+        tiers = Map.copyOf(tiers);
+        requireRange("capacity", capacity, 1, MAX_CAPACITY);
+        requireRange("max-wait", maxWaitMs, 1, NO_MAX_WAIT);
+        requireRange("look-ahead", lookAheadMs, 0, MAX_LOOK_AHEAD_MS);
+        requireRange("tiers", tiers.size(), 0, MAX_TIERS);
+        Pacing.of(limit, perMs, burst);
+    }
+
+    /** When its requests may leave. */
+    public Pacing pacing() {
+        return Pacing.of(limit, perMs, burst);
+    }
+
+    /** What a tier gets. */
+    public Share share(String tier) {
+        return tiers.getOrDefault(tier, Share.DEFAULT);
+    }
+
+    private static void requireRange(String part, long value, long min, long max) {
+        if (value < min || value > max) {
+            throw new IllegalArgumentException(part + " must be " + min + " to " + max + ", is " + value);
+        }
+    }
+}
