@@ -33,12 +33,12 @@ class LayeringTest {
             .resideInAnyPackage("java..", "dev.weir.limit", "dev.weir.policy");
 
     @ArchTest
-    static final ArchRule shape_knows_only_java_and_limit = classes()
+    static final ArchRule shape_knows_only_java_limit_and_policy = classes()
             .that()
             .resideInAPackage("dev.weir.shape")
             .should()
             .onlyDependOnClassesThat()
-            .resideInAnyPackage("java..", "dev.weir.limit", "dev.weir.shape");
+            .resideInAnyPackage("java..", "dev.weir.limit", "dev.weir.policy", "dev.weir.shape");
 
     @ArchTest
     static final ArchRule the_core_has_no_clock_and_no_randomness = noClasses()

@@ -2,50 +2,138 @@ package dev.weir.app;
 
 import dev.weir.codec.DecisionJson;
 import dev.weir.codec.NdjsonLines;
+import dev.weir.codec.ReleaseJson;
 import dev.weir.config.WeirConfig;
+import dev.weir.policy.Admission;
 import dev.weir.policy.Decider;
 import dev.weir.policy.Decision;
 import dev.weir.policy.PolicyTable;
 import dev.weir.policy.Request;
+import dev.weir.policy.Ruling;
+import dev.weir.shape.Outlet;
+import dev.weir.shape.QueueRules;
+import dev.weir.shape.Release;
+import dev.weir.shape.Shaper;
 import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.time.Clock;
+import java.util.Map;
+import java.util.TreeMap;
 
 /**
  * Decides requests from a file with no broker: the same decisions, by the same code, as the topology takes for the same
- * requests in the same order.
+ * requests in the same order. Queues drain by a virtual clock that follows the requests' times, and are let run dry behind the
+ * last one; each release is written at its own time, without look-ahead.
  */
 public final class Backtest {
 
+    private static final long NANOS_PER_MS = 1_000_000;
+    private static final int STEPS_A_TICK = 1_000;
+
     private final PolicyTable policies;
+    private final Map<String, QueueRules> queues = new TreeMap<>();
     private final WeirConfig config;
     private final Clock clock;
 
-    /** @param clock the time of requests that have none */
-    public Backtest(PolicyTable policies, WeirConfig config, Clock clock) {
+    /**
+     * @param queues by id
+     * @param clock the time of requests that have none
+     */
+    public Backtest(PolicyTable policies, Map<String, QueueRules> queues, WeirConfig config, Clock clock) {
         this.policies = policies;
         this.config = config;
         this.clock = clock;
+        queues.forEach((id, rules) -> this.queues.put(id, rules.withLookAheadMs(0)));
     }
 
     /**
      * Decides all requests in their order.
      *
      * @param decisions where the decisions go, null for nowhere
+     * @param releases where the releases go, null for nowhere
      * @throws BadRequestException at the first line that is no request; what came before is decided and written
      */
-    public Tally run(NdjsonLines requests, DecisionJson decisions) throws IOException {
-        Tally tally = new Tally();
+    public Tally run(NdjsonLines requests, DecisionJson decisions, ReleaseJson releases) throws IOException {
+        Run run = new Run(decisions, releases);
         MemoryStates states = new MemoryStates(config.state().forgetAfter().toMillis());
         long offset = 0;
-        for (String line = requests.next(); line != null; line = requests.next()) {
-            Request request = BadRequestException.read(line, requests, config, clock.millis(), offset++);
-            states.observe(request.timestampMs());
-            Decision decision = (Decision) Decider.decide(request, policies, states);
-            tally.add(request.tier(), decision);
-            if (decisions != null) {
-                decisions.write(decision);
+        try {
+            for (String line = requests.next(); line != null; line = requests.next()) {
+                Request request = BadRequestException.read(line, requests, config, clock.millis(), offset++);
+                states.observe(request.timestampMs());
+                run.passUntil(request.timestampMs());
+                Ruling ruling = Decider.decide(request, policies, states);
+                if (ruling instanceof Admission admission) {
+                    run.admit(admission);
+                } else {
+                    run.decide(request, (Decision) ruling);
+                }
+            }
+            run.runDry();
+        } catch (UncheckedIOException e) {
+            throw e.getCause();
+        }
+        return run.tally;
+    }
+
+    /** The queues on their clock, and where it all goes. */
+    private final class Run implements Outlet {
+        final Tally tally = new Tally();
+        private final DecisionJson decisions;
+        private final ReleaseJson releases;
+        private final Shaper shaper = new Shaper(queues::get, new MemoryQueues(), this);
+        private long nowMs;
+        private long admitted;
+
+        Run(DecisionJson decisions, ReleaseJson releases) {
+            this.decisions = decisions;
+            this.releases = releases;
+        }
+
+        /** What falls due before a time happens before it; what falls due then, after the requests of that time. */
+        void passUntil(long timestampMs) {
+            nowMs = Math.max(nowMs, Math.min(timestampMs, Shaper.LAST_MS));
+            while (shaper.dueNanos() < nowMs * NANOS_PER_MS) {
+                shaper.tick(shaper.dueNanos(), STEPS_A_TICK);
             }
         }
-        return tally;
+
+        void runDry() {
+            while (shaper.dueNanos() < Long.MAX_VALUE) {
+                shaper.tick(shaper.dueNanos(), STEPS_A_TICK);
+            }
+        }
+
+        void admit(Admission admission) {
+            shaper.admit(admission, admitted++, nowMs, nowMs * NANOS_PER_MS);
+        }
+
+        @Override
+        public void decide(Admission of, Decision decision) {
+            decide(of.request(), decision);
+        }
+
+        void decide(Request request, Decision decision) {
+            tally.add(request.tier(), decision);
+            if (decisions != null) {
+                try {
+                    decisions.write(decision);
+                } catch (IOException e) {
+                    throw new UncheckedIOException(e);
+                }
+            }
+        }
+
+        @Override
+        public void release(Admission of, Release release) {
+            tally.add(release);
+            if (releases != null) {
+                try {
+                    releases.write(release);
+                } catch (IOException e) {
+                    throw new UncheckedIOException(e);
+                }
+            }
+        }
     }
 }

@@ -4,34 +4,52 @@ import dev.weir.config.WeirConfig;
 import dev.weir.processor.LivePolicies;
 import dev.weir.topology.WeirTopology;
 import java.time.Duration;
+import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
+import java.util.concurrent.atomic.AtomicInteger;
 import org.apache.kafka.streams.CloseOptions;
 import org.apache.kafka.streams.KafkaStreams;
 import org.apache.kafka.streams.errors.StreamsUncaughtExceptionHandler.StreamThreadExceptionResponse;
 
-/** The enforcer of this process: the topology, running. */
+/** The enforcer of this process: both topologies, running. If one ends, so does the other. */
 public final class Enforcer implements AutoCloseable {
 
     private static final Duration CLOSE_TIMEOUT = Duration.ofSeconds(30);
 
-    private final KafkaStreams streams;
+    private final List<KafkaStreams> applications;
+    private final AtomicInteger starting;
     private final CompletableFuture<Void> running = new CompletableFuture<>();
     private final CompletableFuture<Optional<Throwable>> ended = new CompletableFuture<>();
 
     private Enforcer(WeirConfig config) {
-        LivePolicies policies = new LivePolicies();
-        streams = new KafkaStreams(WeirTopology.build(config, policies), KafkaSettings.streams(config));
-        streams.setUncaughtExceptionHandler(failure -> {
+        LivePolicies forDeciding = new LivePolicies();
+        LivePolicies forShaping = new LivePolicies(); // each follows the policies topic at its own pace
+        applications = List.of(
+                new KafkaStreams(WeirTopology.deciding(config, forDeciding), KafkaSettings.deciding(config)),
+                new KafkaStreams(WeirTopology.shaping(config, forShaping), KafkaSettings.shaping(config)));
+        starting = new AtomicInteger(applications.size());
+        applications.forEach(this::watch);
+    }
+
+    private void watch(KafkaStreams application) {
+        CompletableFuture<Void> up = new CompletableFuture<>();
+        var unused = up.thenRun(
+                () -> { // the first time only: a rebalance is no start
+                    if (starting.decrementAndGet() == 0) {
+                        running.complete(null);
+                    }
+                });
+        application.setUncaughtExceptionHandler(failure -> {
             end(Optional.of(failure));
             return StreamThreadExceptionResponse.SHUTDOWN_CLIENT;
         });
-        streams.setStateListener((now, before) -> {
+        application.setStateListener((now, before) -> {
             if (now == KafkaStreams.State.RUNNING) {
-                running.complete(null);
+                up.complete(null);
             } else if (now.hasCompletedShutdown()) {
                 end(Optional.empty());
             }
@@ -41,7 +59,7 @@ public final class Enforcer implements AutoCloseable {
     /** Starts to restore and decide; the topics must be there. See {@link #awaitRunning}. */
     public static Enforcer start(WeirConfig config) {
         Enforcer enforcer = new Enforcer(config);
-        enforcer.streams.start();
+        enforcer.applications.forEach(KafkaStreams::start);
         return enforcer;
     }
 
@@ -72,8 +90,10 @@ public final class Enforcer implements AutoCloseable {
     /** Commits, leaves the group, and stops. */
     @Override
     public void close() {
-        streams.close(CloseOptions.timeout(CLOSE_TIMEOUT)
-                .withGroupMembershipOperation(CloseOptions.GroupMembershipOperation.LEAVE_GROUP));
+        for (KafkaStreams application : applications) {
+            application.close(CloseOptions.timeout(CLOSE_TIMEOUT)
+                    .withGroupMembershipOperation(CloseOptions.GroupMembershipOperation.LEAVE_GROUP));
+        }
     }
 
     private void end(Optional<Throwable> failure) {

@@ -16,16 +16,35 @@ public final class KafkaSettings {
     /** Where a broker is looked for if the configuration does not say. */
     public static final String DEFAULT_BOOTSTRAP_SERVERS = "localhost:9092";
 
+    private static final String SHAPING_SUFFIX = "-shaping";
+
     private static final String MAX_REQUEST_BYTES = String.valueOf(4 << 20);
 
     private KafkaSettings() {}
 
-    /** The topology's settings. */
-    public static Properties streams(WeirConfig config) {
+    /** The settings of the application that decides. */
+    public static Properties deciding(WeirConfig config) {
+        return streams(config, config.applicationId(), config.threads());
+    }
+
+    /** The settings of the application that shapes: it commits more often, and wakes up for what is due. */
+    public static Properties shaping(WeirConfig config) {
+        Properties settings = streams(
+                config,
+                config.applicationId() + SHAPING_SUFFIX,
+                config.shaping().threads());
+        settings.put(
+                StreamsConfig.COMMIT_INTERVAL_MS_CONFIG,
+                config.shaping().commitEvery().toMillis());
+        settings.putIfAbsent(StreamsConfig.POLL_MS_CONFIG, 5);
+        return settings;
+    }
+
+    private static Properties streams(WeirConfig config, String applicationId, int threads) {
         Properties settings = new Properties();
         settings.put(StreamsConfig.BOOTSTRAP_SERVERS_CONFIG, DEFAULT_BOOTSTRAP_SERVERS);
-        settings.put(StreamsConfig.APPLICATION_ID_CONFIG, config.applicationId());
-        settings.put(StreamsConfig.NUM_STREAM_THREADS_CONFIG, config.threads());
+        settings.put(StreamsConfig.APPLICATION_ID_CONFIG, applicationId);
+        settings.put(StreamsConfig.NUM_STREAM_THREADS_CONFIG, threads);
         settings.put(StreamsConfig.STATE_DIR_CONFIG, config.state().directory().toString());
         settings.put(StreamsConfig.PROCESSING_GUARANTEE_CONFIG, StreamsConfig.EXACTLY_ONCE_V2);
         settings.put(StreamsConfig.COMMIT_INTERVAL_MS_CONFIG, 100);

@@ -2,6 +2,7 @@ package dev.weir.app;
 
 import dev.weir.policy.Decision;
 import dev.weir.policy.Outcome;
+import dev.weir.shape.Release;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
@@ -23,14 +24,22 @@ public final class Tally {
     private final Map<String, Counts> byTier = new TreeMap<>();
     private final HeavyHitters limited = new HeavyHitters(MAX_CLIENTS);
 
-    /** How many were allowed, denied, and allowed though a policy that observes would have denied them. */
+    private final Map<String, QueueTally> byQueue = new TreeMap<>();
+
+    /** How many were allowed, queued, denied, and allowed though a policy that observes would have denied them. */
     public static final class Counts {
         private long allowed;
+        private long queued;
         private long denied;
         private long observed;
 
         public long requests() {
-            return allowed + denied;
+            return allowed + queued + denied;
+        }
+
+        /** Those that were let into a queue, whatever became of them there. */
+        public long queued() {
+            return queued;
         }
 
         public long allowed() {
@@ -46,24 +55,34 @@ public final class Tally {
         }
 
         private void add(Decision decision) {
-            boolean isDenied = decision.outcome() == Outcome.DENIED;
-            denied += isDenied ? 1 : 0;
-            allowed += isDenied ? 0 : 1;
+            allowed += decision.outcome() == Outcome.ALLOWED ? 1 : 0;
+            queued += decision.outcome() == Outcome.QUEUED ? 1 : 0;
+            denied += decision.outcome() == Outcome.DENIED ? 1 : 0;
             observed += decision.observed() ? 1 : 0;
         }
     }
 
     /** @param tier of the request, null if it has none */
     public void add(String tier, Decision decision) {
+        if (decision.outcome() == Outcome.DENIED) {
+            limited.add(decision.client());
+        }
+        if (decision.queueing() != null && !isOfCancel(decision)) {
+            queue(decision.queueing().queue()).add(tier, decision);
+        }
+        if (decision.endsWait()) {
+            return; // the request was counted when it was let in
+        }
         String policy = decision.policyId() == null ? NONE : decision.policyId();
         String plan = tier == null ? NONE : tier;
         boolean countable = byTier.containsKey(plan) || byTier.size() < MAX_TIERS;
         all.add(decision);
         byPolicy.computeIfAbsent(policy, p -> new Counts()).add(decision);
         byTier.computeIfAbsent(countable ? plan : OTHER, t -> new Counts()).add(decision);
-        if (decision.outcome() == Outcome.DENIED) {
-            limited.add(decision.client());
-        }
+    }
+
+    public void add(Release release) {
+        queue(release.queue()).add(release);
     }
 
     public Counts all() {
@@ -77,6 +96,19 @@ public final class Tally {
 
     public Map<String, Counts> byTier() {
         return byTier;
+    }
+
+    /** By the queue that requests were sent to. */
+    public Map<String, QueueTally> byQueue() {
+        return byQueue;
+    }
+
+    private QueueTally queue(String id) {
+        return byQueue.computeIfAbsent(id, q -> new QueueTally());
+    }
+
+    private static boolean isOfCancel(Decision decision) {
+        return decision.policyId() == null;
     }
 
     /** The clients that were denied most. */

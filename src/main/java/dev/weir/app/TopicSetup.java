@@ -39,8 +39,12 @@ public final class TopicSetup {
 
     private static final int TIMEOUT_SECONDS = 30;
 
-    /** Room for a request of the default largest size with headers on top. */
-    private static final String LARGE_MESSAGE_BYTES = String.valueOf(3 << 20);
+    /** By the broker's clock, with room for the largest request. */
+    private static final Map<String, String> WRITTEN_BY_WEIR = Map.of(
+            TopicConfig.MESSAGE_TIMESTAMP_TYPE_CONFIG,
+            "LogAppendTime",
+            TopicConfig.MAX_MESSAGE_BYTES_CONFIG,
+            String.valueOf(3 << 20));
 
     private TopicSetup() {}
 
@@ -81,24 +85,10 @@ public final class TopicSetup {
         int partitions = config.topics().partitions();
         return List.of(
                 topic(config, topics.requests(), partitions, requestTime.settings()),
-                topic(
-                        config,
-                        topics.decisions(),
-                        partitions,
-                        Map.of(
-                                TopicConfig.MESSAGE_TIMESTAMP_TYPE_CONFIG,
-                                "LogAppendTime",
-                                TopicConfig.MAX_MESSAGE_BYTES_CONFIG,
-                                LARGE_MESSAGE_BYTES)),
-                topic(
-                        config,
-                        topics.deadLetters(),
-                        partitions,
-                        Map.of(
-                                TopicConfig.MESSAGE_TIMESTAMP_TYPE_CONFIG,
-                                "LogAppendTime",
-                                TopicConfig.MAX_MESSAGE_BYTES_CONFIG,
-                                LARGE_MESSAGE_BYTES)),
+                topic(config, topics.decisions(), partitions, WRITTEN_BY_WEIR),
+                topic(config, topics.releases(), partitions, WRITTEN_BY_WEIR),
+                topic(config, topics.deadLetters(), partitions, WRITTEN_BY_WEIR),
+                topic(config, topics.admissions(), partitions, WRITTEN_BY_WEIR),
                 topic(
                         config,
                         topics.policies(),

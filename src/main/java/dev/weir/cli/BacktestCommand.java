@@ -12,6 +12,7 @@ import java.io.PrintWriter;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Clock;
+import java.util.Map;
 import java.util.concurrent.Callable;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
@@ -68,11 +69,11 @@ final class BacktestCommand implements Callable<Integer> {
                 .toList());
         requireOther(requests);
         requireOther(policies.toString());
-        Backtest backtest = new Backtest(table, read, Clock.systemUTC());
+        Backtest backtest = new Backtest(table, Map.of(), read, Clock.systemUTC());
         Tally tally;
         try (NdjsonLines lines = openRequests();
                 DecisionJson out = decisions == null ? null : openDecisions()) {
-            tally = backtest.run(lines, out);
+            tally = backtest.run(lines, out, null);
         }
         boolean toStandardOutput = "-".equals(decisions);
         if (toStandardOutput) {

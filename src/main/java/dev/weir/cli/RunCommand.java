@@ -117,7 +117,7 @@ final class RunCommand implements Callable<Integer> {
                 "weir is ready: requests on %s, decisions on %s, brokers %s%n",
                 topics.requests(),
                 topics.decisions(),
-                KafkaSettings.streams(config).getProperty("bootstrap.servers"));
+                KafkaSettings.deciding(config).getProperty("bootstrap.servers"));
         out.flush();
         Optional<Throwable> failure = enforcer.awaitEnd();
         if (failure.isEmpty() && stopping.get()) {

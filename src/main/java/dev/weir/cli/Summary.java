@@ -1,9 +1,11 @@
 package dev.weir.cli;
 
 import dev.weir.app.HeavyHitters;
+import dev.weir.app.QueueTally;
 import dev.weir.app.Tally;
 import java.io.PrintWriter;
 import java.util.List;
+import java.util.Locale;
 
 /** Prints what a tally counted, as tables. */
 final class Summary {
@@ -22,27 +24,60 @@ final class Summary {
         tally.byPolicy().forEach(this::counts);
         heading("by tier");
         tally.byTier().forEach(this::counts);
+        tally.byQueue().forEach(this::queue);
         List<HeavyHitters.Hitter> limited = tally.topLimited(top);
         if (!limited.isEmpty()) {
             out.println();
-            out.printf("%-44s %10s%n", "most limited clients", "denied");
+            out.printf("%-40s %9s%n", "most limited clients", "denied");
             for (HeavyHitters.Hitter client : limited) {
-                out.printf("  %-42s %,10d%n", client.name(), client.count());
+                out.printf("  %-38s %,9d%n", client.name(), client.count());
             }
         }
         out.flush();
     }
 
+    private void queue(String id, QueueTally queue) {
+        out.println();
+        out.printf(
+                "%-22s %8s %8s %8s %8s %8s %8s %10s %10s%n",
+                "queue " + id,
+                "queued",
+                "refused",
+                "released",
+                "expired",
+                "evicted",
+                "cancel.",
+                "wait p50",
+                "wait p99");
+        queue.byTier().forEach(this::waits);
+        waits("all", queue.all());
+        out.printf(Locale.ROOT, "  %.1f tokens a second from the first release to the last%n", queue.tokensPerSecond());
+    }
+
+    private void waits(String name, QueueTally.Counts counts) {
+        out.printf(
+                "  %-20s %,8d %,8d %,8d %,8d %,8d %,8d %7.2f s %7.2f s%n",
+                name,
+                counts.queued(),
+                counts.refused(),
+                counts.released(),
+                counts.expired(),
+                counts.evicted(),
+                counts.withdrawn(),
+                counts.waitMs(50) / 1e3,
+                counts.waitMs(99) / 1e3);
+    }
+
     private void heading(String what) {
         out.println();
-        out.printf("%-44s %10s %10s %10s %8s%n", what, "requests", "allowed", "denied", "denied %");
+        out.printf("%-40s %9s %9s %9s %9s %8s%n", what, "requests", "allowed", "queued", "denied", "denied %");
     }
 
     private void counts(String name, Tally.Counts counts) {
         double share = counts.requests() == 0 ? 0 : 100.0 * counts.denied() / counts.requests();
         String observed = counts.observed() == 0 ? "" : String.format("   (%,d observed)", counts.observed());
         out.printf(
-                "  %-42s %,10d %,10d %,10d %7.1f%%%s%n",
-                name, counts.requests(), counts.allowed(), counts.denied(), share, observed);
+                "  %-38s %,9d %,9d %,9d %,9d %7.1f%%%s%n",
+                name, counts.requests(), counts.allowed(), counts.queued(), counts.denied(), share, observed);
     }
 }

@@ -32,7 +32,7 @@ public final class KeyCodec {
                 .array();
     }
 
-    private static void write(ByteArrayOutputStream out, String text) {
+    static void write(ByteArrayOutputStream out, String text) {
         byte[] bytes = text.getBytes(StandardCharsets.UTF_8);
         for (byte b : bytes) {
             out.write(b);

@@ -1,5 +1,6 @@
 package dev.weir.codec;
 
+import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
 
 /** Reads and writes the numbers of a state: seven bits a byte, lowest first, the highest bit telling that more follow. */
@@ -37,6 +38,34 @@ final class StateBytes {
             throw new IllegalStateException("a state ends after " + position + " bytes");
         }
         return bytes[position++];
+    }
+
+    /** Bytes, their number before them. */
+    void write(byte[] some) {
+        write(some.length);
+        int end = position + some.length;
+        if (end > bytes.length) {
+            bytes = Arrays.copyOf(bytes, Math.max(2 * bytes.length, end));
+        }
+        System.arraycopy(some, 0, bytes, position, some.length);
+        position = end;
+    }
+
+    byte[] readBytes() {
+        long length = read();
+        if (length < 0 || length > bytes.length - position) {
+            throw new IllegalStateException("a state ends within " + length + " bytes at " + position);
+        }
+        position += (int) length;
+        return Arrays.copyOfRange(bytes, position - (int) length, position);
+    }
+
+    void write(String text) {
+        write(text.getBytes(StandardCharsets.UTF_8));
+    }
+
+    String readText() {
+        return new String(readBytes(), StandardCharsets.UTF_8);
     }
 
     /** Eight bytes, highest first, at a fixed place: can be read without what stands before. */

@@ -2,6 +2,7 @@ package dev.weir.config;
 
 import dev.weir.codec.YamlTree;
 import dev.weir.config.WeirConfig.Requests;
+import dev.weir.config.WeirConfig.Shaping;
 import dev.weir.config.WeirConfig.State;
 import dev.weir.config.WeirConfig.Topics;
 import dev.weir.policy.Quantities;
@@ -27,13 +28,14 @@ final class Settings {
     static {
         text(
                 "application-id",
-                (c, id) -> new WeirConfig(id, c.threads(), c.topics(), c.state(), c.requests(), c.kafka()));
+                (c, id) ->
+                        new WeirConfig(id, c.threads(), c.topics(), c.state(), c.requests(), c.shaping(), c.kafka()));
         number(
                 "threads",
                 1,
                 WeirConfig.MAX_THREADS,
                 (c, n) -> new WeirConfig(
-                        c.applicationId(), n.intValue(), c.topics(), c.state(), c.requests(), c.kafka()));
+                        c.applicationId(), n.intValue(), c.topics(), c.state(), c.requests(), c.shaping(), c.kafka()));
 
         text("topics.prefix", (c, prefix) -> {
             Topics t = c.topics();
@@ -86,6 +88,15 @@ final class Settings {
             Requests r = c.requests();
             return with(c, new Requests(r.maxPayloadBytes(), r.maxAttributes(), r.maxAttributeLength(), n));
         });
+
+        number(
+                "shaping.threads",
+                1,
+                WeirConfig.MAX_THREADS,
+                (c, n) -> with(c, new Shaping(n.intValue(), c.shaping().commitEvery())));
+        text(
+                "shaping.commit-every",
+                (c, duration) -> with(c, new Shaping(c.shaping().threads(), duration(duration))));
     }
 
     private Settings() {}
@@ -120,15 +131,19 @@ final class Settings {
     }
 
     private static WeirConfig with(WeirConfig c, Topics topics) {
-        return new WeirConfig(c.applicationId(), c.threads(), topics, c.state(), c.requests(), c.kafka());
+        return new WeirConfig(c.applicationId(), c.threads(), topics, c.state(), c.requests(), c.shaping(), c.kafka());
     }
 
     private static WeirConfig with(WeirConfig c, State state) {
-        return new WeirConfig(c.applicationId(), c.threads(), c.topics(), state, c.requests(), c.kafka());
+        return new WeirConfig(c.applicationId(), c.threads(), c.topics(), state, c.requests(), c.shaping(), c.kafka());
     }
 
     private static WeirConfig with(WeirConfig c, Requests requests) {
-        return new WeirConfig(c.applicationId(), c.threads(), c.topics(), c.state(), requests, c.kafka());
+        return new WeirConfig(c.applicationId(), c.threads(), c.topics(), c.state(), requests, c.shaping(), c.kafka());
+    }
+
+    private static WeirConfig with(WeirConfig c, Shaping shaping) {
+        return new WeirConfig(c.applicationId(), c.threads(), c.topics(), c.state(), c.requests(), shaping, c.kafka());
     }
 
     private static Optional<Integer> replicationFactor(String text) {

@@ -19,11 +19,17 @@ import java.util.regex.Pattern;
  *
  * @param applicationId names the consumer group, the state directory and the transactional ids: 1 to 100 letters, digits
  *     and {@code . _ -}
- * @param threads stream threads, 1 to {@value #MAX_THREADS}
+ * @param threads stream threads of the deciding application, 1 to {@value #MAX_THREADS}
  * @param kafka what Kafka's clients and Kafka Streams are given, as it is
  */
 public record WeirConfig(
-        String applicationId, int threads, Topics topics, State state, Requests requests, Map<String, String> kafka) {
+        String applicationId,
+        int threads,
+        Topics topics,
+        State state,
+        Requests requests,
+        Shaping shaping,
+        Map<String, String> kafka) {
 
     public static final int MAX_THREADS = 64;
 
@@ -37,7 +43,7 @@ public record WeirConfig(
 
     /** What holds if nothing is set. */
     public static final WeirConfig DEFAULTS =
-            new WeirConfig("weir", 1, Topics.DEFAULTS, State.DEFAULTS, Requests.DEFAULTS, Map.of());
+            new WeirConfig("weir", 1, Topics.DEFAULTS, State.DEFAULTS, Requests.DEFAULTS, Shaping.DEFAULTS, Map.of());
 
     public WeirConfig {
         require(
@@ -132,16 +138,32 @@ public record WeirConfig(
         }
     }
 
+    /**
+     * How requests are released from queues.
+     *
+     * @param threads stream threads of the shaping application, 1 to {@value #MAX_THREADS}
+     * @param commitEvery how often releases become visible, 1 ms to 10 s
+     */
+    public record Shaping(int threads, Duration commitEvery) {
+
+        static final Shaping DEFAULTS = new Shaping(1, Duration.ofMillis(50));
+
+        public Shaping {
+            requireRange("shaping.threads", threads, 1, MAX_THREADS);
+            requireDuration("shaping.commit-every", commitEvery, Duration.ofMillis(1), Duration.ofSeconds(10));
+        }
+    }
+
     /** This configuration with one more Kafka property, or with another value for it. */
     public WeirConfig withKafka(String key, String value) {
         Map<String, String> changed = new TreeMap<>(kafka);
         changed.put(key, value);
-        return new WeirConfig(applicationId, threads, topics, state, requests, changed);
+        return new WeirConfig(applicationId, threads, topics, state, requests, shaping, changed);
     }
 
     public WeirConfig withStateDirectory(Path directory) {
         State changed = new State(directory, state.memoryBytes, state.sweepEvery, state.sweepKeys, state.forgetAfter);
-        return new WeirConfig(applicationId, threads, topics, changed, requests, kafka);
+        return new WeirConfig(applicationId, threads, topics, changed, requests, shaping, kafka);
     }
 
     /** Everything but the values of Kafka properties that may be secrets. */
@@ -150,7 +172,7 @@ public record WeirConfig(
         Map<String, String> shown = new TreeMap<>(kafka);
         shown.replaceAll((key, value) -> isSecret(key) ? "<hidden>" : value);
         return "WeirConfig[applicationId=" + applicationId + ", threads=" + threads + ", topics=" + topics + ", state="
-                + state + ", requests=" + requests + ", kafka=" + shown + "]";
+                + state + ", requests=" + requests + ", shaping=" + shaping + ", kafka=" + shown + "]";
     }
 
     private static boolean isSecret(String key) {

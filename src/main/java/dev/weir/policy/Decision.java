@@ -39,6 +39,12 @@ public record Decision(
         Request.Source source)
         implements Ruling {
 
+    /** Whether it tells how a wait has ended: the request has had a QUEUED decision before. */
+    public boolean endsWait() {
+        return outcome == Outcome.EXPIRED
+                || (outcome == Outcome.DENIED && (reason == Reason.EVICTED || reason == Reason.CANCELLED));
+    }
+
     /**
      * A place in a queue.
      *

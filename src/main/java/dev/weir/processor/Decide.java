@@ -1,9 +1,14 @@
 package dev.weir.processor;
 
 import dev.weir.config.WeirConfig;
+import dev.weir.policy.Admission;
 import dev.weir.policy.Decider;
-import dev.weir.policy.Decision;
 import dev.weir.policy.Request;
+import dev.weir.policy.Ruling;
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
+import java.util.List;
+import org.apache.kafka.common.header.Header;
 import org.apache.kafka.common.utils.Bytes;
 import org.apache.kafka.streams.processor.PunctuationType;
 import org.apache.kafka.streams.processor.api.Processor;
@@ -11,29 +16,35 @@ import org.apache.kafka.streams.processor.api.ProcessorContext;
 import org.apache.kafka.streams.processor.api.Record;
 import org.apache.kafka.streams.state.KeyValueStore;
 
-/** Answers each request with a decision. */
-public final class Decide implements Processor<byte[], Request, byte[], Decision> {
+/** Answers each request with a decision, or sends it to the queue that will. */
+public final class Decide implements Processor<byte[], Request, byte[], Object> {
 
     private final LivePolicies policies;
     private final WeirConfig.State config;
-    private final String statesStore;
-    private final String segmentsStore;
-    private ProcessorContext<byte[], Decision> context;
+    private final StoreNames stores;
+    private final Outlets outlets;
+    private ProcessorContext<byte[], Object> context;
     private StoreStates states;
     private StateSweep sweep;
 
-    public Decide(LivePolicies policies, WeirConfig.State config, String statesStore, String segmentsStore) {
+    /** The stores: what was used of the policies, and the segments of logs. */
+    public record StoreNames(String states, String segments) {}
+
+    /** The nodes that take what comes out. */
+    public record Outlets(String decisions, String admissions) {}
+
+    public Decide(LivePolicies policies, WeirConfig.State config, StoreNames stores, Outlets outlets) {
         this.policies = policies;
         this.config = config;
-        this.statesStore = statesStore;
-        this.segmentsStore = segmentsStore;
+        this.stores = stores;
+        this.outlets = outlets;
     }
 
     @Override
-    public void init(ProcessorContext<byte[], Decision> processorContext) {
+    public void init(ProcessorContext<byte[], Object> processorContext) {
         context = processorContext;
-        KeyValueStore<Bytes, byte[]> store = context.getStateStore(statesStore);
-        states = new StoreStates(store, context.getStateStore(segmentsStore));
+        KeyValueStore<Bytes, byte[]> store = context.getStateStore(stores.states);
+        states = new StoreStates(store, context.getStateStore(stores.segments));
         sweep = new StateSweep(
                 store, states, config.sweepKeys(), config.forgetAfter().toMillis());
         context.schedule(config.sweepEvery(), PunctuationType.WALL_CLOCK_TIME, now -> sweep.run());
@@ -42,6 +53,21 @@ public final class Decide implements Processor<byte[], Request, byte[], Decision
     @Override
     public void process(Record<byte[], Request> request) {
         sweep.observe(request.value().timestampMs());
-        context.forward(request.withValue((Decision) Decider.decide(request.value(), policies.table(), states)));
+        Ruling ruling = Decider.decide(request.value(), policies.table(), states);
+        if (ruling instanceof Admission admission) {
+            admit(request, admission);
+        } else {
+            context.forward(request.withValue(ruling), outlets.decisions);
+        }
+    }
+
+    /** The headers go with the admission, and from there with the release. */
+    private void admit(Record<byte[], Request> request, Admission admission) {
+        List<Admission.Header> headers = new ArrayList<>();
+        for (Header header : request.headers()) {
+            headers.add(new Admission.Header(header.key(), header.value()));
+        }
+        byte[] queue = admission.queue().getBytes(StandardCharsets.UTF_8);
+        context.forward(new Record<>(queue, admission.withHeaders(headers), request.timestamp()), outlets.admissions);
     }
 }

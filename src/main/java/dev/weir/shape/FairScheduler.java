@@ -1,7 +1,6 @@
 package dev.weir.shape;
 
 import java.util.Comparator;
-import java.util.HashMap;
 import java.util.Map;
 import java.util.Optional;
 import java.util.TreeMap;
@@ -19,7 +18,7 @@ public final class FairScheduler {
     private Map<String, Share> shares;
     private final TreeMap<Integer, StartTimeFairQueue<String>> tiersByPriority =
             new TreeMap<>(Comparator.reverseOrder());
-    private final Map<String, StartTimeFairQueue<String>> clientsByTier = new HashMap<>();
+    private final Map<String, StartTimeFairQueue<String>> clientsByTier = new TreeMap<>();
 
     /** @param shares by tier; a tier that is not named gets {@link Share#DEFAULT} */
     public FairScheduler(Map<String, Share> shares) {

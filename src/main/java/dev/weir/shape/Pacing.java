@@ -1,7 +1,9 @@
 package dev.weir.shape;
 
 import dev.weir.limit.Gcra;
+import dev.weir.limit.Limit;
 import dev.weir.limit.Rate;
+import java.math.BigInteger;
 
 /**
  * When the requests of a queue may leave: GCRA (ITU-T I.371) in nanoseconds. Over every interval of length t, what
@@ -37,6 +39,26 @@ public final class Pacing {
             throw new IllegalArgumentException("per must be at most 30 days, is " + perMs + " ms");
         }
         return new Pacing(new Gcra(Rate.of(limit, Math.multiplyExact(perMs, NANOS_PER_MS)), burst, false));
+    }
+
+    /**
+     * The state after a change of pace, from that under the old one: what has been used of the burst stays used, in
+     * tokens, and what waits goes on at the new pace from now on.
+     */
+    public Gcra.Arrival adopt(Pacing old, Gcra.Arrival state, long nowNanos) {
+        if (old.slots.rate().equals(slots.rate())) {
+            return state;
+        }
+        long aheadNanos = Math.max(0, state.tatMs() + (state.part() > 0 ? 1 : 0) - nowNanos);
+        BigInteger tokensTimesPer = BigInteger.valueOf(aheadNanos)
+                .multiply(BigInteger.valueOf(old.slots.rate().tokens()));
+        BigInteger scaled =
+                tokensTimesPer.multiply(BigInteger.valueOf(slots.rate().perMs()));
+        BigInteger divisor = BigInteger.valueOf(old.slots.rate().perMs())
+                .multiply(BigInteger.valueOf(slots.rate().tokens()));
+        BigInteger roundedUp = scaled.add(divisor).subtract(BigInteger.ONE).divide(divisor);
+        return new Gcra.Arrival(
+                nowNanos + roundedUp.min(BigInteger.valueOf(Limit.MAX_LEVEL)).longValueExact(), 0);
     }
 
     /** The state of a queue that has released nothing. */

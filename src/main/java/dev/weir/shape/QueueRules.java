@@ -48,6 +48,11 @@ public record QueueRules(
         return Pacing.of(limit, perMs, burst);
     }
 
+    /** The same with another look-ahead. */
+    public QueueRules withLookAheadMs(long ms) {
+        return new QueueRules(id, version, limit, perMs, burst, capacity, maxWaitMs, ms, tiers);
+    }
+
     /** What a tier gets. */
     public Share share(String tier) {
         return tiers.getOrDefault(tier, Share.DEFAULT);

@@ -16,12 +16,25 @@ public final class Stores {
     /** The full segments of sliding logs. */
     public static final String LOG_SEGMENTS = "log-segments";
 
+    /** Each queue's rules and what it has released: {@code QueueKeys} to {@code QueueCodec}, as the next three. */
+    public static final String QUEUE_STATES = "queue-states";
+
+    /** What waits in the queues. */
+    public static final String QUEUE_SLOTS = "queue-slots";
+
+    /** Where the request of a client's id waits. */
+    public static final String QUEUE_TICKETS = "queue-tickets";
+
+    /** Where requests wait that may expire out of order. */
+    public static final String QUEUE_ALARMS = "queue-alarms";
+
     /** The policies topic, in memory, on every instance. */
     public static final String POLICIES = "policies";
 
     /**
      * Small segments, so that a compacted changelog stays near the size of the state and restores fast. Its records have
-     * the requests' times, and a time far ahead must not be refused here once it was taken there.
+     * the requests' times, and a time far ahead must not be refused here once it was taken there; nor must a large request
+     * that waits.
      */
     private static final Map<String, String> CHANGELOG = Map.of(
             TopicConfig.CLEANUP_POLICY_CONFIG,
@@ -31,17 +44,11 @@ public final class Stores {
             TopicConfig.MIN_CLEANABLE_DIRTY_RATIO_CONFIG,
             "0.2",
             TopicConfig.MESSAGE_TIMESTAMP_AFTER_MAX_MS_CONFIG,
-            String.valueOf(Long.MAX_VALUE));
+            String.valueOf(Long.MAX_VALUE),
+            TopicConfig.MAX_MESSAGE_BYTES_CONFIG,
+            String.valueOf(3 << 20));
 
     private Stores() {}
-
-    static StoreBuilder<KeyValueStore<Bytes, byte[]>> policyStates() {
-        return persistent(POLICY_STATES);
-    }
-
-    static StoreBuilder<KeyValueStore<Bytes, byte[]>> logSegments() {
-        return persistent(LOG_SEGMENTS);
-    }
 
     static StoreBuilder<KeyValueStore<String, byte[]>> policies() {
         return org.apache.kafka.streams.state.Stores.keyValueStoreBuilder(
@@ -51,7 +58,7 @@ public final class Stores {
                 .withLoggingDisabled();
     }
 
-    private static StoreBuilder<KeyValueStore<Bytes, byte[]>> persistent(String name) {
+    static StoreBuilder<KeyValueStore<Bytes, byte[]>> persistent(String name) {
         return org.apache.kafka.streams.state.Stores.keyValueStoreBuilder(
                         org.apache.kafka.streams.state.Stores.persistentKeyValueStore(name),
                         Serdes.Bytes(),

@@ -5,13 +5,22 @@ package dev.weir.topology;
  *
  * @param requests request events, keyed by client
  * @param decisions the answers, keyed by client
+ * @param releases requests whose turn has come, keyed by client
  * @param policies the rules, compacted
  * @param deadLetters records that are no request, as received
+ * @param admissions requests on their way into a queue, keyed by queue; internal
  */
-public record Topics(String requests, String decisions, String policies, String deadLetters) {
+public record Topics(
+        String requests, String decisions, String releases, String policies, String deadLetters, String admissions) {
 
     /** @param prefix stands before each name, {@code weir.} by default */
     public static Topics of(String prefix) {
-        return new Topics(prefix + "requests", prefix + "decisions", prefix + "policies", prefix + "dead-letters");
+        return new Topics(
+                prefix + "requests",
+                prefix + "decisions",
+                prefix + "releases",
+                prefix + "policies",
+                prefix + "dead-letters",
+                prefix + "admissions");
     }
 }

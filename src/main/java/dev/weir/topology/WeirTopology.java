@@ -1,12 +1,17 @@
 package dev.weir.topology;
 
+import dev.weir.codec.AdmissionAvro;
 import dev.weir.codec.DecisionAvro;
+import dev.weir.codec.ReleaseAvro;
 import dev.weir.config.WeirConfig;
+import dev.weir.policy.Admission;
 import dev.weir.policy.Decision;
 import dev.weir.processor.Decide;
 import dev.weir.processor.LivePolicies;
 import dev.weir.processor.ReadRequests;
+import dev.weir.processor.Shape;
 import dev.weir.processor.UpdatePolicies;
+import dev.weir.shape.Release;
 import org.apache.kafka.common.serialization.ByteArrayDeserializer;
 import org.apache.kafka.common.serialization.ByteArraySerializer;
 import org.apache.kafka.common.serialization.Deserializer;
@@ -17,15 +22,26 @@ import org.apache.kafka.streams.Topology;
 import org.apache.kafka.streams.processor.TimestampExtractor;
 
 /**
- * The diagram.
+ * The diagram: two topologies, each an application of its own (see {@code topology-docs/shaping.md} for why).
  *
  * <pre>
  *   weir.policies ──▶ update-policies ──▶ (policies)
  *                                             ┊
  *   weir.requests ──▶ read-requests ──▶ decide ──▶ weir.decisions
  *                          │              ├── (policy-states)
- *                          │              └── (log-segments)
+ *                          │              ├── (log-segments)
+ *                          │              └──▶ weir.admissions
  *                          └──▶ weir.dead-letters
+ *
+ *   weir.policies ──▶ update-policies ──▶ (policies)
+ *                                             ┊
+ *   weir.admissions ──────────────────▶ shape ──▶ weir.decisions
+ *                                         ├── (queue-states)
+ *                                         ├── (queue-slots)
+ *                                         ├── (queue-tickets)
+ *                                         ├── (queue-alarms)
+ *                                         ├──▶ weir.releases
+ *                                         └──▶ weir.dead-letters
  * </pre>
  */
 public final class WeirTopology {
@@ -33,7 +49,11 @@ public final class WeirTopology {
     private static final String REQUESTS = "requests";
     private static final String READ_REQUESTS = "read-requests";
     private static final String DECIDE = "decide";
+    private static final String ADMISSIONS_IN = "admissions";
+    private static final String SHAPE = "shape";
     private static final String DECISIONS = "decisions";
+    private static final String RELEASES = "releases";
+    private static final String ADMISSIONS_OUT = "shaped";
     private static final String DEAD_LETTERS = "dead-letters";
 
     /** A record without a time is as old as can be: it is decided at its client's last charge. */
@@ -44,12 +64,65 @@ public final class WeirTopology {
 
     private WeirTopology() {}
 
-    /** @param policies kept up to date by the topology */
-    public static Topology build(WeirConfig config, LivePolicies policies) {
+    /**
+     * Answers requests, or sends them to a queue.
+     *
+     * @param policies kept up to date by the topology
+     */
+    public static Topology deciding(WeirConfig config, LivePolicies policies) {
         Topics topics = Topics.of(config.topics().prefix());
-        DecisionAvro avro = new DecisionAvro();
-        Serializer<Decision> decisionsOut = (topic, decision) -> avro.encode(decision);
+        return withPolicies(topics, policies)
+                .addSource(AutoOffsetReset.earliest(), REQUESTS, RECORD_TIME, BYTES_IN, BYTES_IN, topics.requests())
+                .addProcessor(
+                        READ_REQUESTS,
+                        () -> new ReadRequests(config.requests().rules(), DECIDE, DEAD_LETTERS),
+                        REQUESTS)
+                .addProcessor(
+                        DECIDE,
+                        () -> new Decide(
+                                policies,
+                                config.state(),
+                                new Decide.StoreNames(Stores.POLICY_STATES, Stores.LOG_SEGMENTS),
+                                new Decide.Outlets(DECISIONS, ADMISSIONS_OUT)),
+                        READ_REQUESTS)
+                .addStateStore(Stores.persistent(Stores.POLICY_STATES), DECIDE)
+                .addStateStore(Stores.persistent(Stores.LOG_SEGMENTS), DECIDE)
+                .addSink(DECISIONS, topics.decisions(), BYTES_OUT, decisions(), DECIDE)
+                .addSink(ADMISSIONS_OUT, topics.admissions(), BYTES_OUT, admissions(), DECIDE)
+                .addSink(DEAD_LETTERS, topics.deadLetters(), BYTES_OUT, BYTES_OUT, READ_REQUESTS);
+    }
 
+    /**
+     * Lets requests wait in queues, and releases them.
+     *
+     * @param policies kept up to date by the topology
+     */
+    public static Topology shaping(WeirConfig config, LivePolicies policies) {
+        Topics topics = Topics.of(config.topics().prefix());
+        return withPolicies(topics, policies)
+                .addSource(
+                        AutoOffsetReset.earliest(), ADMISSIONS_IN, RECORD_TIME, BYTES_IN, BYTES_IN, topics.admissions())
+                .addProcessor(
+                        SHAPE,
+                        () -> new Shape(
+                                policies,
+                                new Shape.StoreNames(
+                                        Stores.QUEUE_STATES,
+                                        Stores.QUEUE_SLOTS,
+                                        Stores.QUEUE_TICKETS,
+                                        Stores.QUEUE_ALARMS),
+                                new Shape.Outlets(DECISIONS, RELEASES, DEAD_LETTERS)),
+                        ADMISSIONS_IN)
+                .addStateStore(Stores.persistent(Stores.QUEUE_STATES), SHAPE)
+                .addStateStore(Stores.persistent(Stores.QUEUE_SLOTS), SHAPE)
+                .addStateStore(Stores.persistent(Stores.QUEUE_TICKETS), SHAPE)
+                .addStateStore(Stores.persistent(Stores.QUEUE_ALARMS), SHAPE)
+                .addSink(DECISIONS, topics.decisions(), BYTES_OUT, decisions(), SHAPE)
+                .addSink(RELEASES, topics.releases(), BYTES_OUT, releases(), SHAPE)
+                .addSink(DEAD_LETTERS, topics.deadLetters(), BYTES_OUT, BYTES_OUT, SHAPE);
+    }
+
+    private static Topology withPolicies(Topics topics, LivePolicies policies) {
         return new Topology()
                 .addGlobalStore(
                         Stores.policies(),
@@ -58,19 +131,21 @@ public final class WeirTopology {
                         BYTES_IN,
                         topics.policies(),
                         "update-policies",
-                        () -> new UpdatePolicies(policies, Stores.POLICIES))
-                .addSource(AutoOffsetReset.earliest(), REQUESTS, RECORD_TIME, BYTES_IN, BYTES_IN, topics.requests())
-                .addProcessor(
-                        READ_REQUESTS,
-                        () -> new ReadRequests(config.requests().rules(), DECIDE, DEAD_LETTERS),
-                        REQUESTS)
-                .addProcessor(
-                        DECIDE,
-                        () -> new Decide(policies, config.state(), Stores.POLICY_STATES, Stores.LOG_SEGMENTS),
-                        READ_REQUESTS)
-                .addStateStore(Stores.policyStates(), DECIDE)
-                .addStateStore(Stores.logSegments(), DECIDE)
-                .addSink(DECISIONS, topics.decisions(), BYTES_OUT, decisionsOut, DECIDE)
-                .addSink(DEAD_LETTERS, topics.deadLetters(), BYTES_OUT, BYTES_OUT, READ_REQUESTS);
+                        () -> new UpdatePolicies(policies, Stores.POLICIES));
+    }
+
+    private static Serializer<Decision> decisions() {
+        DecisionAvro avro = new DecisionAvro();
+        return (topic, decision) -> avro.encode(decision);
+    }
+
+    private static Serializer<Admission> admissions() {
+        AdmissionAvro avro = new AdmissionAvro();
+        return (topic, admission) -> avro.encode(admission);
+    }
+
+    private static Serializer<Release> releases() {
+        ReleaseAvro avro = new ReleaseAvro();
+        return (topic, release) -> avro.encode(release);
     }
 }

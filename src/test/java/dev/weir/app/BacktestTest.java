@@ -38,7 +38,7 @@ class BacktestTest {
         try (InputStream in = BacktestTest.class.getResourceAsStream("/demo/expected.json")) {
             expected = new ObjectMapper().readTree(in);
         }
-        Tally tally = backtest(DemoTrace.policies()).run(DemoTrace.open(), null);
+        Tally tally = backtest(DemoTrace.policies()).run(DemoTrace.open(), null, null);
         assertThat(tally.all().requests()).isEqualTo(expected.get("requests").asLong());
         assertThat(tally.all().allowed()).isEqualTo(expected.get("allowed").asLong());
         assertThat(tally.all().denied())
@@ -73,7 +73,8 @@ class BacktestTest {
             backtest(ONE_A_SECOND)
                     .run(
                             lines("{\"requestId\":\"a\",\"client\":\"c\"}\n\n{\"requestId\":\"b\",\"client\":\"c\"}"),
-                            json);
+                            json,
+                            null);
         }
         assertThat(out.toString().lines())
                 .satisfiesExactly(
@@ -95,7 +96,7 @@ class BacktestTest {
     void a_line_that_is_no_request_ends_it_with_its_place() {
         NdjsonLines lines =
                 lines("{\"requestId\":\"a\",\"client\":\"c\"}\n{\"requestId\":\"b\",\"client\":\"c\",\"cost\":-1}\n");
-        assertThatThrownBy(() -> backtest(ONE_A_SECOND).run(lines, null))
+        assertThatThrownBy(() -> backtest(ONE_A_SECOND).run(lines, null, null))
                 .isInstanceOf(BadRequestException.class)
                 .hasMessage("requests:2: cost is -1");
     }
@@ -129,7 +130,7 @@ class BacktestTest {
         PolicyTable table = new PolicyTable(PolicyFile.read("policies.yaml", yaml).stream()
                 .map(PolicyFile.Definition::policy)
                 .toList());
-        return new Backtest(table, WeirConfig.DEFAULTS, NOON);
+        return new Backtest(table, Map.of(), WeirConfig.DEFAULTS, NOON);
     }
 
     private static NdjsonLines lines(String text) {

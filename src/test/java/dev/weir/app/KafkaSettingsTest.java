@@ -16,10 +16,10 @@ class KafkaSettingsTest {
 
     @Test
     void what_the_kafka_section_says_goes_over_weirs_own_settings() {
-        assertThat(KafkaSettings.streams(WeirConfig.DEFAULTS))
+        assertThat(KafkaSettings.deciding(WeirConfig.DEFAULTS))
                 .containsEntry("processing.guarantee", "exactly_once_v2")
                 .containsEntry("bootstrap.servers", "localhost:9092");
-        assertThat(KafkaSettings.streams(SECURED))
+        assertThat(KafkaSettings.deciding(SECURED))
                 .containsEntry("processing.guarantee", "at_least_once")
                 .containsEntry("bootstrap.servers", "kafka-1:9092")
                 .containsEntry("producer.linger.ms", "7")

@@ -203,6 +203,7 @@ class LiveTest {
                         new WeirConfig.Topics(prefix, 4, Optional.empty()),
                         WeirConfig.DEFAULTS.state(),
                         WeirConfig.DEFAULTS.requests(),
+                        WeirConfig.DEFAULTS.shaping(),
                         Map.of("bootstrap.servers", broker.bootstrapServers()))
                 .withStateDirectory(directory.resolve("weir-state"));
     }

@@ -71,7 +71,7 @@ class MainTest {
         Path decisions = directory.resolve("decisions.ndjson");
         Shell.Result result = Shell.run("backtest", "-p", rules, "-r", requests, "-d", decisions.toString());
         assertThat(result.exit()).isZero();
-        assertThat(result.out().lines()).anyMatch(line -> line.matches("  p +2 +1 +1 +50\\.0%"));
+        assertThat(result.out().lines()).anyMatch(line -> line.matches("  p +2 +1 +0 +1 +50\\.0%"));
         assertThat(result.out().lines()).anyMatch(line -> line.matches("  alice +1"));
         assertThat(Files.readAllLines(decisions)).hasSize(2);
         assertThat(Shell.run("backtest", "-p", rules, "-r", requests, "-d", "-").out())

@@ -6,6 +6,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import dev.weir.codec.Fault;
 import dev.weir.codec.FaultsException;
 import dev.weir.config.WeirConfig.Requests;
+import dev.weir.config.WeirConfig.Shaping;
 import dev.weir.config.WeirConfig.State;
 import dev.weir.config.WeirConfig.Topics;
 import dev.weir.policy.RequestRules;
@@ -38,6 +39,7 @@ class ConfigFileTest {
             topics: {prefix: weir., partitions: 4, replication-factor: default}
             state: {memory: 256MiB, sweep-every: 1s, sweep-keys: 10000, forget-after: 1h}
             requests: {max-payload: 64KiB, max-attributes: 64, max-attribute-length: 1024, max-cost: 1000000000000}
+            shaping: {threads: 1, commit-every: 50ms}
             kafka: {}
             """;
 
@@ -59,6 +61,9 @@ class ConfigFileTest {
               max-attributes: 0
               max-attribute-length: 1
               max-cost: 2305843009213693952
+            shaping:
+              threads: 64
+              commit-every: 10s
             kafka:
               bootstrap.servers: a:9092,b:9092
               linger.ms: 5
@@ -73,7 +78,7 @@ class ConfigFileTest {
 
     @Test
     void an_empty_file_sets_nothing() throws FaultsException {
-        for (String text : List.of("", "# nothing\n", "{}", "topics:\nstate:\nrequests:\nkafka:\n")) {
+        for (String text : List.of("", "# nothing\n", "{}", "topics:\nstate:\nrequests:\nshaping:\nkafka:\n")) {
             assertThat(ConfigFile.read("weir.yaml", text)).isEqualTo(WeirConfig.DEFAULTS);
         }
     }
@@ -93,6 +98,7 @@ class ConfigFileTest {
                                 10_000,
                                 Duration.ofHours(1)),
                         new Requests(65_536, 64, 1024, 1_000_000_000_000L),
+                        new Shaping(1, Duration.ofMillis(50)),
                         Map.of()));
         assertThat(WeirConfig.DEFAULTS.requests().rules())
                 .isEqualTo(new RequestRules(65_536, 64, 1024, 1_000_000_000_000L));
@@ -108,6 +114,7 @@ class ConfigFileTest {
                         new State(
                                 Path.of("/var/lib/weir"), 2L << 30, Duration.ofMillis(100), 50_000, Duration.ofDays(2)),
                         new Requests(1500, 0, 1, 1L << 61),
+                        new Shaping(64, Duration.ofSeconds(10)),
                         Map.of(
                                 "bootstrap.servers",
                                 "a:9092,b:9092",
@@ -283,7 +290,8 @@ class ConfigFileTest {
 
         assertRefused(
                 "threads must be 1 to 64, is 65",
-                () -> new WeirConfig("weir", 65, Topics.DEFAULTS, State.DEFAULTS, Requests.DEFAULTS, Map.of()));
+                () -> new WeirConfig(
+                        "weir", 65, Topics.DEFAULTS, State.DEFAULTS, Requests.DEFAULTS, Shaping.DEFAULTS, Map.of()));
         assertRefused("topics.partitions must be 1 to 10000, is 0", () -> new Topics("", 0, Optional.empty()));
         assertRefused(
                 "topics.replication-factor must be 1 to 32767, is 32768", () -> new Topics("", 1, Optional.of(32_768)));
@@ -304,7 +312,8 @@ class ConfigFileTest {
     @Test
     void a_configuration_does_not_change() {
         Map<String, String> kafka = new HashMap<>(Map.of("a", "1"));
-        WeirConfig config = new WeirConfig("weir", 1, Topics.DEFAULTS, State.DEFAULTS, Requests.DEFAULTS, kafka);
+        WeirConfig config =
+                new WeirConfig("weir", 1, Topics.DEFAULTS, State.DEFAULTS, Requests.DEFAULTS, Shaping.DEFAULTS, kafka);
         kafka.put("b", "2");
 
         WeirConfig other = config.withKafka("a", "3").withStateDirectory(Path.of("there"));

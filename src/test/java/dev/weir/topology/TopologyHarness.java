@@ -45,8 +45,8 @@ final class TopologyHarness implements AutoCloseable {
 
     TopologyHarness(Path stateDirectory) {
         WeirConfig config = WeirConfig.DEFAULTS.withStateDirectory(stateDirectory);
-        Properties settings = KafkaSettings.streams(config);
-        driver = new TopologyTestDriver(WeirTopology.build(config, new LivePolicies()), settings, Instant.EPOCH);
+        Properties settings = KafkaSettings.deciding(config);
+        driver = new TopologyTestDriver(WeirTopology.deciding(config, new LivePolicies()), settings, Instant.EPOCH);
         Topics topics = Topics.of("weir.");
         requests = driver.createInputTopic(topics.requests(), new ByteArraySerializer(), new ByteArraySerializer());
         policies = driver.createInputTopic(topics.policies(), new StringSerializer(), new ByteArraySerializer());

@@ -1,0 +1,142 @@
+package dev.weir.codec;
+
+import dev.weir.limit.Gcra;
+import dev.weir.shape.Flow;
+import dev.weir.shape.Outflow;
+import dev.weir.shape.QueueRules;
+import dev.weir.shape.QueueState;
+import dev.weir.shape.QueueStore.Alarm;
+import dev.weir.shape.QueueStore.Place;
+import dev.weir.shape.Share;
+import dev.weir.shape.Slot;
+import java.util.HashMap;
+import java.util.Map;
+import java.util.TreeMap;
+
+/**
+ * What the queues' stores hold, as bytes. Numbers are written as in {@link StateBytes}, signed ones marked ±.
+ *
+ * <pre>
+ *   slot     version  0  number  enqueuedAt±  expiresAt±  alarm (0, or 1 bucket index)  admission
+ *            version  1  other end of the gap
+ *   place    version  tier  client  position
+ *   state    version  id  version  limit  per  burst  capacity  max-wait  look-ahead  tiers (n × name priority± weight)
+ *            arrival± part  last±  sequence
+ * </pre>
+ */
+public final class QueueCodec {
+
+    private static final int VERSION = 1;
+    private static final int WAITING = 0;
+    private static final int GAP = 1;
+
+    private final AdmissionAvro admissions = new AdmissionAvro();
+
+    public byte[] encode(Slot slot) {
+        StateBytes out = start();
+        if (slot instanceof Slot.Waiting waiting) {
+            out.writeByte(WAITING);
+            out.write(waiting.number());
+            out.writeSigned(waiting.enqueuedAtMs());
+            out.writeSigned(waiting.expiresAtMs());
+            out.writeByte(waiting.alarm() == null ? 0 : 1);
+            if (waiting.alarm() != null) {
+                out.write(waiting.alarm().bucket());
+                out.write(waiting.alarm().index());
+            }
+            out.write(admissions.encode(waiting.admission()));
+        } else if (slot instanceof Slot.Gap gap) {
+            out.writeByte(GAP);
+            out.write(gap.otherEnd());
+        }
+        return out.written();
+    }
+
+    public Slot decodeSlot(byte[] bytes) {
+        StateBytes in = read(bytes);
+        if (in.readByte() == GAP) {
+            return new Slot.Gap(in.read());
+        }
+        long number = in.read();
+        long enqueuedAtMs = in.readSigned();
+        long expiresAtMs = in.readSigned();
+        Alarm alarm = in.readByte() == 0 ? null : new Alarm(in.read(), in.read());
+        try {
+            return new Slot.Waiting(admissions.decode(in.readBytes()), number, enqueuedAtMs, expiresAtMs, alarm);
+        } catch (UnreadableException e) {
+            throw new IllegalStateException("a slot's admission cannot be read", e);
+        }
+    }
+
+    public static byte[] encode(Place place) {
+        StateBytes out = start();
+        out.write(place.flow().tier());
+        out.write(place.flow().client());
+        out.write(place.position());
+        return out.written();
+    }
+
+    public static Place decodePlace(byte[] bytes) {
+        StateBytes in = read(bytes);
+        return new Place(new Flow(in.readText(), in.readText()), in.read());
+    }
+
+    public static byte[] encode(QueueState state) {
+        StateBytes out = start();
+        QueueRules rules = state.rules();
+        out.write(rules.id());
+        out.write(rules.version());
+        out.write(rules.limit());
+        out.write(rules.perMs());
+        out.write(rules.burst());
+        out.write(rules.capacity());
+        out.write(rules.maxWaitMs());
+        out.write(rules.lookAheadMs());
+        out.write(rules.tiers().size());
+        new TreeMap<>(rules.tiers()).forEach((tier, share) -> {
+            out.write(tier);
+            out.writeSigned(share.priority());
+            out.write(share.weight());
+        });
+        Outflow outflow = state.outflow();
+        out.writeSigned(outflow.arrival().tatMs());
+        out.write(outflow.arrival().part());
+        out.writeSigned(outflow.lastNanos());
+        out.write(outflow.sequence());
+        return out.written();
+    }
+
+    public static QueueState decodeState(byte[] bytes) {
+        StateBytes in = read(bytes);
+        String id = in.readText();
+        long version = in.read();
+        long limit = in.read();
+        long perMs = in.read();
+        long burst = in.read();
+        long capacity = in.read();
+        long maxWaitMs = in.read();
+        long lookAheadMs = in.read();
+        Map<String, Share> tiers = new HashMap<>();
+        for (long left = in.read(); left > 0; left--) {
+            tiers.put(in.readText(), new Share((int) in.readSigned(), (int) in.read()));
+        }
+        return new QueueState(
+                new QueueRules(id, version, limit, perMs, burst, capacity, maxWaitMs, lookAheadMs, tiers),
+                new Outflow(new Gcra.Arrival(in.readSigned(), in.read()), in.readSigned(), in.read()));
+    }
+
+    private static StateBytes start() {
+        StateBytes out = StateBytes.toWrite();
+        out.writeByte(VERSION);
+        return out;
+    }
+
+    private static StateBytes read(byte[] bytes) {
+        StateBytes in = StateBytes.toRead(bytes, 0);
+        int version = in.readByte();
+        if (version != VERSION) {
+            throw new IllegalStateException("a queue's state is of version " + version + ", not " + VERSION);
+        }
+        return in;
+    }
+}

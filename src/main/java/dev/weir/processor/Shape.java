@@ -1,0 +1,135 @@
+package dev.weir.processor;
+
+import dev.weir.codec.AdmissionAvro;
+import dev.weir.codec.UnreadableException;
+import dev.weir.policy.Admission;
+import dev.weir.policy.Decision;
+import dev.weir.shape.Outlet;
+import dev.weir.shape.Release;
+import dev.weir.shape.Shaper;
+import java.nio.charset.StandardCharsets;
+import java.time.Duration;
+import org.apache.kafka.common.header.Headers;
+import org.apache.kafka.common.header.internals.RecordHeaders;
+import org.apache.kafka.streams.processor.Cancellable;
+import org.apache.kafka.streams.processor.PunctuationType;
+import org.apache.kafka.streams.processor.api.Processor;
+import org.apache.kafka.streams.processor.api.ProcessorContext;
+import org.apache.kafka.streams.processor.api.Record;
+import org.apache.kafka.streams.processor.api.RecordMetadata;
+
+/** Lets requests into their queues, and wakes up when one may leave. An idle queue wakes nobody. */
+public final class Shape implements Processor<byte[], byte[], byte[], Object> {
+
+    /** How much is done before records are read again. */
+    private static final int STEPS_A_TICK = 5_000;
+
+    /** No tick comes sooner: what falls due in between is released together, stamped with its own times. */
+    private static final long MIN_TICK_MS = 5;
+
+    /** While something waits, rules that have changed are seen at the latest after this. */
+    private static final long MAX_TICK_MS = 500;
+
+    private static final long NANOS_PER_MS = 1_000_000;
+
+    /** The stores: each queue's state, its slots, tickets and alarms. */
+    public record StoreNames(String states, String slots, String tickets, String alarms) {}
+
+    /** The nodes that take what comes out. */
+    public record Outlets(String decisions, String releases, String deadLetters) {}
+
+    private final AdmissionAvro avro = new AdmissionAvro();
+    private final LivePolicies policies;
+    private final StoreNames stores;
+    private final Outlets outlets;
+    private ProcessorContext<byte[], Object> context;
+    private Shaper shaper;
+    private long changesSeen;
+    private Cancellable tick;
+    private long tickAtMs;
+
+    public Shape(LivePolicies policies, StoreNames stores, Outlets outlets) {
+        this.policies = policies;
+        this.stores = stores;
+        this.outlets = outlets;
+    }
+
+    @Override
+    public void init(ProcessorContext<byte[], Object> processorContext) {
+        context = processorContext;
+        StoreQueues queues = new StoreQueues(stores, context);
+        shaper = new Shaper(policies::queue, queues, new Sinks());
+        queues.restore(shaper);
+        changesSeen = -1;
+        planTick();
+    }
+
+    @Override
+    public void process(Record<byte[], byte[]> record) {
+        RecordMetadata metadata = context.recordMetadata().orElseThrow();
+        Admission admission;
+        try {
+            admission = avro.decode(record.value());
+        } catch (UnreadableException e) {
+            DeadLetter.describe(record.headers(), e.rejection(), e.getMessage(), metadata, record.timestamp());
+            context.forward(record, outlets.deadLetters);
+            return;
+        }
+        long nowMs = context.currentSystemTimeMs();
+        long enqueuedAtMs = Math.min(record.timestamp(), nowMs);
+        shaper.admit(admission, metadata.offset(), enqueuedAtMs, nowMs * NANOS_PER_MS);
+        planTick();
+    }
+
+    private void tick() {
+        long nowNanos = context.currentSystemTimeMs() * NANOS_PER_MS;
+        long changes = policies.changes();
+        if (changes != changesSeen) {
+            changesSeen = changes;
+            shaper.refresh(nowNanos);
+        }
+        shaper.tick(nowNanos, STEPS_A_TICK);
+        tick.cancel();
+        tick = null;
+        planTick();
+    }
+
+    private void planTick() {
+        long dueNanos = shaper.dueNanos();
+        if (dueNanos == Long.MAX_VALUE) {
+            return;
+        }
+        long nowMs = context.currentSystemTimeMs();
+        long dueInMs = -Math.floorDiv(-dueNanos, NANOS_PER_MS) - nowMs;
+        long inMs = Math.max(MIN_TICK_MS, Math.min(MAX_TICK_MS, dueInMs));
+        if (tick != null) {
+            if (tickAtMs <= nowMs + inMs) {
+                return;
+            }
+            tick.cancel();
+        }
+        tickAtMs = nowMs + inMs;
+        tick = context.schedule(Duration.ofMillis(inMs), PunctuationType.WALL_CLOCK_TIME, now -> tick());
+    }
+
+    /** Forwards what the queues say, with the headers of the request that it is about. */
+    private final class Sinks implements Outlet {
+
+        @Override
+        public void decide(Admission of, Decision decision) {
+            forward(of, decision, outlets.decisions);
+        }
+
+        @Override
+        public void release(Admission of, Release release) {
+            forward(of, release, outlets.releases);
+        }
+
+        private void forward(Admission of, Object value, String node) {
+            Headers headers = new RecordHeaders();
+            of.headers().forEach(header -> headers.add(header.key(), header.value()));
+            byte[] key = of.request().client().getBytes(StandardCharsets.UTF_8);
+            context.forward(new Record<>(key, value, context.currentSystemTimeMs(), headers), node);
+        }
+    }
+}

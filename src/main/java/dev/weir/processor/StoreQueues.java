@@ -1,0 +1,65 @@
+package dev.weir.processor;
+
+import dev.weir.codec.QueueCodec;
+import dev.weir.codec.QueueKeys;
+import dev.weir.shape.QueueState;
+import dev.weir.shape.QueueStore;
+import dev.weir.shape.Shaper;
+import dev.weir.shape.Slot;
+import org.apache.kafka.common.utils.Bytes;
+import org.apache.kafka.streams.KeyValue;
+import org.apache.kafka.streams.processor.api.ProcessorContext;
+import org.apache.kafka.streams.state.KeyValueIterator;
+import org.apache.kafka.streams.state.KeyValueStore;
+
+/** The queues of a task, in its stores. */
+final class StoreQueues implements Shaper.Stores {
+
+    private final QueueCodec codec = new QueueCodec();
+    private final KeyValueStore<Bytes, byte[]> states;
+    private final KeyValueStore<Bytes, byte[]> slots;
+    private final KeyValueStore<Bytes, byte[]> tickets;
+    private final KeyValueStore<Bytes, byte[]> alarms;
+
+    StoreQueues(Shape.StoreNames names, ProcessorContext<?, ?> context) {
+        states = context.getStateStore(names.states());
+        slots = context.getStateStore(names.slots());
+        tickets = context.getStateStore(names.tickets());
+        alarms = context.getStateStore(names.alarms());
+    }
+
+    @Override
+    public QueueStore of(String queue) {
+        return new QueueStore(
+                new StoreTable<>(slots, place -> QueueKeys.slot(queue, place), codec::encode, codec::decodeSlot),
+                new StoreTable<>(
+                        tickets,
+                        ticket -> QueueKeys.ticket(queue, ticket),
+                        QueueCodec::encode,
+                        QueueCodec::decodePlace),
+                new StoreTable<>(
+                        alarms, alarm -> QueueKeys.alarm(queue, alarm), QueueCodec::encode, QueueCodec::decodePlace));
+    }
+
+    @Override
+    public void save(QueueState state) {
+        states.put(Bytes.wrap(QueueKeys.queue(state.rules().id())), QueueCodec.encode(state));
+    }
+
+    /** Tells a new shaper what there is: reads every slot once, whose keys are in the order of their flows. */
+    void restore(Shaper shaper) {
+        try (KeyValueIterator<Bytes, byte[]> all = states.all()) {
+            all.forEachRemaining(entry -> shaper.restore(QueueCodec.decodeState(entry.value)));
+        }
+        try (KeyValueIterator<Bytes, byte[]> all = slots.all()) {
+            while (all.hasNext()) {
+                KeyValue<Bytes, byte[]> entry = all.next();
+                if (codec.decodeSlot(entry.value) instanceof Slot.Waiting waiting) {
+                    QueueKeys.SlotKey key = QueueKeys.readSlot(entry.key.get());
+                    shaper.restore(key.queue(), key.place(), waiting);
+                }
+            }
+        }
+        shaper.resume();
+    }
+}

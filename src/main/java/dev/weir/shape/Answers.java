@@ -1,0 +1,117 @@
+package dev.weir.shape;
+
+import dev.weir.policy.Admission;
+import dev.weir.policy.Decision;
+import dev.weir.policy.Outcome;
+import dev.weir.policy.Reason;
+import dev.weir.policy.Request;
+
+/** The decisions of a queue. Times are whole milliseconds, rounded up. */
+final class Answers {
+
+    private static final int OK = 200;
+    private static final int ACCEPTED = 202;
+    private static final int NOT_FOUND = 404;
+    private static final int GONE = 410;
+    private static final int UNAVAILABLE = 503;
+
+    private Answers() {}
+
+    /** It waits, or would if it did more than ask. */
+    static Decision queued(Admission admission, long position, long expectedWaitMs, long nowMs) {
+        return decision(
+                admission,
+                Outcome.QUEUED,
+                Reason.SHAPED,
+                admission.limitedBy(),
+                admission.limit(),
+                0L,
+                new Decision.Queueing(admission.queue(), position, expectedWaitMs),
+                ACCEPTED,
+                nowMs);
+    }
+
+    /**
+     * It does not wait, or no longer.
+     *
+     * @param limitedBy what of the queue's rules or of the request bound, null if nothing did
+     * @param limit its value, null if it has none
+     * @param retryAfterMs when the same request would be taken if nothing else comes, null if it never would
+     */
+    static Decision denied(
+            Admission admission, Reason reason, String limitedBy, Long limit, Long retryAfterMs, long nowMs) {
+        return decision(
+                admission,
+                Outcome.DENIED,
+                reason,
+                limitedBy,
+                limit,
+                retryAfterMs,
+                nowhere(admission),
+                UNAVAILABLE,
+                nowMs);
+    }
+
+    /** It waited for too long. */
+    static Decision expired(Admission admission, String limitedBy, Long retryAfterMs, long atMs) {
+        return decision(
+                admission,
+                Outcome.EXPIRED,
+                Reason.WAITED_TOO_LONG,
+                limitedBy,
+                null,
+                retryAfterMs,
+                nowhere(admission),
+                UNAVAILABLE,
+                atMs);
+    }
+
+    /** It was withdrawn. */
+    static Decision withdrawn(Admission admission, long nowMs) {
+        return decision(admission, Outcome.DENIED, Reason.CANCELLED, null, null, null, nowhere(admission), GONE, nowMs);
+    }
+
+    /** The answer to who withdraws. */
+    static Decision cancel(Admission cancel, boolean found, long nowMs) {
+        Outcome outcome = found ? Outcome.ALLOWED : Outcome.DENIED;
+        Reason reason = found ? Reason.CANCELLED : Reason.NOT_WAITING;
+        Long retryAfterMs = found ? (Long) 0L : null;
+        return decision(
+                cancel, outcome, reason, null, null, retryAfterMs, nowhere(cancel), found ? OK : NOT_FOUND, nowMs);
+    }
+
+    private static Decision.Queueing nowhere(Admission admission) {
+        return new Decision.Queueing(admission.queue(), null, null);
+    }
+
+    private static Decision decision(
+            Admission admission,
+            Outcome outcome,
+            Reason reason,
+            String limitedBy,
+            Long limit,
+            Long retryAfterMs,
+            Decision.Queueing queueing,
+            int httpStatus,
+            long decidedAtMs) {
+        Request request = admission.request();
+        return new Decision(
+                request.requestId(),
+                request.client(),
+                outcome,
+                reason,
+                admission.policyId(),
+                admission.policyVersion(),
+                limitedBy,
+                limit,
+                null,
+                null,
+                retryAfterMs,
+                false,
+                false,
+                queueing,
+                httpStatus,
+                decidedAtMs,
+                request.source());
+    }
+}

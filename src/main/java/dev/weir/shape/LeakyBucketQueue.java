@@ -1,0 +1,418 @@
+package dev.weir.shape;
+
+import dev.weir.limit.Gcra;
+import dev.weir.policy.Admission;
+import dev.weir.policy.Decision;
+import dev.weir.policy.Kind;
+import dev.weir.policy.Reason;
+import dev.weir.policy.Request;
+import dev.weir.shape.Crowd.Ahead;
+import dev.weir.shape.QueueStore.Alarm;
+import dev.weir.shape.QueueStore.Place;
+import dev.weir.shape.QueueStore.Ticket;
+import dev.weir.shape.Slot.Waiting;
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.TreeSet;
+
+/**
+ * The leaky bucket as a queue: requests come as they like and leave at a steady rate, a higher priority first, tiers by weight,
+ * clients evenly. Each that is taken in ends once: it is released, expires, is evicted, or is withdrawn.
+ *
+ * <pre>
+ *                 offer                       drain
+ *   ── nothing ──────────▶ waiting ────────────────────▶ released       at its turn, not before the pace allows
+ *                            │  │ └────────────────────▶ expired        at its deadline, or after max-wait
+ *                    cancel  │  └──────────────────────▶ evicted        offer of a higher priority, queue full
+ *                            └─────────────────────────▶ withdrawn
+ * </pre>
+ *
+ * <p>Time is an argument and never runs backwards. Memory grows with the flows that wait, not with what waits behind their
+ * heads; every step is O(log flows), and touches a handful of the store's entries.
+ */
+final class LeakyBucketQueue {
+
+    private static final long NANOS_PER_MS = 1_000_000;
+
+    /** What would expire later never does. */
+    private static final long LAST_MS = Shaper.LAST_MS;
+
+    private static final Comparator<Line> SOONEST_EXPIRY_FIRST =
+            Comparator.comparingLong(Line::headExpiresAtMs).thenComparingLong(Line::headNumber);
+
+    private static final Ahead NOBODY = new Ahead(0, 0);
+
+    private final QueueStore store;
+    private final Outlet outlet;
+    private final Map<Flow, Line> lines = new HashMap<>();
+    private final TreeSet<Line> expiries = new TreeSet<>(SOONEST_EXPIRY_FIRST);
+    private final Alarms alarms;
+    private final Crowd crowd;
+    private final FairScheduler scheduler;
+    private QueueRules rules;
+    private Pacing pacing;
+    private Outflow outflow;
+    private long clockNanos;
+    private boolean isDeleted;
+    private boolean isChanged;
+
+    /** A queue as its store has it, once what waits in it is {@linkplain #restore restored}. */
+    LeakyBucketQueue(QueueState state, QueueStore store, Outlet outlet) {
+        this.store = store;
+        this.outlet = outlet;
+        rules = state.rules();
+        pacing = rules.pacing();
+        outflow = state.outflow();
+        alarms = new Alarms(store.alarms());
+        crowd = new Crowd(rules);
+        scheduler = new FairScheduler(rules.tiers());
+    }
+
+    /** The state of a queue that has released nothing. */
+    static QueueState fresh(QueueRules rules, long nowNanos) {
+        return new QueueState(rules, new Outflow(rules.pacing().fresh(nowNanos), nowNanos, 0));
+    }
+
+    /** Takes note of what a slot holds; each flow's slots in their order. */
+    void restore(long position, Waiting waiting) {
+        lines.computeIfAbsent(waiting.flow(), flow -> new Line(flow, store.slots()))
+                .restore(position, waiting);
+        if (waiting.alarm() != null) {
+            alarms.restore(waiting.alarm());
+        }
+    }
+
+    /** Goes on once all is restored: who came first is first. */
+    void resume() {
+        List<Line> all = new ArrayList<>(lines.values());
+        all.sort(Comparator.comparingLong(Line::headNumber));
+        for (Line line : all) {
+            list(line);
+            scheduler.enter(line.flow());
+        }
+    }
+
+    /** The rules that are in force, or the last that were. */
+    QueueState state() {
+        return new QueueState(rules, outflow);
+    }
+
+    /** Whether {@link #state} has changed since it was asked last. */
+    boolean takeChanged() {
+        boolean changed = isChanged;
+        isChanged = false;
+        return changed;
+    }
+
+    /** How many wait. */
+    long waiting() {
+        return crowd.size();
+    }
+
+    /** Puts other rules in force, for what waits as well; but when it expires was settled when it came. */
+    void setRules(QueueRules newRules, long nowNanos) {
+        tell(nowNanos);
+        isDeleted = false;
+        if (newRules.equals(rules)) {
+            return;
+        }
+        Pacing old = pacing;
+        rules = newRules;
+        pacing = rules.pacing();
+        outflow =
+                new Outflow(pacing.adopt(old, outflow.arrival(), clockNanos), outflow.lastNanos(), outflow.sequence());
+        scheduler.setShares(rules.tiers());
+        crowd.setRules(rules);
+        isChanged = true;
+    }
+
+    /** Lets nobody in any more; who waits leaves by the last rules. */
+    void delete() {
+        isDeleted = true;
+    }
+
+    /**
+     * Lets a request in, or tells why not; answers in any case. A {@link Kind#PEEK} is answered as if it came in.
+     *
+     * @param number its place in the order of arrival
+     * @param enqueuedAtMs when it came, not after now
+     */
+    void offer(Admission admission, long number, long enqueuedAtMs, long nowNanos) {
+        tell(nowNanos);
+        Flow flow = Waiting.flowOf(admission);
+        long cost = admission.request().cost();
+        boolean isFull = crowd.size() >= rules.capacity();
+        boolean evicts = isFull && rules.share(flow.tier()).priority() > crowd.lowestPriority();
+        Expiry expiry = expiry(admission.request(), enqueuedAtMs);
+        long tooLateMs = ceilMs(turnNanos(surelyAhead(flow), cost)) - expiry.atMs;
+        if (isDeleted) {
+            answer(admission, Answers.denied(admission, Reason.NO_QUEUE, null, null, null, nowMs()));
+        } else if (tooLateMs > 0) {
+            Long retryAfterMs = expiry.isDeadline ? null : (Long) Math.max(tooLateMs, isFull ? roomAfterMs() : 0);
+            answer(
+                    admission,
+                    Answers.denied(
+                            admission, Reason.TOO_LATE, expiry.limitedBy(), expiry.limitMs, retryAfterMs, nowMs()));
+        } else if (isFull && !evicts) {
+            answer(admission, noRoom(admission, Reason.QUEUE_FULL));
+        } else {
+            Ahead ahead = expectedAhead(flow, cost);
+            long waitMs = ceilMs(turnNanos(ahead, cost) - clockNanos);
+            if (admission.request().kind() != Kind.PEEK) {
+                if (evicts) {
+                    evict();
+                }
+                append(admission, flow, number, enqueuedAtMs, expiry.atMs);
+            }
+            answer(admission, Answers.queued(admission, ahead.requests() + 1, waitMs, nowMs()));
+        }
+    }
+
+    /** Withdraws the request that has the same id and client, the newest if there are several; answers both. */
+    void cancel(Admission cancel, long nowNanos) {
+        tell(nowNanos);
+        Place place = store.tickets().get(ticket(cancel));
+        if (place != null) {
+            Waiting waiting = waiting(place);
+            takeOut(place, waiting);
+            answer(waiting.admission(), Answers.withdrawn(waiting.admission(), nowMs()));
+        }
+        answer(cancel, Answers.cancel(cancel, place != null, nowMs()));
+    }
+
+    /**
+     * Releases what may leave, up to the look-ahead before its time, and lets expire what must.
+     *
+     * @param budget how much is done at most; what is left over is due at once
+     */
+    void drain(long nowNanos, Budget budget) {
+        tell(nowNanos);
+        release(budget);
+        while (!expiries.isEmpty() && expiries.first().headExpiresAtMs() <= nowMs() && budget.spend()) {
+            expire(expiries.first().head());
+        }
+        for (Place place = alarms.ringing(nowMs(), budget); place != null; place = alarms.ringing(nowMs(), budget)) {
+            expire(place);
+        }
+    }
+
+    /** When there is something to {@link #drain}; {@link Long#MAX_VALUE} if nothing waits. */
+    long dueNanos() {
+        Optional<Flow> next = scheduler.next();
+        if (next.isEmpty()) {
+            return Long.MAX_VALUE;
+        }
+        long releaseNanos =
+                pacing.earliestNanos(outflow.arrival(), lines.get(next.get()).headCost(), outflow.lastNanos())
+                        - rules.lookAheadMs() * NANOS_PER_MS;
+        long expiryMs = Math.min(expiries.first().headExpiresAtMs(), alarms.dueMs());
+        return Math.min(releaseNanos, nanos(expiryMs));
+    }
+
+    private void release(Budget budget) {
+        long horizonNanos = clockNanos + rules.lookAheadMs() * NANOS_PER_MS;
+        while (!budget.isSpent() && crowd.size() > 0) {
+            Line line = lines.get(scheduler.next().orElseThrow());
+            long atNanos =
+                    pacing.earliestNanos(outflow.arrival(), line.headCost(), Math.max(clockNanos, outflow.lastNanos()));
+            if (atNanos > horizonNanos) {
+                return;
+            }
+            budget.spend();
+            if (atNanos > nanos(line.headExpiresAtMs())) {
+                expire(line.head());
+            } else {
+                release(line, atNanos);
+            }
+        }
+    }
+
+    private void release(Line line, long atNanos) {
+        Place place = line.head();
+        Waiting waiting = waiting(place);
+        unlink(place, waiting);
+        scheduler.served(line.flow(), waiting.cost(), !line.isEmpty());
+        outflow = new Outflow(
+                pacing.released(outflow.arrival(), waiting.cost(), atNanos), atNanos, outflow.sequence() + 1);
+        isChanged = true;
+        Request request = waiting.admission().request();
+        outlet.release(
+                waiting.admission(),
+                new Release(
+                        request.requestId(),
+                        request.client(),
+                        request.tier(),
+                        rules.id(),
+                        outflow.sequence(),
+                        waiting.enqueuedAtMs(),
+                        atNanos,
+                        request.cost(),
+                        request.attributes(),
+                        request.payload()));
+    }
+
+    private void expire(Place place) {
+        Waiting waiting = waiting(place);
+        Admission admission = waiting.admission();
+        takeOut(place, waiting);
+        Expiry expiry = expiry(admission.request(), nowMs());
+        long tooLateMs = ceilMs(turnNanos(surelyAhead(waiting.flow()), waiting.cost())) - expiry.atMs;
+        boolean isDeadline =
+                Long.valueOf(waiting.expiresAtMs()).equals(admission.request().deadlineMs());
+        Long retryAfterMs = isDeadline || isDeleted ? null : (Long) Math.max(1, tooLateMs);
+        answer(
+                admission,
+                Answers.expired(admission, isDeadline ? "deadline" : "max-wait", retryAfterMs, waiting.expiresAtMs()));
+    }
+
+    private void evict() {
+        Place place = crowd.newestOfLowest().tail();
+        Waiting waiting = waiting(place);
+        Decision decision = noRoom(waiting.admission(), Reason.EVICTED);
+        takeOut(place, waiting);
+        answer(waiting.admission(), decision);
+    }
+
+    private Decision noRoom(Admission admission, Reason reason) {
+        return Answers.denied(admission, reason, "capacity", rules.capacity(), roomAfterMs(), nowMs());
+    }
+
+    /** When one more can be taken in, if nothing else comes. */
+    private long roomAfterMs() {
+        long tooMany = crowd.size() - rules.capacity();
+        Line next = lines.get(scheduler.next().orElseThrow());
+        long expiryMs = Math.min(expiries.first().headExpiresAtMs(), alarms.dueMs());
+        long leavesNanos = Math.min(turnNanos(NOBODY, next.headCost()), nanos(expiryMs));
+        if (tooMany > 0) { // the capacity has been lowered
+            Ahead others = new Ahead(tooMany, crowd.tokens() / crowd.size() * tooMany);
+            leavesNanos = turnNanos(others, next.headCost());
+        }
+        return Math.max(1, ceilMs(leavesNanos - clockNanos));
+    }
+
+    /** Who leaves before one that comes now to a flow, even if the flow is the next of its tier from now on. */
+    private Ahead surelyAhead(Flow flow) {
+        Line line = lines.get(flow);
+        return line == null ? crowd.ahead(flow.tier(), 0, 0) : crowd.ahead(flow.tier(), line.size(), line.tokens());
+    }
+
+    /** Who leaves before it if half of the tier's other clients have had their turn of this round. */
+    private Ahead expectedAhead(Flow flow, long cost) {
+        Line line = lines.get(flow);
+        long size = line == null ? 0 : line.size();
+        long tokens = line == null ? 0 : line.tokens();
+        Ahead least = crowd.ahead(flow.tier(), size, tokens);
+        Ahead most = crowd.ahead(flow.tier(), size + 1, tokens + Crowd.counted(cost));
+        return new Ahead((least.requests() + most.requests()) / 2, (least.tokens() + most.tokens()) / 2);
+    }
+
+    /** When one may leave behind those ahead of it, if nothing else comes. */
+    private long turnNanos(Ahead ahead, long cost) {
+        long fromNanos = Math.max(clockNanos, outflow.lastNanos());
+        Gcra.Arrival arrival =
+                ahead.tokens() == 0 ? outflow.arrival() : pacing.released(outflow.arrival(), ahead.tokens(), fromNanos);
+        return pacing.earliestNanos(arrival, cost, fromNanos);
+    }
+
+    /** When a request that came at some time expires, and by what. */
+    private record Expiry(long atMs, boolean isDeadline, Long limitMs) {
+        String limitedBy() {
+            return isDeadline ? "deadline" : "max-wait";
+        }
+    }
+
+    private Expiry expiry(Request request, long enqueuedAtMs) {
+        long latestMs = rules.maxWaitMs() > LAST_MS - enqueuedAtMs ? Waiting.NEVER : enqueuedAtMs + rules.maxWaitMs();
+        Long deadlineMs = request.deadlineMs();
+        return deadlineMs != null && deadlineMs <= Math.min(latestMs, LAST_MS)
+                ? new Expiry(deadlineMs, true, deadlineMs)
+                : new Expiry(latestMs, false, rules.maxWaitMs());
+    }
+
+    private void append(Admission admission, Flow flow, long number, long enqueuedAtMs, long expiresAtMs) {
+        Line line = lines.get(flow);
+        boolean isFirst = line == null;
+        if (isFirst) {
+            line = new Line(flow, store.slots());
+            lines.put(flow, line);
+            scheduler.enter(flow);
+        } else {
+            unlist(line);
+        }
+        Alarm alarm = line.expiresInOrder(expiresAtMs) ? null : alarms.set(expiresAtMs, line.next());
+        store.tickets().put(ticket(admission), line.next());
+        line.append(new Waiting(admission, number, enqueuedAtMs, expiresAtMs, alarm));
+        list(line);
+    }
+
+    /** Takes one out that was not served. */
+    private void takeOut(Place place, Waiting waiting) {
+        unlink(place, waiting);
+        if (!lines.containsKey(place.flow())) {
+            scheduler.left(place.flow());
+        }
+    }
+
+    private void unlink(Place place, Waiting waiting) {
+        Line line = lines.get(place.flow());
+        unlist(line);
+        line.remove(place.position(), waiting);
+        if (line.isEmpty()) {
+            lines.remove(line.flow());
+        } else {
+            list(line);
+        }
+        if (waiting.alarm() != null) {
+            alarms.clear(waiting.alarm());
+        }
+        Ticket ticket = ticket(waiting.admission());
+        if (place.equals(store.tickets().get(ticket))) {
+            store.tickets().delete(ticket);
+        }
+    }
+
+    private void list(Line line) {
+        crowd.add(line);
+        expiries.add(line);
+    }
+
+    private void unlist(Line line) {
+        crowd.remove(line);
+        expiries.remove(line);
+    }
+
+    private Waiting waiting(Place place) {
+        if (store.slots().get(place) instanceof Waiting waiting) {
+            return waiting;
+        }
+        throw new IllegalStateException("nobody waits at " + place + " in the queue " + rules.id());
+    }
+
+    private void answer(Admission admission, Decision decision) {
+        outlet.decide(admission, decision);
+    }
+
+    private static Ticket ticket(Admission admission) {
+        return new Ticket(admission.request().client(), admission.request().requestId());
+    }
+
+    private void tell(long nowNanos) {
+        clockNanos = Math.max(clockNanos, nowNanos);
+    }
+
+    private long nowMs() {
+        return clockNanos / NANOS_PER_MS;
+    }
+
+    private static long nanos(long ms) {
+        return ms > LAST_MS ? Long.MAX_VALUE : ms * NANOS_PER_MS;
+    }
+
+    private static long ceilMs(long nanos) {
+        return -Math.floorDiv(-nanos, NANOS_PER_MS);
+    }
+}

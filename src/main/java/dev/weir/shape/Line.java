@@ -1,0 +1,179 @@
+package dev.weir.shape;
+
+import dev.weir.shape.QueueStore.Place;
+import dev.weir.shape.Slot.Gap;
+import dev.weir.shape.Slot.Waiting;
+
+/**
+ * The requests of one flow, first come first served, in consecutive slots; of them, only the head's figures are in memory.
+ *
+ * <pre>
+ *   slot      3     4        5    6        7     8
+ *           ┌─────┬────────┬────┬────────┬─────┬─────┐
+ *           │ a   │ gap →6 │    │ gap →4 │ b   │ c   │      three requests have left from the middle
+ *           └─────┴────────┴────┴────────┴─────┴─────┘
+ *             head                               tail
+ * </pre>
+ *
+ * <p>Neighbouring gaps are always one, and both of its ends tell where the other is. So the next request from either
+ * side is at most one gap away, and no call touches more than a handful of slots, however many have left.
+ */
+final class Line {
+
+    private final Flow flow;
+    private final Table<Place, Slot> slots;
+    private long first;
+    private long last;
+    private long size;
+    private long tokens;
+    private long headCost;
+    private long headNumber;
+    private long headExpiresAtMs;
+    private long tailNumber;
+    private long latestExpiryMs;
+
+    /** A line in which nobody waits. */
+    Line(Flow flow, Table<Place, Slot> slots) {
+        this.flow = flow;
+        this.slots = slots;
+        this.last = -1;
+        this.latestExpiryMs = Long.MIN_VALUE;
+    }
+
+    Flow flow() {
+        return flow;
+    }
+
+    boolean isEmpty() {
+        return size == 0;
+    }
+
+    /** How many wait. */
+    long size() {
+        return size;
+    }
+
+    /** What they cost, as far as a {@link Crowd} counts it. */
+    long tokens() {
+        return tokens;
+    }
+
+    Place head() {
+        return new Place(flow, first);
+    }
+
+    Place tail() {
+        return new Place(flow, last);
+    }
+
+    long headCost() {
+        return headCost;
+    }
+
+    long headNumber() {
+        return headNumber;
+    }
+
+    long headExpiresAtMs() {
+        return headExpiresAtMs;
+    }
+
+    long tailNumber() {
+        return tailNumber;
+    }
+
+    /** Whether one that came now would expire no earlier than all those ahead of it. */
+    boolean expiresInOrder(long expiresAtMs) {
+        return expiresAtMs >= latestExpiryMs;
+    }
+
+    /** Where one that came now would wait. */
+    Place next() {
+        return new Place(flow, last + 1);
+    }
+
+    /** Lets one wait behind the others. */
+    void append(Waiting waiting) {
+        slots.put(next(), waiting);
+        take(last + 1, waiting);
+    }
+
+    /** Takes note of what a slot holds, in the order of the slots, when the line is built anew from its store. */
+    void restore(long position, Waiting waiting) {
+        if (isEmpty()) {
+            first = position;
+        }
+        take(position, waiting);
+    }
+
+    /** Lets one go, from wherever it waits. */
+    void remove(long position, Waiting waiting) {
+        size--;
+        tokens -= Crowd.counted(waiting.cost());
+        if (size == 0) {
+            slots.delete(place(position));
+        } else if (position == first) {
+            slots.delete(place(position));
+            first = skip(position, 1);
+            noteHead(waiting(first));
+        } else if (position == last) {
+            slots.delete(place(position));
+            last = skip(position, -1);
+            tailNumber = waiting(last).number();
+        } else {
+            leaveGap(position);
+        }
+    }
+
+    private void take(long position, Waiting waiting) {
+        last = position;
+        tailNumber = waiting.number();
+        if (size++ == 0) {
+            noteHead(waiting);
+        }
+        tokens += Crowd.counted(waiting.cost());
+        if (waiting.alarm() == null) {
+            latestExpiryMs = waiting.expiresAtMs();
+        }
+    }
+
+    private void noteHead(Waiting waiting) {
+        headCost = waiting.cost();
+        headNumber = waiting.number();
+        headExpiresAtMs = waiting.expiresAtMs();
+    }
+
+    /** The next slot with a request in a direction; a gap in between is closed. */
+    private long skip(long position, int direction) {
+        long beside = position + direction;
+        if (slots.get(place(beside)) instanceof Gap gap) {
+            slots.delete(place(beside));
+            slots.delete(place(gap.otherEnd()));
+            return gap.otherEnd() + direction;
+        }
+        return beside;
+    }
+
+    private void leaveGap(long position) {
+        long from = slots.get(place(position - 1)) instanceof Gap before ? before.otherEnd() : position;
+        long to = slots.get(place(position + 1)) instanceof Gap behind ? behind.otherEnd() : position;
+        for (long inner = position - 1; inner <= position + 1; inner++) {
+            if (inner > from && inner < to) {
+                slots.delete(place(inner));
+            }
+        }
+        slots.put(place(from), new Gap(to));
+        slots.put(place(to), new Gap(from));
+    }
+
+    private Waiting waiting(long position) {
+        if (slots.get(place(position)) instanceof Waiting waiting) {
+            return waiting;
+        }
+        throw new IllegalStateException("nobody waits at " + position + " of " + flow);
+    }
+
+    private Place place(long position) {
+        return new Place(flow, position);
+    }
+}

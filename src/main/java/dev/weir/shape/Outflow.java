@@ -1,0 +1,12 @@
+package dev.weir.shape;
+
+import dev.weir.limit.Gcra;
+
+/**
+ * What a queue has released.
+ *
+ * @param arrival the pacing's state, under the rules it was counted by
+ * @param lastNanos when the last one was released, ns since the epoch; no later one is released before
+ * @param sequence how many it has released
+ */
+public record Outflow(Gcra.Arrival arrival, long lastNanos, long sequence) {}

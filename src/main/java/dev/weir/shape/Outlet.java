@@ -1,0 +1,14 @@
+package dev.weir.shape;
+
+import dev.weir.policy.Admission;
+import dev.weir.policy.Decision;
+
+/** Where a queue's answers and releases go. */
+public interface Outlet {
+
+    /** @param of the request that is answered */
+    void decide(Admission of, Decision decision);
+
+    /** @param of the request that leaves */
+    void release(Admission of, Release release);
+}

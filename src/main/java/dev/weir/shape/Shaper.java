@@ -1,0 +1,180 @@
+package dev.weir.shape;
+
+import dev.weir.policy.Admission;
+import dev.weir.policy.Kind;
+import dev.weir.policy.Reason;
+import dev.weir.shape.QueueStore.Place;
+import dev.weir.shape.Slot.Waiting;
+import java.util.Comparator;
+import java.util.HashMap;
+import java.util.Map;
+import java.util.TreeMap;
+import java.util.TreeSet;
+
+/** Many queues, each woken when it is due: a tick touches no others. Time is an argument and never runs backwards. */
+public final class Shaper {
+
+    /** The last moment that can be told in nanoseconds, with room for what waits: the year 2200, in ms. */
+    public static final long LAST_MS = 7_258_118_400_000L;
+
+    /** How many steps one queue may take before it is the next one's turn. */
+    private static final int STEPS_A_TURN = 500;
+
+    private static final long NANOS_PER_MS = 1_000_000;
+
+    /** What the queues are to do. */
+    public interface Rules {
+
+        /** The rules in force, null if there is no such queue. */
+        QueueRules of(String queue);
+    }
+
+    /** Where the queues are kept. */
+    public interface Stores {
+
+        /** What waits in a queue. */
+        QueueStore of(String queue);
+
+        void save(QueueState state);
+    }
+
+    private record Due(long nanos, long order, String queue) {}
+
+    private final Rules rules;
+    private final Stores stores;
+    private final Outlet outlet;
+    private final Map<String, LeakyBucketQueue> queues = new TreeMap<>();
+    private final Map<String, Due> dueByQueue = new HashMap<>();
+    private final TreeSet<Due> soonestFirst =
+            new TreeSet<>(Comparator.comparingLong(Due::nanos).thenComparingLong(Due::order));
+    private long orders;
+
+    public Shaper(Rules rules, Stores stores, Outlet outlet) {
+        this.rules = rules;
+        this.stores = stores;
+        this.outlet = outlet;
+    }
+
+    /** Takes note of a queue that there was. */
+    public void restore(QueueState state) {
+        String queue = state.rules().id();
+        queues.put(queue, new LeakyBucketQueue(state, stores.of(queue), outlet));
+    }
+
+    /** Takes note of a request that waits in a restored queue; those of one flow in the order of their positions. */
+    public void restore(String queue, Place place, Waiting waiting) {
+        queues.get(queue).restore(place.position(), waiting);
+    }
+
+    /** Goes on once all is restored. */
+    public void resume() {
+        queues.forEach((id, queue) -> {
+            queue.resume();
+            plan(id, queue, 0);
+        });
+    }
+
+    /**
+     * Lets a request into its queue, or withdraws one from it; answers in any case.
+     *
+     * @param number its place in the order of arrival
+     * @param enqueuedAtMs when it came, not after now
+     */
+    public void admit(Admission admission, long number, long enqueuedAtMs, long nowNanos) {
+        String id = admission.queue();
+        LeakyBucketQueue queue = queue(id, nowNanos);
+        if (queue == null) {
+            long nowMs = nowNanos / NANOS_PER_MS;
+            outlet.decide(
+                    admission,
+                    isCancel(admission)
+                            ? Answers.cancel(admission, false, nowMs)
+                            : Answers.denied(admission, Reason.NO_QUEUE, null, null, null, nowMs));
+            return;
+        }
+        if (isCancel(admission)) {
+            queue.cancel(admission, nowNanos);
+        } else {
+            queue.offer(admission, number, enqueuedAtMs, nowNanos);
+        }
+        settle(id, queue, 0);
+    }
+
+    /** Puts changed rules in force, for what waits as well. */
+    public void refresh(long nowNanos) {
+        queues.forEach((id, queue) -> {
+            apply(rules.of(id), queue, nowNanos);
+            settle(id, queue, 0);
+        });
+    }
+
+    /**
+     * Releases and lets expire what is due.
+     *
+     * @param steps how much is done at most; what is left over is due at once
+     */
+    public void tick(long nowNanos, int steps) {
+        for (int left = steps; left > 0 && isDue(nowNanos); left -= STEPS_A_TURN) {
+            Due due = soonestFirst.first();
+            LeakyBucketQueue queue = queues.get(due.queue);
+            queue.drain(nowNanos, new Budget(Math.min(left, STEPS_A_TURN)));
+            settle(due.queue, queue, nowNanos);
+        }
+    }
+
+    /** When there is something to do; {@link Long#MAX_VALUE} if nothing waits. */
+    public long dueNanos() {
+        return soonestFirst.isEmpty() ? Long.MAX_VALUE : soonestFirst.first().nanos;
+    }
+
+    private boolean isDue(long nowNanos) {
+        return !soonestFirst.isEmpty() && soonestFirst.first().nanos <= nowNanos;
+    }
+
+    private LeakyBucketQueue queue(String id, long nowNanos) {
+        LeakyBucketQueue queue = queues.get(id);
+        QueueRules current = rules.of(id);
+        if (queue != null) {
+            apply(current, queue, nowNanos);
+        } else if (current != null) {
+            QueueState fresh = LeakyBucketQueue.fresh(current, nowNanos);
+            queue = new LeakyBucketQueue(fresh, stores.of(id), outlet);
+            stores.save(fresh);
+            queues.put(id, queue);
+        }
+        return queue;
+    }
+
+    private static void apply(QueueRules current, LeakyBucketQueue queue, long nowNanos) {
+        if (current == null) {
+            queue.delete();
+        } else {
+            queue.setRules(current, nowNanos);
+        }
+    }
+
+    /** @param earliestNanos a queue that is due still goes behind those that are due before then */
+    private void settle(String id, LeakyBucketQueue queue, long earliestNanos) {
+        if (queue.takeChanged()) {
+            stores.save(queue.state());
+        }
+        plan(id, queue, earliestNanos);
+    }
+
+    private void plan(String id, LeakyBucketQueue queue, long earliestNanos) {
+        Due before = dueByQueue.remove(id);
+        if (before != null) {
+            soonestFirst.remove(before);
+        }
+        long nanos = queue.dueNanos();
+        if (nanos < Long.MAX_VALUE) {
+            Due due = new Due(Math.max(nanos, earliestNanos), orders++, id);
+            dueByQueue.put(id, due);
+            soonestFirst.add(due);
+        }
+    }
+
+    private static boolean isCancel(Admission admission) {
+        return admission.request().kind() == Kind.CANCEL;
+    }
+}
