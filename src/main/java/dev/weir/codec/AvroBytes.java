@@ -52,7 +52,11 @@ final class AvroBytes<T extends SpecificRecord> {
         }
     }
 
+    /** @param bytes null if there are none */
     T decode(byte[] bytes) throws UnreadableException {
+        if (bytes == null) {
+            throw new UnreadableException(Rejection.NOT_AVRO, "there is no value");
+        }
         try {
             return decoder.decode(bytes);
         } catch (MissingSchemaException e) {

@@ -1,0 +1,123 @@
+package dev.weir.codec;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import dev.weir.limit.Gcra;
+import dev.weir.policy.Admission;
+import dev.weir.policy.Kind;
+import dev.weir.policy.Request;
+import dev.weir.shape.Flow;
+import dev.weir.shape.Outflow;
+import dev.weir.shape.QueueRules;
+import dev.weir.shape.QueueState;
+import dev.weir.shape.QueueStore.Alarm;
+import dev.weir.shape.QueueStore.Place;
+import dev.weir.shape.QueueStore.Ticket;
+import dev.weir.shape.Share;
+import dev.weir.shape.Slot;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.Collections;
+import java.util.Comparator;
+import java.util.List;
+import java.util.Map;
+import java.util.Random;
+import org.junit.jupiter.api.Test;
+
+class QueueCodecTest {
+
+    private final QueueCodec codec = new QueueCodec();
+
+    @Test
+    void slots_come_back_as_they_were() {
+        Request request = new Request(
+                "r1",
+                "żółw",
+                Kind.CONSUME,
+                null,
+                7,
+                1L,
+                Map.of("a", "b"),
+                -5L,
+                new byte[] {1, 0},
+                null,
+                99,
+                new Request.Source(3, 14));
+        Admission admission = new Admission(
+                request, "q", "p", 2L, "gcra 1/1s", 1L, List.of(new Admission.Header("trace", new byte[] {9})));
+        for (Slot slot : List.of(
+                new Slot.Waiting(admission, Long.MAX_VALUE, 1_000, 2_000, new Alarm(20, 3)),
+                new Slot.Waiting(admission, 0, -1, Slot.Waiting.NEVER, null),
+                new Slot.Gap(Long.MAX_VALUE))) {
+            assertThat(codec.decodeSlot(codec.encode(slot)))
+                    .usingRecursiveComparison()
+                    .isEqualTo(slot);
+        }
+    }
+
+    @Test
+    void places_and_states_come_back_as_they_were() {
+        Place place = new Place(new Flow("", "c"), 1L << 40);
+        assertThat(QueueCodec.decodePlace(QueueCodec.encode(place))).isEqualTo(place);
+        QueueState state = new QueueState(
+                new QueueRules(
+                        "sms",
+                        9,
+                        100,
+                        1_000,
+                        3,
+                        10_000,
+                        QueueRules.NO_MAX_WAIT,
+                        0,
+                        Map.of("gold", new Share(-3, 1_000_000), "żółw", new Share(Integer.MAX_VALUE, 1))),
+                new Outflow(new Gcra.Arrival(1_795_219_200_000_000_001L, 12), 1_795_219_200_000_000_000L, 77));
+        assertThat(QueueCodec.decodeState(QueueCodec.encode(state))).isEqualTo(state);
+    }
+
+    @Test
+    void bytes_of_another_version_are_refused() {
+        byte[] bytes = codec.encode(new Slot.Gap(1));
+        bytes[0] = 2;
+        assertThatThrownBy(() -> codec.decodeSlot(bytes)).hasMessage("a queue's state is of version 2, not 1");
+    }
+
+    @Test
+    void the_order_of_the_bytes_is_the_order_of_queue_tier_client_and_position() {
+        List<QueueKeys.SlotKey> keys = new ArrayList<>();
+        String[] texts = {"", "a", "a\0", "a\0b", "ab", "b", "\u00e9", "\uffff"};
+        for (String queue : new String[] {"a", "ab", "b"}) {
+            for (String tier : texts) {
+                for (String client : texts) {
+                    for (long position : new long[] {0, 1, 255, 256, 1L << 40, Long.MAX_VALUE}) {
+                        keys.add(new QueueKeys.SlotKey(queue, new Place(new Flow(tier, client), position)));
+                    }
+                }
+            }
+        }
+        List<QueueKeys.SlotKey> shuffled = new ArrayList<>(keys);
+        Collections.shuffle(shuffled, new Random(1));
+        List<QueueKeys.SlotKey> sorted = shuffled.stream()
+                .map(key -> QueueKeys.slot(key.queue(), key.place()))
+                .sorted(Arrays::compareUnsigned)
+                .map(QueueKeys::readSlot)
+                .toList();
+        assertThat(sorted).isEqualTo(keys);
+    }
+
+    @Test
+    void no_two_tickets_or_alarms_have_one_key() {
+        assertThat(List.of(
+                        QueueKeys.ticket("q", new Ticket("a", "bc")),
+                        QueueKeys.ticket("q", new Ticket("ab", "c")),
+                        QueueKeys.ticket("qa", new Ticket("b", "c"))))
+                .doesNotHaveDuplicates();
+        assertThat(QueueKeys.alarm("q", new Alarm(1, 2))).isNotEqualTo(QueueKeys.alarm("q", new Alarm(2, 1)));
+        List<byte[]> alarms = new ArrayList<>(List.of(
+                QueueKeys.alarm("q", new Alarm(2, 0)),
+                QueueKeys.alarm("q", new Alarm(1, 300)),
+                QueueKeys.alarm("q", new Alarm(1, 2))));
+        alarms.sort(Comparator.comparing(bytes -> bytes, Arrays::compareUnsigned));
+        assertThat(alarms.get(2)).isEqualTo(QueueKeys.alarm("q", new Alarm(2, 0)));
+    }
+}

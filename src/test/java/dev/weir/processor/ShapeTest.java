@@ -1,0 +1,209 @@
+package dev.weir.processor;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.weir.codec.AdmissionAvro;
+import dev.weir.policy.Admission;
+import dev.weir.policy.Decision;
+import dev.weir.policy.Kind;
+import dev.weir.policy.Outcome;
+import dev.weir.policy.Reason;
+import dev.weir.policy.Request;
+import dev.weir.shape.QueueRules;
+import dev.weir.shape.Release;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.Properties;
+import org.apache.kafka.common.serialization.Serdes;
+import org.apache.kafka.common.utils.Bytes;
+import org.apache.kafka.streams.processor.api.MockProcessorContext;
+import org.apache.kafka.streams.processor.api.MockProcessorContext.CapturedForward;
+import org.apache.kafka.streams.processor.api.MockProcessorContext.CapturedPunctuator;
+import org.apache.kafka.streams.processor.api.Record;
+import org.apache.kafka.streams.state.KeyValueStore;
+import org.apache.kafka.streams.state.Stores;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** The processor over RocksDB stores that outlive it, as after a crash; its clock and punctuators are the test's. */
+class ShapeTest {
+
+    private static final Shape.StoreNames STORES = new Shape.StoreNames("states", "slots", "tickets", "alarms");
+    private static final Shape.Outlets OUTLETS = new Shape.Outlets("decisions", "releases", "dead-letters");
+
+    @TempDir
+    private Path directory;
+
+    private final LivePolicies policies = new LivePolicies();
+    private final List<KeyValueStore<Bytes, byte[]>> stores = new ArrayList<>();
+    private MockProcessorContext<byte[], Object> context;
+    private Shape shape;
+    private long nowMs = 1_000_000;
+    private long offset;
+
+    @BeforeEach
+    void openStores() {
+        policies.put(rules(1, 100));
+        MockProcessorContext<byte[], Object> opening = context();
+        for (String name : List.of(STORES.states(), STORES.slots(), STORES.tickets(), STORES.alarms())) {
+            KeyValueStore<Bytes, byte[]> store = Stores.keyValueStoreBuilder(
+                            Stores.persistentKeyValueStore(name), Serdes.Bytes(), Serdes.ByteArray())
+                    .withLoggingDisabled()
+                    .withCachingDisabled()
+                    .build();
+            store.init(opening.getStateStoreContext(), store);
+            stores.add(store);
+        }
+        start();
+    }
+
+    @AfterEach
+    void closeStores() {
+        stores.forEach(KeyValueStore::close);
+    }
+
+    private static QueueRules rules(long version, long limit) {
+        return new QueueRules("q", version, limit, 1_000, 1, 1_000, QueueRules.NO_MAX_WAIT, 0, Map.of());
+    }
+
+    private MockProcessorContext<byte[], Object> context() {
+        return new MockProcessorContext<>(
+                new Properties(), new org.apache.kafka.streams.processor.TaskId(0, 0), directory.toFile());
+    }
+
+    /** A new processor on the stores as they are. */
+    private void start() {
+        context = context();
+        stores.forEach(context::addStateStore);
+        context.setCurrentSystemTimeMs(nowMs);
+        shape = new Shape(policies, STORES, OUTLETS);
+        shape.init(context);
+    }
+
+    private void admit(Kind kind, String id, String client) {
+        Request request =
+                new Request(id, client, kind, null, 1, null, Map.of(), null, null, null, 0, new Request.Source(0, 0));
+        byte[] trace = "t".getBytes(StandardCharsets.UTF_8);
+        Admission admission =
+                new Admission(request, "q", "p", 1L, null, null, List.of(new Admission.Header("trace", trace)));
+        raw(new AdmissionAvro().encode(admission));
+    }
+
+    private void raw(byte[] value) {
+        context.setRecordMetadata("weir.admissions", 0, offset++);
+        shape.process(new Record<>("q".getBytes(StandardCharsets.UTF_8), value, nowMs));
+    }
+
+    /** Lets time pass, and what is scheduled happen at its time. */
+    private void pass(long ms) {
+        long untilMs = nowMs + ms;
+        for (CapturedPunctuator next = next(); next != null && nowMs < untilMs; next = next()) {
+            nowMs = Math.min(untilMs, nowMs + next.getInterval().toMillis());
+            context.setCurrentSystemTimeMs(nowMs);
+            next.getPunctuator().punctuate(nowMs);
+        }
+        nowMs = untilMs;
+        context.setCurrentSystemTimeMs(nowMs);
+    }
+
+    private CapturedPunctuator next() {
+        return context.scheduledPunctuators().stream()
+                .filter(punctuator -> !punctuator.cancelled())
+                .findFirst()
+                .orElse(null);
+    }
+
+    private <T> List<T> taken(String node, Class<T> type) {
+        List<T> taken = context.forwarded(node).stream()
+                .map(forward -> type.cast(forward.record().value()))
+                .toList();
+        if (node.equals(OUTLETS.releases())) {
+            context.resetForwards();
+        }
+        return taken;
+    }
+
+    @Test
+    void an_idle_queue_schedules_nothing() {
+        assertThat(next()).isNull();
+        admit(Kind.CONSUME, "a", "c");
+        assertThat(next()).isNotNull();
+        pass(100);
+        assertThat(taken(OUTLETS.releases(), Release.class)).hasSize(1);
+        assertThat(next()).isNull();
+    }
+
+    @Test
+    void answers_and_releases_are_keyed_by_client_and_carry_the_requests_headers() {
+        admit(Kind.CONSUME, "a", "c");
+        pass(20);
+        for (CapturedForward<? extends byte[], ?> forward : context.forwarded()) {
+            assertThat(forward.record().key()).isEqualTo("c".getBytes(StandardCharsets.UTF_8));
+            assertThat(forward.record().headers().lastHeader("trace").value()).containsExactly('t');
+        }
+        assertThat(context.forwarded()).hasSize(2);
+    }
+
+    @Test
+    void what_waited_at_a_crash_is_released_once_at_the_pace_and_in_the_order_of_before() {
+        for (int i = 0; i < 10; i++) {
+            admit(Kind.CONSUME, "r" + i, i < 5 ? "a" : "b");
+        }
+        admit(Kind.CANCEL, "r2", "a");
+        pass(25);
+        List<Release> before = taken(OUTLETS.releases(), Release.class);
+        start();
+        pass(1_000);
+        List<Release> after = taken(OUTLETS.releases(), Release.class);
+        List<Release> all = new ArrayList<>(before);
+        all.addAll(after);
+        assertThat(before).hasSizeBetween(2, 4);
+        assertThat(all).extracting(Release::sequence).containsExactly(1L, 2L, 3L, 4L, 5L, 6L, 7L, 8L, 9L);
+        assertThat(all)
+                .extracting(Release::requestId)
+                .containsExactlyInAnyOrder("r0", "r1", "r3", "r4", "r5", "r6", "r7", "r8", "r9");
+        for (int i = 1; i < all.size(); i++) {
+            assertThat(all.get(i).releaseAtNanos() - all.get(i - 1).releaseAtNanos())
+                    .isGreaterThanOrEqualTo(10_000_000);
+        }
+        for (String client : List.of("a", "b")) {
+            assertThat(all)
+                    .filteredOn(release -> release.client().equals(client))
+                    .extracting(Release::requestId)
+                    .isSorted();
+        }
+        for (KeyValueStore<Bytes, byte[]> store : stores.subList(1, 4)) {
+            try (var left = store.all()) {
+                assertThat(left.hasNext()).isFalse();
+            }
+        }
+    }
+
+    @Test
+    void changed_rules_are_seen_while_something_waits_and_nothing_comes() {
+        policies.put(new QueueRules("q", 2, 1, 3_600_000, 1, 1_000, QueueRules.NO_MAX_WAIT, 0, Map.of()));
+        admit(Kind.CONSUME, "a", "c");
+        admit(Kind.CONSUME, "b", "c");
+        pass(1_000);
+        assertThat(taken(OUTLETS.releases(), Release.class)).hasSize(1);
+        policies.put(rules(3, 100));
+        pass(600);
+        assertThat(taken(OUTLETS.releases(), Release.class)).hasSize(1);
+    }
+
+    @Test
+    void a_record_that_is_no_admission_is_a_dead_letter() {
+        raw(new byte[] {1, 2, 3});
+        raw(null);
+        assertThat(context.forwarded(OUTLETS.deadLetters())).hasSize(2);
+        admit(Kind.CONSUME, "a", "c");
+        List<Decision> decisions = taken(OUTLETS.decisions(), Decision.class);
+        assertThat(decisions).extracting(Decision::outcome).containsExactly(Outcome.QUEUED);
+        assertThat(decisions).extracting(Decision::reason).containsExactly(Reason.SHAPED);
+    }
+}
