@@ -11,9 +11,12 @@ import java.util.Collection;
 import java.util.List;
 import java.util.Map;
 import java.util.Properties;
+import java.util.Set;
 import java.util.TreeMap;
+import java.util.TreeSet;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.Future;
+import java.util.stream.Collectors;
 import org.apache.kafka.clients.consumer.Consumer;
 import org.apache.kafka.clients.consumer.ConsumerConfig;
 import org.apache.kafka.clients.consumer.ConsumerRecord;
@@ -28,7 +31,12 @@ import org.apache.kafka.common.serialization.ByteArraySerializer;
 import org.apache.kafka.common.serialization.StringDeserializer;
 import org.apache.kafka.common.serialization.StringSerializer;
 
-/** The policies topic, as operators see it: what is applied, and applying more. */
+/**
+ * The policies topic, as operators see it: what is applied, and applying more.
+ *
+ * <p>No policy in force names a queue that is not: records are written in the order queues, policies, deleted policies,
+ * deleted queues, and what would leave a policy without its queue is refused before anything is written.
+ */
 public final class PolicyTopic {
 
     private static final Duration TIMEOUT = Duration.ofSeconds(30);
@@ -37,7 +45,7 @@ public final class PolicyTopic {
     private final String topic;
     private final PolicyAvro avro = new PolicyAvro();
 
-    /** What applying a policy did. */
+    /** What applying a definition did. */
     public enum Effect {
         ADDED,
         CHANGED,
@@ -46,11 +54,11 @@ public final class PolicyTopic {
     }
 
     /**
-     * A policy and what was done with it.
+     * A policy or queue and what was done with it.
      *
      * @param version the version that is in force now, or was last
      */
-    public record Change(String id, Effect effect, long version) {}
+    public record Change(PolicyAvro.Kind kind, String id, Effect effect, long version) {}
 
     public PolicyTopic(WeirConfig config) {
         this.config = config;
@@ -58,21 +66,29 @@ public final class PolicyTopic {
     }
 
     /**
-     * The policies that are applied, by id.
+     * What is applied: policies, then queues, each by id.
      *
      * @throws UnreachableException if the topic cannot be read
      */
-    public Map<String, PolicyAvro.Applied> read() {
-        Map<String, PolicyAvro.Applied> inForce = new TreeMap<>();
-        for (PolicyAvro.Applied applied : readAll().values()) {
-            if (!applied.isDeleted()) {
-                inForce.put(applied.id(), applied);
-            }
-        }
-        return inForce;
+    public List<PolicyAvro.Applied> read() {
+        return readAll().values().stream()
+                .filter(applied -> !applied.isDeleted())
+                .toList();
     }
 
-    /** What is on the topic, by key, with the policies that were deleted. */
+    /**
+     * The ids of the queues that are applied.
+     *
+     * @throws UnreachableException if the topic cannot be read
+     */
+    public Set<String> queues() {
+        return read().stream()
+                .filter(applied -> applied.kind() == PolicyAvro.Kind.QUEUE)
+                .map(PolicyAvro.Applied::id)
+                .collect(Collectors.toCollection(TreeSet::new));
+    }
+
+    /** What is on the topic, by key, with what was deleted. */
     private Map<String, PolicyAvro.Applied> readAll() {
         Properties settings = KafkaSettings.consumer(config);
         settings.put(ConsumerConfig.ISOLATION_LEVEL_CONFIG, "read_committed");
@@ -112,71 +128,46 @@ public final class PolicyTopic {
     }
 
     /**
-     * Puts policies on the topic, each with the next version, unless it is there already word for word.
+     * Puts policies and queues on the topic, each with the next version, unless it is there already word for word.
      *
-     * @param prune whether policies that are not among these are deleted
+     * @param prune whether those that are not among these are deleted
+     * @return what was done, in the order in which it was
+     * @throws RefusedChangeException if a policy would be left without its queue; nothing is written then
      */
-    public List<Change> apply(List<PolicyFile.Definition> definitions, boolean prune, long nowMs) {
-        Map<String, PolicyAvro.Applied> before = readAll();
-        List<Change> changes = new ArrayList<>();
-        Map<String, byte[]> records = new TreeMap<>();
-        for (PolicyFile.Definition definition : definitions) {
-            PolicyAvro.Applied old = before.remove(PolicyAvro.key(definition.id()));
-            if (old != null && definition.json().equals(old.definition())) {
-                changes.add(new Change(definition.id(), Effect.UNCHANGED, old.version()));
-                continue;
-            }
-            long version = old == null ? 1 : old.version() + 1;
-            put(records, new PolicyAvro.Applied(definition.id(), version, definition.json(), nowMs));
-            boolean isNew = old == null || old.isDeleted();
-            changes.add(new Change(definition.id(), isNew ? Effect.ADDED : Effect.CHANGED, version));
-        }
-        if (prune) {
-            for (PolicyAvro.Applied old : before.values()) {
-                delete(old, nowMs, records, changes);
-            }
-        }
-        write(records);
-        return changes;
+    public List<Change> apply(PolicyFile.Contents contents, boolean prune, long nowMs) {
+        PolicyUpdate update = new PolicyUpdate(readAll(), nowMs);
+        update.apply(contents, prune);
+        return write(update);
     }
 
     /**
-     * Deletes policies.
+     * Deletes policies, or queues.
      *
      * @return those that were there
+     * @throws RefusedChangeException if a policy would be left without its queue; nothing is written then
      */
-    public List<Change> delete(Collection<String> ids, long nowMs) {
-        Map<String, PolicyAvro.Applied> before = readAll();
-        List<Change> changes = new ArrayList<>();
-        Map<String, byte[]> records = new TreeMap<>();
-        for (String id : ids) {
-            if (before.containsKey(PolicyAvro.key(id))) {
-                delete(before.get(PolicyAvro.key(id)), nowMs, records, changes);
-            }
-        }
-        write(records);
-        return changes;
+    public List<Change> delete(PolicyAvro.Kind kind, Collection<String> ids, long nowMs) {
+        PolicyUpdate update = new PolicyUpdate(readAll(), nowMs);
+        update.delete(kind, ids);
+        return write(update);
     }
 
-    private void delete(PolicyAvro.Applied old, long nowMs, Map<String, byte[]> records, List<Change> changes) {
-        if (!old.isDeleted()) {
-            put(records, new PolicyAvro.Applied(old.id(), old.version() + 1, null, nowMs));
-            changes.add(new Change(old.id(), Effect.DELETED, old.version()));
-        }
+    private List<Change> write(PolicyUpdate update) {
+        update.requireQueues();
+        write(update.records());
+        return update.changes();
     }
 
-    private void put(Map<String, byte[]> records, PolicyAvro.Applied applied) {
-        records.put(PolicyAvro.key(applied.id()), avro.encode(applied));
-    }
-
-    private void write(Map<String, byte[]> records) {
+    private void write(List<PolicyAvro.Applied> records) {
         Properties settings = KafkaSettings.producer(config);
         settings.put(ProducerConfig.ACKS_CONFIG, "all");
         settings.put(ProducerConfig.MAX_BLOCK_MS_CONFIG, TIMEOUT.toMillis());
         try (KafkaProducer<String, byte[]> producer =
                 new KafkaProducer<>(settings, new StringSerializer(), new ByteArraySerializer())) {
             List<Future<?>> sent = new ArrayList<>();
-            records.forEach((key, value) -> sent.add(producer.send(new ProducerRecord<>(topic, 0, key, value))));
+            for (PolicyAvro.Applied record : records) {
+                sent.add(producer.send(new ProducerRecord<>(topic, 0, record.key(), avro.encode(record))));
+            }
             for (Future<?> one : sent) {
                 one.get();
             }

@@ -5,15 +5,20 @@ import dev.weir.app.Tally;
 import dev.weir.codec.DecisionJson;
 import dev.weir.codec.NdjsonLines;
 import dev.weir.codec.PolicyFile;
+import dev.weir.codec.ReleaseJson;
 import dev.weir.config.WeirConfig;
 import dev.weir.policy.PolicyTable;
+import dev.weir.shape.QueueRules;
 import java.io.IOException;
 import java.io.PrintWriter;
+import java.io.Writer;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Clock;
+import java.util.List;
 import java.util.Map;
 import java.util.concurrent.Callable;
+import java.util.stream.Collectors;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Model.CommandSpec;
@@ -23,10 +28,12 @@ import picocli.CommandLine.Spec;
 @Command(
         name = "backtest",
         mixinStandardHelpOptions = true,
-        description = "Decides requests from a file, with no broker, and tells who would be limited.",
+        description =
+                "Decides requests from a file, with no broker, and tells who would be limited and who would wait.",
         footer = {
             "",
-            "Takes the decisions that the enforcer takes for the same requests in the same order. Requests are NDJSON:",
+            "Takes the decisions that the enforcer takes for the same requests in the same order. Queues drain by the",
+            "requests' times, and run dry after the last one. Requests are NDJSON:",
             "  {\"requestId\":\"r1\",\"client\":\"c1\",\"timestamp\":1000,\"tier\":\"free\",\"cost\":1,"
                     + "\"attributes\":{\"endpoint\":\"/a\"}}",
             "The timestamp is in ms (absent: now), a file ending in .gz is decompressed, - is standard input or output."
@@ -58,24 +65,30 @@ final class BacktestCommand implements Callable<Integer> {
             description = "Where the decisions go, NDJSON.")
     private String decisions;
 
+    @Option(names = "--releases", paramLabel = "FILE", description = "Where the releases of queues go, NDJSON.")
+    private String releases;
+
     @Spec
     private CommandSpec spec;
 
     @Override
     public Integer call() throws Exception {
         WeirConfig read = config.read();
-        PolicyTable table = new PolicyTable(UserFiles.read(policies, PolicyFile::read).stream()
-                .map(PolicyFile.Definition::policy)
+        PolicyFile.Contents rules = UserFiles.read(policies, PolicyFile::read);
+        PolicyTable table = new PolicyTable(rules.policies().stream()
+                .map(PolicyFile.Definition.OfPolicy::policy)
                 .toList());
-        requireOther(requests);
-        requireOther(policies.toString());
-        Backtest backtest = new Backtest(table, Map.of(), read, Clock.systemUTC());
+        Map<String, QueueRules> queues = rules.queues().stream()
+                .collect(Collectors.toMap(PolicyFile.Definition::id, PolicyFile.Definition.OfQueue::queue));
+        requireOutputs();
+        Backtest backtest = new Backtest(table, queues, read, Clock.systemUTC());
         Tally tally;
         try (NdjsonLines lines = openRequests();
-                DecisionJson out = decisions == null ? null : openDecisions()) {
-            tally = backtest.run(lines, out, null);
+                DecisionJson decisionsOut = decisions == null ? null : new DecisionJson(open(decisions));
+                ReleaseJson releasesOut = releases == null ? null : new ReleaseJson(open(releases))) {
+            tally = backtest.run(lines, decisionsOut, releasesOut);
         }
-        boolean toStandardOutput = "-".equals(decisions);
+        boolean toStandardOutput = "-".equals(decisions) || "-".equals(releases);
         if (toStandardOutput) {
             OutputException.check(spec.commandLine().getOut());
         }
@@ -86,12 +99,29 @@ final class BacktestCommand implements Callable<Integer> {
         return 0;
     }
 
-    /** The decisions must not be written over what they are made of. */
-    private void requireOther(String input) throws IOException {
-        boolean files = decisions != null && !decisions.equals("-") && !input.equals("-");
-        if (files && Files.exists(Path.of(decisions)) && Files.isSameFile(Path.of(decisions), Path.of(input))) {
-            throw new InputException("--decisions would overwrite " + input, null);
+    private void requireOutputs() throws IOException {
+        for (String input : List.of(requests, policies.toString())) {
+            requireOther("--decisions", decisions, input);
+            requireOther("--releases", releases, input);
         }
+        if (decisions != null && (decisions.equals(releases) || isSameFile(decisions, releases))) {
+            throw new InputException("--decisions and --releases must not be the same", null);
+        }
+    }
+
+    /** What is written must not be written over what it is made of. */
+    private static void requireOther(String option, String output, String input) throws IOException {
+        if (isSameFile(output, input)) {
+            throw new InputException(option + " would overwrite " + input, null);
+        }
+    }
+
+    private static boolean isSameFile(String one, String other) throws IOException {
+        boolean files = one != null && other != null && !one.equals("-") && !other.equals("-");
+        return files
+                && Files.exists(Path.of(one))
+                && Files.exists(Path.of(other))
+                && Files.isSameFile(Path.of(one), Path.of(other));
     }
 
     private NdjsonLines openRequests() {
@@ -102,12 +132,11 @@ final class BacktestCommand implements Callable<Integer> {
         }
     }
 
-    private DecisionJson openDecisions() {
+    private Writer open(String file) {
         try {
-            return new DecisionJson(
-                    decisions.equals("-") ? spec.commandLine().getOut() : Files.newBufferedWriter(Path.of(decisions)));
+            return file.equals("-") ? spec.commandLine().getOut() : Files.newBufferedWriter(Path.of(file));
         } catch (IOException e) {
-            throw UserFiles.unreadable(decisions, e);
+            throw UserFiles.unreadable(file, e);
         }
     }
 }

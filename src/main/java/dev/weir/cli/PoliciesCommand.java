@@ -2,6 +2,7 @@ package dev.weir.cli;
 
 import dev.weir.app.PolicyTopic;
 import dev.weir.codec.FaultsException;
+import dev.weir.codec.PolicyAvro;
 import dev.weir.codec.PolicyFile;
 import java.nio.file.Path;
 import java.util.List;
@@ -17,7 +18,7 @@ import picocli.CommandLine.Spec;
         name = "policies",
         mixinStandardHelpOptions = true,
         synopsisSubcommandLabel = "COMMAND",
-        description = "Checks, applies, lists and deletes policies.",
+        description = "Checks, applies, lists and deletes policies and queues.",
         subcommands = {
             PoliciesCommand.Validate.class,
             PoliciesCommand.Apply.class,
@@ -31,7 +32,12 @@ import picocli.CommandLine.Spec;
             "    - id: free-articles",
             "      match: {tier: free, endpoint: \"/articles/**\"}",
             "      limits:",
-            "        - {algorithm: sliding-window-counter, limit: 5, per: 1m}"
+            "        - {algorithm: sliding-window-counter, limit: 5, per: 1m}",
+            "    - id: free-sms",
+            "      match: {tier: free}",
+            "      queue: sms",
+            "  queues:",
+            "    - {id: sms, limit: 100, per: 1s}"
         })
 final class PoliciesCommand implements Runnable {
 
@@ -46,7 +52,10 @@ final class PoliciesCommand implements Runnable {
     @Command(
             name = "validate",
             mixinStandardHelpOptions = true,
-            description = "Checks a policy file and prints every fault with its line. Needs no cluster.")
+            description = {
+                "Checks a policy file and prints every fault with its line. Needs no cluster,",
+                "so a policy can only name queues of the same file."
+            })
     static final class Validate implements Callable<Integer> {
 
         @Parameters(paramLabel = "FILE", description = "The policy file (YAML or JSON).")
@@ -57,24 +66,36 @@ final class PoliciesCommand implements Runnable {
 
         @Override
         public Integer call() throws FaultsException {
-            int count = UserFiles.read(file, PolicyFile::read).size();
+            PolicyFile.Contents contents = UserFiles.read(file, PolicyFile::read);
+            int queues = contents.queues().size();
             spec.commandLine()
                     .getOut()
-                    .printf("%s: %d %s, no fault%n", file, count, count == 1 ? "policy" : "policies");
+                    .printf(
+                            "%s: %s%s, no fault%n",
+                            file,
+                            count(contents.policies().size(), "policy", "policies"),
+                            queues == 0 ? "" : ", " + count(queues, "queue", "queues"));
             return 0;
+        }
+
+        private static String count(int count, String one, String several) {
+            return count + " " + (count == 1 ? one : several);
         }
     }
 
     @Command(
             name = "apply",
             mixinStandardHelpOptions = true,
-            description = "Puts the policies of a file in force; those that did not change stay as they are.")
+            description = {
+                "Puts the policies and queues of a file in force; those that did not change stay as they are.",
+                "A policy can name a queue of the file or one that is in force."
+            })
     static final class Apply implements Callable<Integer> {
 
         @Mixin
         private ClusterOptions cluster;
 
-        @Option(names = "--prune", description = "Delete the policies that are not in the file.")
+        @Option(names = "--prune", description = "Delete the policies and queues that are not in the file.")
         private boolean prune;
 
         @Parameters(paramLabel = "FILE", description = "The policy file (YAML or JSON).")
@@ -85,10 +106,9 @@ final class PoliciesCommand implements Runnable {
 
         @Override
         public Integer call() throws FaultsException {
-            List<PolicyFile.Definition> definitions = UserFiles.read(file, PolicyFile::read);
             PolicyTopic topic = new PolicyTopic(cluster.read());
-            PolicyChanges.print(
-                    spec.commandLine().getOut(), topic.apply(definitions, prune, System.currentTimeMillis()));
+            PolicyFile.Contents contents = UserFiles.read(file, path -> PolicyFile.read(path, topic::queues));
+            PolicyChanges.print(spec.commandLine().getOut(), topic.apply(contents, prune, System.currentTimeMillis()));
             return 0;
         }
     }
@@ -96,7 +116,8 @@ final class PoliciesCommand implements Runnable {
     @Command(
             name = "list",
             mixinStandardHelpOptions = true,
-            description = "Prints the policies in force, one a line: id, version, definition.")
+            description =
+                    "Prints the policies and queues in force, one a line: policy or queue, id, version, definition.")
     static final class ListAll implements Callable<Integer> {
 
         @Mixin
@@ -107,20 +128,30 @@ final class PoliciesCommand implements Runnable {
 
         @Override
         public Integer call() throws FaultsException {
-            new PolicyTopic(cluster.read()).read().values().forEach(applied -> spec.commandLine()
+            new PolicyTopic(cluster.read()).read().forEach(applied -> spec.commandLine()
                     .getOut()
-                    .printf("%s\t%d\t%s%n", applied.id(), applied.version(), applied.definition()));
+                    .printf(
+                            "%s\t%s\t%d\t%s%n",
+                            applied.kind().word(), applied.id(), applied.version(), applied.definition()));
             return 0;
         }
     }
 
-    @Command(name = "delete", mixinStandardHelpOptions = true, description = "Takes policies out of force.")
+    @Command(name = "delete", mixinStandardHelpOptions = true, description = "Takes policies or queues out of force.")
     static final class Delete implements Callable<Integer> {
 
         @Mixin
         private ClusterOptions cluster;
 
-        @Parameters(paramLabel = "ID", arity = "1..*", description = "The policies' ids.")
+        @Option(
+                names = "--queue",
+                description = {
+                    "The ids are those of queues. A deleted queue takes no more requests;",
+                    "those that wait in it leave by its last rules."
+                })
+        private boolean queue;
+
+        @Parameters(paramLabel = "ID", arity = "1..*", description = "The ids.")
         private List<String> ids;
 
         @Spec
@@ -128,14 +159,16 @@ final class PoliciesCommand implements Runnable {
 
         @Override
         public Integer call() throws FaultsException {
-            List<PolicyTopic.Change> changes = new PolicyTopic(cluster.read()).delete(ids, System.currentTimeMillis());
+            PolicyAvro.Kind kind = queue ? PolicyAvro.Kind.QUEUE : PolicyAvro.Kind.POLICY;
+            List<PolicyTopic.Change> changes =
+                    new PolicyTopic(cluster.read()).delete(kind, ids, System.currentTimeMillis());
             PolicyChanges.print(spec.commandLine().getOut(), changes);
             List<String> missing = ids.stream()
                     .filter(id ->
                             changes.stream().noneMatch(change -> change.id().equals(id)))
                     .toList();
             if (!missing.isEmpty()) {
-                throw new InputException("no policy " + String.join(", ", missing), null);
+                throw new InputException("no " + kind.word() + " " + String.join(", ", missing), null);
             }
             return 0;
         }

@@ -14,6 +14,7 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
 import java.util.Optional;
+import java.util.Set;
 import java.util.concurrent.Callable;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.Consumer;
@@ -47,7 +48,7 @@ final class RunCommand implements Callable<Integer> {
     @Option(
             names = {"-p", "--policies"},
             paramLabel = "FILE",
-            description = "Policies to apply before the first decision.")
+            description = "Policies and queues to apply before the first decision.")
     private Path policies;
 
     @Option(names = "--dev", description = "Start an embedded broker too; its data goes when it stops.")
@@ -66,18 +67,31 @@ final class RunCommand implements Callable<Integer> {
     @Override
     public Integer call() throws Exception {
         WeirConfig config = cluster.read();
-        List<PolicyFile.Definition> definitions =
-                policies == null ? List.of() : UserFiles.read(policies, PolicyFile::read);
+        PolicyFile.Contents contents = policies == null
+                ? PolicyFile.Contents.NONE
+                : UserFiles.read(policies, file -> PolicyFile.read(file, () -> dev ? Set.of() : queues(config)));
         if (!dev) {
-            return enforce(config, definitions, enforcer -> {});
+            return enforce(config, contents, enforcer -> {});
         }
         try (EmbeddedBroker broker = startBroker(devPort)) {
             TempDirectory state = TempDirectory.create("weir-dev-");
             broker.beforeClose(state);
             WeirConfig local = config.withKafka("bootstrap.servers", broker.bootstrapServers())
                     .withStateDirectory(state.path());
-            return enforce(local, definitions, broker::beforeClose);
+            return enforce(local, contents, broker::beforeClose);
         }
+    }
+
+    private static void createTopics(WeirConfig config) {
+        try (Admin admin = Admin.create(KafkaSettings.admin(config))) {
+            TopicSetup.createMissing(admin, config, TopicSetup.RequestTime.LOG_APPEND);
+        }
+    }
+
+    /** The queues in force; on a new cluster, none. */
+    private static Set<String> queues(WeirConfig config) {
+        createTopics(config);
+        return new PolicyTopic(config).queues();
     }
 
     /** @throws UnreachableException if it does not start */
@@ -90,15 +104,13 @@ final class RunCommand implements Callable<Integer> {
     }
 
     /** @param beforeBroker is told of the enforcer, which is to be closed while its broker is still there */
-    private int enforce(WeirConfig config, List<PolicyFile.Definition> definitions, Consumer<Enforcer> beforeBroker)
+    private int enforce(WeirConfig config, PolicyFile.Contents contents, Consumer<Enforcer> beforeBroker)
             throws InterruptedException {
         PrintWriter out = spec.commandLine().getOut();
-        try (Admin admin = Admin.create(KafkaSettings.admin(config))) {
-            TopicSetup.createMissing(admin, config, TopicSetup.RequestTime.LOG_APPEND);
-        }
-        if (!definitions.isEmpty()) {
+        createTopics(config);
+        if (!contents.isEmpty()) {
             List<PolicyTopic.Change> changes =
-                    new PolicyTopic(config).apply(definitions, false, System.currentTimeMillis());
+                    new PolicyTopic(config).apply(contents, false, System.currentTimeMillis());
             PolicyChanges.print(out, changes);
         }
         Enforcer enforcer = Enforcer.start(config);

@@ -118,7 +118,8 @@ final class LimitReader {
         }
     }
 
-    private static Long per(YamlTree tree) {
+    /** A period in ms, null if it is none. */
+    static Long per(YamlTree tree) {
         if (tree.isScalar() && CALENDAR.matcher(tree.text()).matches()) {
             NotYet.fault(tree, "a calendar window such as '" + tree.text() + "'");
             return null;
@@ -126,7 +127,8 @@ final class LimitReader {
         return tree.read(LimitReader::windowMs);
     }
 
-    private static long windowMs(String text) {
+    /** A duration in ms, within {@link Limit#MAX_LEVEL}. */
+    static long windowMs(String text) {
         long ms = Quantities.durationMs(text);
         if (ms > Limit.MAX_LEVEL) {
             throw new IllegalArgumentException("is too large: '" + text + "'");

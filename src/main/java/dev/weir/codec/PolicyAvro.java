@@ -4,29 +4,74 @@ import dev.weir.avro.PolicyRecord;
 import dev.weir.policy.Rejection;
 import java.time.Instant;
 
-/** Applied policies as {@code PolicyRecord}s. Threads may share an instance. */
+/** Applied policies and queues as {@code PolicyRecord}s. Threads may share an instance. */
 public final class PolicyAvro {
-
-    private static final String KEY_PREFIX = "policy/";
 
     private final AvroBytes<PolicyRecord> bytes = new AvroBytes<>(new PolicyRecord(), 0);
 
+    /** What a record is of. */
+    public enum Kind {
+        POLICY("policy"),
+        QUEUE("queue");
+
+        private final String word;
+
+        Kind(String word) {
+            this.word = word;
+        }
+
+        /** As keys and people write it. */
+        public String word() {
+            return word;
+        }
+    }
+
+    /** Which policy or queue a record is of: a queue may have the id of a policy. */
+    public record Key(Kind kind, String id) {
+
+        /**
+         * The key of a record.
+         *
+         * @throws UnreadableException if it is that of no policy and no queue
+         */
+        public static Key read(String key) throws UnreadableException {
+            for (Kind kind : Kind.values()) {
+                String prefix = kind.word() + "/";
+                if (key.startsWith(prefix)) {
+                    return new Key(kind, key.substring(prefix.length()));
+                }
+            }
+            throw new UnreadableException(Rejection.NOT_AVRO, "the key is that of no policy and no queue");
+        }
+
+        /** As a record has it: {@code policy/free-sms}, {@code queue/sms}. */
+        @Override
+        public String toString() {
+            return PolicyAvro.key(kind, id);
+        }
+    }
+
     /**
-     * A policy as it was applied.
+     * A policy or queue as it was applied.
      *
-     * @param version counts the policy's changes, from 1
-     * @param definition the policy in the words of the policy file, as JSON; null: deleted
+     * @param version counts its changes, from 1
+     * @param definition in the words of the policy file, as JSON; null: deleted
      */
-    public record Applied(String id, long version, String definition, long appliedAtMs) {
+    public record Applied(Kind kind, String id, long version, String definition, long appliedAtMs) {
 
         public boolean isDeleted() {
             return definition == null;
         }
+
+        /** The key of its record. */
+        public String key() {
+            return PolicyAvro.key(kind, id);
+        }
     }
 
-    /** The key of a policy's record: a queue may have the same id. */
-    public static String key(String id) {
-        return KEY_PREFIX + id;
+    /** The key of a policy's or queue's record. */
+    public static String key(Kind kind, String id) {
+        return kind.word() + "/" + id;
     }
 
     public byte[] encode(Applied applied) {
@@ -40,12 +85,14 @@ public final class PolicyAvro {
 
     /** @throws UnreadableException if the bytes are no policy record, or not the one that belongs under the key */
     public Applied decode(String key, byte[] value) throws UnreadableException {
+        Key of = Key.read(key);
         PolicyRecord record = bytes.decode(value);
-        if (!key(record.getId()).equals(key)) {
+        if (!record.getId().equals(of.id())) {
             throw new UnreadableException(Rejection.NOT_AVRO, "it is of '" + record.getId() + "'");
         }
         return new Applied(
-                record.getId(),
+                of.kind(),
+                of.id(),
                 record.getVersion(),
                 record.getDefinition(),
                 record.getAppliedAt().toEpochMilli());

@@ -1,60 +1,139 @@
 package dev.weir.codec;
 
 import dev.weir.policy.Policy;
+import dev.weir.shape.QueueRules;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.HashMap;
+import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
+import java.util.function.Supplier;
 
-/** Reads policies as people write them: files of YAML or JSON, of which {@code policies.schema.json} is the schema. */
+/**
+ * Reads policies and queues as people write them: files of YAML or JSON, of which {@code policies.schema.json} is the
+ * schema.
+ */
 public final class PolicyFile {
 
     /** The most policies of one file. */
     public static final int MAX_POLICIES = 100_000;
 
+    /** The most queues of one file. */
+    public static final int MAX_QUEUES = 10_000;
+
     /** The longest {@link Definition#json}, in bytes of UTF-8: so that it fits in a record. */
     public static final int MAX_JSON_BYTES = 512 << 10;
 
-    static final List<String> KEYS = List.of("policies");
-    private static final Map<String, String> NOT_YET = Map.of("queues", "shaping");
+    static final List<String> KEYS = List.of("policies", "queues");
 
     private PolicyFile() {}
 
+    /** One policy or queue of a file. */
+    public sealed interface Definition {
+
+        PolicyAvro.Kind kind();
+
+        String id();
+
+        /**
+         * What was written, as {@link #parse} and {@link #parseQueue} read it: compact, keys in the order written,
+         * numbers and booleans as such, names, patterns, durations and sizes with a unit as strings.
+         */
+        String json();
+
+        /** @param policy of version 1 */
+        record OfPolicy(Policy policy, String json) implements Definition {
+            @Override
+            public PolicyAvro.Kind kind() {
+                return PolicyAvro.Kind.POLICY;
+            }
+
+            @Override
+            public String id() {
+                return policy.id();
+            }
+        }
+
+        /** @param queue of version 1 */
+        record OfQueue(QueueRules queue, String json) implements Definition {
+            @Override
+            public PolicyAvro.Kind kind() {
+                return PolicyAvro.Kind.QUEUE;
+            }
+
+            @Override
+            public String id() {
+                return queue.id();
+            }
+        }
+    }
+
     /**
-     * One policy of a file.
+     * What a file defines, in the order written.
      *
-     * @param policy of version 1
-     * @param json what was written, as {@link #parse} reads it: compact, keys in the order written, numbers and booleans
-     *     as such, names and patterns as strings
+     * @param policies ids differ
+     * @param queues ids differ; a policy may have the id of a queue
      */
-    public record Definition(String id, Policy policy, String json) {}
+    public record Contents(List<Definition.OfPolicy> policies, List<Definition.OfQueue> queues) {
+
+        public static final Contents NONE = new Contents(List.of(), List.of());
+
+        public Contents {
+            policies = List.copyOf(policies);
+            queues = List.copyOf(queues);
+        }
+
+        public boolean isEmpty() {
+            return policies.isEmpty() && queues.isEmpty();
+        }
+    }
 
     /**
      * As {@link #read(String, String)}, from a file.
      *
      * @throws IOException if the file cannot be read
      */
-    public static List<Definition> read(Path file) throws IOException, FaultsException {
-        Faults faults = new Faults(file.toString());
-        return read(YamlTree.read(file, faults), faults);
+    public static Contents read(Path file) throws IOException, FaultsException {
+        return read(file, Set::of);
     }
 
     /**
-     * The policies of a file, in the order written; none if it is empty.
+     * As {@link #read(Path)}, where policies may name queues that exist elsewhere too.
+     *
+     * @param existingQueues their ids; asked only if a policy names a queue that the file does not define
+     */
+    public static Contents read(Path file, Supplier<Set<String>> existingQueues) throws IOException, FaultsException {
+        Faults faults = new Faults(file.toString());
+        return read(YamlTree.read(file, faults), existingQueues, faults);
+    }
+
+    /**
+     * The policies and queues of a file; none if it is empty. Policies name queues of the same file.
      *
      * @param fileName for the faults
      * @throws FaultsException with everything that is wrong
      */
-    public static List<Definition> read(String fileName, String text) throws FaultsException {
-        Faults faults = new Faults(fileName);
-        return read(YamlTree.read(text, faults), faults);
+    public static Contents read(String fileName, String text) throws FaultsException {
+        return read(fileName, text, Set::of);
     }
 
     /**
-     * One policy from its {@link Definition#json}.
+     * As {@link #read(String, String)}, where policies may name queues that exist elsewhere too.
+     *
+     * @param existingQueues their ids; asked only if a policy names a queue that the file does not define
+     */
+    public static Contents read(String fileName, String text, Supplier<Set<String>> existingQueues)
+            throws FaultsException {
+        Faults faults = new Faults(fileName);
+        return read(YamlTree.read(text, faults), existingQueues, faults);
+    }
+
+    /**
+     * One policy from its {@link Definition#json}; its queue need not exist.
      *
      * @param place where it is from, for the faults
      * @throws FaultsException with everything that is wrong
@@ -66,50 +145,99 @@ public final class PolicyFile {
         return policy;
     }
 
-    private static List<Definition> read(YamlTree file, Faults faults) throws FaultsException {
-        List<YamlTree> trees = policies(file);
-        List<Policy> policies = new ArrayList<>(trees.size());
+    /**
+     * One queue from its {@link Definition#json}.
+     *
+     * @param place where it is from, for the faults
+     * @throws FaultsException with everything that is wrong
+     */
+    public static QueueRules parseQueue(String place, String json, long version) throws FaultsException {
+        Faults faults = new Faults(place);
+        QueueRules queue = QueueReader.read(YamlTree.read(json, faults), version);
+        faults.throwIfAny();
+        return queue;
+    }
+
+    private static Contents read(YamlTree file, Supplier<Set<String>> existingQueues, Faults faults)
+            throws FaultsException {
+        if (file.isEmpty()) {
+            return Contents.NONE;
+        }
+        file.fields(KEYS);
+        YamlTree queueList = file.get("queues");
+        List<YamlTree> policyTrees = items(file.get("policies"), "policies", MAX_POLICIES);
+        List<YamlTree> queueTrees = items(queueList, "queues", MAX_QUEUES);
+        List<Policy> policies = new ArrayList<>(policyTrees.size());
+        policyTrees.forEach(tree -> policies.add(PolicyReader.read(tree, 1)));
+        requireDifferentIds(policyTrees, "policy");
+        List<QueueRules> queues = new ArrayList<>(queueTrees.size());
+        queueTrees.forEach(tree -> queues.add(QueueReader.read(tree, 1)));
+        requireDifferentIds(queueTrees, "queue");
+        boolean queuesReadable = queueList.isList() || queueList.isEmpty() || !queueList.isThere();
+        if (queuesReadable) {
+            requireDefined(policyTrees, queueList.isList() ? queueList.items() : List.of(), existingQueues);
+        }
+        faults.throwIfAny();
+
+        List<Definition.OfPolicy> policyDefinitions = new ArrayList<>(policies.size());
+        for (int i = 0; i < policies.size(); i++) {
+            policyDefinitions.add(new Definition.OfPolicy(policies.get(i), json(policyTrees.get(i))));
+        }
+        List<Definition.OfQueue> queueDefinitions = new ArrayList<>(queues.size());
+        for (int i = 0; i < queues.size(); i++) {
+            queueDefinitions.add(new Definition.OfQueue(queues.get(i), json(queueTrees.get(i))));
+        }
+        faults.throwIfAny();
+        return new Contents(policyDefinitions, queueDefinitions);
+    }
+
+    private static List<YamlTree> items(YamlTree list, String what, int most) {
+        List<YamlTree> items = list.isEmpty() ? List.of() : list.items();
+        if (items.size() > most) {
+            list.fault("must be at most " + most + " " + what + ", are " + items.size());
+            return List.of();
+        }
+        return items;
+    }
+
+    private static void requireDifferentIds(List<YamlTree> trees, String what) {
         Map<String, YamlTree> ids = new HashMap<>();
         for (YamlTree tree : trees) {
-            policies.add(PolicyReader.read(tree, 1));
-            requireNew(tree.get("id"), ids);
-        }
-        faults.throwIfAny();
-        List<Definition> definitions = new ArrayList<>(trees.size());
-        for (int i = 0; i < trees.size(); i++) {
-            definitions.add(definition(policies.get(i), trees.get(i)));
-        }
-        faults.throwIfAny();
-        return definitions;
-    }
-
-    private static List<YamlTree> policies(YamlTree file) {
-        if (file.isEmpty()) {
-            return List.of();
-        }
-        NotYet.requireKnown(file, KEYS, NOT_YET);
-        YamlTree list = file.get("policies");
-        List<YamlTree> trees = list.isEmpty() ? List.of() : list.items();
-        if (trees.size() > MAX_POLICIES) {
-            list.fault("must be at most " + MAX_POLICIES + " policies, are " + trees.size());
-            return List.of();
-        }
-        return trees;
-    }
-
-    private static void requireNew(YamlTree id, Map<String, YamlTree> ids) {
-        YamlTree first = id.isScalar() ? ids.putIfAbsent(id.text(), id) : null;
-        if (first != null) {
-            id.fault("'" + id.text() + "' is the id of the policy on line " + first.line() + " already");
+            YamlTree id = tree.get("id");
+            YamlTree first = id.isScalar() ? ids.putIfAbsent(id.text(), id) : null;
+            if (first != null) {
+                id.fault("'" + id.text() + "' is the id of the " + what + " on line " + first.line() + " already");
+            }
         }
     }
 
-    private static Definition definition(Policy policy, YamlTree tree) {
+    private static void requireDefined(
+            List<YamlTree> policies, List<YamlTree> queues, Supplier<Set<String>> existingQueues) {
+        Set<String> defined = new LinkedHashSet<>();
+        queues.stream().map(queue -> queue.get("id")).filter(YamlTree::isScalar).forEach(id -> defined.add(id.text()));
+        List<YamlTree> others = policies.stream()
+                .map(policy -> policy.get("queue"))
+                .filter(queue -> queue.isScalar() && Policy.isName(queue.text()) && !defined.contains(queue.text()))
+                .toList();
+        if (others.isEmpty()) {
+            return;
+        }
+        defined.addAll(existingQueues.get());
+        for (YamlTree queue : others) {
+            if (!defined.contains(queue.text())) {
+                String nearest = Spelling.nearest(queue.text(), defined);
+                queue.fault("no queue '" + queue.text() + "' is defined"
+                        + (nearest == null ? "" : ", did you mean " + nearest + "?"));
+            }
+        }
+    }
+
+    private static String json(YamlTree tree) {
         String json = PolicyJson.of(tree);
         int bytes = json.getBytes(StandardCharsets.UTF_8).length;
         if (bytes > MAX_JSON_BYTES) {
             tree.fault("is too large: " + bytes + " bytes as JSON, the most is " + MAX_JSON_BYTES);
         }
-        return new Definition(policy.id(), policy, json);
+        return json;
     }
 }

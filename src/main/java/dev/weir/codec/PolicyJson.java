@@ -8,18 +8,22 @@ import java.io.UncheckedIOException;
 import java.util.Map;
 import java.util.regex.Pattern;
 
-/** Writes a policy that was read without a fault as JSON, in the order it was written in. */
+/** Writes a policy or a queue that was read without a fault as JSON, in the order it was written in. */
 final class PolicyJson {
 
     private static final JsonFactory JSON = new JsonFactory();
+
+    /** Mappings whose keys are names that people choose, and what is under each of these. */
+    private static final Map<String, String> NAMES = Map.of("match", "value", "tiers", "tier");
+
     private static final Pattern BYTES = Pattern.compile("[1-9][0-9]*");
 
     private PolicyJson() {}
 
-    static String of(YamlTree policy) {
+    static String of(YamlTree definition) {
         StringWriter json = new StringWriter();
         try (JsonGenerator generator = JSON.createGenerator(json)) {
-            write("", policy, generator);
+            write("", definition, generator);
         } catch (IOException e) {
             throw new UncheckedIOException(e);
         }
@@ -32,7 +36,8 @@ final class PolicyJson {
                 json.writeStartObject();
                 for (Map.Entry<String, YamlTree> field : value.fields().entrySet()) {
                     json.writeFieldName(field.getKey());
-                    write(key.equals("match") ? key : field.getKey(), field.getValue(), json);
+                    String fieldKey = NAMES.getOrDefault(key, field.getKey());
+                    write(fieldKey, field.getValue(), json);
                 }
                 json.writeEndObject();
             }
@@ -49,7 +54,8 @@ final class PolicyJson {
 
     private static void writeScalar(String key, String text, JsonGenerator json) throws IOException {
         switch (key) {
-            case "priority", "limit", "burst" -> json.writeNumber(Long.parseLong(text.replace("_", "")));
+            case "priority", "limit", "burst", "capacity", "weight" ->
+                json.writeNumber(Long.parseLong(text.replace("_", "")));
             case "unlimited", "strict", "count-denied" -> json.writeBoolean(text.equals("true"));
             case "max-size" -> {
                 if (BYTES.matcher(text).matches()) {

@@ -16,26 +16,27 @@ import java.util.Objects;
 final class PolicyReader {
 
     static final List<String> KEYS =
-            List.of("id", "layer", "priority", "match", "key", "limits", "max-size", "on-exceed");
+            List.of("id", "layer", "priority", "match", "key", "limits", "max-size", "on-exceed", "queue");
 
     private static final Map<String, String> NOT_YET = Map.of(
-            "queue", "shaping",
             "max-delay", "throttling",
             "idempotency", "idempotency",
             "effective-from", "a later start",
             "timezone", "a calendar window");
 
     private static final Map<String, OnExceed> ON_EXCEED = new LinkedHashMap<>();
-    private static final Map<String, String> ON_EXCEED_NOT_YET = Map.of("throttle", "throttling", "shape", "shaping");
+    private static final Map<String, String> ON_EXCEED_NOT_YET = Map.of("throttle", "throttling");
 
     static {
         ON_EXCEED.put("deny", OnExceed.DENY);
         ON_EXCEED.put("shadow-ban", OnExceed.SHADOW_BAN);
         ON_EXCEED.put("observe", OnExceed.OBSERVE);
+        ON_EXCEED.put("shape", OnExceed.SHAPE);
     }
 
     private static final List<String> HARMLESS_KEY = List.of("client");
     private static final Policy.Term HARMLESS_TERM = new Policy.Term("unlimited", new Unlimited());
+    private static final String HARMLESS_QUEUE = "unnamed";
     private static final Glob HARMLESS_GLOB = new Glob("**");
 
     private PolicyReader() {}
@@ -48,9 +49,11 @@ final class PolicyReader {
         Long priority = tree.get("priority").wholeNumber(Integer.MIN_VALUE, Integer.MAX_VALUE);
         Match match = match(tree.get("match"));
         List<String> key = key(tree.get("key"));
-        List<Policy.Term> terms = terms(tree);
+        OnExceed onExceed = onExceed(tree);
+        List<Policy.Term> terms = terms(tree, onExceed);
         Long maxSizeBytes = tree.get("max-size").read(Quantities::sizeBytes);
-        OnExceed onExceed = onExceed(tree.get("on-exceed"));
+        String queue = queue(tree, onExceed);
+        boolean shapes = onExceed == OnExceed.SHAPE;
         try {
             return new Policy(
                     Objects.requireNonNullElse(id, "unnamed"),
@@ -62,7 +65,7 @@ final class PolicyReader {
                     terms,
                     maxSizeBytes,
                     Objects.requireNonNullElse(onExceed, OnExceed.DENY),
-                    null);
+                    shapes ? Objects.requireNonNullElse(queue, HARMLESS_QUEUE) : null);
         } catch (IllegalArgumentException e) {
             String part = e.getMessage().split(" ", 2)[0];
             tree.get(part).fault(e.getMessage());
@@ -101,21 +104,42 @@ final class PolicyReader {
         return name;
     }
 
-    private static List<Policy.Term> terms(YamlTree tree) {
+    private static List<Policy.Term> terms(YamlTree tree, OnExceed onExceed) {
+        if (onExceed == OnExceed.SHAPE && !tree.get("limits").isThere()) {
+            return List.of();
+        }
         YamlTree limits = tree.get("queue").isThere() ? tree.get("limits") : tree.require("limits");
         List<Policy.Term> terms = new ArrayList<>();
         for (YamlTree limit : limits.items()) {
             terms.add(Objects.requireNonNullElse(LimitReader.read(limit), HARMLESS_TERM));
         }
-        return limits.isList() ? terms : List.of(HARMLESS_TERM);
+        if (limits.isList() && terms.isEmpty()) {
+            limits.fault("must be 1 to " + Policy.MAX_LIMITS + ", are 0");
+        }
+        return terms.isEmpty() ? List.of(HARMLESS_TERM) : terms;
     }
 
+    /** What is written; if nothing is, a queue without limits shapes everything. Null if it cannot be read. */
     private static OnExceed onExceed(YamlTree tree) {
-        String notYet = tree.isScalar() ? ON_EXCEED_NOT_YET.get(tree.text()) : null;
+        YamlTree written = tree.get("on-exceed");
+        if (!written.isThere()) {
+            boolean shapesAll =
+                    tree.get("queue").isThere() && !tree.get("limits").isThere();
+            return shapesAll ? OnExceed.SHAPE : OnExceed.DENY;
+        }
+        String notYet = written.isScalar() ? ON_EXCEED_NOT_YET.get(written.text()) : null;
         if (notYet != null) {
-            NotYet.fault(tree, notYet);
+            NotYet.fault(written, notYet);
             return null;
         }
-        return tree.oneOf(ON_EXCEED);
+        return written.oneOf(ON_EXCEED);
+    }
+
+    private static String queue(YamlTree tree, OnExceed onExceed) {
+        YamlTree queue = onExceed == OnExceed.SHAPE ? tree.require("queue") : tree.get("queue");
+        if (queue.isThere() && onExceed != null && onExceed != OnExceed.SHAPE) {
+            queue.fault("needs on-exceed: shape");
+        }
+        return queue.read(name -> Policy.requireName("queue", name));
     }
 }

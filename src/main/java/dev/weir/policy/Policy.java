@@ -76,7 +76,7 @@ public record Policy(
     }
 
     /** Whether {@code name} can be the id of a policy or of a queue. */
-    static boolean isName(String name) {
+    public static boolean isName(String name) {
         return name != null && NAME.matcher(name).matches();
     }
 

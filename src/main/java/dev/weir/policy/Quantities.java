@@ -46,6 +46,17 @@ public final class Quantities {
     }
 
     /**
+     * As {@link #durationMs}, where none is a duration too: {@code 0} of any unit, or alone.
+     *
+     * @throws IllegalArgumentException if it is none
+     */
+    public static long durationOrNoneMs(String text) {
+        Matcher matcher = FORM.matcher(text.strip());
+        boolean unit = matcher.matches() && (matcher.group(2).isEmpty() || MS.containsKey(matcher.group(2)));
+        return unit && Long.parseLong(matcher.group(1)) == 0 ? 0 : durationMs(text);
+    }
+
+    /**
      * Bytes of a size such as {@code 1500}, {@code 64KiB}, {@code 10MB}.
      *
      * @throws IllegalArgumentException if it is none, or not positive

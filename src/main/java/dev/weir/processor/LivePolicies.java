@@ -6,16 +6,17 @@ import dev.weir.shape.QueueRules;
 import java.util.HashMap;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.atomic.AtomicLong;
 
 /**
- * The policies of this process, as the policies topic has them. One thread updates them, all stream threads decide by
- * them; a table is built when it is first asked for after a change.
+ * The policies and queues of this application, as the policies topic has them. One thread updates them, all stream threads
+ * decide by them; a table is built when it is first asked for after a change.
  */
 public final class LivePolicies {
 
-    private final Map<String, Policy> byKey = new HashMap<>();
+    private final Map<String, Policy> policies = new HashMap<>();
     private final Map<String, QueueRules> queues = new ConcurrentHashMap<>();
-    private volatile long changes;
+    private final AtomicLong queueChanges = new AtomicLong();
     private volatile PolicyTable table = PolicyTable.EMPTY;
 
     /** The policies in force. */
@@ -24,37 +25,44 @@ public final class LivePolicies {
         return current == null ? rebuild() : current;
     }
 
-    /** The rules of a queue, null if there is none. */
+    /** The rules of a queue in force, null if there is none of this id. */
     public QueueRules queue(String id) {
         return queues.get(id);
     }
 
-    /** Grows with each change of a queue. */
+    /** Grows after each change of the queues: who reads them after it finds them as new as it, or newer. */
     public long changes() {
-        return changes;
-    }
-
-    /** Puts a queue's rules in force. */
-    synchronized void put(QueueRules rules) {
-        queues.put(rules.id(), rules);
-        changes++;
+        return queueChanges.get();
     }
 
     /** Puts a policy in force. */
-    synchronized void put(String key, Policy policy) {
-        byKey.put(key, policy);
+    synchronized void put(Policy policy) {
+        policies.put(policy.id(), policy);
         table = null;
     }
 
+    /** Puts a queue in force. */
+    void put(QueueRules queue) {
+        queues.put(queue.id(), queue);
+        queueChanges.incrementAndGet();
+    }
+
     /** Takes a policy out of force. */
-    synchronized void remove(String key) {
-        byKey.remove(key);
+    synchronized void removePolicy(String id) {
+        policies.remove(id);
         table = null;
+    }
+
+    /** Takes a queue out of force. */
+    void removeQueue(String id) {
+        if (queues.remove(id) != null) {
+            queueChanges.incrementAndGet();
+        }
     }
 
     private synchronized PolicyTable rebuild() {
         if (table == null) {
-            table = new PolicyTable(byKey.values());
+            table = new PolicyTable(policies.values());
         }
         return table;
     }

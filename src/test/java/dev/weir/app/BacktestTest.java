@@ -127,8 +127,8 @@ class BacktestTest {
     }
 
     private static Backtest backtest(String yaml) throws Exception {
-        PolicyTable table = new PolicyTable(PolicyFile.read("policies.yaml", yaml).stream()
-                .map(PolicyFile.Definition::policy)
+        PolicyTable table = new PolicyTable(PolicyFile.read("policies.yaml", yaml).policies().stream()
+                .map(PolicyFile.Definition.OfPolicy::policy)
                 .toList());
         return new Backtest(table, Map.of(), WeirConfig.DEFAULTS, NOON);
     }

@@ -3,6 +3,7 @@ package dev.weir.app;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.weir.codec.DecisionAvro;
+import dev.weir.codec.PolicyAvro;
 import dev.weir.codec.PolicyFile;
 import dev.weir.codec.RequestAvro;
 import dev.weir.codec.RequestJson;
@@ -185,15 +186,16 @@ class LiveTest {
         assertThat(topic.apply(PolicyFile.read("two", two), true, 7))
                 .containsExactly(
                         change("a", PolicyTopic.Effect.UNCHANGED, 2), change("b", PolicyTopic.Effect.DELETED, 1));
-        assertThat(topic.read().keySet()).containsExactly("a");
-        assertThat(topic.delete(List.of("a", "nobody"), 8)).containsExactly(change("a", PolicyTopic.Effect.DELETED, 2));
+        assertThat(topic.read()).extracting(PolicyAvro.Applied::key).containsExactly("policy/a");
+        assertThat(topic.delete(PolicyAvro.Kind.POLICY, List.of("a", "nobody"), 8))
+                .containsExactly(change("a", PolicyTopic.Effect.DELETED, 2));
         assertThat(topic.read()).isEmpty();
         assertThat(topic.apply(PolicyFile.read("two", two), false, 9)) // no version is ever used twice
                 .containsExactly(change("a", PolicyTopic.Effect.ADDED, 4));
     }
 
     private static PolicyTopic.Change change(String id, PolicyTopic.Effect effect, long version) {
-        return new PolicyTopic.Change(id, effect, version);
+        return new PolicyTopic.Change(PolicyAvro.Kind.POLICY, id, effect, version);
     }
 
     private WeirConfig config(String prefix) {
@@ -269,8 +271,8 @@ class LiveTest {
     }
 
     private static PolicyTable table(String yaml) throws Exception {
-        return new PolicyTable(PolicyFile.read("policies.yaml", yaml).stream()
-                .map(PolicyFile.Definition::policy)
+        return new PolicyTable(PolicyFile.read("policies.yaml", yaml).policies().stream()
+                .map(PolicyFile.Definition.OfPolicy::policy)
                 .toList());
     }
 }

@@ -20,7 +20,18 @@ class MainTest {
 
     @ParameterizedTest
     @ValueSource(
-            strings = {"", "demo", "run", "backtest", "policies", "policies apply", "send", "watch", "watch decisions"})
+            strings = {
+                "",
+                "demo",
+                "run",
+                "backtest",
+                "policies",
+                "policies apply",
+                "policies delete",
+                "send",
+                "watch",
+                "watch decisions"
+            })
     void every_command_explains_itself(String command) {
         String[] args = (command + " --help").strip().split(" ");
         Shell.Result result = Shell.run(args);
@@ -43,6 +54,20 @@ class MainTest {
         String file = write("rules.yaml", RULES);
         assertThat(Shell.run("policies", "validate", file))
                 .isEqualTo(new Shell.Result(0, file + ": 1 policy, no fault\n", ""));
+    }
+
+    @Test
+    void a_policy_file_with_queues() throws IOException {
+        String queues = "queues:\n  - {id: sms, limit: 100, per: 1s}\n";
+        String file = write("rules.yaml", RULES + "  - {id: s, queue: sms}\n" + queues);
+        assertThat(Shell.run("policies", "validate", file))
+                .isEqualTo(new Shell.Result(0, file + ": 2 policies, 1 queue, no fault\n", ""));
+        write("rules.yaml", queues + "  - {id: mail, limit: 1, per: 1s}\n");
+        assertThat(Shell.run("policies", "validate", file))
+                .isEqualTo(new Shell.Result(0, file + ": 0 policies, 2 queues, no fault\n", ""));
+        write("rules.yaml", "policies: [{id: s, queue: sms}]");
+        assertThat(Shell.run("policies", "validate", file))
+                .isEqualTo(new Shell.Result(2, "", file + ":1: policies[0].queue: no queue 'sms' is defined\n"));
     }
 
     @Test

@@ -48,7 +48,7 @@ class QuickStartTest {
                             .out())
                     .isEqualTo("changed    free (version 2)\n");
             assertThat(Shell.run("policies", "list", "-b", broker).out())
-                    .isEqualTo("free\t2\t{\"id\":\"free\",\"match\":{\"tier\":\"free\"},\"limits\":"
+                    .isEqualTo("policy\tfree\t2\t{\"id\":\"free\",\"match\":{\"tier\":\"free\"},\"limits\":"
                             + "[{\"algorithm\":\"sliding-window-log\",\"limit\":3,\"per\":\"1m\"}]}\n");
             List<String> more = new ArrayList<>();
             for (int i = 4; i < 200 && more.stream().noneMatch(line -> line.contains("\"policyVersion\":2")); i++) {

@@ -8,6 +8,7 @@ import com.fasterxml.jackson.databind.ObjectMapper;
 import com.networknt.schema.JsonSchema;
 import com.networknt.schema.JsonSchemaFactory;
 import com.networknt.schema.SpecVersion;
+import dev.weir.codec.PolicyFile.Contents;
 import dev.weir.codec.PolicyFile.Definition;
 import dev.weir.limit.Blocked;
 import dev.weir.limit.FixedWindow;
@@ -24,6 +25,8 @@ import dev.weir.policy.Glob;
 import dev.weir.policy.Match;
 import dev.weir.policy.OnExceed;
 import dev.weir.policy.Policy;
+import dev.weir.shape.QueueRules;
+import dev.weir.shape.Share;
 import java.io.IOException;
 import java.io.InputStream;
 import java.nio.file.Files;
@@ -33,6 +36,8 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Random;
+import java.util.Set;
+import java.util.TreeMap;
 import java.util.stream.Collectors;
 import java.util.stream.IntStream;
 import java.util.stream.Stream;
@@ -40,6 +45,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.Arguments;
+import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.MethodSource;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.yaml.snakeyaml.LoaderOptions;
@@ -65,12 +71,14 @@ class PolicyFileTest {
                 on-exceed: deny            # deny | shadow-ban | observe | throttle | shape
             """;
 
-    /** The design's example as it is. */
-    private static final String DESIGN_IN_FULL = DESIGN + """
-                max-delay: 2s              # throttle: allowed, with delayMs up to this; past it denied
+    /** A policy that shapes, and the design's example of a queue. */
+    private static final String SHAPING = """
+            policies:
+              - id: free-sms
+                match: {tier: free}
+                limits: [{algorithm: gcra, limit: 5, per: 1s}]
+                on-exceed: shape
                 queue: sms                 # shape: goes to this queue
-                idempotency: 10m           # optional: a requestId seen before gets its first decision again, charged once
-                effective-from: 2026-12-01T00:00:00Z   # optional
             queues:
               - id: sms
                 limit: 100                 # the outflow: 100 a second
@@ -83,6 +91,14 @@ class PolicyFileTest {
                   gold:     {priority: 0, weight: 4}     # the same priority shares by weight
                   free:     {priority: 0, weight: 1}
             """;
+
+    /** The design's example as it is. */
+    private static final String DESIGN_IN_FULL = DESIGN + """
+                max-delay: 2s              # throttle: allowed, with delayMs up to this; past it denied
+                queue: sms                 # shape: goes to this queue
+                idempotency: 10m           # optional: a requestId seen before gets its first decision again, charged once
+                effective-from: 2026-12-01T00:00:00Z   # optional
+            """ + SHAPING.substring(SHAPING.indexOf("queues:"));
 
     private static final ObjectMapper JSON = new ObjectMapper();
 
@@ -109,7 +125,8 @@ class PolicyFileTest {
                 + "'max-size':'64KiB','on-exceed':'deny'}";
 
         assertThat(PolicyFile.read("policies.yaml", DESIGN))
-                .containsExactly(new Definition("free-articles", expected, json.replace('\'', '"')));
+                .isEqualTo(
+                        new Contents(List.of(new Definition.OfPolicy(expected, json.replace('\'', '"'))), List.of()));
     }
 
     @Test
@@ -117,10 +134,218 @@ class PolicyFileTest {
         assertThat(faults(DESIGN_IN_FULL))
                 .containsExactly(
                         "policies.yaml:14: policies[0].max-delay: throttling is not available in this version",
-                        "policies.yaml:15: policies[0].queue: shaping is not available in this version",
+                        "policies.yaml:15: policies[0].queue: needs on-exceed: shape",
                         "policies.yaml:16: policies[0].idempotency: idempotency is not available in this version",
-                        "policies.yaml:17: policies[0].effective-from: a later start is not available in this version",
-                        "policies.yaml:18: queues: shaping is not available in this version");
+                        "policies.yaml:17: policies[0].effective-from: a later start is not available in this version");
+    }
+
+    @Test
+    void reads_a_queue_and_the_policy_that_sends_to_it() throws FaultsException {
+        QueueRules expected = new QueueRules(
+                "sms",
+                1,
+                100,
+                1000,
+                1,
+                10_000,
+                30_000,
+                QueueRules.DEFAULT_LOOK_AHEAD_MS,
+                Map.of("platinum", new Share(1, 8), "gold", new Share(0, 4), "free", new Share(0, 1)));
+        String json = "{'id':'sms','limit':100,'per':'1s','burst':1,'capacity':10000,'max-wait':'30s',"
+                + "'tiers':{'platinum':{'priority':1,'weight':8},'gold':{'priority':0,'weight':4},"
+                + "'free':{'priority':0,'weight':1}}}";
+
+        Contents contents = PolicyFile.read("policies.yaml", SHAPING);
+
+        assertThat(contents.queues()).containsExactly(new Definition.OfQueue(expected, json.replace('\'', '"')));
+        assertThat(contents.policies())
+                .extracting(Definition.OfPolicy::policy)
+                .singleElement()
+                .extracting(Policy::onExceed, Policy::queue, policy -> policy.terms()
+                        .size())
+                .containsExactly(OnExceed.SHAPE, "sms", 1);
+        assertThat(contents.policies().get(0).json()).endsWith(",\"on-exceed\":\"shape\",\"queue\":\"sms\"}");
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"", ", on-exceed: shape"})
+    void a_policy_with_a_queue_and_no_limits_shapes_everything(String onExceed) throws FaultsException {
+        assertThat(policy("policies: [{id: q, queue: q" + onExceed + "}]\nqueues: [{id: q, limit: 1, per: 1s}]"))
+                .isEqualTo(new Policy(
+                        "q", 1, "client", 0, Match.ALL, List.of("client"), List.of(), null, OnExceed.SHAPE, "q"));
+    }
+
+    static Stream<Arguments> queues() {
+        return Stream.of(
+                queue("limit: 1, per: 1s", 1, 1000, 1, 10_000, Long.MAX_VALUE, 200, Map.of()),
+                queue("limit: 7, per: 30d, burst: 889", 7, 2_592_000_000L, 889, 10_000, Long.MAX_VALUE, 200, Map.of()),
+                queue(
+                        "limit: '1_000', per: 1 minute, burst: 5_0, capacity: 100_000_000, max-wait: 1ms, tiers: {}",
+                        1000,
+                        60_000,
+                        50,
+                        100_000_000,
+                        1,
+                        200,
+                        Map.of()),
+                queue("limit: 1, per: 1s, look-ahead: 0ms", 1, 1000, 1, 10_000, Long.MAX_VALUE, 0, Map.of()),
+                queue("limit: 1, per: 1s, look-ahead: 0 s", 1, 1000, 1, 10_000, Long.MAX_VALUE, 0, Map.of()),
+                queue("limit: 1, per: 1s, look-ahead: 0", 1, 1000, 1, 10_000, Long.MAX_VALUE, 0, Map.of()),
+                queue("limit: 1, per: 1s, look-ahead: 10s", 1, 1000, 1, 10_000, Long.MAX_VALUE, 10_000, Map.of()),
+                queue(
+                        "limit: 1, per: 1s, tiers: {a: {}, match: {weight: 1_000_000}, tiers: {priority: -2147483648},"
+                                + " '5 %': {priority: '1_0', weight: '7'}}",
+                        1,
+                        1000,
+                        1,
+                        10_000,
+                        Long.MAX_VALUE,
+                        200,
+                        Map.of(
+                                "a", new Share(0, 1),
+                                "match", new Share(0, 1_000_000),
+                                "tiers", new Share(Integer.MIN_VALUE, 1),
+                                "5 %", new Share(10, 7))));
+    }
+
+    private static Arguments queue(
+            String yaml,
+            long limit,
+            long perMs,
+            long burst,
+            long capacity,
+            long maxWaitMs,
+            long lookAheadMs,
+            Map<String, Share> tiers) {
+        return Arguments.of(yaml, new QueueRules("q", 1, limit, perMs, burst, capacity, maxWaitMs, lookAheadMs, tiers));
+    }
+
+    @ParameterizedTest
+    @MethodSource("queues")
+    void reads_every_part_of_a_queue(String yaml, QueueRules expected) throws FaultsException {
+        assertThat(PolicyFile.read("policies.yaml", withQueue(yaml)).queues())
+                .extracting(Definition.OfQueue::queue)
+                .containsExactly(expected);
+    }
+
+    static Stream<Arguments> faultyQueues() {
+        String rate = "limit: 1, per: 1s, ";
+        return Stream.of(
+                Arguments.of("", "limit: is missing|per: is missing"),
+                Arguments.of(
+                        "limit: 0, per: 1s", "limit: must be a whole number from 1 to 2305843009213693952, is '0'"),
+                Arguments.of(
+                        "limit: 1.5, per: 1s", "limit: must be a whole number from 1 to 2305843009213693952, is '1.5'"),
+                Arguments.of("limit: 1, per: 0s", "per: must be a duration such as 500ms, 11s, 1m, 2h or 1d, is '0s'"),
+                Arguments.of(
+                        "limit: 1, per: 1 week",
+                        "per: a calendar window such as '1 week' is not available in this version"),
+                Arguments.of(
+                        rate + "timezone: Europe/Berlin",
+                        "timezone: a calendar window is not available in this version"),
+                Arguments.of(rate + "burst: 0", "burst: must be a whole number from 1 to 2305843009213693952, is '0'"),
+                Arguments.of(rate + "capacity: 0", "capacity: must be a whole number from 1 to 100000000, is '0'"),
+                Arguments.of(
+                        rate + "capacity: 100000001",
+                        "capacity: must be a whole number from 1 to 100000000, is '100000001'"),
+                Arguments.of(
+                        rate + "max-wait: 0s",
+                        "max-wait: must be a duration such as 500ms, 11s, 1m, 2h or 1d, is '0s'"),
+                Arguments.of(
+                        rate + "max-wait: 30",
+                        "max-wait: must be a duration such as 500ms, 11s, 1m, 2h or 1d, is '30'"),
+                Arguments.of(
+                        rate + "look-ahead: 5",
+                        "look-ahead: must be a duration such as 500ms, 11s, 1m, 2h or 1d, is '5'"),
+                Arguments.of(
+                        rate + "look-ahead: 0 weeks",
+                        "look-ahead: must be a duration such as 500ms, 11s, 1m, 2h or 1d, is '0 weeks'"),
+                Arguments.of(
+                        rate + "look-ahead: -1s",
+                        "look-ahead: must be a duration such as 500ms, 11s, 1m, 2h or 1d, is '-1s'"),
+                Arguments.of(rate + "tiers: [gold]", "tiers: must be a mapping, is a list"),
+                Arguments.of(rate + "tiers: ", "tiers: must be a mapping, is empty"),
+                Arguments.of(rate + "tiers: {gold: 4}", "tiers.gold: must be a mapping, is '4'"),
+                Arguments.of(rate + "tiers: {gold: }", "tiers.gold: must be a mapping, is empty"),
+                Arguments.of(
+                        rate + "tiers: {gold: {wheight: 4}}", "tiers.gold.wheight: unknown key, did you mean weight?"),
+                Arguments.of(
+                        rate + "tiers: {gold: {weight: 0, priority: high}}",
+                        "tiers.gold.weight: must be a whole number from 1 to 1000000, is '0'|tiers.gold.priority: must"
+                                + " be a whole number from -2147483648 to 2147483647, is 'high'"),
+                Arguments.of(
+                        rate + "tiers: {'g d': {weight: 1000001}}",
+                        "tiers['g d'].weight: must be a whole number from 1 to 1000000, is '1000001'"),
+                Arguments.of(
+                        rate + "tiers: {"
+                                + IntStream.range(0, 1001)
+                                        .mapToObj(i -> "t" + i + ": {}")
+                                        .collect(Collectors.joining(", "))
+                                + "}",
+                        "tiers: must be at most 1000, are 1001"),
+                Arguments.of(rate + "maxwait: 1s", "maxwait: unknown key, did you mean max-wait?"),
+                Arguments.of("limit: no, pre: 1s, capacity: 0, look-ahead: soon", """
+                        limit: must be a whole number from 1 to 2305843009213693952, is 'no'|per: is missing|pre: unknown\
+                         key, did you mean per?|capacity: must be a whole number from 1 to 100000000, is '0'|look-ahead:\
+                         must be a duration such as 500ms, 11s, 1m, 2h or 1d, is 'soon'\
+                        """));
+    }
+
+    @ParameterizedTest
+    @MethodSource("faultyQueues")
+    void tells_every_fault_of_a_queue(String yaml, String messages) {
+        assertThat(faults(withQueue(yaml)))
+                .containsExactlyInAnyOrderElementsOf(Stream.of(messages.split("\\|"))
+                        .map(message -> "policies.yaml:1: queues[0]." + message)
+                        .toList());
+    }
+
+    /** What the schema cannot say. */
+    @ParameterizedTest
+    @CsvSource(
+            delimiter = '|',
+            quoteCharacter = '"',
+            value = {
+                "limit: 1, per: 31d | per: must be at most 30d, is '31d'",
+                "limit: 1, per: 2592000001ms | per: must be at most 30d, is '2592000001ms'",
+                "limit: 1, per: 999999999999999999d | per: is too large: '999999999999999999d'",
+                "limit: 1, per: 1s, max-wait: 100000000000d | max-wait: is too large: '100000000000d'",
+                "limit: 1, per: 1s, look-ahead: 11s | look-ahead: must be at most 10s, is '11s'",
+                "limit: 7, per: 30d, burst: 890 | burst: must be at most 889 at 7 per 30d to be counted exactly, is '890'"
+            })
+    void tells_what_is_out_of_a_queues_range(String yaml, String message) {
+        assertThat(faults(withQueue(yaml))).containsExactly("policies.yaml:1: queues[0]." + message);
+    }
+
+    @Test
+    void a_policy_names_a_queue_that_is_defined() throws FaultsException {
+        String policies = "policies:\n- {id: a, queue: smss}\n- {id: b, queue: other}\n- {id: c, queue: sms}\n";
+        String queues = "queues: [{id: sms, limit: 1, per: 1s}]";
+        String unknown = "policies.yaml:2: policies[0].queue: no queue 'smss' is defined";
+        String other = "policies.yaml:3: policies[1].queue: no queue 'other' is defined";
+
+        assertThat(faults(policies + queues)).containsExactly(unknown + ", did you mean sms?", other);
+        assertThat(faults(policies + queues.replace("limit: 1", "limit: 0")))
+                .hasSize(3)
+                .contains(unknown + ", did you mean sms?", other);
+        assertThat(faults(policies))
+                .containsExactly(unknown, other, "policies.yaml:4: policies[2].queue: no queue 'sms' is defined");
+        assertThat(faults(policies + "queues: sms"))
+                .containsExactly("policies.yaml:5: queues: must be a list, is 'sms'");
+        assertThat(PolicyFile.read("f", policies + queues, () -> Set.of("smss", "other", "more"))
+                        .policies())
+                .hasSize(3);
+        assertThatThrownBy(() -> PolicyFile.read("f", policies + queues, () -> Set.of("others", "x")))
+                .message()
+                .contains("did you mean sms?", "did you mean others?");
+        String own = policies.lines()
+                .filter(line -> !line.contains("a,") && !line.contains("b,"))
+                .collect(Collectors.joining("\n", "", "\n"));
+        assertThat(PolicyFile.read("f", own + queues, () -> {
+                            throw new AssertionError("not asked for");
+                        })
+                        .queues())
+                .hasSize(1);
     }
 
     @Test
@@ -429,6 +654,8 @@ class PolicyFileTest {
                 Arguments.of("id: a, limits: ", "limits: must be a list, is empty"),
                 Arguments.of("id: a, limits: {unlimited: true}", "limits: must be a list, is a mapping"),
                 Arguments.of("id: a, limits: []", "limits: must be 1 to 16, are 0"),
+                Arguments.of("id: a, limits: [], on-exceed: shape, queue: sms", "limits: must be 1 to 16, are 0"),
+                Arguments.of("id: a, limits: , on-exceed: shape, queue: sms", "limits: must be a list, is empty"),
                 Arguments.of("id: a, limits: [5]", "limits[0]: must be a mapping, is '5'"),
                 Arguments.of(
                         "id: a, limits: [" + "{unlimited: true},".repeat(17) + "]", "limits: must be 1 to 16, are 17"),
@@ -440,13 +667,20 @@ class PolicyFileTest {
                         "max-size: must be a size such as 1500, 64KiB or 10MB, is '0'"),
                 Arguments.of(
                         "id: a, on-exceed: drop, " + unlimited,
-                        "on-exceed: must be one of deny, shadow-ban, observe, is 'drop'"),
+                        "on-exceed: must be one of deny, shadow-ban, observe, shape, is 'drop'"),
+                Arguments.of(
+                        "id: a, queue: sms, on-exceed: drop, " + unlimited,
+                        "on-exceed: must be one of deny, shadow-ban, observe, shape, is 'drop'"),
                 Arguments.of(
                         "id: a, on-exceed: throttle, " + unlimited,
                         "on-exceed: throttling is not available in this version"),
-                Arguments.of(
-                        "id: a, on-exceed: shape, " + unlimited, "on-exceed: shaping is not available in this version"),
-                Arguments.of("id: a, queue: sms", "queue: shaping is not available in this version"),
+                Arguments.of("id: a, on-exceed: shape, " + unlimited, "queue: is missing"),
+                Arguments.of("id: a, on-exceed: shape", "queue: is missing"),
+                Arguments.of("id: a, queue: sms, " + unlimited, "queue: needs on-exceed: shape"),
+                Arguments.of("id: a, queue: sms, on-exceed: observe, " + unlimited, "queue: needs on-exceed: shape"),
+                Arguments.of("id: a, queue: sms, on-exceed: deny", "queue: needs on-exceed: shape"),
+                Arguments.of("id: a, queue: s m s", "queue: must be 1 to 128 letters, digits or . _ -, is 's m s'"),
+                Arguments.of("id: a, queue: ", "queue: must be a single value, is empty"),
                 Arguments.of(
                         "id: a, max-delay: 2s, " + unlimited, "max-delay: throttling is not available in this version"),
                 Arguments.of(
@@ -466,7 +700,7 @@ class PolicyFileTest {
     @ParameterizedTest
     @MethodSource("faultyPolicies")
     void tells_every_fault_of_a_policy(String yaml, String message) {
-        assertThat(faults("policies: [{" + yaml + "}]")).containsExactly("policies.yaml:1: policies[0]." + message);
+        assertThat(faults(withSms(yaml))).containsExactly("policies.yaml:1: policies[0]." + message);
     }
 
     static Stream<Arguments> faultyFiles() {
@@ -482,7 +716,18 @@ class PolicyFileTest {
                         "policies: [\n",
                         "policies.yaml:2: is not valid YAML: while parsing a flow node, expected the node content, but"
                                 + " found '<stream end>' (column 1)"),
-                Arguments.of("queues: []", "policies.yaml:1: queues: shaping is not available in this version"),
+                Arguments.of("queue: []", "policies.yaml:1: queue: unknown key, did you mean queues?"),
+                Arguments.of("queues: {}", "policies.yaml:1: queues: must be a list, is a mapping"),
+                Arguments.of("queues: [~]", "policies.yaml:1: queues[0]: must be a mapping, is empty"),
+                Arguments.of(
+                        "queues:\n" + "- {id: a}\n".repeat(10_001),
+                        "policies.yaml:1: queues: must be at most 10000 queues, are 10001"),
+                Arguments.of("""
+                        queues:
+                        - {id: a, limit: 1, per: 1s}
+                        - {id: b, limit: 1, per: 1s}
+                        - {id: a, limit: 2, per: 1s}
+                        """, "policies.yaml:4: queues[2].id: 'a' is the id of the queue on line 2 already"),
                 Arguments.of("""
                         policies:
                         - {id: a, limits: [{unlimited: true}]}
@@ -536,7 +781,7 @@ class PolicyFileTest {
                         "policies.yaml:9: policies[0].limits[1].burst: does not apply to fixed-window",
                         "policies.yaml:10: policies[0].key: must contain 'client', is [endpoint]: it needs quota shared"
                                 + " between partitions, which this version does not have",
-                        "policies.yaml:11: policies[0].on-exceed: must be one of deny, shadow-ban, observe, is a list",
+                        "policies.yaml:11: policies[0].on-exceed: must be one of deny, shadow-ban, observe, shape, is a list",
                         "policies.yaml:12: policies[1].id: is missing",
                         "policies.yaml:12: policies[1].match.tier: must be a single value or a list, is a mapping",
                         "policies.yaml:12: policies[1].limits: is missing",
@@ -545,9 +790,19 @@ class PolicyFileTest {
     }
 
     @ParameterizedTest
-    @ValueSource(strings = {"", "# nothing yet\n", "policies:\n", "policies: []\n", "{}", "{\"policies\": []}"})
+    @ValueSource(
+            strings = {
+                "",
+                "# nothing yet\n",
+                "policies:\n",
+                "policies: []\n",
+                "{}",
+                "{\"policies\": []}",
+                "queues:",
+                "policies:\nqueues: []"
+            })
     void an_empty_file_has_no_policies(String text) throws FaultsException {
-        assertThat(PolicyFile.read("policies.yaml", text)).isEmpty();
+        assertThat(PolicyFile.read("policies.yaml", text)).isEqualTo(Contents.NONE);
     }
 
     @Test
@@ -587,25 +842,48 @@ class PolicyFileTest {
                         + "{'unlimited':true}],'max-size':1500,'priority':-10,'id':'007','layer':'5','key':'client',"
                         + "'match':{'limit':'1_0','match':'true','tier':['a\\\"\\n\u00e9','1.10','0x1F']}}";
 
-        assertThat(PolicyFile.read("policies.yaml", yaml).get(0).json()).isEqualTo(json.replace('\'', '"'));
+        assertThat(PolicyFile.read("policies.yaml", yaml).policies().get(0).json())
+                .isEqualTo(json.replace('\'', '"'));
+    }
+
+    @Test
+    void json_of_a_queue_has_numbers_too_whatever_its_tiers_are_called() throws FaultsException {
+        String yaml = "queues: [{id: 7, per: 1 s, limit: 1_000, burst: '2', capacity: 5, look-ahead: 0,"
+                + " tiers: {match: {weight: '3'}, tiers: {priority: -1}, limit: {weight: 1}}}]";
+        String json = "{'id':'7','per':'1 s','limit':1000,'burst':2,'capacity':5,'look-ahead':'0',"
+                + "'tiers':{'match':{'weight':3},'tiers':{'priority':-1},'limit':{'weight':1}}}";
+
+        assertThat(PolicyFile.read("policies.yaml", yaml).queues().get(0).json())
+                .isEqualTo(json.replace('\'', '"'));
     }
 
     @ParameterizedTest
     @MethodSource("goodDocuments")
-    void a_definition_reads_back_as_the_same_policy(String document) throws FaultsException {
-        for (Definition definition : PolicyFile.read("policies.yaml", document)) {
+    void a_definition_reads_back_as_the_same(String document) throws FaultsException {
+        Contents contents = PolicyFile.read("policies.yaml", document);
+        for (Definition.OfPolicy definition : contents.policies()) {
             assertThat(definition.id()).isEqualTo(definition.policy().id());
             assertThat(PolicyFile.parse("weir.policies", definition.json(), 1)).isEqualTo(definition.policy());
-            assertThat(PolicyFile.read("p.json", "{\"policies\":[" + definition.json() + "]}"))
-                    .containsExactly(definition);
         }
+        for (Definition.OfQueue definition : contents.queues()) {
+            assertThat(definition.id()).isEqualTo(definition.queue().id());
+            assertThat(PolicyFile.parseQueue("weir.policies", definition.json(), 1))
+                    .isEqualTo(definition.queue());
+        }
+        String again = "{\"policies\":"
+                + contents.policies().stream().map(Definition::json).toList() + ",\"queues\":"
+                + contents.queues().stream().map(Definition::json).toList() + "}";
+        assertThat(PolicyFile.read("p.json", again)).isEqualTo(contents);
     }
 
     @Test
     void a_definition_gets_the_version_it_is_read_with() throws FaultsException {
-        String json = PolicyFile.read("policies.yaml", DESIGN).get(0).json();
+        Contents contents = PolicyFile.read("policies.yaml", SHAPING);
+        String policy = contents.policies().get(0).json();
+        String queue = contents.queues().get(0).json();
 
-        assertThat(PolicyFile.parse("weir.policies", json, 7).version()).isEqualTo(7);
+        assertThat(PolicyFile.parse("weir.policies", policy, 7).version()).isEqualTo(7);
+        assertThat(PolicyFile.parseQueue("weir.policies", queue, 8).version()).isEqualTo(8);
     }
 
     @ParameterizedTest
@@ -615,23 +893,37 @@ class PolicyFileTest {
                 .isInstanceOf(FaultsException.class)
                 .message()
                 .startsWith("weir.policies-0@5:1: ");
+        assertThatThrownBy(() -> PolicyFile.parseQueue("weir.policies-0@5", json, 1))
+                .isInstanceOf(FaultsException.class)
+                .message()
+                .startsWith("weir.policies-0@5:1: ");
     }
 
     static Stream<String> goodDocuments() {
-        return Stream.concat(
-                Stream.of(
-                        DESIGN,
-                        "",
-                        "policies:",
-                        "policies: []",
-                        "policies: [{id: 5, limits: [{unlimited: true}], priority: -5, max-size: 10 MB}]",
-                        "policies: [{id: a, limits: [{unlimited: true}], key: client, match: {}}]",
-                        "policies: [{id: a, limits: [{unlimited: true}], key: [a, client], layer: x.y_z-1}]",
-                        "policies: [{id: a, limits: [{unlimited: true}], match: {a: '', b: [1, true, x], c: 'x\\\\'}}]",
-                        "policies: [{id: a, limits: [{unlimited: true}], max-size: 1, on-exceed: observe}]",
-                        "policies: [{id: a, limits: [{unlimited: true}], on-exceed: shadow-ban, priority: '1_000'}]",
-                        "policies: [{id: a, limits: [{unlimited: true}]}, {id: b, limits: [{unlimited: true}]}]"),
-                limits().map(row -> withLimit((String) row.get()[0])));
+        Stream<String> whole = Stream.of(
+                DESIGN,
+                SHAPING,
+                "policies:\nqueues:",
+                "queues: []",
+                withSms("id: sms, queue: sms"),
+                withSms("id: a, queue: sms, on-exceed: shape, max-size: 1"),
+                withSms("id: a, queue: sms, on-exceed: shape, limits: [{unlimited: true}]"),
+                withSms("id: a, limits: [{unlimited: true}]"),
+                "",
+                "policies:",
+                "policies: []",
+                "policies: [{id: 5, limits: [{unlimited: true}], priority: -5, max-size: 10 MB}]",
+                "policies: [{id: a, limits: [{unlimited: true}], key: client, match: {}}]",
+                "policies: [{id: a, limits: [{unlimited: true}], key: [a, client], layer: x.y_z-1}]",
+                "policies: [{id: a, limits: [{unlimited: true}], match: {a: '', b: [1, true, x], c: 'x\\\\'}}]",
+                "policies: [{id: a, limits: [{unlimited: true}], max-size: 1, on-exceed: observe}]",
+                "policies: [{id: a, limits: [{unlimited: true}], on-exceed: shadow-ban, priority: '1_000'}]",
+                "policies: [{id: a, limits: [{unlimited: true}]}, {id: b, limits: [{unlimited: true}]}]");
+        return Stream.of(
+                        whole,
+                        limits().map(row -> withLimit((String) row.get()[0])),
+                        queues().map(row -> withQueue((String) row.get()[0])))
+                .flatMap(documents -> documents);
     }
 
     static Stream<String> badDocuments() {
@@ -645,7 +937,8 @@ class PolicyFileTest {
                         faultyPolicies()
                                 .map(row -> (String) row.get()[0])
                                 .filter(yaml -> !yaml.startsWith("id: a, id:"))
-                                .map(yaml -> "policies: [{" + yaml + "}]"),
+                                .map(PolicyFileTest::withSms),
+                        faultyQueues().map(row -> withQueue((String) row.get()[0])),
                         Stream.of(
                                 "5",
                                 "[]",
@@ -653,7 +946,12 @@ class PolicyFileTest {
                                 "policies: {}",
                                 "policies: [a]",
                                 "policies: [~]",
-                                "queues: []"))
+                                "queue: []",
+                                "queues: {}",
+                                "queues: [a]",
+                                "queues: [~]",
+                                "queues: [{limit: 1, per: 1s}]",
+                                "queues: [{id: a b, limit: 1, per: 1s}]"))
                 .flatMap(documents -> documents);
     }
 
@@ -681,24 +979,57 @@ class PolicyFileTest {
         assertThat(schema.at("/$defs/limit/properties").fieldNames())
                 .toIterable()
                 .containsExactlyElementsOf(LimitReader.KEYS);
+        assertThat(schema.at("/$defs/queue/properties").fieldNames())
+                .toIterable()
+                .containsExactlyElementsOf(QueueReader.KEYS);
+        assertThat(schema.at("/$defs/share/properties").fieldNames())
+                .toIterable()
+                .containsExactlyElementsOf(QueueReader.TIER_KEYS);
     }
 
     @Test
     void the_schema_explains_every_key_and_its_examples_are_read() throws IOException, FaultsException {
         JsonNode schema = JSON.readTree(schemaFile());
 
-        for (String at : List.of("/properties", "/$defs/policy/properties", "/$defs/limit/properties")) {
+        for (String at : List.of(
+                "/properties",
+                "/$defs/policy/properties",
+                "/$defs/limit/properties",
+                "/$defs/queue/properties",
+                "/$defs/share/properties")) {
             schema.at(at).properties().forEach(property -> assertThat(
                             property.getValue().has("description"))
                     .as(property.getKey())
                     .isTrue());
         }
         for (JsonNode example : schema.at("/examples")) {
-            assertThat(PolicyFile.read("example", example.toString())).hasSize(3);
+            assertThat(PolicyFile.read("example", example.toString()))
+                    .extracting(contents -> contents.policies().size(), contents -> contents.queues()
+                            .size())
+                    .containsExactly(4, 1);
         }
         for (JsonNode example : schema.at("/$defs/limit/examples")) {
             assertThat(faults("policies: [{id: a, limits: [" + example + "]}]")).isEmpty();
         }
+        for (JsonNode example : schema.at("/$defs/queue/examples")) {
+            assertThat(faults("queues: [" + example + "]")).isEmpty();
+        }
+        Map<String, String> queue = Map.of("id", "id: q", "limit", "limit: 1", "per", "per: 1s");
+        schema.at("/$defs/queue/properties").properties().forEach(property -> {
+            for (JsonNode example : property.getValue().path("examples")) {
+                Map<String, String> parts = new TreeMap<>(queue);
+                parts.put(property.getKey(), property.getKey() + ": " + example);
+                assertThat(faults("queues: [{" + String.join(", ", parts.values()) + "}]"))
+                        .isEmpty();
+            }
+        });
+        schema.at("/$defs/share/properties").properties().forEach(property -> {
+            for (JsonNode example : property.getValue().path("examples")) {
+                assertThat(faults(withQueue(
+                                "limit: 1, per: 1s, tiers: {t: {" + property.getKey() + ": " + example + "}}")))
+                        .isEmpty();
+            }
+        });
         schema.at("/$defs/policy/properties").properties().forEach(property -> {
             for (JsonNode example : property.getValue().path("examples")) {
                 String id = property.getKey().equals("id") ? "" : "id: a, ";
@@ -717,7 +1048,8 @@ class PolicyFileTest {
                         .mapToObj(i -> one.replace("free-articles", "policy-" + i))
                         .collect(Collectors.joining());
 
-        List<Definition> definitions = PolicyFile.read("policies.yaml", text);
+        List<Definition.OfPolicy> definitions =
+                PolicyFile.read("policies.yaml", text).policies();
 
         assertThat(definitions).hasSize(10_000);
         assertThat(definitions.get(9_999).id()).isEqualTo("policy-9999");
@@ -765,10 +1097,16 @@ class PolicyFileTest {
     /** Whether the document is read; it must keep its meaning as JSON, or its faults must tell where they are. */
     private static boolean readsOrRefuses(String document) {
         try {
-            for (Definition definition : PolicyFile.read("f.yaml", document)) {
+            Contents contents = PolicyFile.read("f.yaml", document);
+            for (Definition.OfPolicy definition : contents.policies()) {
                 assertThat(PolicyFile.parse("json", definition.json(), 1))
                         .as(document)
                         .isEqualTo(definition.policy());
+            }
+            for (Definition.OfQueue definition : contents.queues()) {
+                assertThat(PolicyFile.parseQueue("json", definition.json(), 1))
+                        .as(document)
+                        .isEqualTo(definition.queue());
             }
             return true;
         } catch (FaultsException e) {
@@ -782,8 +1120,17 @@ class PolicyFileTest {
         return "policies: [{id: a, limits: [{" + yaml + "}]}]";
     }
 
+    private static String withQueue(String yaml) {
+        return "queues: [{id: q, " + yaml + "}]";
+    }
+
+    private static String withSms(String policy) {
+        return "{policies: [{" + policy + "}], queues: [{id: sms, limit: 100, per: 1s}]}";
+    }
+
     private static Policy policy(String text) throws FaultsException {
-        List<Definition> definitions = PolicyFile.read("policies.yaml", text);
+        List<Definition.OfPolicy> definitions =
+                PolicyFile.read("policies.yaml", text).policies();
         assertThat(definitions).hasSize(1);
         return definitions.get(0).policy();
     }

@@ -66,6 +66,20 @@ class QuantitiesTest {
     }
 
     @ParameterizedTest
+    @CsvSource({"0, 0", "0ms, 0", "' 00 s', 0", "0 days, 0", "1ms, 1", "2s, 2000"})
+    void readsDurationsThatMayBeNone(String text, long ms) {
+        assertThat(Quantities.durationOrNoneMs(text)).isEqualTo(ms);
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"", "1", "0 weeks", "-0", "0.0", "s"})
+    void refusesWhatIsNoDurationAndNotNone(String text) {
+        assertThatIllegalArgumentException()
+                .isThrownBy(() -> Quantities.durationOrNoneMs(text))
+                .withMessage("must be a duration such as 500ms, 11s, 1m, 2h or 1d, is '%s'", text);
+    }
+
+    @ParameterizedTest
     @ValueSource(strings = {"999999999999999999s", "106751991168d", "999999999999999999 days"})
     void refusesDurationsThatOverflow(String text) {
         assertThatIllegalArgumentException()

@@ -122,7 +122,7 @@ class DecidingTest {
     void a_deleted_policy_is_out_of_force() throws Exception {
         weir.apply(TWO_A_SECOND, 1);
         assertThat(weir.ask("alice", 3, 5_000).outcome()).isEqualTo(Outcome.DENIED);
-        weir.policy("p", new PolicyAvro().encode(new PolicyAvro.Applied("p", 2, null, 0)));
+        weir.policy("p", new PolicyAvro().encode(new PolicyAvro.Applied(PolicyAvro.Kind.POLICY, "p", 2, null, 0)));
         assertThat(weir.ask("alice", 3, 5_000).reason()).isEqualTo(Reason.NO_POLICY);
         weir.apply(TWO_A_SECOND, 3);
         assertThat(weir.ask("alice", 3, 5_000).outcome()).isEqualTo(Outcome.DENIED);
@@ -292,10 +292,11 @@ class DecidingTest {
     void a_policy_under_a_key_that_is_not_its_own_is_not_in_force() throws Exception {
         weir.apply(TWO_A_SECOND, 1);
         String blocked = "policies: [{id: p, limits: [{algorithm: gcra, limit: 0}]}]";
-        PolicyFile.Definition definition = PolicyFile.read("test", blocked).get(0);
+        PolicyFile.Definition definition =
+                PolicyFile.read("test", blocked).policies().get(0);
         PolicyAvro avro = new PolicyAvro();
-        weir.policy("q", avro.encode(new PolicyAvro.Applied("p", 2, definition.json(), 0)));
-        weir.policy("q", avro.encode(new PolicyAvro.Applied("q", 2, definition.json(), 0)));
+        weir.policy("q", avro.encode(new PolicyAvro.Applied(PolicyAvro.Kind.POLICY, "p", 2, definition.json(), 0)));
+        weir.policy("q", avro.encode(new PolicyAvro.Applied(PolicyAvro.Kind.POLICY, "q", 2, definition.json(), 0)));
         assertThat(weir.ask("alice", 1_000).policyVersion()).isEqualTo(1);
         assertThat(weir.ask("alice", 1_000).outcome()).isEqualTo(Outcome.ALLOWED);
     }

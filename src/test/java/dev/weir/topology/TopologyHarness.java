@@ -35,6 +35,7 @@ final class TopologyHarness implements AutoCloseable {
     static final Request.Source NOWHERE = new Request.Source(0, 0);
 
     final TopologyTestDriver driver;
+    final LivePolicies live = new LivePolicies();
     private final RequestAvro requestAvro = new RequestAvro();
     private final DecisionAvro decisionAvro = new DecisionAvro();
     private final TestInputTopic<byte[], byte[]> requests;
@@ -46,7 +47,7 @@ final class TopologyHarness implements AutoCloseable {
     TopologyHarness(Path stateDirectory) {
         WeirConfig config = WeirConfig.DEFAULTS.withStateDirectory(stateDirectory);
         Properties settings = KafkaSettings.deciding(config);
-        driver = new TopologyTestDriver(WeirTopology.deciding(config, new LivePolicies()), settings, Instant.EPOCH);
+        driver = new TopologyTestDriver(WeirTopology.deciding(config, live), settings, Instant.EPOCH);
         Topics topics = Topics.of("weir.");
         requests = driver.createInputTopic(topics.requests(), new ByteArraySerializer(), new ByteArraySerializer());
         policies = driver.createInputTopic(topics.policies(), new StringSerializer(), new ByteArraySerializer());
@@ -56,15 +57,24 @@ final class TopologyHarness implements AutoCloseable {
     }
 
     void apply(String yaml, long version) throws FaultsException {
-        for (PolicyFile.Definition definition : PolicyFile.read("test", yaml)) {
-            policy(
-                    definition.id(),
-                    new PolicyAvro().encode(new PolicyAvro.Applied(definition.id(), version, definition.json(), 0)));
-        }
+        PolicyFile.Contents contents = PolicyFile.read("test", yaml);
+        contents.queues().forEach(definition -> apply(definition, version));
+        contents.policies().forEach(definition -> apply(definition, version));
+    }
+
+    private void apply(PolicyFile.Definition definition, long version) {
+        PolicyAvro.Applied applied =
+                new PolicyAvro.Applied(definition.kind(), definition.id(), version, definition.json(), 0);
+        rules(applied.key(), new PolicyAvro().encode(applied));
     }
 
     void policy(String id, byte[] value) {
-        policies.pipeInput("policy/" + id, value);
+        rules("policy/" + id, value);
+    }
+
+    /** A record of the policies topic. */
+    void rules(String key, byte[] value) {
+        policies.pipeInput(key, value);
     }
 
     Decision ask(String client, long timestampMs) {

@@ -1,0 +1,145 @@
+package dev.weir.app;
+
+import dev.weir.app.PolicyTopic.Change;
+import dev.weir.app.PolicyTopic.Effect;
+import dev.weir.codec.FaultsException;
+import dev.weir.codec.PolicyAvro;
+import dev.weir.codec.PolicyFile;
+import dev.weir.policy.Policy;
+import java.util.ArrayList;
+import java.util.Collection;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.Set;
+import java.util.SortedMap;
+import java.util.TreeMap;
+import java.util.TreeSet;
+import java.util.stream.Collectors;
+
+/** What is on the policies topic, and what is about to be written there, in its order. */
+final class PolicyUpdate {
+
+    private static final int MAX_NAMED = 5;
+
+    private final SortedMap<String, PolicyAvro.Applied> onTopic;
+    private final long nowMs;
+    private final List<PolicyAvro.Applied> records = new ArrayList<>();
+    private final List<Change> changes = new ArrayList<>();
+    private final List<Policy> applied = new ArrayList<>();
+
+    /** @param onTopic by key, with what was deleted */
+    PolicyUpdate(Map<String, PolicyAvro.Applied> onTopic, long nowMs) {
+        this.onTopic = new TreeMap<>(onTopic);
+        this.nowMs = nowMs;
+    }
+
+    /** What is to be written: no record comes before one that it needs. */
+    List<PolicyAvro.Applied> records() {
+        return records;
+    }
+
+    List<Change> changes() {
+        return changes;
+    }
+
+    /** @param prune whether what is not among these is deleted */
+    void apply(PolicyFile.Contents contents, boolean prune) {
+        Set<String> others = new TreeSet<>(onTopic.keySet());
+        List<PolicyFile.Definition> definitions = new ArrayList<>(contents.queues());
+        definitions.addAll(contents.policies());
+        for (PolicyFile.Definition definition : definitions) {
+            put(definition);
+            others.remove(PolicyAvro.key(definition.kind(), definition.id()));
+        }
+        contents.policies().forEach(definition -> applied.add(definition.policy()));
+        if (prune) {
+            others.forEach(this::delete); // policies sort before queues
+        }
+    }
+
+    void delete(PolicyAvro.Kind kind, Collection<String> ids) {
+        ids.forEach(id -> delete(PolicyAvro.key(kind, id)));
+    }
+
+    /** @throws RefusedChangeException if this would leave a policy without its queue */
+    void requireQueues() {
+        Set<String> deleted = new TreeSet<>();
+        for (Change change : changes) {
+            if (change.kind() == PolicyAvro.Kind.QUEUE && change.effect() == Effect.DELETED) {
+                deleted.add(change.id());
+            }
+        }
+        for (Policy policy : applied) {
+            if (policy.shapes() && !isInForce(policy.queue()) && !deleted.contains(policy.queue())) {
+                throw refusal(List.of(policy.id()), policy.queue(), "does not exist");
+            }
+        }
+        Map<String, List<String>> senders = deleted.isEmpty() ? Map.of() : senders();
+        for (String queue : deleted) {
+            if (senders.containsKey(queue)) {
+                throw refusal(senders.get(queue), queue, "would be deleted");
+            }
+        }
+    }
+
+    private void put(PolicyFile.Definition definition) {
+        PolicyAvro.Applied old = onTopic.get(PolicyAvro.key(definition.kind(), definition.id()));
+        if (old != null && definition.json().equals(old.definition())) {
+            changes.add(new Change(old.kind(), old.id(), Effect.UNCHANGED, old.version()));
+            return;
+        }
+        long version = old == null ? 1 : old.version() + 1;
+        write(new PolicyAvro.Applied(definition.kind(), definition.id(), version, definition.json(), nowMs));
+        Effect effect = old == null || old.isDeleted() ? Effect.ADDED : Effect.CHANGED;
+        changes.add(new Change(definition.kind(), definition.id(), effect, version));
+    }
+
+    private void delete(String key) {
+        PolicyAvro.Applied old = onTopic.get(key);
+        if (old != null && !old.isDeleted()) {
+            write(new PolicyAvro.Applied(old.kind(), old.id(), old.version() + 1, null, nowMs));
+            changes.add(new Change(old.kind(), old.id(), Effect.DELETED, old.version()));
+        }
+    }
+
+    private void write(PolicyAvro.Applied record) {
+        records.add(record);
+        onTopic.put(record.key(), record);
+    }
+
+    private boolean isInForce(String queue) {
+        PolicyAvro.Applied found = onTopic.get(PolicyAvro.key(PolicyAvro.Kind.QUEUE, queue));
+        return found != null && !found.isDeleted();
+    }
+
+    /** By queue, the policies in force that send to it. */
+    private Map<String, List<String>> senders() {
+        Map<String, List<String>> senders = new HashMap<>();
+        for (PolicyAvro.Applied record : onTopic.values()) {
+            if (record.kind() == PolicyAvro.Kind.POLICY && !record.isDeleted()) {
+                queue(record).ifPresent(queue -> senders.computeIfAbsent(queue, none -> new ArrayList<>())
+                        .add(record.id()));
+            }
+        }
+        return senders;
+    }
+
+    private static Optional<String> queue(PolicyAvro.Applied policy) {
+        try {
+            return Optional.ofNullable(PolicyFile.parse(policy.key(), policy.definition(), policy.version())
+                    .queue());
+        } catch (FaultsException e) {
+            return Optional.empty(); // not in force either
+        }
+    }
+
+    private static RefusedChangeException refusal(List<String> senders, String queue, String why) {
+        boolean one = senders.size() == 1;
+        String named = senders.stream().limit(MAX_NAMED).collect(Collectors.joining(", "));
+        String more = senders.size() > MAX_NAMED ? " and " + (senders.size() - MAX_NAMED) + " more" : "";
+        return new RefusedChangeException("nothing was changed: " + (one ? "policy " : "policies ") + named + more
+                + (one ? " sends" : " send") + " to queue " + queue + ", which " + why);
+    }
+}

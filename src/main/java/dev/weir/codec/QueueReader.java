@@ -1,0 +1,100 @@
+package dev.weir.codec;
+
+import dev.weir.limit.Limit;
+import dev.weir.limit.Rate;
+import dev.weir.policy.Policy;
+import dev.weir.policy.Quantities;
+import dev.weir.shape.QueueRules;
+import dev.weir.shape.Share;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+
+/** Reads one queue. Something harmless stands in for what is at fault, so that the rest is checked as well. */
+final class QueueReader {
+
+    static final List<String> KEYS =
+            List.of("id", "limit", "per", "burst", "capacity", "max-wait", "look-ahead", "tiers");
+    static final List<String> TIER_KEYS = List.of("priority", "weight");
+
+    private static final Map<String, String> NOT_YET = Map.of("timezone", "a calendar window");
+    private static final long MAX_PER_MS = 30 * 24 * 60 * 60 * 1000L;
+    private static final long NANOS_PER_MS = 1_000_000;
+
+    private QueueReader() {}
+
+    /** The queue; not to be used if anything was noted. */
+    static QueueRules read(YamlTree tree, long version) {
+        NotYet.requireKnown(tree, KEYS, NOT_YET);
+        String id = tree.require("id").read(name -> Policy.requireName("id", name));
+        Long limit = tree.require("limit").wholeNumber(1, Limit.MAX_LEVEL);
+        Long perMs = per(tree.require("per"));
+        Long burst = tree.get("burst").wholeNumber(1, Limit.MAX_LEVEL);
+        Long capacity = tree.get("capacity").wholeNumber(1, QueueRules.MAX_CAPACITY);
+        Long maxWaitMs = tree.get("max-wait").read(LimitReader::windowMs);
+        Long lookAheadMs = tree.get("look-ahead").read(QueueReader::lookAheadMs);
+        Map<String, Share> tiers = tiers(tree.get("tiers"));
+        boolean paced = limit != null && perMs != null;
+        boolean exact = paced && requireExact(tree.get("burst"), burst, limit, perMs);
+        return tree.noting(() -> new QueueRules(
+                Objects.requireNonNullElse(id, "unnamed"),
+                version,
+                paced ? limit : 1,
+                paced ? perMs : 1,
+                exact && burst != null ? burst : 1,
+                Objects.requireNonNullElse(capacity, QueueRules.DEFAULT_CAPACITY),
+                Objects.requireNonNullElse(maxWaitMs, QueueRules.NO_MAX_WAIT),
+                Objects.requireNonNullElse(lookAheadMs, QueueRules.DEFAULT_LOOK_AHEAD_MS),
+                tiers));
+    }
+
+    private static Long per(YamlTree tree) {
+        Long ms = LimitReader.per(tree);
+        if (ms != null && ms > MAX_PER_MS) {
+            tree.fault("must be at most 30d, is '" + tree.text() + "'");
+            return null;
+        }
+        return ms;
+    }
+
+    private static long lookAheadMs(String text) {
+        long ms = Quantities.durationOrNoneMs(text);
+        if (ms > QueueRules.MAX_LOOK_AHEAD_MS) {
+            throw new IllegalArgumentException(
+                    "must be at most " + Quantities.duration(QueueRules.MAX_LOOK_AHEAD_MS) + ", is '" + text + "'");
+        }
+        return ms;
+    }
+
+    /** The pace is counted in nanoseconds; whether the burst can be, too. */
+    private static boolean requireExact(YamlTree tree, Long burst, long limit, long perMs) {
+        long most = Limit.MAX_LEVEL / Rate.of(limit, perMs * NANOS_PER_MS).unitsPerToken();
+        boolean exact = burst == null || burst <= most;
+        if (!exact) {
+            tree.fault("must be at most " + most + " at " + limit + " per " + Quantities.duration(perMs)
+                    + " to be counted exactly, is '" + tree.text() + "'");
+        }
+        return exact;
+    }
+
+    private static Map<String, Share> tiers(YamlTree tree) {
+        Map<String, YamlTree> written = tree.fields();
+        if (written.size() > QueueRules.MAX_TIERS) {
+            tree.fault("must be at most " + QueueRules.MAX_TIERS + ", are " + written.size());
+            return Map.of();
+        }
+        Map<String, Share> tiers = new LinkedHashMap<>();
+        written.forEach((tier, share) -> tiers.put(tier, share(share)));
+        return tiers;
+    }
+
+    private static Share share(YamlTree tree) {
+        tree.fields(TIER_KEYS);
+        Long priority = tree.get("priority").wholeNumber(Integer.MIN_VALUE, Integer.MAX_VALUE);
+        Long weight = tree.get("weight").wholeNumber(1, Share.MAX_WEIGHT);
+        return new Share(
+                priority == null ? Share.DEFAULT.priority() : priority.intValue(),
+                weight == null ? Share.DEFAULT.weight() : weight.intValue());
+    }
+}

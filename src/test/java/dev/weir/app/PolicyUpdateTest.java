@@ -1,0 +1,144 @@
+package dev.weir.app;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import dev.weir.codec.FaultsException;
+import dev.weir.codec.PolicyAvro;
+import dev.weir.codec.PolicyFile;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import org.junit.jupiter.api.Test;
+
+class PolicyUpdateTest {
+
+    private static final PolicyAvro.Kind POLICY = PolicyAvro.Kind.POLICY;
+    private static final PolicyAvro.Kind QUEUE = PolicyAvro.Kind.QUEUE;
+
+    private static final String LIMITED = "{id: a, limits: [{unlimited: true}]}";
+    private static final String SMS = "{id: sms, limit: 100, per: 1s}";
+    private static final String MAIL = "{id: mail, limit: 5, per: 1s}";
+
+    /** What is on the topic, by key. */
+    private final Map<String, PolicyAvro.Applied> topic = new LinkedHashMap<>();
+
+    @Test
+    void queues_are_written_before_policies() throws FaultsException {
+        assertThat(apply("policies: [{id: a, queue: sms}, {id: b, queue: mail}]\nqueues: [" + SMS + ", " + MAIL + "]"))
+                .containsExactly("queue/sms 1", "queue/mail 1", "policy/a 1", "policy/b 1");
+    }
+
+    @Test
+    void deleted_policies_are_written_before_deleted_queues_and_after_all_else() throws FaultsException {
+        apply("policies: [{id: a, queue: sms}, {id: b, queue: sms}]\nqueues: [" + SMS + "]");
+        assertThat(prune("policies: [{id: a, queue: mail}]\nqueues: [" + MAIL + "]"))
+                .containsExactly("queue/mail 1", "policy/a 2", "policy/b 2 deleted", "queue/sms 2 deleted");
+    }
+
+    @Test
+    void what_did_not_change_is_not_written_and_a_version_is_never_used_twice() throws FaultsException {
+        String file = "policies: [" + LIMITED + "]\nqueues: [" + SMS + "]";
+        apply(file);
+        PolicyUpdate same = update();
+        same.apply(PolicyFile.read("f", file), true);
+        assertThat(same.records()).isEmpty();
+        assertThat(same.changes())
+                .containsExactly(
+                        new PolicyTopic.Change(QUEUE, "sms", PolicyTopic.Effect.UNCHANGED, 1),
+                        new PolicyTopic.Change(POLICY, "a", PolicyTopic.Effect.UNCHANGED, 1));
+
+        assertThat(delete(QUEUE, "sms", "sms", "a")).containsExactly("queue/sms 2 deleted");
+        assertThat(delete(QUEUE, "sms")).isEmpty();
+        assertThat(apply("queues: [" + SMS + "]")).containsExactly("queue/sms 3");
+    }
+
+    @Test
+    void a_policy_and_a_queue_may_have_the_same_id() throws FaultsException {
+        apply("policies: [{id: sms, queue: sms}]\nqueues: [" + SMS + "]");
+        assertThat(delete(POLICY, "sms")).containsExactly("policy/sms 2 deleted");
+        assertThat(delete(QUEUE, "sms")).containsExactly("queue/sms 2 deleted");
+    }
+
+    @Test
+    void a_queue_is_not_deleted_while_a_policy_sends_to_it() throws FaultsException {
+        apply("policies: [{id: free-sms, queue: sms}, " + LIMITED + "]\nqueues: [" + SMS + "]");
+        assertThatThrownBy(() -> delete(QUEUE, "sms"))
+                .isInstanceOf(RefusedChangeException.class)
+                .hasMessage("nothing was changed: policy free-sms sends to queue sms, which would be deleted");
+        for (int i = 1; i <= 7; i++) {
+            apply("policies: [{id: p" + i + ", queue: sms}]");
+        }
+        assertThatThrownBy(() -> delete(QUEUE, "sms"))
+                .hasMessage("nothing was changed: policies free-sms, p1, p2, p3, p4 and 3 more send to queue sms, which"
+                        + " would be deleted");
+        delete(POLICY, "free-sms", "p1", "p2", "p3", "p4", "p5", "p6", "p7");
+        assertThat(delete(QUEUE, "sms")).containsExactly("queue/sms 2 deleted");
+    }
+
+    @Test
+    void a_policy_that_now_limits_frees_its_queue() throws FaultsException {
+        apply("policies: [{id: a, queue: sms}]\nqueues: [" + SMS + "]");
+        assertThat(prune("policies: [" + LIMITED + "]")).containsExactly("policy/a 2", "queue/sms 2 deleted");
+    }
+
+    @Test
+    void pruning_does_not_take_the_queue_of_a_policy_in_the_file() throws FaultsException {
+        apply("queues: [" + SMS + "]");
+        String file = "policies: [{id: a, queue: sms}]";
+        assertThatThrownBy(() -> prune(file))
+                .isInstanceOf(RefusedChangeException.class)
+                .hasMessage("nothing was changed: policy a sends to queue sms, which would be deleted");
+        assertThat(apply(file)).containsExactly("policy/a 1");
+        assertThatThrownBy(() -> prune(file)).isInstanceOf(RefusedChangeException.class);
+    }
+
+    @Test
+    void a_queue_that_went_since_the_file_was_read_is_missed() throws FaultsException {
+        assertThatThrownBy(() -> apply("policies: [{id: a, queue: sms}]"))
+                .isInstanceOf(RefusedChangeException.class)
+                .hasMessage("nothing was changed: policy a sends to queue sms, which does not exist");
+        apply("queues: [" + SMS + "]");
+        delete(QUEUE, "sms");
+        assertThatThrownBy(() -> apply("policies: [{id: a, queue: sms}]")).hasMessageEndingWith("does not exist");
+    }
+
+    @Test
+    void a_definition_that_cannot_be_read_holds_no_queue() throws FaultsException {
+        apply("queues: [" + SMS + "]");
+        PolicyAvro.Applied newer = new PolicyAvro.Applied(POLICY, "a", 1, "{\"id\":\"a\",\"queues\":[\"sms\"]}", 0);
+        topic.put(newer.key(), newer);
+        assertThat(delete(QUEUE, "sms")).containsExactly("queue/sms 2 deleted");
+    }
+
+    private PolicyUpdate update() {
+        return new PolicyUpdate(topic, 5);
+    }
+
+    private List<String> apply(String yaml) throws FaultsException {
+        PolicyUpdate update = update();
+        update.apply(PolicyFile.read("f", yaml, () -> Set.of("sms")), false);
+        return write(update);
+    }
+
+    private List<String> prune(String yaml) throws FaultsException {
+        PolicyUpdate update = update();
+        update.apply(PolicyFile.read("f", yaml, () -> Set.of("sms")), true);
+        return write(update);
+    }
+
+    private List<String> delete(PolicyAvro.Kind kind, String... ids) {
+        PolicyUpdate update = update();
+        update.delete(kind, List.of(ids));
+        return write(update);
+    }
+
+    private List<String> write(PolicyUpdate update) {
+        update.requireQueues();
+        update.records().forEach(record -> topic.put(record.key(), record));
+        return update.records().stream()
+                .map(record -> record.key() + " " + record.version() + (record.isDeleted() ? " deleted" : ""))
+                .toList();
+    }
+}

@@ -1,0 +1,106 @@
+package dev.weir.cli;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.weir.app.KafkaSettings;
+import dev.weir.app.TopicSetup;
+import dev.weir.config.WeirConfig;
+import dev.weir.dev.EmbeddedBroker;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import org.apache.kafka.clients.admin.Admin;
+import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** Queues and the policies that send to them, applied and deleted with commands. */
+class QueuesOnTopicTest {
+
+    private static final String SMS = "queues: [{id: sms, limit: 100, per: 1s}]\n";
+
+    private static EmbeddedBroker broker;
+
+    @TempDir
+    Path directory;
+
+    @BeforeAll
+    static void start() {
+        broker = EmbeddedBroker.start();
+        WeirConfig config = WeirConfig.DEFAULTS.withKafka("bootstrap.servers", broker.bootstrapServers());
+        try (Admin admin = Admin.create(KafkaSettings.admin(config))) {
+            TopicSetup.createMissing(admin, config, TopicSetup.RequestTime.LOG_APPEND);
+        }
+    }
+
+    @AfterAll
+    static void stop() {
+        broker.close();
+    }
+
+    @Test
+    void queues_are_applied_listed_kept_while_they_are_used_and_deleted() throws IOException {
+        assertThat(apply("policies: [{id: free, queue: sms}]"))
+                .isEqualTo(failed(directory.resolve("f.yaml") + ":1: policies[0].queue: no queue 'sms' is defined\n"));
+        assertThat(apply(SMS + "policies: [{id: free, queue: sms}]"))
+                .isEqualTo(done("added      queue sms (version 1)\nadded      free (version 1)\n"));
+        assertThat(policies("list")).isEqualTo(done("""
+                policy\tfree\t1\t{"id":"free","queue":"sms"}
+                queue\tsms\t1\t{"id":"sms","limit":100,"per":"1s"}
+                """));
+        assertThat(apply("policies: [{id: gold, queue: sms}]")) // it is on the topic
+                .isEqualTo(done("added      gold (version 1)\n"));
+        assertThat(apply("policies: [{id: gold, queue: sns}]").err())
+                .endsWith("no queue 'sns' is defined, did you mean sms?\n");
+
+        assertThat(policies("delete", "--queue", "sms"))
+                .isEqualTo(failed("weir policies delete: nothing was changed: policies free, gold send to queue sms,"
+                        + " which would be deleted\n"));
+        assertThat(apply("policies: [{id: gold, queue: sms}]", "--prune"))
+                .isEqualTo(failed("weir policies apply: nothing was changed: policy gold sends to queue sms, which"
+                        + " would be deleted\n"));
+        assertThat(policies("list").out()).hasLineCount(3);
+
+        assertThat(policies("delete", "free", "gold").exit()).isZero();
+        assertThat(policies("delete", "sms")).isEqualTo(failed("weir policies delete: no policy sms\n"));
+        assertThat(policies("delete", "--queue", "sms"))
+                .isEqualTo(done("deleted    queue sms (version 1): takes no more; what waits in it leaves by these"
+                        + " rules\n"));
+        assertThat(policies("delete", "--queue", "sms")).isEqualTo(failed("weir policies delete: no queue sms\n"));
+        assertThat(policies("list")).isEqualTo(done(""));
+    }
+
+    @Test
+    void run_refuses_a_policy_whose_queue_is_neither_in_the_file_nor_on_the_topic() throws IOException {
+        Path file = Files.writeString(directory.resolve("f.yaml"), "policies: [{id: a, queue: nowhere}]");
+        assertThat(Shell.run("run", "-b", broker.bootstrapServers(), "-p", file.toString()))
+                .isEqualTo(failed(file + ":1: policies[0].queue: no queue 'nowhere' is defined\n"));
+    }
+
+    private Shell.Result apply(String yaml, String... options) throws IOException {
+        Path file = Files.writeString(directory.resolve("f.yaml"), yaml);
+        String[] args = new String[options.length + 2];
+        args[0] = "apply";
+        System.arraycopy(options, 0, args, 1, options.length);
+        args[args.length - 1] = file.toString();
+        return policies(args);
+    }
+
+    private static Shell.Result policies(String... args) {
+        String[] all = new String[args.length + 3];
+        all[0] = "policies";
+        System.arraycopy(args, 0, all, 1, args.length);
+        all[args.length + 1] = "-b";
+        all[args.length + 2] = broker.bootstrapServers();
+        return Shell.run(all);
+    }
+
+    private static Shell.Result done(String out) {
+        return new Shell.Result(0, out, "");
+    }
+
+    private static Shell.Result failed(String err) {
+        return new Shell.Result(2, "", err);
+    }
+}
