@@ -329,7 +329,7 @@ final class LeakyBucketQueue {
         long latestMs = rules.maxWaitMs() > LAST_MS - enqueuedAtMs ? Waiting.NEVER : enqueuedAtMs + rules.maxWaitMs();
         Long deadlineMs = request.deadlineMs();
         return deadlineMs != null && deadlineMs <= Math.min(latestMs, LAST_MS)
-                ? new Expiry(deadlineMs, true, deadlineMs)
+                ? new Expiry(deadlineMs, true, null)
                 : new Expiry(latestMs, false, rules.maxWaitMs());
     }
 

@@ -1,0 +1,271 @@
+package dev.weir.topology;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.weir.app.KafkaSettings;
+import dev.weir.codec.DecisionAvro;
+import dev.weir.codec.PolicyAvro;
+import dev.weir.codec.PolicyFile;
+import dev.weir.codec.ReleaseAvro;
+import dev.weir.codec.RequestAvro;
+import dev.weir.codec.UnreadableException;
+import dev.weir.config.WeirConfig;
+import dev.weir.policy.Decision;
+import dev.weir.policy.Kind;
+import dev.weir.policy.Outcome;
+import dev.weir.policy.Reason;
+import dev.weir.policy.Request;
+import dev.weir.processor.LivePolicies;
+import dev.weir.shape.Release;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.time.Instant;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import org.apache.kafka.common.header.internals.RecordHeaders;
+import org.apache.kafka.common.serialization.ByteArrayDeserializer;
+import org.apache.kafka.common.serialization.ByteArraySerializer;
+import org.apache.kafka.common.serialization.StringSerializer;
+import org.apache.kafka.streams.TestInputTopic;
+import org.apache.kafka.streams.TestOutputTopic;
+import org.apache.kafka.streams.TopologyTestDriver;
+import org.apache.kafka.streams.test.TestRecord;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** A shaped request on its way through both topologies. */
+class ShapingTest {
+
+    private static final String QUEUE = """
+            queues:
+              - {id: sms, limit: 10, per: 1s, capacity: 3, max-wait: 1s, look-ahead: 0s, tiers: {gold: {priority: 1}}}
+            """;
+
+    private static final String ALL = "policies: [{id: all, queue: sms}]\n" + QUEUE;
+
+    private static final String BEYOND_ONE_A_MINUTE =
+            "policies: [{id: some, limits: [{algorithm: gcra, limit: 1, per: 1m}], on-exceed: shape, queue: sms}]\n"
+                    + QUEUE;
+
+    @TempDir
+    private Path directory;
+
+    private final List<TestInputTopic<String, byte[]>> policies = new ArrayList<>();
+    private TopologyTestDriver deciding;
+    private TopologyTestDriver shaping;
+    private TestInputTopic<byte[], byte[]> requests;
+    private TestOutputTopic<byte[], byte[]> admissionsOut;
+    private TestInputTopic<byte[], byte[]> admissionsIn;
+    private TestOutputTopic<byte[], byte[]> decided;
+    private TestOutputTopic<byte[], byte[]> answered;
+    private TestOutputTopic<byte[], byte[]> released;
+
+    @BeforeEach
+    void open() {
+        WeirConfig config = WeirConfig.DEFAULTS.withStateDirectory(directory.resolve("weir-state"));
+        deciding = new TopologyTestDriver(
+                WeirTopology.deciding(config, new LivePolicies()), KafkaSettings.deciding(config), Instant.EPOCH);
+        shaping = new TopologyTestDriver(
+                WeirTopology.shaping(config, new LivePolicies()), KafkaSettings.shaping(config), Instant.EPOCH);
+        Topics topics = Topics.of("weir.");
+        requests = in(deciding, topics.requests());
+        admissionsOut = out(deciding, topics.admissions());
+        admissionsIn = in(shaping, topics.admissions());
+        decided = out(deciding, topics.decisions());
+        answered = out(shaping, topics.decisions());
+        released = out(shaping, topics.releases());
+        for (TopologyTestDriver driver : List.of(deciding, shaping)) {
+            policies.add(driver.createInputTopic(topics.policies(), new StringSerializer(), new ByteArraySerializer()));
+        }
+    }
+
+    @AfterEach
+    void close() {
+        deciding.close();
+        shaping.close();
+    }
+
+    private static TestInputTopic<byte[], byte[]> in(TopologyTestDriver driver, String topic) {
+        return driver.createInputTopic(topic, new ByteArraySerializer(), new ByteArraySerializer());
+    }
+
+    private static TestOutputTopic<byte[], byte[]> out(TopologyTestDriver driver, String topic) {
+        return driver.createOutputTopic(topic, new ByteArrayDeserializer(), new ByteArrayDeserializer());
+    }
+
+    private void apply(String yaml) throws Exception {
+        PolicyFile.Contents contents = PolicyFile.read("test", yaml);
+        List<PolicyFile.Definition> definitions = new ArrayList<>(contents.queues());
+        definitions.addAll(contents.policies());
+        for (PolicyFile.Definition definition : definitions) {
+            rules(new PolicyAvro.Applied(definition.kind(), definition.id(), 1, definition.json(), 0));
+        }
+    }
+
+    private void rules(PolicyAvro.Applied applied) {
+        policies.forEach(topic -> topic.pipeInput(applied.key(), new PolicyAvro().encode(applied)));
+    }
+
+    private Decision ask(Kind kind, String id, String tier, String queue) throws UnreadableException {
+        Request request = new Request(
+                id,
+                "alice",
+                kind,
+                tier,
+                1,
+                null,
+                Map.of("endpoint", "/sms"),
+                null,
+                new byte[] {1, 2},
+                queue,
+                0,
+                new Request.Source(0, 0));
+        RecordHeaders headers = new RecordHeaders();
+        headers.add("trace", new byte[] {7});
+        requests.pipeInput(new TestRecord<>(
+                "alice".getBytes(StandardCharsets.UTF_8), new RequestAvro().encode(request), headers, Instant.EPOCH));
+        admissionsOut.readRecordsToList().forEach(admissionsIn::pipeInput);
+        TestOutputTopic<byte[], byte[]> answers = decided.isEmpty() ? answered : decided;
+        return new DecisionAvro().decode(answers.readValue());
+    }
+
+    private Decision ask(String id, String tier) throws UnreadableException {
+        return ask(Kind.CONSUME, id, tier, null);
+    }
+
+    private List<Decision> laterDecisions() throws UnreadableException {
+        List<Decision> later = new ArrayList<>();
+        while (!answered.isEmpty()) {
+            later.add(new DecisionAvro().decode(answered.readValue()));
+        }
+        return later;
+    }
+
+    /** What leaves while time passes, a millisecond at a time. */
+    private List<Release> releases(int ms) throws UnreadableException {
+        for (int i = 0; i < ms; i++) {
+            shaping.advanceWallClockTime(Duration.ofMillis(1));
+        }
+        List<Release> releases = new ArrayList<>();
+        while (!released.isEmpty()) {
+            TestRecord<byte[], byte[]> release = released.readRecord();
+            assertThat(release.key()).isEqualTo("alice".getBytes(StandardCharsets.UTF_8));
+            assertThat(release.headers().lastHeader("trace").value()).containsExactly(7);
+            releases.add(new ReleaseAvro().decode(release.value()));
+        }
+        return releases;
+    }
+
+    @Test
+    void a_policy_with_a_queue_and_no_limits_sends_everything_there() throws Exception {
+        apply(ALL);
+        Decision decision = ask("a", null);
+        assertThat(decision.outcome()).isEqualTo(Outcome.QUEUED);
+        assertThat(decision.reason()).isEqualTo(Reason.SHAPED);
+        assertThat(decision.policyId()).isEqualTo("all");
+        assertThat(decision.policyVersion()).isEqualTo(1);
+        assertThat(decision.queueing()).isEqualTo(new Decision.Queueing("sms", 1L, 0L));
+        assertThat(ask("b", null).queueing().position()).isEqualTo(2);
+        List<Release> releases = releases(150);
+        assertThat(releases).extracting(Release::requestId).containsExactly("a", "b");
+        assertThat(releases.get(0).payload()).containsExactly(1, 2);
+        assertThat(releases.get(0).attributes()).containsEntry("endpoint", "/sms");
+        assertThat(releases.get(1).releaseAtNanos() - releases.get(0).releaseAtNanos())
+                .isGreaterThanOrEqualTo(100_000_000);
+        assertThat(shaping.producedTopicNames()).doesNotContain("weir.dead-letters");
+    }
+
+    @Test
+    void a_shaping_policy_sends_what_exceeds_its_limits_and_allows_the_rest() throws Exception {
+        apply(BEYOND_ONE_A_MINUTE);
+        assertThat(ask("a", null).outcome()).isEqualTo(Outcome.ALLOWED);
+        Decision beyond = ask("b", null);
+        assertThat(beyond.outcome()).isEqualTo(Outcome.QUEUED);
+        assertThat(beyond.limitedBy()).isEqualTo("gcra 1/1m");
+        assertThat(beyond.limit()).isEqualTo(1);
+        assertThat(ask(Kind.SETTLE, "s", null, null).reason()).isEqualTo(Reason.SETTLED);
+        assertThat(releases(20)).extracting(Release::requestId).containsExactly("b");
+    }
+
+    @Test
+    void another_layer_is_charged_on_the_way_and_what_it_refuses_is_not_queued() throws Exception {
+        apply("""
+                policies:
+                  - {id: all, queue: sms}
+                  - {id: two, layer: other, limits: [{algorithm: fixed-window, limit: 2, per: 1h}]}
+                """ + QUEUE);
+        assertThat(ask("a", null).outcome()).isEqualTo(Outcome.QUEUED);
+        assertThat(ask(Kind.PEEK, "p", null, null).outcome()).isEqualTo(Outcome.QUEUED);
+        assertThat(ask("b", null).outcome()).isEqualTo(Outcome.QUEUED);
+        Decision refused = ask("c", null);
+        assertThat(refused.outcome()).isEqualTo(Outcome.DENIED);
+        assertThat(refused.policyId()).isEqualTo("two");
+        assertThat(refused.httpStatus()).isEqualTo(429);
+        assertThat(releases(500)).extracting(Release::requestId).containsExactly("a", "b");
+    }
+
+    @Test
+    void a_waiting_request_is_withdrawn_by_a_request_of_its_id() throws Exception {
+        apply(ALL);
+        String queue = ask("a", null).queueing().queue();
+        ask("b", null);
+        assertThat(ask(Kind.CANCEL, "b", null, queue).reason()).isEqualTo(Reason.CANCELLED);
+        assertThat(laterDecisions()).extracting(Decision::outcome).containsExactly(Outcome.ALLOWED);
+        assertThat(ask(Kind.CANCEL, "b", null, queue).reason()).isEqualTo(Reason.NOT_WAITING);
+        assertThat(releases(500)).extracting(Release::requestId).containsExactly("a");
+    }
+
+    @Test
+    void a_cancel_that_names_no_queue_is_a_dead_letter() {
+        Request request = new Request(
+                "a", "alice", Kind.CANCEL, null, 1, null, Map.of(), null, null, null, 0, new Request.Source(0, 0));
+        requests.pipeInput("alice".getBytes(StandardCharsets.UTF_8), new RequestAvro().encode(request));
+        TestRecord<byte[], byte[]> dead = out(deciding, "weir.dead-letters").readRecord();
+        assertThat(new String(dead.headers().lastHeader("weir.reason").value(), StandardCharsets.UTF_8))
+                .isEqualTo("NO_QUEUE");
+    }
+
+    @Test
+    void a_full_queue_evicts_for_a_higher_priority_and_denies_the_others() throws Exception {
+        apply(ALL);
+        for (String id : List.of("a", "b", "c")) {
+            assertThat(ask(id, "free").outcome()).isEqualTo(Outcome.QUEUED);
+        }
+        assertThat(ask("d", "free").reason()).isEqualTo(Reason.QUEUE_FULL);
+        Decision evicted = ask("g", "gold");
+        assertThat(evicted.requestId()).isEqualTo("c");
+        assertThat(evicted.reason()).isEqualTo(Reason.EVICTED);
+        assertThat(laterDecisions()).extracting(Decision::requestId).containsExactly("g");
+        assertThat(releases(500)).extracting(Release::requestId).containsExactly("g", "a", "b");
+    }
+
+    @Test
+    void what_waits_too_long_expires() throws Exception {
+        apply(ALL.replace("limit: 10", "limit: 1").replace("max-wait: 1s", "max-wait: 1500ms"));
+        for (String id : List.of("a", "b")) {
+            ask(id, "free");
+        }
+        ask("g", "gold");
+        assertThat(releases(2_000)).extracting(Release::requestId).containsExactly("g", "a");
+        List<Decision> later = laterDecisions();
+        assertThat(later).extracting(Decision::outcome).containsExactly(Outcome.EXPIRED);
+        assertThat(later.get(0).requestId()).isEqualTo("b");
+        assertThat(later.get(0).decidedAtMs()).isEqualTo(1_500);
+    }
+
+    @Test
+    void a_deleted_queue_takes_no_more_and_drains() throws Exception {
+        apply(ALL);
+        ask("a", null);
+        ask("b", null);
+        rules(new PolicyAvro.Applied(PolicyAvro.Kind.QUEUE, "sms", 2, null, 0));
+        Decision refused = ask("c", null);
+        assertThat(refused.reason()).isEqualTo(Reason.NO_QUEUE);
+        assertThat(refused.httpStatus()).isEqualTo(503);
+        assertThat(releases(500)).extracting(Release::requestId).containsExactly("a", "b");
+    }
+}
