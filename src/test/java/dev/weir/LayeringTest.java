@@ -56,6 +56,21 @@ class LayeringTest {
             .resideInAPackage("java.time..");
 
     @ArchTest
+    static final ArchRule client_is_for_who_has_kafkas_clients_and_no_more_of_weir_than_its_records = classes()
+            .that()
+            .resideInAPackage("dev.weir.client")
+            .should()
+            .onlyDependOnClassesThat()
+            .resideInAnyPackage(
+                    "java..",
+                    "org.apache.kafka.clients..",
+                    "org.apache.kafka.common..",
+                    "dev.weir.client",
+                    "dev.weir.codec",
+                    "dev.weir.policy",
+                    "dev.weir.shape");
+
+    @ArchTest
     static final ArchRule generated_avro_stays_in_codec = noClasses()
             .that()
             .resideOutsideOfPackages("dev.weir.codec", "dev.weir.avro")

@@ -1,17 +1,18 @@
 package dev.weir.cli;
 
-import dev.weir.app.DecisionReader;
 import dev.weir.app.DemoTrace;
 import dev.weir.app.Enforcer;
 import dev.weir.app.KafkaSettings;
 import dev.weir.app.PolicyTopic;
 import dev.weir.app.Sender;
 import dev.weir.app.Tally;
+import dev.weir.app.TopicReader;
 import dev.weir.app.TopicSetup;
 import dev.weir.app.UnreachableException;
 import dev.weir.codec.PolicyFile;
 import dev.weir.config.WeirConfig;
 import dev.weir.dev.EmbeddedBroker;
+import dev.weir.policy.Decision;
 import dev.weir.policy.Request;
 import java.io.PrintWriter;
 import java.time.Duration;
@@ -91,7 +92,7 @@ final class DemoCommand implements Callable<Integer> {
         }
 
         void run() {
-            try (DecisionReader decisions = new DecisionReader(config, DecisionReader.From.END, true);
+            try (TopicReader<Decision> decisions = TopicReader.decisions(config, TopicReader.From.END, true);
                     Sender sender = new Sender(config);
                     ProgressBar bar = new ProgressBarBuilder()
                             .setTaskName("Decided")
@@ -127,7 +128,7 @@ final class DemoCommand implements Callable<Integer> {
             return REQUESTS_A_SECOND * (risen * risen / (2 * RISE_SECONDS) + (seconds - risen));
         }
 
-        private void receive(DecisionReader decisions, Duration timeout, ProgressBar bar) {
+        private void receive(TopicReader<Decision> decisions, Duration timeout, ProgressBar bar) {
             decisions.poll(timeout, decision -> {
                 Sent sent = open.remove(decision.requestId());
                 latenciesMicros.recordValue((System.nanoTime() - sent.atNanos) / 1_000);

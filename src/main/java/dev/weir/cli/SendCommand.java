@@ -1,11 +1,12 @@
 package dev.weir.cli;
 
 import dev.weir.app.BadRequestException;
-import dev.weir.app.DecisionReader;
 import dev.weir.app.Sender;
+import dev.weir.app.TopicReader;
 import dev.weir.codec.DecisionJson;
 import dev.weir.codec.NdjsonLines;
 import dev.weir.config.WeirConfig;
+import dev.weir.policy.Decision;
 import dev.weir.policy.Request;
 import java.io.IOException;
 import java.time.Duration;
@@ -79,7 +80,8 @@ final class SendCommand implements Callable<Integer> {
     public Integer call() throws Exception {
         WeirConfig config = cluster.read();
         try (NdjsonLines lines = open();
-                DecisionReader decisions = await ? new DecisionReader(config, DecisionReader.From.END, true) : null) {
+                TopicReader<Decision> decisions =
+                        await ? TopicReader.decisions(config, TopicReader.From.END, true) : null) {
             Awaited open = new Awaited();
             long sent = send(lines, config, open);
             spec.commandLine().getErr().printf("%d sent%n", sent);
@@ -112,7 +114,7 @@ final class SendCommand implements Callable<Integer> {
         return sent;
     }
 
-    private int await(DecisionReader decisions, Awaited open) throws IOException {
+    private int await(TopicReader<Decision> decisions, Awaited open) throws IOException {
         DecisionJson out = new DecisionJson(spec.commandLine().getOut());
         long patienceNanos = Duration.ofSeconds(timeoutSeconds).toNanos();
         long lastNanos = System.nanoTime();

@@ -52,10 +52,10 @@ final class AvroBytes<T extends SpecificRecord> {
         }
     }
 
-    /** @param bytes null if there are none */
+    /** @throws UnreadableException if they are null, or no record of a known schema */
     T decode(byte[] bytes) throws UnreadableException {
         if (bytes == null) {
-            throw new UnreadableException(Rejection.NOT_AVRO, "there is no value");
+            throw new UnreadableException(Rejection.NOT_AVRO, "there are no bytes");
         }
         try {
             return decoder.decode(bytes);

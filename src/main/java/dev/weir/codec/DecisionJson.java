@@ -3,12 +3,11 @@ package dev.weir.codec;
 import com.fasterxml.jackson.core.JsonFactory;
 import com.fasterxml.jackson.core.JsonGenerator;
 import dev.weir.policy.Decision;
-import java.io.Closeable;
 import java.io.IOException;
 import java.io.Writer;
 
 /** Writes decisions as NDJSON: one JSON object a line, its fields those of the Avro record. */
-public final class DecisionJson implements Closeable {
+public final class DecisionJson implements NdjsonWriter<Decision> {
 
     private static final JsonFactory FACTORY = new JsonFactory();
     private static final Decision.Queueing NOT_SHAPED = new Decision.Queueing(null, null, null);
@@ -21,6 +20,7 @@ public final class DecisionJson implements Closeable {
         json.setRootValueSeparator(null);
     }
 
+    @Override
     public void write(Decision decision) throws IOException {
         json.writeStartObject();
         json.writeStringField("requestId", decision.requestId());
@@ -48,6 +48,7 @@ public final class DecisionJson implements Closeable {
         json.writeRaw('\n');
     }
 
+    @Override
     public void flush() throws IOException {
         json.flush();
     }

@@ -30,6 +30,7 @@ public final class ReleaseAvro {
     /** @throws UnreadableException if the bytes are no release */
     public Release decode(byte[] value) throws UnreadableException {
         dev.weir.avro.Release event = bytes.decode(value);
+        Instant releaseAt = event.getReleaseAt();
         return new Release(
                 event.getRequestId(),
                 event.getClient(),
@@ -37,8 +38,7 @@ public final class ReleaseAvro {
                 event.getQueue(),
                 event.getSequence(),
                 event.getEnqueuedAt().toEpochMilli(),
-                event.getReleaseAt().getEpochSecond() * NANOS_PER_SECOND
-                        + event.getReleaseAt().getNano(),
+                releaseAt.getEpochSecond() * NANOS_PER_SECOND + releaseAt.getNano(),
                 event.getCost(),
                 event.getAttributes(),
                 AvroBytes.toArray(event.getPayload()));

@@ -3,7 +3,6 @@ package dev.weir.codec;
 import com.fasterxml.jackson.core.JsonFactory;
 import com.fasterxml.jackson.core.JsonGenerator;
 import dev.weir.shape.Release;
-import java.io.Closeable;
 import java.io.IOException;
 import java.io.Writer;
 import java.math.BigDecimal;
@@ -14,7 +13,7 @@ import java.util.TreeMap;
  * Writes releases as NDJSON: one JSON object a line, its fields those of the Avro record. Times are milliseconds, as
  * everywhere; {@code releaseAt} has decimals, down to the nanosecond. A payload is base64.
  */
-public final class ReleaseJson implements Closeable {
+public final class ReleaseJson implements NdjsonWriter<Release> {
 
     private static final JsonFactory FACTORY = new JsonFactory();
 
@@ -26,6 +25,7 @@ public final class ReleaseJson implements Closeable {
         json.setRootValueSeparator(null);
     }
 
+    @Override
     public void write(Release release) throws IOException {
         json.writeStartObject();
         json.writeStringField("requestId", release.requestId());
@@ -53,6 +53,7 @@ public final class ReleaseJson implements Closeable {
         json.writeRaw('\n');
     }
 
+    @Override
     public void flush() throws IOException {
         json.flush();
     }

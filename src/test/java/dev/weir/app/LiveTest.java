@@ -109,13 +109,26 @@ class LiveTest {
                 .isEqualTo("LogAppendTime");
         assertThat(setting(config, topics.policies(), TopicConfig.CLEANUP_POLICY_CONFIG))
                 .isEqualTo("compact");
+        for (String written :
+                List.of(topics.decisions(), topics.releases(), topics.admissions(), topics.deadLetters())) {
+            assertThat(setting(config, written, TopicConfig.MESSAGE_TIMESTAMP_TYPE_CONFIG))
+                    .isEqualTo("LogAppendTime");
+            assertThat(setting(config, written, TopicConfig.MAX_MESSAGE_BYTES_CONFIG))
+                    .isEqualTo(String.valueOf(3 << 20));
+        }
         try (Admin admin = Admin.create(KafkaSettings.admin(config))) {
-            assertThat(admin.describeTopics(List.of(topics.requests(), topics.decisions(), topics.policies()))
-                            .allTopicNames()
-                            .get()
-                            .values())
+            List<String> created = admin.listTopics().names().get().stream()
+                    .filter(name -> name.startsWith("fresh."))
+                    .toList();
+            assertThat(admin.describeTopics(created).allTopicNames().get().values())
                     .extracting(topic -> topic.name() + " " + topic.partitions().size())
-                    .containsExactlyInAnyOrder("fresh.requests 4", "fresh.decisions 4", "fresh.policies 1");
+                    .containsExactlyInAnyOrder(
+                            "fresh.requests 4",
+                            "fresh.decisions 4",
+                            "fresh.releases 4",
+                            "fresh.admissions 4",
+                            "fresh.dead-letters 4",
+                            "fresh.policies 1");
         }
     }
 

@@ -3,10 +3,10 @@ package dev.weir.cli;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.weir.JavaProcess;
-import dev.weir.app.DecisionReader;
 import dev.weir.app.DemoTrace;
 import dev.weir.app.KafkaSettings;
 import dev.weir.app.Sender;
+import dev.weir.app.TopicReader;
 import dev.weir.app.TopicSetup;
 import dev.weir.config.WeirConfig;
 import dev.weir.dev.EmbeddedBroker;
@@ -50,7 +50,7 @@ class CrashTest {
             assertThat(Shell.run("policies", "apply", "-c", settings.toString(), policies.toString())
                             .exit())
                     .isZero();
-            try (DecisionReader reader = new DecisionReader(config, DecisionReader.From.BEGINNING, true);
+            try (TopicReader<Decision> reader = TopicReader.decisions(config, TopicReader.From.BEGINNING, true);
                     Sender sender = new Sender(config)) {
                 int sent = 0;
                 for (int life = 0; life <= KILLS; life++) {
@@ -74,7 +74,7 @@ class CrashTest {
                 .hasSize(2_973);
     }
 
-    private static void read(DecisionReader reader, Map<String, Decision> decisions, int until) {
+    private static void read(TopicReader<Decision> reader, Map<String, Decision> decisions, int until) {
         long deadline = System.nanoTime() + PATIENCE.toNanos();
         while (decisions.size() < until && System.nanoTime() - deadline < 0) {
             reader.poll(Duration.ofMillis(20), decision -> assertThat(decisions.put(decision.requestId(), decision))

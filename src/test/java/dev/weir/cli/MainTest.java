@@ -30,7 +30,8 @@ class MainTest {
                 "policies delete",
                 "send",
                 "watch",
-                "watch decisions"
+                "watch decisions",
+                "watch releases"
             })
     void every_command_explains_itself(String command) {
         String[] args = (command + " --help").strip().split(" ");

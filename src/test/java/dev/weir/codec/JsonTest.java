@@ -8,6 +8,7 @@ import dev.weir.policy.Kind;
 import dev.weir.policy.Outcome;
 import dev.weir.policy.Reason;
 import dev.weir.policy.Request;
+import dev.weir.shape.Release;
 import java.io.ByteArrayInputStream;
 import java.io.IOException;
 import java.io.StringWriter;
@@ -124,6 +125,46 @@ class JsonTest {
                         + "\"retryAfterMs\":100,\"observed\":false,\"shadowBanned\":false,"
                         + "\"queue\":\"sms\",\"position\":3,\"expectedWaitMs\":20,\"httpStatus\":429,"
                         + "\"decidedAt\":1000,\"sourcePartition\":0,\"sourceOffset\":7}\n");
+    }
+
+    @Test
+    void a_release_is_one_line_with_the_fields_of_the_schema() throws IOException {
+        assertThat(line(new Release(
+                        "r1",
+                        "żółw",
+                        "gold",
+                        "sms",
+                        12,
+                        900,
+                        1_000_020_000,
+                        3,
+                        Map.of("region", "eu", "endpoint", "/a"),
+                        new byte[] {1, 2, 3})))
+                .isEqualTo("{\"requestId\":\"r1\",\"client\":\"żółw\",\"tier\":\"gold\",\"queue\":\"sms\","
+                        + "\"sequence\":12,\"enqueuedAt\":900,\"releaseAt\":1000.02,\"waitMs\":100,\"cost\":3,"
+                        + "\"attributes\":{\"endpoint\":\"/a\",\"region\":\"eu\"},\"payload\":\"AQID\"}\n");
+    }
+
+    @ParameterizedTest
+    @CsvSource({
+        "0, 0",
+        "1, 0.000001",
+        "1000000000, 1000",
+        "1000020000, 1000.02",
+        "1785000000123456789, 1785000000123.456789",
+        "9223372036854775807, 9223372036854.775807"
+    })
+    void the_time_of_a_release_is_in_milliseconds_with_decimals(long releaseAtNanos, String shown) throws IOException {
+        assertThat(line(new Release("r", "c", null, "q", 1, 0, releaseAtNanos, 1, Map.of(), null)))
+                .contains("\"tier\":null,", "\"releaseAt\":" + shown + ",", "\"attributes\":{},\"payload\":null}");
+    }
+
+    private static String line(Release release) throws IOException {
+        StringWriter out = new StringWriter();
+        try (ReleaseJson json = new ReleaseJson(out)) {
+            json.write(release);
+        }
+        return out.toString();
     }
 
     @Test

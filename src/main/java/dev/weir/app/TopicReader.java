@@ -1,9 +1,11 @@
 package dev.weir.app;
 
 import dev.weir.codec.DecisionAvro;
+import dev.weir.codec.ReleaseAvro;
 import dev.weir.codec.UnreadableException;
 import dev.weir.config.WeirConfig;
 import dev.weir.policy.Decision;
+import dev.weir.shape.Release;
 import dev.weir.topology.Topics;
 import java.time.Duration;
 import java.util.List;
@@ -16,14 +18,14 @@ import org.apache.kafka.common.KafkaException;
 import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.serialization.ByteArrayDeserializer;
 
-/** Reads the decision topic from its beginning or its end, outside of any consumer group. */
-public final class DecisionReader implements AutoCloseable {
+/** Reads a topic that Weir writes, from its beginning or its end, outside of any consumer group. */
+public final class TopicReader<T> implements AutoCloseable {
 
     private static final Duration TIMEOUT = Duration.ofSeconds(30);
 
     private final KafkaConsumer<byte[], byte[]> consumer;
     private final String topic;
-    private final DecisionAvro avro = new DecisionAvro();
+    private final Decoder<T> decoder;
 
     /** Where to begin. */
     public enum From {
@@ -31,18 +33,40 @@ public final class DecisionReader implements AutoCloseable {
         END
     }
 
+    private interface Decoder<T> {
+        T decode(byte[] value) throws UnreadableException;
+    }
+
     /**
-     * Opens the topic; what is written from here on is read, with {@link From#BEGINNING} also what was before.
+     * Opens the decision topic; what is written from here on is read, with {@link From#BEGINNING} also what was before.
      *
      * @param committed whether decisions show only once they are committed
      * @throws UnreachableException if there is no such topic
      */
-    public DecisionReader(WeirConfig config, From from, boolean committed) {
+    public static TopicReader<Decision> decisions(WeirConfig config, From from, boolean committed) {
+        String topic = Topics.of(config.topics().prefix()).decisions();
+        return new TopicReader<>(config, topic, new DecisionAvro()::decode, from, committed);
+    }
+
+    /**
+     * Opens the release topic; what is written from here on is read, with {@link From#BEGINNING} also what was before.
+     * A release shows as soon as it is there, even if its {@code releaseAt} lies ahead.
+     *
+     * @param committed whether releases show only once they are committed
+     * @throws UnreachableException if there is no such topic
+     */
+    public static TopicReader<Release> releases(WeirConfig config, From from, boolean committed) {
+        String topic = Topics.of(config.topics().prefix()).releases();
+        return new TopicReader<>(config, topic, new ReleaseAvro()::decode, from, committed);
+    }
+
+    private TopicReader(WeirConfig config, String topic, Decoder<T> decoder, From from, boolean committed) {
+        this.topic = topic;
+        this.decoder = decoder;
         Properties settings = KafkaSettings.consumer(config);
         settings.put(ConsumerConfig.ISOLATION_LEVEL_CONFIG, committed ? "read_committed" : "read_uncommitted");
         settings.put(ConsumerConfig.DEFAULT_API_TIMEOUT_MS_CONFIG, (int) TIMEOUT.toMillis());
         settings.put(ConsumerConfig.ALLOW_AUTO_CREATE_TOPICS_CONFIG, false);
-        topic = Topics.of(config.topics().prefix()).decisions();
         consumer = new KafkaConsumer<>(settings, new ByteArrayDeserializer(), new ByteArrayDeserializer());
         try {
             List<TopicPartition> partitions = consumer.partitionsFor(topic).stream()
@@ -68,19 +92,28 @@ public final class DecisionReader implements AutoCloseable {
     }
 
     /**
-     * Hands over the decisions that are there, or come within the time.
+     * Hands over the records that are there, or come within the time.
      *
-     * @throws UnreachableException if a record is no decision, or the broker is lost
+     * @throws UnreachableException if a record cannot be decoded, or the broker is lost
      */
-    public void poll(Duration timeout, Consumer<Decision> decisions) {
+    public void poll(Duration timeout, Consumer<? super T> records) {
         try {
             for (ConsumerRecord<byte[], byte[]> record : consumer.poll(timeout)) {
-                decisions.accept(avro.decode(record.value()));
+                records.accept(decode(record));
             }
-        } catch (UnreadableException e) {
-            throw new UnreachableException("the topic " + topic + " has a record that is no decision", e);
         } catch (KafkaException e) {
             throw UnreachableException.reading(topic, e);
+        }
+    }
+
+    private T decode(ConsumerRecord<byte[], byte[]> record) {
+        try {
+            return decoder.decode(record.value());
+        } catch (UnreadableException e) {
+            throw new UnreachableException(
+                    "the topic %s has a record that cannot be read, in partition %d at offset %d"
+                            .formatted(topic, record.partition(), record.offset()),
+                    e);
         }
     }
 

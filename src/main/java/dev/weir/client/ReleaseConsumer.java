@@ -1,0 +1,270 @@
+package dev.weir.client;
+
+import dev.weir.codec.ReleaseAvro;
+import dev.weir.codec.UnreadableException;
+import dev.weir.shape.Release;
+import java.time.Duration;
+import java.time.Instant;
+import java.util.Collection;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.Set;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.LockSupport;
+import java.util.function.LongSupplier;
+import org.apache.kafka.clients.consumer.Consumer;
+import org.apache.kafka.clients.consumer.ConsumerConfig;
+import org.apache.kafka.clients.consumer.ConsumerRebalanceListener;
+import org.apache.kafka.clients.consumer.ConsumerRecord;
+import org.apache.kafka.clients.consumer.ConsumerRecords;
+import org.apache.kafka.clients.consumer.KafkaConsumer;
+import org.apache.kafka.clients.consumer.OffsetAndMetadata;
+import org.apache.kafka.common.KafkaException;
+import org.apache.kafka.common.TopicPartition;
+import org.apache.kafka.common.errors.RebalanceInProgressException;
+import org.apache.kafka.common.errors.SerializationException;
+import org.apache.kafka.common.serialization.ByteArrayDeserializer;
+
+/**
+ * Hands out releases to a worker, each when its {@code releaseAt} has come and none before. Weir writes releases ahead of
+ * their time, a batch a commit; so the worker sees the queue's steady drip, not the pulse of the commits.
+ *
+ * <pre>{@code
+ * Map<String, Object> kafka = Map.of("bootstrap.servers", "kafka-1:9092", "group.id", "sms-workers");
+ * try (ReleaseConsumer releases = new ReleaseConsumer(kafka)) {
+ *     while (running) {
+ *         Optional<Release> release = releases.next(Duration.ofSeconds(1));
+ *         if (release.isPresent()) {
+ *             sms.send(release.get());
+ *             releases.commit();
+ *         }
+ *     }
+ * }
+ * }</pre>
+ *
+ * <p>At least once: after a crash or a rebalance a release that was handed out and not committed is handed out again,
+ * here or by another member of the group. A commit for every release costs a round trip to the broker each; one for a
+ * hundred or a second's worth costs less, and lets as many come twice.
+ *
+ * <p>Releases come in the order of {@code releaseAt} over all partitions, as far as they have been received; one that
+ * comes late is handed out at once. The clocks of worker and Weir should agree, as by NTP: a worker whose clock is
+ * behind gets everything later by as much.
+ *
+ * <p>It holds back about {@value #MAX_HELD} releases, plus a {@code max.poll.records} for each partition; more stay with
+ * the broker, and then come late if a queue's look-ahead spans more than that. Payloads count towards the heap. {@link
+ * #next} must be called at least every {@code max.poll.interval.ms}, or the group takes the partitions away.
+ *
+ * <p>Not for several threads at once.
+ */
+public final class ReleaseConsumer implements AutoCloseable {
+
+    public static final String DEFAULT_TOPIC = "weir.releases";
+
+    static final int MAX_HELD = 10_000;
+
+    private static final long MS = 1_000_000;
+
+    /** A broker is waited for in whole milliseconds, and not to the last one. */
+    private static final long MIN_POLL_NANOS = 2 * MS;
+
+    /** So that a wall clock that is set forward is noticed. */
+    private static final long MAX_POLL_NANOS = 100 * MS;
+
+    private final Consumer<byte[], byte[]> consumer;
+    private final LongSupplier clockNanos;
+    private final int maxHeld;
+    private final ReleaseAvro avro = new ReleaseAvro();
+    private final HeldReleases held = new HeldReleases();
+
+    /** What is done and not committed yet. */
+    private final Map<TopicPartition, OffsetAndMetadata> done = new HashMap<>();
+
+    /** Reads {@value #DEFAULT_TOPIC}, by the wall clock. */
+    public ReleaseConsumer(Map<?, ?> kafka) {
+        this(kafka, DEFAULT_TOPIC);
+    }
+
+    /** Reads another topic, by the wall clock. */
+    public ReleaseConsumer(Map<?, ?> kafka, String topic) {
+        this(kafka, topic, ReleaseConsumer::wallClockNanos);
+    }
+
+    /**
+     * Joins the consumer group.
+     *
+     * @param kafka what a Kafka consumer takes, at least {@code bootstrap.servers} and {@code group.id}. Unless it says
+     *     otherwise, {@code isolation.level} is {@code read_committed}, {@code auto.offset.reset} is {@code earliest}, and
+     *     the topic is not created. Always, {@code enable.auto.commit} is false and the deserializers are its own.
+     * @param clockNanos the time in nanoseconds since the epoch, to which {@code releaseAt} is held
+     * @throws KafkaException if the properties are wrong
+     */
+    public ReleaseConsumer(Map<?, ?> kafka, String topic, LongSupplier clockNanos) {
+        this(
+                new KafkaConsumer<>(settings(kafka), new ByteArrayDeserializer(), new ByteArrayDeserializer()),
+                topic,
+                clockNanos,
+                MAX_HELD);
+    }
+
+    ReleaseConsumer(Consumer<byte[], byte[]> consumer, String topic, LongSupplier clockNanos, int maxHeld) {
+        this.consumer = consumer;
+        this.clockNanos = clockNanos;
+        this.maxHeld = maxHeld;
+        try {
+            consumer.subscribe(List.of(topic), new Rebalance());
+        } catch (KafkaException e) {
+            consumer.close();
+            throw e;
+        }
+    }
+
+    static Map<String, Object> settings(Map<?, ?> kafka) {
+        Map<String, Object> settings = new HashMap<>();
+        settings.put(ConsumerConfig.ISOLATION_LEVEL_CONFIG, "read_committed");
+        settings.put(ConsumerConfig.AUTO_OFFSET_RESET_CONFIG, "earliest");
+        settings.put(ConsumerConfig.ALLOW_AUTO_CREATE_TOPICS_CONFIG, false);
+        kafka.forEach((key, value) -> settings.put(String.valueOf(key), value));
+        settings.put(ConsumerConfig.ENABLE_AUTO_COMMIT_CONFIG, false);
+        return settings;
+    }
+
+    /**
+     * Waits for the next release whose time has come.
+     *
+     * @param timeout how long at most; 0 only looks
+     * @return empty if none comes due within the timeout
+     * @throws SerializationException if a record is no release; the message names topic, partition and offset. It is
+     *     thrown again until the group's offset is set behind the record; what was handed out can still be committed.
+     * @throws org.apache.kafka.common.errors.InterruptException if the thread is interrupted
+     * @throws KafkaException if the broker refuses
+     */
+    public Optional<Release> next(Duration timeout) {
+        long startNanos = System.nanoTime();
+        long timeoutNanos = TimeUnit.NANOSECONDS.convert(timeout);
+        receive(Duration.ZERO);
+        while (true) {
+            HeldReleases.Held first = held.first();
+            long nowNanos = clockNanos.getAsLong();
+            if (first != null && first.dueNanos() <= nowNanos) {
+                return Optional.of(handOut(first));
+            }
+            long leftNanos = timeoutNanos - (System.nanoTime() - startNanos);
+            if (leftNanos <= 0) {
+                return Optional.empty();
+            }
+            long waitNanos = Math.min(leftNanos, MAX_POLL_NANOS);
+            if (first != null) {
+                waitNanos = Math.min(waitNanos, first.dueNanos() - nowNanos);
+            }
+            if (waitNanos < MIN_POLL_NANOS) {
+                LockSupport.parkNanos(waitNanos);
+            } else {
+                receive(Duration.ofNanos(waitNanos - MS));
+            }
+        }
+    }
+
+    /**
+     * Commits everything that was handed out: call it when the work is done. A release handed out before another of its
+     * partition with a smaller offset is committed only with that one, and may come again if the consumer ends between.
+     * While the group divides the partitions anew, the offsets are kept and go with the next commit.
+     *
+     * @throws org.apache.kafka.clients.consumer.CommitFailedException if the group has given the partitions to others,
+     *     which get the same releases again
+     */
+    public void commit() {
+        held.markHandedOut().forEach((partition, offset) -> done.put(partition, new OffsetAndMetadata(offset)));
+        commitDone();
+    }
+
+    /** Leaves the group. What was handed out and not committed will be handed out again. */
+    @Override
+    public void close() {
+        consumer.close();
+    }
+
+    private void commitDone() {
+        if (done.isEmpty()) {
+            return;
+        }
+        try {
+            consumer.commitSync(done);
+            done.clear();
+        } catch (RebalanceInProgressException e) {
+            // kept: the group is soon ready for them
+        }
+    }
+
+    private void receive(Duration timeout) {
+        bound();
+        ConsumerRecords<byte[], byte[]> records = consumer.poll(timeout);
+        for (ConsumerRecord<byte[], byte[]> record : records) {
+            held.add(read(record));
+        }
+        // Behind the last record there may be markers of transactions, which have offsets too.
+        records.nextOffsets().forEach((partition, next) -> held.received(partition, next.offset()));
+    }
+
+    private HeldReleases.Held read(ConsumerRecord<byte[], byte[]> record) {
+        TopicPartition partition = new TopicPartition(record.topic(), record.partition());
+        try {
+            return new HeldReleases.Held(partition, record.offset(), avro.decode(record.value()), null);
+        } catch (UnreadableException e) {
+            return new HeldReleases.Held(partition, record.offset(), null, e);
+        }
+    }
+
+    private Release handOut(HeldReleases.Held first) {
+        if (first.release() == null) {
+            TopicPartition partition = first.partition();
+            String where = "topic %s, partition %d, offset %d"
+                    .formatted(partition.topic(), partition.partition(), first.offset());
+            throw new SerializationException(
+                    where + ": no release: " + first.fault().getMessage(), first.fault());
+        }
+        held.removeFirst();
+        return first.release();
+    }
+
+    /** Takes no more from a partition that has its share of what is held, until half of that is gone. */
+    private void bound() {
+        Set<TopicPartition> paused = consumer.paused();
+        int share = Math.max(1, maxHeld / Math.max(1, held.partitions().size()));
+        for (TopicPartition partition : held.partitions()) {
+            int count = held.count(partition);
+            if (count >= share && !paused.contains(partition)) {
+                consumer.pause(List.of(partition));
+            } else if (count <= share / 2 && paused.contains(partition)) {
+                consumer.resume(List.of(partition));
+            }
+        }
+    }
+
+    private static long wallClockNanos() {
+        Instant now = Instant.now();
+        return TimeUnit.SECONDS.toNanos(now.getEpochSecond()) + now.getNano();
+    }
+
+    private final class Rebalance implements ConsumerRebalanceListener {
+
+        @Override
+        public void onPartitionsAssigned(Collection<TopicPartition> assigned) {}
+
+        @Override
+        public void onPartitionsRevoked(Collection<TopicPartition> revoked) {
+            try {
+                commitDone();
+            } finally {
+                onPartitionsLost(revoked);
+            }
+        }
+
+        @Override
+        public void onPartitionsLost(Collection<TopicPartition> lost) {
+            lost.forEach(done::remove);
+            held.drop(lost);
+        }
+    }
+}

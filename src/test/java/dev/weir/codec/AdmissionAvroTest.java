@@ -1,0 +1,73 @@
+package dev.weir.codec;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import dev.weir.policy.Admission;
+import dev.weir.policy.Kind;
+import dev.weir.policy.Rejection;
+import dev.weir.policy.Request;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Map;
+import org.junit.jupiter.api.Test;
+
+class AdmissionAvroTest {
+
+    private static final Request.Source SOURCE = new Request.Source(3, 1L << 40);
+    private static final Request CANCEL =
+            new Request("r1", "c", Kind.CANCEL, null, 1, null, Map.of(), null, null, "sms", 1_000, SOURCE);
+
+    private final AdmissionAvro avro = new AdmissionAvro();
+
+    @Test
+    void an_admission_comes_back_as_it_was() throws UnreadableException {
+        Request request = new Request(
+                "żądanie",
+                "żółw",
+                Kind.CONSUME,
+                "złoto",
+                42,
+                1_024L,
+                Map.of("endpoint", "/łąka"),
+                2_000L,
+                new byte[] {0, -1, 127},
+                null,
+                1_785_000_000_123L,
+                SOURCE);
+        assertComesBack(new Admission(
+                request,
+                "kolejka",
+                "reguła",
+                7L,
+                "gcra 5/1s",
+                5L,
+                List.of(
+                        new Admission.Header("ślad", new byte[] {1, 2}),
+                        new Admission.Header("twice", null),
+                        new Admission.Header("twice", new byte[0]))));
+    }
+
+    @Test
+    void what_is_not_there_stays_away() throws UnreadableException {
+        assertComesBack(new Admission(CANCEL, "sms", null, null, null, null, List.of()));
+    }
+
+    @Test
+    void a_request_inside_that_is_damaged_is_refused() {
+        byte[] bytes = avro.encode(new Admission(CANCEL, "sms", null, null, null, null, List.of()));
+        int marker = 10 + 1; // behind marker, fingerprint and the length of the request
+        assertThat(bytes[marker]).isEqualTo((byte) 0xC3);
+        byte[] damaged = Arrays.copyOf(bytes, bytes.length);
+        damaged[marker] = 0;
+        assertThatThrownBy(() -> avro.decode(damaged))
+                .isInstanceOfSatisfying(UnreadableException.class, e -> assertThat(e.rejection())
+                        .isEqualTo(Rejection.NOT_AVRO));
+    }
+
+    private void assertComesBack(Admission admission) throws UnreadableException {
+        assertThat(avro.decode(avro.encode(admission)))
+                .usingRecursiveComparison()
+                .isEqualTo(admission);
+    }
+}

@@ -1,0 +1,130 @@
+package dev.weir.codec;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.weir.policy.Decision;
+import dev.weir.policy.Kind;
+import dev.weir.policy.Outcome;
+import dev.weir.policy.Reason;
+import dev.weir.policy.Request;
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.Map;
+import java.util.stream.Stream;
+import org.apache.avro.Schema;
+import org.apache.avro.generic.GenericData;
+import org.apache.avro.generic.GenericRecord;
+import org.apache.avro.generic.GenericRecordBuilder;
+import org.apache.avro.message.BinaryMessageEncoder;
+import org.junit.jupiter.api.Test;
+
+/** What was written by each earlier version of a schema is still read; fields that came later take their defaults. */
+class EarlierSchemasTest {
+
+    private static final Path EARLIER = Path.of("schemas", "earlier");
+    private static final Request.Source SOURCE = new Request.Source(3, 14);
+
+    @Test
+    void request_event_1() throws Exception {
+        Schema schema = schema("RequestEvent.1");
+        GenericRecord event = new GenericRecordBuilder(schema)
+                .set("requestId", "r1")
+                .set("client", "żółw")
+                .set("kind", new GenericData.EnumSymbol(schema.getField("kind").schema(), "SETTLE"))
+                .set("tier", "gold")
+                .set("cost", -42L)
+                .set("sizeBytes", 9L)
+                .set("attributes", Map.of("endpoint", "/a"))
+                .set("deadline", 2_000L)
+                .set("payload", ByteBuffer.wrap(new byte[] {1, 2}))
+                .build();
+        assertThat(new RequestAvro().decode(encode(event), 1_000, SOURCE))
+                .usingRecursiveComparison()
+                .isEqualTo(new Request(
+                        "r1",
+                        "żółw",
+                        Kind.SETTLE,
+                        "gold",
+                        -42,
+                        9L,
+                        Map.of("endpoint", "/a"),
+                        2_000L,
+                        new byte[] {1, 2},
+                        null,
+                        1_000,
+                        SOURCE));
+    }
+
+    @Test
+    void decision_1() throws Exception {
+        assertThat(new DecisionAvro().decode(encode(decision1("sms"))))
+                .isEqualTo(decision(new Decision.Queueing("sms", null, null)));
+        assertThat(new DecisionAvro().decode(encode(decision1(null)))).isEqualTo(decision(null));
+    }
+
+    @Test
+    void there_is_no_other() throws IOException {
+        try (Stream<Path> files = Files.list(EARLIER)) {
+            assertThat(files.map(file -> file.getFileName().toString()))
+                    .containsExactlyInAnyOrder("RequestEvent.1.avsc", "Decision.1.avsc");
+        }
+    }
+
+    private static GenericRecord decision1(String queue) throws IOException {
+        Schema schema = schema("Decision.1");
+        return new GenericRecordBuilder(schema)
+                .set("requestId", "r1")
+                .set("client", "żółw")
+                .set(
+                        "outcome",
+                        new GenericData.EnumSymbol(schema.getField("outcome").schema(), "DENIED"))
+                .set("reason", "LIMIT_EXCEEDED")
+                .set("policyId", "p")
+                .set("policyVersion", 2L)
+                .set("limitedBy", "gcra 5/1s")
+                .set("limit", 5L)
+                .set("remaining", 0L)
+                .set("resetAfterMs", 900L)
+                .set("retryAfterMs", 100L)
+                .set("observed", true)
+                .set("shadowBanned", true)
+                .set("queue", queue)
+                .set("httpStatus", 429)
+                .set("decidedAt", 1_000L)
+                .set("sourcePartition", SOURCE.partition())
+                .set("sourceOffset", SOURCE.offset())
+                .build();
+    }
+
+    private static Decision decision(Decision.Queueing queueing) {
+        return new Decision(
+                "r1",
+                "żółw",
+                Outcome.DENIED,
+                Reason.LIMIT_EXCEEDED,
+                "p",
+                2L,
+                "gcra 5/1s",
+                5L,
+                0L,
+                900L,
+                100L,
+                true,
+                true,
+                queueing,
+                429,
+                1_000,
+                SOURCE);
+    }
+
+    private static Schema schema(String name) throws IOException {
+        return new Schema.Parser().parse(EARLIER.resolve(name + ".avsc").toFile());
+    }
+
+    private static byte[] encode(GenericRecord event) throws IOException {
+        return AvroBytes.toArray(
+                new BinaryMessageEncoder<GenericRecord>(GenericData.get(), event.getSchema()).encode(event));
+    }
+}

@@ -1,0 +1,60 @@
+package dev.weir.codec;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import dev.weir.policy.Rejection;
+import dev.weir.shape.Release;
+import java.util.Map;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+class ReleaseAvroTest {
+
+    private final ReleaseAvro avro = new ReleaseAvro();
+
+    @Test
+    void a_release_comes_back_as_it_was() throws UnreadableException {
+        assertComesBack(new Release(
+                "żądanie",
+                "żółw",
+                "złoto",
+                "kolejka-łąk",
+                Long.MAX_VALUE,
+                1_000,
+                1_785_000_000_123_456_789L,
+                Long.MAX_VALUE,
+                Map.of("endpoint", "/łąka", "", ""),
+                new byte[] {0, -1, 127}));
+    }
+
+    @Test
+    void what_is_not_there_stays_away() throws UnreadableException {
+        assertComesBack(new Release("", "", null, "", 0, 0, 0, 0, Map.of(), null));
+        assertComesBack(new Release("r", "c", "", "q", 1, 0, 0, 0, Map.of(), new byte[0]));
+    }
+
+    @ParameterizedTest
+    @ValueSource(longs = {0, 1, 999_999_999, 1_000_000_000, 1_000_020_001, 1_785_000_000_123_456_789L, Long.MAX_VALUE})
+    void the_time_of_release_keeps_its_nanoseconds(long releaseAtNanos) throws UnreadableException {
+        assertComesBack(new Release("r", "c", null, "q", 1, 0, releaseAtNanos, 1, Map.of(), null));
+    }
+
+    @Test
+    void bytes_that_are_no_release_are_refused() {
+        assertThatThrownBy(() -> avro.decode(new byte[] {1}))
+                .isInstanceOfSatisfying(UnreadableException.class, e -> assertThat(e.rejection())
+                        .isEqualTo(Rejection.NOT_AVRO));
+        assertThatThrownBy(() -> avro.decode(null))
+                .isInstanceOf(UnreadableException.class)
+                .hasMessage("there are no bytes");
+    }
+
+    private void assertComesBack(Release release) throws UnreadableException {
+        assertThat(avro.decode(avro.encode(release)))
+                .usingRecursiveComparison()
+                .ignoringCollectionOrder()
+                .isEqualTo(release);
+    }
+}
