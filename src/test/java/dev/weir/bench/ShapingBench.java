@@ -67,18 +67,18 @@ public final class ShapingBench {
     /** How a release of 100 a second looks downstream: gaps between releases, in ms, against the ideal 10. */
     private static void smoothness() throws Exception {
         System.out.println(
-                "100 a second, 30 s each; gaps in ms: seen (read_committed), and as handed out at releaseAt");
+                "100 a second, 15 s each; gaps in ms: seen (read_committed), and as handed out at releaseAt");
         for (int load : new int[] {0, 4_000}) {
-            for (int commitMs : new int[] {10, 25, 50, 100}) {
+            for (int commitMs : new int[] {10, 50, 100}) {
                 for (int lookAheadMs : new int[] {0, 200}) {
                     try (Rig rig = new Rig(commitMs)) {
                         rig.apply("limit: 100, per: 1s, look-ahead: " + lookAheadMs + "ms");
-                        rig.fill(4_000, 50);
+                        rig.fill(2_500, 50);
                         rig.load(load);
                         List<Long> seenNanos = new ArrayList<>();
                         List<Long> heldNanos = new ArrayList<>();
-                        long skip = 500;
-                        rig.releases(3_500, (release, nowNanos) -> {
+                        long skip = 300;
+                        rig.releases(1_800, (release, nowNanos) -> {
                             if (release.sequence() > skip) {
                                 seenNanos.add(nowNanos);
                                 heldNanos.add(Math.max(nowNanos, release.releaseAtNanos()));
