@@ -2,6 +2,7 @@ package dev.weir.app;
 
 import dev.weir.codec.DecisionJson;
 import dev.weir.codec.NdjsonLines;
+import dev.weir.codec.PolicyFile;
 import dev.weir.codec.ReleaseJson;
 import dev.weir.config.WeirConfig;
 import dev.weir.policy.Admission;
@@ -35,15 +36,12 @@ public final class Backtest {
     private final WeirConfig config;
     private final Clock clock;
 
-    /**
-     * @param queues by id
-     * @param clock the time of requests that have none
-     */
-    public Backtest(PolicyTable policies, Map<String, QueueRules> queues, WeirConfig config, Clock clock) {
-        this.policies = policies;
+    /** @param clock the time of requests that have none */
+    public Backtest(PolicyFile.Contents rules, WeirConfig config, Clock clock) {
+        this.policies = rules.table();
         this.config = config;
         this.clock = clock;
-        queues.forEach((id, rules) -> this.queues.put(id, rules.withLookAheadMs(0)));
+        rules.queueRules().forEach((id, queue) -> queues.put(id, queue.withLookAheadMs(0)));
     }
 
     /**

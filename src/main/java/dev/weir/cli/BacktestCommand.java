@@ -7,8 +7,6 @@ import dev.weir.codec.NdjsonLines;
 import dev.weir.codec.PolicyFile;
 import dev.weir.codec.ReleaseJson;
 import dev.weir.config.WeirConfig;
-import dev.weir.policy.PolicyTable;
-import dev.weir.shape.QueueRules;
 import java.io.IOException;
 import java.io.PrintWriter;
 import java.io.Writer;
@@ -16,9 +14,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Clock;
 import java.util.List;
-import java.util.Map;
 import java.util.concurrent.Callable;
-import java.util.stream.Collectors;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Model.CommandSpec;
@@ -75,13 +71,8 @@ final class BacktestCommand implements Callable<Integer> {
     public Integer call() throws Exception {
         WeirConfig read = config.read();
         PolicyFile.Contents rules = UserFiles.read(policies, PolicyFile::read);
-        PolicyTable table = new PolicyTable(rules.policies().stream()
-                .map(PolicyFile.Definition.OfPolicy::policy)
-                .toList());
-        Map<String, QueueRules> queues = rules.queues().stream()
-                .collect(Collectors.toMap(PolicyFile.Definition::id, PolicyFile.Definition.OfQueue::queue));
         requireOutputs();
-        Backtest backtest = new Backtest(table, queues, read, Clock.systemUTC());
+        Backtest backtest = new Backtest(rules, read, Clock.systemUTC());
         Tally tally;
         try (NdjsonLines lines = openRequests();
                 DecisionJson decisionsOut = decisions == null ? null : new DecisionJson(open(decisions));
@@ -95,7 +86,7 @@ final class BacktestCommand implements Callable<Integer> {
         PrintWriter report = toStandardOutput
                 ? spec.commandLine().getErr()
                 : spec.commandLine().getOut();
-        new Summary(report).print(tally, TOP);
+        new Summary(report).print(tally, rules.queueRules(), TOP);
         return 0;
     }
 

@@ -13,7 +13,10 @@ import dev.weir.codec.PolicyFile;
 import dev.weir.config.WeirConfig;
 import dev.weir.dev.EmbeddedBroker;
 import dev.weir.policy.Decision;
+import dev.weir.policy.Outcome;
 import dev.weir.policy.Request;
+import dev.weir.shape.QueueRules;
+import dev.weir.shape.Release;
 import java.io.PrintWriter;
 import java.time.Duration;
 import java.util.HashMap;
@@ -63,14 +66,14 @@ final class DemoCommand implements Callable<Integer> {
             try (Admin admin = Admin.create(KafkaSettings.admin(config))) {
                 TopicSetup.createMissing(admin, config, TopicSetup.RequestTime.CREATE);
             }
-            new PolicyTopic(config)
-                    .apply(PolicyFile.read("policies.yaml", DemoTrace.policies()), false, System.currentTimeMillis());
+            PolicyFile.Contents rules = PolicyFile.read("policies.yaml", DemoTrace.policies());
+            new PolicyTopic(config).apply(rules, false, System.currentTimeMillis());
             Enforcer enforcer = Enforcer.start(config);
             broker.beforeClose(enforcer);
             enforcer.awaitRunning(PATIENCE);
             Run run = new Run(config, DemoTrace.requests());
             run.run();
-            run.print(out);
+            run.print(out, rules.queueRules());
         }
         return 0;
     }
@@ -79,9 +82,11 @@ final class DemoCommand implements Callable<Integer> {
     private static final class Run {
         private final WeirConfig config;
         private final List<Request> requests;
-        private final Map<String, Sent> open = new HashMap<>();
+        private final Map<String, Sent> sent = new HashMap<>();
         private final Tally tally = new Tally();
         private final Histogram latenciesMicros = new Histogram(3);
+        private int answered;
+        private long waiting; // below 0 while a release is seen before the decision that the request waits
         private double seconds;
 
         private record Sent(String tier, long atNanos) {}
@@ -93,6 +98,7 @@ final class DemoCommand implements Callable<Integer> {
 
         void run() {
             try (TopicReader<Decision> decisions = TopicReader.decisions(config, TopicReader.From.END, true);
+                    TopicReader<Release> releases = TopicReader.releases(config, TopicReader.From.END, true);
                     Sender sender = new Sender(config);
                     ProgressBar bar = new ProgressBarBuilder()
                             .setTaskName("Decided")
@@ -101,22 +107,24 @@ final class DemoCommand implements Callable<Integer> {
                             .setMaxRenderedLength(100)
                             .build()) {
                 long startNanos = System.nanoTime();
-                int sent = 0;
-                while (sent < requests.size()) {
+                int next = 0;
+                while (next < requests.size()) {
                     double due = due((System.nanoTime() - startNanos) / 1e9);
-                    for (; sent < Math.min(due, requests.size()); sent++) {
-                        Request request = requests.get(sent);
-                        open.put(request.requestId(), new Sent(request.tier(), System.nanoTime()));
+                    for (; next < Math.min(due, requests.size()); next++) {
+                        Request request = requests.get(next);
+                        sent.put(request.requestId(), new Sent(request.tier(), System.nanoTime()));
                         sender.send(request);
                     }
-                    receive(decisions, Duration.ofMillis(1), bar);
+                    receive(decisions, releases, Duration.ofMillis(1), bar);
                 }
                 long lastNanos = System.nanoTime();
-                while (!open.isEmpty()) {
+                while (answered < requests.size() || waiting != 0) {
                     if (System.nanoTime() - lastNanos > PATIENCE.toNanos()) {
-                        throw new UnreachableException(open.size() + " requests got no decision", null);
+                        throw new UnreachableException(
+                                (requests.size() - answered) + " requests got no decision, " + waiting + " still wait",
+                                null);
                     }
-                    receive(decisions, Duration.ofMillis(10), bar);
+                    receive(decisions, releases, Duration.ofMillis(10), bar);
                 }
                 seconds = (System.nanoTime() - startNanos) / 1e9;
             }
@@ -128,17 +136,28 @@ final class DemoCommand implements Callable<Integer> {
             return REQUESTS_A_SECOND * (risen * risen / (2 * RISE_SECONDS) + (seconds - risen));
         }
 
-        private void receive(TopicReader<Decision> decisions, Duration timeout, ProgressBar bar) {
+        private void receive(
+                TopicReader<Decision> decisions, TopicReader<Release> releases, Duration timeout, ProgressBar bar) {
             decisions.poll(timeout, decision -> {
-                Sent sent = open.remove(decision.requestId());
-                latenciesMicros.recordValue((System.nanoTime() - sent.atNanos) / 1_000);
-                tally.add(sent.tier, decision);
+                Sent request = sent.get(decision.requestId());
+                tally.add(request.tier, decision);
+                if (decision.endsWait()) {
+                    waiting--;
+                    return;
+                }
+                waiting += decision.outcome() == Outcome.QUEUED ? 1 : 0;
+                latenciesMicros.recordValue((System.nanoTime() - request.atNanos) / 1_000);
+                answered++;
                 bar.step();
+            });
+            releases.poll(Duration.ZERO, release -> {
+                tally.add(release);
+                waiting--;
             });
         }
 
-        void print(PrintWriter out) {
-            new Summary(out).print(tally, TOP);
+        void print(PrintWriter out, Map<String, QueueRules> queues) {
+            new Summary(out).print(tally, queues, TOP);
             out.println();
             out.printf(
                     "%,d requests in %.1f s. From request to committed decision: p50 %.1f ms, p99 %.1f ms.%n",

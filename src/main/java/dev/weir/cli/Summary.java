@@ -3,9 +3,10 @@ package dev.weir.cli;
 import dev.weir.app.HeavyHitters;
 import dev.weir.app.QueueTally;
 import dev.weir.app.Tally;
+import dev.weir.shape.QueueRules;
 import java.io.PrintWriter;
 import java.util.List;
-import java.util.Locale;
+import java.util.Map;
 
 /** Prints what a tally counted, as tables. */
 final class Summary {
@@ -16,15 +17,20 @@ final class Summary {
         this.out = out;
     }
 
-    /** @param top how many clients are named */
-    void print(Tally tally, int top) {
+    /**
+     * Prints a tally.
+     *
+     * @param queues that requests were sent to, by id
+     * @param top how many clients are named
+     */
+    void print(Tally tally, Map<String, QueueRules> queues, int top) {
         heading("");
         counts("all requests", tally.all());
         heading("by policy");
         tally.byPolicy().forEach(this::counts);
         heading("by tier");
         tally.byTier().forEach(this::counts);
-        tally.byQueue().forEach(this::queue);
+        tally.byQueue().forEach((id, queue) -> queue(id, queue, queues.get(id)));
         List<HeavyHitters.Hitter> limited = tally.topLimited(top);
         if (!limited.isEmpty()) {
             out.println();
@@ -36,7 +42,8 @@ final class Summary {
         out.flush();
     }
 
-    private void queue(String id, QueueTally queue) {
+    /** @param rules null if there is no such queue */
+    private void queue(String id, QueueTally queue, QueueRules rules) {
         out.println();
         out.printf(
                 "%-22s %8s %8s %8s %8s %8s %8s %10s %10s%n",
@@ -51,7 +58,13 @@ final class Summary {
                 "wait p99");
         queue.byTier().forEach(this::waits);
         waits("all", queue.all());
-        out.printf(Locale.ROOT, "  %.1f tokens a second from the first release to the last%n", queue.tokensPerSecond());
+        if (rules != null) {
+            out.printf("  released %.1f tokens a second; the rate is %.1f%n", queue.tokensPerSecond(), rate(rules));
+        }
+    }
+
+    private static double rate(QueueRules rules) {
+        return rules.limit() * 1e3 / rules.perMs();
     }
 
     private void waits(String name, QueueTally.Counts counts) {

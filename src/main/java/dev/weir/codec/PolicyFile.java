@@ -1,6 +1,7 @@
 package dev.weir.codec;
 
 import dev.weir.policy.Policy;
+import dev.weir.policy.PolicyTable;
 import dev.weir.shape.QueueRules;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
@@ -12,6 +13,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.function.Supplier;
+import java.util.stream.Collectors;
 
 /**
  * Reads policies and queues as people write them: files of YAML or JSON, of which {@code policies.schema.json} is the
@@ -85,6 +87,17 @@ public final class PolicyFile {
         public Contents {
             policies = List.copyOf(policies);
             queues = List.copyOf(queues);
+        }
+
+        /** The policies by which requests are decided. */
+        public PolicyTable table() {
+            return new PolicyTable(
+                    policies.stream().map(Definition.OfPolicy::policy).toList());
+        }
+
+        /** The queues by id. */
+        public Map<String, QueueRules> queueRules() {
+            return queues.stream().collect(Collectors.toMap(Definition.OfQueue::id, Definition.OfQueue::queue));
         }
 
         public boolean isEmpty() {

@@ -146,7 +146,7 @@ public record WeirConfig(
      */
     public record Shaping(int threads, Duration commitEvery) {
 
-        static final Shaping DEFAULTS = new Shaping(1, Duration.ofMillis(50));
+        static final Shaping DEFAULTS = new Shaping(1, Duration.ofMillis(20));
 
         public Shaping {
             requireRange("shaping.threads", threads, 1, MAX_THREADS);

@@ -29,7 +29,7 @@ public record QueueRules(
     public static final long DEFAULT_CAPACITY = 10_000;
     public static final long MAX_CAPACITY = 100_000_000;
     public static final long NO_MAX_WAIT = Long.MAX_VALUE;
-    public static final long DEFAULT_LOOK_AHEAD_MS = 200;
+    public static final long DEFAULT_LOOK_AHEAD_MS = 100;
     public static final long MAX_LOOK_AHEAD_MS = 10_000;
     public static final int MAX_TIERS = 1_000;
 

@@ -8,6 +8,7 @@ import com.fasterxml.jackson.databind.ObjectMapper;
 import dev.weir.codec.DecisionJson;
 import dev.weir.codec.NdjsonLines;
 import dev.weir.codec.PolicyFile;
+import dev.weir.codec.ReleaseJson;
 import dev.weir.config.WeirConfig;
 import dev.weir.limit.FixedWindow;
 import dev.weir.policy.Decider;
@@ -15,8 +16,10 @@ import dev.weir.policy.Kind;
 import dev.weir.policy.PolicyTable;
 import dev.weir.policy.Request;
 import java.io.ByteArrayInputStream;
+import java.io.IOException;
 import java.io.InputStream;
 import java.io.StringWriter;
+import java.io.UncheckedIOException;
 import java.nio.charset.StandardCharsets;
 import java.time.Clock;
 import java.time.Instant;
@@ -41,6 +44,10 @@ class BacktestTest {
         Tally tally = backtest(DemoTrace.policies()).run(DemoTrace.open(), null, null);
         assertThat(tally.all().requests()).isEqualTo(expected.get("requests").asLong());
         assertThat(tally.all().allowed()).isEqualTo(expected.get("allowed").asLong());
+        assertThat(tally.all().queued()).isEqualTo(expected.get("queued").asLong());
+        assertThat(tally.byQueue().get("archive").all().released())
+                .isEqualTo(expected.get("queued").asLong())
+                .isPositive();
         assertThat(tally.all().denied())
                 .isEqualTo(expected.get("denied").asLong())
                 .isPositive();
@@ -59,11 +66,47 @@ class BacktestTest {
         expected.properties()
                 .forEach(entry -> want.add(entry.getKey() + " "
                         + entry.getValue().get("allowed").asLong() + " "
+                        + entry.getValue().get("queued").asLong() + " "
                         + entry.getValue().get("denied").asLong()));
         assertThat(counts.entrySet())
                 .extracting(entry -> entry.getKey() + " " + entry.getValue().allowed() + " "
-                        + entry.getValue().denied())
+                        + entry.getValue().queued() + " " + entry.getValue().denied())
                 .containsExactlyInAnyOrderElementsOf(want);
+    }
+
+    @Test
+    void a_queue_drains_by_the_requests_times_and_runs_dry_behind_the_last() throws Exception {
+        StringWriter decisions = new StringWriter();
+        StringWriter releases = new StringWriter();
+        String requests = """
+                {"requestId":"f1","client":"a","tier":"free","timestamp":1000}
+                {"requestId":"f2","client":"a","tier":"free","timestamp":1000}
+                {"requestId":"g1","client":"b","tier":"gold","timestamp":1000,"payload":"aGk="}
+                {"requestId":"f3","client":"a","tier":"free","timestamp":1500,"deadline":2100}
+                {"requestId":"f2","client":"a","tier":"free","timestamp":2600,"kind":"CANCEL","queue":"q"}
+                {"requestId":"f4","client":"a","tier":"free","timestamp":2600}
+                """;
+        String rules = """
+                policies: [{id: all, queue: q}]
+                queues: [{id: q, limit: 3, per: 3s, tiers: {gold: {priority: 1}}}]
+                """;
+        try (DecisionJson decisionsOut = new DecisionJson(decisions);
+                ReleaseJson releasesOut = new ReleaseJson(releases)) {
+            backtest(rules).run(lines(requests), decisionsOut, releasesOut);
+        }
+        assertThat(releases.toString().lines().map(BacktestTest::release))
+                .containsExactly("1 g1 1000 0", "2 f1 2000 1000", "3 f4 3000 400");
+        assertThat(decisions.toString()).contains("\"CANCELLED\"", "\"TOO_LATE\"");
+    }
+
+    private static String release(String line) {
+        try {
+            JsonNode release = new ObjectMapper().readTree(line);
+            return release.get("sequence") + " " + release.get("requestId").asText() + " " + release.get("releaseAt")
+                    + " " + release.get("waitMs");
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
     }
 
     @Test
@@ -127,10 +170,7 @@ class BacktestTest {
     }
 
     private static Backtest backtest(String yaml) throws Exception {
-        PolicyTable table = new PolicyTable(PolicyFile.read("policies.yaml", yaml).policies().stream()
-                .map(PolicyFile.Definition.OfPolicy::policy)
-                .toList());
-        return new Backtest(table, Map.of(), WeirConfig.DEFAULTS, NOON);
+        return new Backtest(PolicyFile.read("policies.yaml", yaml), WeirConfig.DEFAULTS, NOON);
     }
 
     private static NdjsonLines lines(String text) {

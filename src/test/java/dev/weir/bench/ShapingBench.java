@@ -5,6 +5,7 @@ import dev.weir.app.KafkaSettings;
 import dev.weir.app.PolicyTopic;
 import dev.weir.app.Sender;
 import dev.weir.app.TopicSetup;
+import dev.weir.client.ReleaseConsumer;
 import dev.weir.codec.AdmissionAvro;
 import dev.weir.codec.PolicyFile;
 import dev.weir.codec.ReleaseAvro;
@@ -27,6 +28,7 @@ import java.util.Arrays;
 import java.util.Comparator;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.Properties;
 import java.util.stream.Stream;
 import org.apache.kafka.clients.admin.Admin;
@@ -64,35 +66,52 @@ public final class ShapingBench {
         System.exit(0);
     }
 
-    /** How a release of 100 a second looks downstream: gaps between releases, in ms, against the ideal 10. */
+    /** How releases of 100 a second look downstream: gaps between them, in ms, against the ideal 10. */
     private static void smoothness() throws Exception {
-        System.out.println(
-                "100 a second, 15 s each; gaps in ms: seen (read_committed), and as handed out at releaseAt");
+        System.out.println("100 a second, 15 s each; gaps in ms as a read_committed consumer sees releases, and as"
+                + " ReleaseConsumer hands them out");
         for (int load : new int[] {0, 4_000}) {
-            for (int commitMs : new int[] {10, 50, 100}) {
-                for (int lookAheadMs : new int[] {0, 200}) {
-                    try (Rig rig = new Rig(commitMs)) {
-                        rig.apply("limit: 100, per: 1s, look-ahead: " + lookAheadMs + "ms");
-                        rig.fill(2_500, 50);
-                        rig.load(load);
-                        List<Long> seenNanos = new ArrayList<>();
-                        List<Long> heldNanos = new ArrayList<>();
-                        long skip = 300;
-                        rig.releases(1_800, (release, nowNanos) -> {
-                            if (release.sequence() > skip) {
-                                seenNanos.add(nowNanos);
-                                heldNanos.add(Math.max(nowNanos, release.releaseAtNanos()));
-                            }
-                        });
-                        heldNanos.sort(Comparator.naturalOrder());
-                        double rate =
-                                (seenNanos.size() - 1) * 1e9 / (heldNanos.get(heldNanos.size() - 1) - heldNanos.get(0));
-                        System.out.printf(
-                                "load %,5d/s  commit %3d ms  look-ahead %3d ms   seen %s   honoured %s   rate %.1f/s%n",
-                                load, commitMs, lookAheadMs, gaps(seenNanos), gaps(heldNanos), rate);
+            for (int[] settings : new int[][] {{20, 0}, {20, 100}, {50, 100}, {50, 200}}) {
+                smoothness(load, settings[0], settings[1]);
+            }
+        }
+    }
+
+    private static void smoothness(int load, int commitMs, int lookAheadMs) throws Exception {
+        int skipped = 300;
+        int counted = 1_500;
+        try (Rig rig = new Rig(commitMs)) {
+            rig.apply("limit: 100, per: 1s, look-ahead: " + lookAheadMs + "ms");
+            rig.load(load);
+            rig.fill(skipped + counted + 500, 50);
+            List<Long> stampedNanos = new ArrayList<>();
+            List<Long> handedOutNanos = new ArrayList<>();
+            Thread worker = new Thread(() -> {
+                Map<String, Object> kafka =
+                        Map.of("bootstrap.servers", rig.broker.bootstrapServers(), "group.id", "workers");
+                try (ReleaseConsumer consumer = new ReleaseConsumer(kafka)) {
+                    while (handedOutNanos.size() < counted) {
+                        Optional<Release> release = consumer.next(Duration.ofSeconds(1));
+                        if (release.isPresent() && release.get().sequence() > skipped) {
+                            handedOutNanos.add(System.nanoTime());
+                        }
                     }
                 }
-            }
+            });
+            worker.start();
+            List<Long> seenNanos = new ArrayList<>();
+            rig.releases(skipped + counted, (release, nowNanos) -> {
+                if (release.sequence() > skipped) {
+                    seenNanos.add(nowNanos);
+                    stampedNanos.add(release.releaseAtNanos());
+                }
+            });
+            worker.join();
+            stampedNanos.sort(Comparator.naturalOrder());
+            double rate = (counted - 1) * 1e9 / (stampedNanos.get(counted - 1) - stampedNanos.get(0));
+            System.out.printf(
+                    "load %,6d/s  commit %3d ms  look-ahead %3d ms   seen %s   handed out %s   rate %5.1f/s%n",
+                    load, commitMs, lookAheadMs, gaps(seenNanos), gaps(handedOutNanos), rate);
         }
     }
 

@@ -43,7 +43,10 @@ class CrashTest {
                     directory.resolve("weir.yaml"),
                     "state: {directory: \"%s\"}\nkafka: {bootstrap.servers: \"%s\"}\n"
                             .formatted(directory.resolve("weir-state"), broker.bootstrapServers()));
-            Path policies = Files.writeString(directory.resolve("policies.yaml"), DemoTrace.policies());
+            Path policies = Files.writeString(
+                    directory.resolve("policies.yaml"),
+                    // a queue drains by the wall clock
+                    DemoTrace.policies().replace("queue: archive", "limits: [{unlimited: true}]"));
             try (Admin admin = Admin.create(KafkaSettings.admin(config))) {
                 TopicSetup.createMissing(admin, config, TopicSetup.RequestTime.CREATE);
             }

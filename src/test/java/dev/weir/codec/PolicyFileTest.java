@@ -177,8 +177,8 @@ class PolicyFileTest {
 
     static Stream<Arguments> queues() {
         return Stream.of(
-                queue("limit: 1, per: 1s", 1, 1000, 1, 10_000, Long.MAX_VALUE, 200, Map.of()),
-                queue("limit: 7, per: 30d, burst: 889", 7, 2_592_000_000L, 889, 10_000, Long.MAX_VALUE, 200, Map.of()),
+                queue("limit: 1, per: 1s", 1, 1000, 1, 10_000, Long.MAX_VALUE, 100, Map.of()),
+                queue("limit: 7, per: 30d, burst: 889", 7, 2_592_000_000L, 889, 10_000, Long.MAX_VALUE, 100, Map.of()),
                 queue(
                         "limit: '1_000', per: 1 minute, burst: 5_0, capacity: 100_000_000, max-wait: 1ms, tiers: {}",
                         1000,
@@ -186,7 +186,7 @@ class PolicyFileTest {
                         50,
                         100_000_000,
                         1,
-                        200,
+                        100,
                         Map.of()),
                 queue("limit: 1, per: 1s, look-ahead: 0ms", 1, 1000, 1, 10_000, Long.MAX_VALUE, 0, Map.of()),
                 queue("limit: 1, per: 1s, look-ahead: 0 s", 1, 1000, 1, 10_000, Long.MAX_VALUE, 0, Map.of()),
@@ -200,7 +200,7 @@ class PolicyFileTest {
                         1,
                         10_000,
                         Long.MAX_VALUE,
-                        200,
+                        100,
                         Map.of(
                                 "a", new Share(0, 1),
                                 "match", new Share(0, 1_000_000),

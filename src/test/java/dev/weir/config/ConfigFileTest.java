@@ -39,7 +39,7 @@ class ConfigFileTest {
             topics: {prefix: weir., partitions: 4, replication-factor: default}
             state: {memory: 256MiB, sweep-every: 1s, sweep-keys: 10000, forget-after: 1h}
             requests: {max-payload: 64KiB, max-attributes: 64, max-attribute-length: 1024, max-cost: 1000000000000}
-            shaping: {threads: 1, commit-every: 50ms}
+            shaping: {threads: 1, commit-every: 20ms}
             kafka: {}
             """;
 
@@ -98,7 +98,7 @@ class ConfigFileTest {
                                 10_000,
                                 Duration.ofHours(1)),
                         new Requests(65_536, 64, 1024, 1_000_000_000_000L),
-                        new Shaping(1, Duration.ofMillis(50)),
+                        new Shaping(1, Duration.ofMillis(20)),
                         Map.of()));
         assertThat(WeirConfig.DEFAULTS.requests().rules())
                 .isEqualTo(new RequestRules(65_536, 64, 1024, 1_000_000_000_000L));
