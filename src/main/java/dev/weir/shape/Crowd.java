@@ -31,7 +31,8 @@ final class Crowd {
 
     private static final class Rank {
         final Set<Tier> tiers = new HashSet<>(); // only sums are taken over it
-        final TreeSet<Line> newestLast = new TreeSet<>(Comparator.comparingLong(Line::tailNumber));
+        final TreeSet<Line> newestLast =
+                new TreeSet<>(Comparator.comparingLong(Line::tailNumber).thenComparing(Line::flow));
         long requests;
         long tokens;
         long weights;

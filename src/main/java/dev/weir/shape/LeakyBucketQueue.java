@@ -41,8 +41,9 @@ final class LeakyBucketQueue {
     /** What would expire later never does. */
     private static final long LAST_MS = Shaper.LAST_MS;
 
-    private static final Comparator<Line> SOONEST_EXPIRY_FIRST =
-            Comparator.comparingLong(Line::headExpiresAtMs).thenComparingLong(Line::headNumber);
+    private static final Comparator<Line> SOONEST_EXPIRY_FIRST = Comparator.comparingLong(Line::headExpiresAtMs)
+            .thenComparingLong(Line::headNumber)
+            .thenComparing(Line::flow);
 
     private static final Ahead NOBODY = new Ahead(0, 0);
 
@@ -89,7 +90,7 @@ final class LeakyBucketQueue {
     /** Goes on once all is restored: who came first is first. */
     void resume() {
         List<Line> all = new ArrayList<>(lines.values());
-        all.sort(Comparator.comparingLong(Line::headNumber));
+        all.sort(Comparator.comparingLong(Line::headNumber).thenComparing(Line::flow));
         for (Line line : all) {
             list(line);
             scheduler.enter(line.flow());

@@ -82,8 +82,8 @@ class ReadmeTest {
 
     @Test
     void the_blocks_are_found() throws IOException {
-        assertThat(yaml()).hasSize(3);
-        assertThat(commands()).hasSize(5);
+        assertThat(yaml()).hasSize(4);
+        assertThat(commands()).hasSize(9);
     }
 
     @Test
