@@ -13,6 +13,7 @@ final class Answers {
     private static final int ACCEPTED = 202;
     private static final int NOT_FOUND = 404;
     private static final int GONE = 410;
+    private static final int TOO_MANY = 429;
     private static final int UNAVAILABLE = 503;
 
     private Answers() {}
@@ -49,6 +50,20 @@ final class Answers {
                 retryAfterMs,
                 nowhere(admission),
                 UNAVAILABLE,
+                nowMs);
+    }
+
+    /** It costs more than the queue lets in. */
+    static Decision neverFits(Admission admission, long maxCost, long nowMs) {
+        return decision(
+                admission,
+                Outcome.DENIED,
+                Reason.COST_NEVER_FITS,
+                "cost",
+                maxCost,
+                null,
+                nowhere(admission),
+                TOO_MANY,
                 nowMs);
     }
 

@@ -7,17 +7,8 @@ import dev.weir.policy.Kind;
 import dev.weir.policy.Reason;
 import dev.weir.policy.Request;
 import dev.weir.shape.Crowd.Ahead;
-import dev.weir.shape.QueueStore.Alarm;
 import dev.weir.shape.QueueStore.Place;
-import dev.weir.shape.QueueStore.Ticket;
 import dev.weir.shape.Slot.Waiting;
-import java.util.ArrayList;
-import java.util.Comparator;
-import java.util.HashMap;
-import java.util.List;
-import java.util.Map;
-import java.util.Optional;
-import java.util.TreeSet;
 
 /**
  * The leaky bucket as a queue: requests come as they like and leave at a steady rate, a higher priority first, tiers by weight,
@@ -41,19 +32,10 @@ final class LeakyBucketQueue {
     /** What would expire later never does. */
     private static final long LAST_MS = Shaper.LAST_MS;
 
-    private static final Comparator<Line> SOONEST_EXPIRY_FIRST = Comparator.comparingLong(Line::headExpiresAtMs)
-            .thenComparingLong(Line::headNumber)
-            .thenComparing(Line::flow);
-
     private static final Ahead NOBODY = new Ahead(0, 0);
 
-    private final QueueStore store;
     private final Outlet outlet;
-    private final Map<Flow, Line> lines = new HashMap<>();
-    private final TreeSet<Line> expiries = new TreeSet<>(SOONEST_EXPIRY_FIRST);
-    private final Alarms alarms;
-    private final Crowd crowd;
-    private final FairScheduler scheduler;
+    private final WaitingRoom room;
     private QueueRules rules;
     private Pacing pacing;
     private Outflow outflow;
@@ -63,14 +45,11 @@ final class LeakyBucketQueue {
 
     /** A queue as its store has it, once what waits in it is {@linkplain #restore restored}. */
     LeakyBucketQueue(QueueState state, QueueStore store, Outlet outlet) {
-        this.store = store;
         this.outlet = outlet;
         rules = state.rules();
         pacing = rules.pacing();
         outflow = state.outflow();
-        alarms = new Alarms(store.alarms());
-        crowd = new Crowd(rules);
-        scheduler = new FairScheduler(rules.tiers());
+        room = new WaitingRoom(rules, store);
     }
 
     /** The state of a queue that has released nothing. */
@@ -80,21 +59,12 @@ final class LeakyBucketQueue {
 
     /** Takes note of what a slot holds; each flow's slots in their order. */
     void restore(long position, Waiting waiting) {
-        lines.computeIfAbsent(waiting.flow(), flow -> new Line(flow, store.slots()))
-                .restore(position, waiting);
-        if (waiting.alarm() != null) {
-            alarms.restore(waiting.alarm());
-        }
+        room.restore(position, waiting);
     }
 
     /** Goes on once all is restored: who came first is first. */
     void resume() {
-        List<Line> all = new ArrayList<>(lines.values());
-        all.sort(Comparator.comparingLong(Line::headNumber).thenComparing(Line::flow));
-        for (Line line : all) {
-            list(line);
-            scheduler.enter(line.flow());
-        }
+        room.resume();
     }
 
     /** The rules that are in force, or the last that were. */
@@ -109,11 +79,6 @@ final class LeakyBucketQueue {
         return changed;
     }
 
-    /** How many wait. */
-    long waiting() {
-        return crowd.size();
-    }
-
     /** Puts other rules in force, for what waits as well; but when it expires was settled when it came. */
     void setRules(QueueRules newRules, long nowNanos) {
         tell(nowNanos);
@@ -126,8 +91,7 @@ final class LeakyBucketQueue {
         pacing = rules.pacing();
         outflow =
                 new Outflow(pacing.adopt(old, outflow.arrival(), clockNanos), outflow.lastNanos(), outflow.sequence());
-        scheduler.setShares(rules.tiers());
-        crowd.setRules(rules);
+        room.setRules(rules);
         isChanged = true;
     }
 
@@ -146,12 +110,15 @@ final class LeakyBucketQueue {
         tell(nowNanos);
         Flow flow = Waiting.flowOf(admission);
         long cost = admission.request().cost();
-        boolean isFull = crowd.size() >= rules.capacity();
-        boolean evicts = isFull && rules.share(flow.tier()).priority() > crowd.lowestPriority();
+        boolean isFull = room.crowd().size() >= rules.capacity();
+        boolean evicts =
+                isFull && rules.share(flow.tier()).priority() > room.crowd().lowestPriority();
         Expiry expiry = expiry(admission.request(), enqueuedAtMs);
-        long tooLateMs = ceilMs(turnNanos(surelyAhead(flow), cost)) - expiry.atMs;
+        long tooLateMs = ceilMs(turnNanos(room.surelyAhead(flow), cost)) - expiry.atMs;
         if (isDeleted) {
             answer(admission, Answers.denied(admission, Reason.NO_QUEUE, null, null, null, nowMs()));
+        } else if (cost > rules.maxCost()) {
+            answer(admission, Answers.neverFits(admission, rules.maxCost(), nowMs()));
         } else if (tooLateMs > 0) {
             Long retryAfterMs = expiry.isDeadline ? null : (Long) Math.max(tooLateMs, isFull ? roomAfterMs() : 0);
             answer(
@@ -161,13 +128,13 @@ final class LeakyBucketQueue {
         } else if (isFull && !evicts) {
             answer(admission, noRoom(admission, Reason.QUEUE_FULL));
         } else {
-            Ahead ahead = expectedAhead(flow, cost);
+            Ahead ahead = room.expectedAhead(flow, cost);
             long waitMs = ceilMs(turnNanos(ahead, cost) - clockNanos);
             if (admission.request().kind() != Kind.PEEK) {
                 if (evicts) {
                     evict();
                 }
-                append(admission, flow, number, enqueuedAtMs, expiry.atMs);
+                room.enter(admission, number, enqueuedAtMs, expiry.atMs);
             }
             answer(admission, Answers.queued(admission, ahead.requests() + 1, waitMs, nowMs()));
         }
@@ -176,10 +143,10 @@ final class LeakyBucketQueue {
     /** Withdraws the request that has the same id and client, the newest if there are several; answers both. */
     void cancel(Admission cancel, long nowNanos) {
         tell(nowNanos);
-        Place place = store.tickets().get(ticket(cancel));
+        Place place = room.find(WaitingRoom.ticket(cancel));
         if (place != null) {
-            Waiting waiting = waiting(place);
-            takeOut(place, waiting);
+            Waiting waiting = room.at(place);
+            room.leave(place, waiting);
             answer(waiting.admission(), Answers.withdrawn(waiting.admission(), nowMs()));
         }
         answer(cancel, Answers.cancel(cancel, place != null, nowMs()));
@@ -193,31 +160,25 @@ final class LeakyBucketQueue {
     void drain(long nowNanos, Budget budget) {
         tell(nowNanos);
         release(budget);
-        while (!expiries.isEmpty() && expiries.first().headExpiresAtMs() <= nowMs() && budget.spend()) {
-            expire(expiries.first().head());
-        }
-        for (Place place = alarms.ringing(nowMs(), budget); place != null; place = alarms.ringing(nowMs(), budget)) {
+        for (Place place = room.expired(nowMs(), budget); place != null; place = room.expired(nowMs(), budget)) {
             expire(place);
         }
     }
 
     /** When there is something to {@link #drain}; {@link Long#MAX_VALUE} if nothing waits. */
     long dueNanos() {
-        Optional<Flow> next = scheduler.next();
-        if (next.isEmpty()) {
+        if (room.isEmpty()) {
             return Long.MAX_VALUE;
         }
-        long releaseNanos =
-                pacing.earliestNanos(outflow.arrival(), lines.get(next.get()).headCost(), outflow.lastNanos())
-                        - rules.lookAheadMs() * NANOS_PER_MS;
-        long expiryMs = Math.min(expiries.first().headExpiresAtMs(), alarms.dueMs());
-        return Math.min(releaseNanos, nanos(expiryMs));
+        long releaseNanos = pacing.earliestNanos(outflow.arrival(), room.next().headCost(), outflow.lastNanos())
+                - rules.lookAheadMs() * NANOS_PER_MS;
+        return Math.min(releaseNanos, nanos(room.nextExpiryMs()));
     }
 
     private void release(Budget budget) {
         long horizonNanos = clockNanos + rules.lookAheadMs() * NANOS_PER_MS;
-        while (!budget.isSpent() && crowd.size() > 0) {
-            Line line = lines.get(scheduler.next().orElseThrow());
+        while (!budget.isSpent() && !room.isEmpty()) {
+            Line line = room.next();
             long atNanos =
                     pacing.earliestNanos(outflow.arrival(), line.headCost(), Math.max(clockNanos, outflow.lastNanos()));
             if (atNanos > horizonNanos) {
@@ -233,10 +194,8 @@ final class LeakyBucketQueue {
     }
 
     private void release(Line line, long atNanos) {
-        Place place = line.head();
-        Waiting waiting = waiting(place);
-        unlink(place, waiting);
-        scheduler.served(line.flow(), waiting.cost(), !line.isEmpty());
+        Waiting waiting = room.at(line.head());
+        room.serve(line, waiting);
         outflow = new Outflow(
                 pacing.released(outflow.arrival(), waiting.cost(), atNanos), atNanos, outflow.sequence() + 1);
         isChanged = true;
@@ -257,11 +216,11 @@ final class LeakyBucketQueue {
     }
 
     private void expire(Place place) {
-        Waiting waiting = waiting(place);
+        Waiting waiting = room.at(place);
         Admission admission = waiting.admission();
-        takeOut(place, waiting);
+        room.leave(place, waiting);
         Expiry expiry = expiry(admission.request(), nowMs());
-        long tooLateMs = ceilMs(turnNanos(surelyAhead(waiting.flow()), waiting.cost())) - expiry.atMs;
+        long tooLateMs = ceilMs(turnNanos(room.surelyAhead(waiting.flow()), waiting.cost())) - expiry.atMs;
         boolean isDeadline =
                 Long.valueOf(waiting.expiresAtMs()).equals(admission.request().deadlineMs());
         Long retryAfterMs = isDeadline || isDeleted ? null : (Long) Math.max(1, tooLateMs);
@@ -271,10 +230,10 @@ final class LeakyBucketQueue {
     }
 
     private void evict() {
-        Place place = crowd.newestOfLowest().tail();
-        Waiting waiting = waiting(place);
+        Place place = room.crowd().newestOfLowest().tail();
+        Waiting waiting = room.at(place);
         Decision decision = noRoom(waiting.admission(), Reason.EVICTED);
-        takeOut(place, waiting);
+        room.leave(place, waiting);
         answer(waiting.admission(), decision);
     }
 
@@ -284,31 +243,14 @@ final class LeakyBucketQueue {
 
     /** When one more can be taken in, if nothing else comes. */
     private long roomAfterMs() {
+        Crowd crowd = room.crowd();
         long tooMany = crowd.size() - rules.capacity();
-        Line next = lines.get(scheduler.next().orElseThrow());
-        long expiryMs = Math.min(expiries.first().headExpiresAtMs(), alarms.dueMs());
-        long leavesNanos = Math.min(turnNanos(NOBODY, next.headCost()), nanos(expiryMs));
+        long nextCost = room.next().headCost();
+        long leavesNanos = Math.min(turnNanos(NOBODY, nextCost), nanos(room.nextExpiryMs()));
         if (tooMany > 0) { // the capacity has been lowered
-            Ahead others = new Ahead(tooMany, crowd.tokens() / crowd.size() * tooMany);
-            leavesNanos = turnNanos(others, next.headCost());
+            leavesNanos = turnNanos(new Ahead(tooMany, crowd.tokens() / crowd.size() * tooMany), nextCost);
         }
         return Math.max(1, ceilMs(leavesNanos - clockNanos));
-    }
-
-    /** Who leaves before one that comes now to a flow, even if the flow is the next of its tier from now on. */
-    private Ahead surelyAhead(Flow flow) {
-        Line line = lines.get(flow);
-        return line == null ? crowd.ahead(flow.tier(), 0, 0) : crowd.ahead(flow.tier(), line.size(), line.tokens());
-    }
-
-    /** Who leaves before it if half of the tier's other clients have had their turn of this round. */
-    private Ahead expectedAhead(Flow flow, long cost) {
-        Line line = lines.get(flow);
-        long size = line == null ? 0 : line.size();
-        long tokens = line == null ? 0 : line.tokens();
-        Ahead least = crowd.ahead(flow.tier(), size, tokens);
-        Ahead most = crowd.ahead(flow.tier(), size + 1, tokens + Crowd.counted(cost));
-        return new Ahead((least.requests() + most.requests()) / 2, (least.tokens() + most.tokens()) / 2);
     }
 
     /** When one may leave behind those ahead of it, if nothing else comes. */
@@ -334,71 +276,8 @@ final class LeakyBucketQueue {
                 : new Expiry(latestMs, false, rules.maxWaitMs());
     }
 
-    private void append(Admission admission, Flow flow, long number, long enqueuedAtMs, long expiresAtMs) {
-        Line line = lines.get(flow);
-        boolean isFirst = line == null;
-        if (isFirst) {
-            line = new Line(flow, store.slots());
-            lines.put(flow, line);
-            scheduler.enter(flow);
-        } else {
-            unlist(line);
-        }
-        Alarm alarm = line.expiresInOrder(expiresAtMs) ? null : alarms.set(expiresAtMs, line.next());
-        store.tickets().put(ticket(admission), line.next());
-        line.append(new Waiting(admission, number, enqueuedAtMs, expiresAtMs, alarm));
-        list(line);
-    }
-
-    /** Takes one out that was not served. */
-    private void takeOut(Place place, Waiting waiting) {
-        unlink(place, waiting);
-        if (!lines.containsKey(place.flow())) {
-            scheduler.left(place.flow());
-        }
-    }
-
-    private void unlink(Place place, Waiting waiting) {
-        Line line = lines.get(place.flow());
-        unlist(line);
-        line.remove(place.position(), waiting);
-        if (line.isEmpty()) {
-            lines.remove(line.flow());
-        } else {
-            list(line);
-        }
-        if (waiting.alarm() != null) {
-            alarms.clear(waiting.alarm());
-        }
-        Ticket ticket = ticket(waiting.admission());
-        if (place.equals(store.tickets().get(ticket))) {
-            store.tickets().delete(ticket);
-        }
-    }
-
-    private void list(Line line) {
-        crowd.add(line);
-        expiries.add(line);
-    }
-
-    private void unlist(Line line) {
-        crowd.remove(line);
-        expiries.remove(line);
-    }
-
-    private Waiting waiting(Place place) {
-        if (store.slots().get(place) instanceof Waiting waiting) {
-            return waiting;
-        }
-        throw new IllegalStateException("nobody waits at " + place + " in the queue " + rules.id());
-    }
-
     private void answer(Admission admission, Decision decision) {
         outlet.decide(admission, decision);
-    }
-
-    private static Ticket ticket(Admission admission) {
-        return new Ticket(admission.request().client(), admission.request().requestId());
     }
 
     private void tell(long nowNanos) {

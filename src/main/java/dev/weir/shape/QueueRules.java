@@ -32,6 +32,9 @@ public record QueueRules(
     public static final long DEFAULT_LOOK_AHEAD_MS = 100;
     public static final long MAX_LOOK_AHEAD_MS = 10_000;
     public static final int MAX_TIERS = 1_000;
+    public static final long ALWAYS_FITS = 1_000;
+
+    private static final long HOUR_MS = 3_600_000;
 
     /** @throws IllegalArgumentException if a part is out of its range; the message begins with the part's name */
     public QueueRules {
@@ -46,6 +49,16 @@ public record QueueRules(
     /** When its requests may leave. */
     public Pacing pacing() {
         return Pacing.of(limit, perMs, burst);
+    }
+
+    /**
+     * The largest cost that is let in: what leaves in an hour, but at least the burst and {@value #ALWAYS_FITS}. A larger one
+     * would stand in everybody's way.
+     */
+    public long maxCost() {
+        long periods = Math.max(1, HOUR_MS / perMs);
+        long anHours = limit > Long.MAX_VALUE / periods ? Long.MAX_VALUE : limit * periods;
+        return Math.max(Math.max(anHours, burst), ALWAYS_FITS);
     }
 
     /** The same with another look-ahead. */

@@ -117,13 +117,14 @@ public final class ShapingBench {
 
     /** What a release costs with a small and a large backlog, few and many clients, and behind half a million deletions. */
     private static void cost() throws Exception {
-        System.out.println("releases as fast as they go, 20,000 after a warm-up of 20,000");
-        cost(50_000, 1, 0);
+        System.out.println("releases as fast as they go, 100,000 after a warm-up of 20,000");
+        cost(125_000, 1, 0); // warms up the JVM
+        cost(125_000, 1, 0);
         cost(1_000_000, 1, 0);
-        cost(50_000, 50_000, 0);
+        cost(125_000, 100_000, 0);
         cost(1_000_000, 100_000, 0);
-        cost(600_000, 1_000, 500_000);
-        cost(50_000, 1, 0);
+        cost(700_000, 1_000, 0);
+        cost(700_000, 1_000, 500_000);
     }
 
     private static void cost(int backlog, int clients, int deleted) throws Exception {
@@ -136,7 +137,7 @@ public final class ShapingBench {
             long bytesBefore = rig.bytesWritten();
             long[] at = new long[2];
             int from = deleted + 20_000;
-            int to = from + 20_000;
+            int to = from + 100_000;
             rig.apply(AS_FAST_AS_IT_CAN);
             rig.releases(to, (release, nowNanos) -> {
                 if (release.sequence() == from) {
@@ -150,7 +151,7 @@ public final class ShapingBench {
                     backlog,
                     clients,
                     deleted,
-                    (at[1] - at[0]) / 1e3 / 20_000,
+                    (at[1] - at[0]) / 1e3 / 100_000,
                     (rig.bytesWritten() - bytesBefore) / rig.released(),
                     fillMicros);
         }

@@ -168,6 +168,20 @@ class LeakyBucketQueueTest {
     }
 
     @Test
+    void a_cost_of_more_than_an_hours_outflow_is_not_let_in() {
+        QueueHarness queue = harness(rules(100, 1_000, 1, 100, NO_MAX_WAIT));
+        assertThat(queue.offer("a", "c", null, 360_000, null, 0).outcome()).isEqualTo(Outcome.QUEUED);
+        Decision never = queue.offer("b", "c", null, 360_001, null, 0);
+        assertThat(never.outcome()).isEqualTo(Outcome.DENIED);
+        assertThat(never.reason()).isEqualTo(Reason.COST_NEVER_FITS);
+        assertThat(never.limit()).isEqualTo(360_000);
+        assertThat(never.retryAfterMs()).isNull();
+        assertThat(rules(1, 3_600_000, 1, 100, NO_MAX_WAIT).maxCost()).isEqualTo(1_000);
+        assertThat(rules(1, 86_400_000, 5_000, 100, NO_MAX_WAIT).maxCost()).isEqualTo(5_000);
+        assertThat(rules(1L << 61, 1, 1, 100, NO_MAX_WAIT).maxCost()).isEqualTo(Long.MAX_VALUE);
+    }
+
+    @Test
     void deadlines_out_of_order_are_kept_too() {
         QueueHarness queue = harness(rules(1, 1_000, 1, 100, NO_MAX_WAIT, "gold", HIGH));
         for (int i = 0; i < 10; i++) {

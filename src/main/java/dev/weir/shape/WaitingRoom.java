@@ -1,0 +1,186 @@
+package dev.weir.shape;
+
+import dev.weir.policy.Admission;
+import dev.weir.shape.Crowd.Ahead;
+import dev.weir.shape.QueueStore.Alarm;
+import dev.weir.shape.QueueStore.Place;
+import dev.weir.shape.QueueStore.Ticket;
+import dev.weir.shape.Slot.Waiting;
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.TreeSet;
+
+/**
+ * Who waits in a queue, in every order that matters: who leaves next, who expires next, who came last. It knows nothing of the
+ * pace and gives no answers.
+ *
+ * <p>Those of a flow mostly expire in the order in which they wait, so it is enough to watch the heads; one that expires before
+ * another ahead of it has an alarm. Memory grows with the flows, not with those behind their heads.
+ */
+final class WaitingRoom {
+
+    private static final Comparator<Line> SOONEST_EXPIRY_FIRST = Comparator.comparingLong(Line::headExpiresAtMs)
+            .thenComparingLong(Line::headNumber)
+            .thenComparing(Line::flow);
+
+    private final QueueStore store;
+    private final Map<Flow, Line> lines = new HashMap<>();
+    private final TreeSet<Line> expiries = new TreeSet<>(SOONEST_EXPIRY_FIRST);
+    private final Alarms alarms;
+    private final Crowd crowd;
+    private final FairScheduler scheduler;
+
+    /** A room as its store has it, once all is {@linkplain #restore restored}. */
+    WaitingRoom(QueueRules rules, QueueStore store) {
+        this.store = store;
+        alarms = new Alarms(store.alarms());
+        crowd = new Crowd(rules);
+        scheduler = new FairScheduler(rules.tiers());
+    }
+
+    /** Takes note of what a slot holds; each flow's slots in their order. */
+    void restore(long position, Waiting waiting) {
+        lines.computeIfAbsent(waiting.flow(), flow -> new Line(flow, store.slots()))
+                .restore(position, waiting);
+        if (waiting.alarm() != null) {
+            alarms.restore(waiting.alarm());
+        }
+    }
+
+    /** Goes on once all is restored: who came first is first. */
+    void resume() {
+        List<Line> all = new ArrayList<>(lines.values());
+        all.sort(Comparator.comparingLong(Line::headNumber).thenComparing(Line::flow));
+        for (Line line : all) {
+            list(line);
+            scheduler.enter(line.flow());
+        }
+    }
+
+    /** Changes what the tiers get. */
+    void setRules(QueueRules rules) {
+        scheduler.setShares(rules.tiers());
+        crowd.setRules(rules);
+    }
+
+    Crowd crowd() {
+        return crowd;
+    }
+
+    boolean isEmpty() {
+        return crowd.size() == 0;
+    }
+
+    /** The flow whose head leaves next, null if nobody waits. */
+    Line next() {
+        return scheduler.next().map(lines::get).orElse(null);
+    }
+
+    /** When the next one may expire, in ms; {@link Waiting#NEVER} if nobody ever does. */
+    long nextExpiryMs() {
+        return expiries.isEmpty() ? Waiting.NEVER : Math.min(expiries.first().headExpiresAtMs(), alarms.dueMs());
+    }
+
+    /** Who has expired, null if nobody has or the budget is spent. */
+    Place expired(long nowMs, Budget budget) {
+        if (!expiries.isEmpty() && expiries.first().headExpiresAtMs() <= nowMs) {
+            return budget.spend() ? expiries.first().head() : null;
+        }
+        return alarms.ringing(nowMs, budget);
+    }
+
+    /** Where the newest of those with a ticket waits, null if none does. */
+    Place find(Ticket ticket) {
+        return store.tickets().get(ticket);
+    }
+
+    /** Who waits at a place. */
+    Waiting at(Place place) {
+        if (store.slots().get(place) instanceof Waiting waiting) {
+            return waiting;
+        }
+        throw new IllegalStateException("nobody waits at " + place);
+    }
+
+    /** Lets one in, behind those of its flow. */
+    void enter(Admission admission, long number, long enqueuedAtMs, long expiresAtMs) {
+        Flow flow = Waiting.flowOf(admission);
+        Line line = lines.get(flow);
+        if (line == null) {
+            line = new Line(flow, store.slots());
+            lines.put(flow, line);
+            scheduler.enter(flow);
+        } else {
+            unlist(line);
+        }
+        Alarm alarm = line.expiresInOrder(expiresAtMs) ? null : alarms.set(expiresAtMs, line.next());
+        store.tickets().put(ticket(admission), line.next());
+        line.append(new Waiting(admission, number, enqueuedAtMs, expiresAtMs, alarm));
+        list(line);
+    }
+
+    /** Lets the head of a flow go, since its turn has come. */
+    void serve(Line line, Waiting head) {
+        remove(line.head(), head);
+        scheduler.served(line.flow(), head.cost(), !line.isEmpty());
+    }
+
+    /** Lets one go whose turn has not come. */
+    void leave(Place place, Waiting waiting) {
+        remove(place, waiting);
+        if (!lines.containsKey(place.flow())) {
+            scheduler.left(place.flow());
+        }
+    }
+
+    /** Who leaves before one that comes now to a flow, even if the flow is the next of its tier from now on. */
+    Ahead surelyAhead(Flow flow) {
+        Line line = lines.get(flow);
+        return line == null ? crowd.ahead(flow.tier(), 0, 0) : crowd.ahead(flow.tier(), line.size(), line.tokens());
+    }
+
+    /** Who leaves before it if half of the tier's other clients have had their turn of this round. */
+    Ahead expectedAhead(Flow flow, long cost) {
+        Line line = lines.get(flow);
+        long size = line == null ? 0 : line.size();
+        long tokens = line == null ? 0 : line.tokens();
+        Ahead least = crowd.ahead(flow.tier(), size, tokens);
+        Ahead most = crowd.ahead(flow.tier(), size + 1, tokens + Crowd.counted(cost));
+        return new Ahead((least.requests() + most.requests()) / 2, (least.tokens() + most.tokens()) / 2);
+    }
+
+    static Ticket ticket(Admission admission) {
+        return new Ticket(admission.request().client(), admission.request().requestId());
+    }
+
+    private void remove(Place place, Waiting waiting) {
+        Line line = lines.get(place.flow());
+        unlist(line);
+        line.remove(place.position(), waiting);
+        if (line.isEmpty()) {
+            lines.remove(line.flow());
+        } else {
+            list(line);
+        }
+        if (waiting.alarm() != null) {
+            alarms.clear(waiting.alarm());
+        }
+        Ticket ticket = ticket(waiting.admission());
+        if (place.equals(store.tickets().get(ticket))) {
+            store.tickets().delete(ticket);
+        }
+    }
+
+    private void list(Line line) {
+        crowd.add(line);
+        expiries.add(line);
+    }
+
+    private void unlist(Line line) {
+        crowd.remove(line);
+        expiries.remove(line);
+    }
+}
