@@ -30,6 +30,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Properties;
+import java.util.concurrent.locks.LockSupport;
 import java.util.stream.Stream;
 import org.apache.kafka.clients.admin.Admin;
 import org.apache.kafka.clients.consumer.ConsumerRecord;
@@ -213,7 +214,7 @@ public final class ShapingBench {
         final KafkaConsumer<byte[], byte[]> releases;
         final AdmissionAvro avro = new AdmissionAvro();
         Enforcer enforcer;
-        private Thread loader;
+        private volatile boolean isClosing;
 
         Rig(int commitMs) throws IOException {
             WeirConfig defaults = WeirConfig.DEFAULTS;
@@ -272,10 +273,10 @@ public final class ShapingBench {
             if (perSecond == 0) {
                 return;
             }
-            loader = new Thread(() -> {
+            Thread loader = new Thread(() -> {
                 try (Sender sender = new Sender(config)) {
                     long start = System.nanoTime();
-                    for (long sent = 0; !Thread.currentThread().isInterrupted(); ) {
+                    for (long sent = 0; !isClosing; ) {
                         long due = (System.nanoTime() - start) * perSecond / 1_000_000_000L;
                         for (; sent < due; sent++) {
                             sender.send(new Request(
@@ -292,12 +293,11 @@ public final class ShapingBench {
                                     System.currentTimeMillis(),
                                     new Request.Source(0, 0)));
                         }
-                        Thread.sleep(1);
+                        LockSupport.parkNanos(1_000_000);
                     }
-                } catch (InterruptedException | RuntimeException e) {
-                    Thread.currentThread().interrupt();
                 }
             });
+            loader.setDaemon(true);
             loader.start();
         }
 
@@ -356,11 +356,8 @@ public final class ShapingBench {
         }
 
         @Override
-        public void close() throws Exception {
-            if (loader != null) {
-                loader.interrupt();
-                loader.join();
-            }
+        public void close() {
+            isClosing = true;
             releases.close();
             enforcer.close();
             broker.close();

@@ -383,7 +383,7 @@ class FairnessTest {
 
         @Override
         void served(Queue queue, Flow flow, long cost) {
-            oracle.serve(cost);
+            oracle.serve((double) cost);
             got.merge(flow, (double) cost, Double::sum);
             Map<Object, Double> groupDebts = new HashMap<>();
             Map<Object, Double> groupCosts = new HashMap<>();

@@ -25,14 +25,11 @@ class QueueLawsTest {
     private static final class Sent {
         final Flow flow;
         final long number;
-        final long cost;
         final long expiresAtMs;
-        String end;
 
-        Sent(Flow flow, long number, long cost, long expiresAtMs) {
+        Sent(Flow flow, long number, long expiresAtMs) {
             this.flow = flow;
             this.number = number;
-            this.cost = cost;
             this.expiresAtMs = expiresAtMs;
         }
     }
@@ -131,7 +128,6 @@ class QueueLawsTest {
         Sent sent = new Sent(
                 new Flow(tier == null ? "" : tier, client),
                 queue.number,
-                cost,
                 Math.min(
                         rules.maxWaitMs() == QueueRules.NO_MAX_WAIT ? Long.MAX_VALUE : nowMs + rules.maxWaitMs(),
                         deadlineMs == null ? Long.MAX_VALUE : deadlineMs));
