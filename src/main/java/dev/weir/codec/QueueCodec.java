@@ -17,7 +17,7 @@ import java.util.TreeMap;
  * What the queues' stores hold, as bytes. Numbers are written as in {@link StateBytes}, signed ones marked ±.
  *
  * <pre>
- *   slot     version  0  number  enqueuedAt±  expiresAt±  alarm (0, or 1 bucket index)  admission
+ *   slot     version  0  number  enqueuedAt±  expiresAt±  flags  alarm (if flags & 1: bucket index)  admission
  *            version  1  other end of the gap
  *   place    version  tier  client  position
  *   state    version  id  version  limit  per  burst  capacity  max-wait  look-ahead  tiers (n × name priority± weight)
@@ -30,6 +30,9 @@ public final class QueueCodec {
     private static final int WAITING = 0;
     private static final int GAP = 1;
 
+    private static final int ALARM = 1;
+    private static final int TICKET = 2;
+
     private final AdmissionAvro admissions = new AdmissionAvro();
 
     public byte[] encode(Slot slot) {
@@ -39,7 +42,7 @@ public final class QueueCodec {
             out.write(waiting.number());
             out.writeSigned(waiting.enqueuedAtMs());
             out.writeSigned(waiting.expiresAtMs());
-            out.writeByte(waiting.alarm() == null ? 0 : 1);
+            out.writeByte((waiting.hasTicket() ? TICKET : 0) | (waiting.alarm() == null ? 0 : ALARM));
             if (waiting.alarm() != null) {
                 out.write(waiting.alarm().bucket());
                 out.write(waiting.alarm().index());
@@ -60,9 +63,11 @@ public final class QueueCodec {
         long number = in.read();
         long enqueuedAtMs = in.readSigned();
         long expiresAtMs = in.readSigned();
-        Alarm alarm = in.readByte() == 0 ? null : new Alarm(in.read(), in.read());
+        int flags = in.readByte();
+        Alarm alarm = (flags & ALARM) == 0 ? null : new Alarm(in.read(), in.read());
         try {
-            return new Slot.Waiting(admissions.decode(in.readBytes()), number, enqueuedAtMs, expiresAtMs, alarm);
+            return new Slot.Waiting(
+                    admissions.decode(in.readBytes()), number, enqueuedAtMs, expiresAtMs, (flags & TICKET) != 0, alarm);
         } catch (UnreadableException e) {
             throw new IllegalStateException("a slot's admission cannot be read", e);
         }

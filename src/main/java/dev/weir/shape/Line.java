@@ -114,12 +114,14 @@ final class Line {
             slots.delete(place(position));
         } else if (position == first) {
             slots.delete(place(position));
-            first = skip(position, 1);
-            noteHead(waiting(first));
+            Found next = next(position, 1);
+            first = next.position;
+            noteHead(next.waiting);
         } else if (position == last) {
             slots.delete(place(position));
-            last = skip(position, -1);
-            tailNumber = waiting(last).number();
+            Found next = next(position, -1);
+            last = next.position;
+            tailNumber = next.waiting.number();
         } else {
             leaveGap(position);
         }
@@ -143,15 +145,22 @@ final class Line {
         headExpiresAtMs = waiting.expiresAtMs();
     }
 
-    /** The next slot with a request in a direction; a gap in between is closed. */
-    private long skip(long position, int direction) {
+    private record Found(long position, Waiting waiting) {}
+
+    /** The next request in a direction; a gap in between is closed. */
+    private Found next(long position, int direction) {
         long beside = position + direction;
-        if (slots.get(place(beside)) instanceof Gap gap) {
+        Slot slot = slots.get(place(beside));
+        if (slot instanceof Gap gap) {
             slots.delete(place(beside));
             slots.delete(place(gap.otherEnd()));
-            return gap.otherEnd() + direction;
+            beside = gap.otherEnd() + direction;
+            slot = slots.get(place(beside));
         }
-        return beside;
+        if (slot instanceof Waiting waiting) {
+            return new Found(beside, waiting);
+        }
+        throw new IllegalStateException("nobody waits at " + beside + " of " + flow);
     }
 
     private void leaveGap(long position) {
@@ -164,13 +173,6 @@ final class Line {
         }
         slots.put(place(from), new Gap(to));
         slots.put(place(to), new Gap(from));
-    }
-
-    private Waiting waiting(long position) {
-        if (slots.get(place(position)) instanceof Waiting waiting) {
-            return waiting;
-        }
-        throw new IllegalStateException("nobody waits at " + position + " of " + flow);
     }
 
     private Place place(long position) {

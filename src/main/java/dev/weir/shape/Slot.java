@@ -11,12 +11,24 @@ public sealed interface Slot {
      * @param number its place in the order of arrival, over all flows of the queue
      * @param enqueuedAtMs when it began to wait, ms since the epoch
      * @param expiresAtMs the last moment at which it may leave, {@link #NEVER} if it may wait for as long as it takes
+     * @param hasTicket whether it is found by its ticket: not if a newer one has the same
      * @param alarm the note of when it expires, null if it expires no earlier than those ahead of it in its flow
      */
-    record Waiting(Admission admission, long number, long enqueuedAtMs, long expiresAtMs, QueueStore.Alarm alarm)
+    record Waiting(
+            Admission admission,
+            long number,
+            long enqueuedAtMs,
+            long expiresAtMs,
+            boolean hasTicket,
+            QueueStore.Alarm alarm)
             implements Slot {
 
         public static final long NEVER = Long.MAX_VALUE;
+
+        /** The same, to be found no more. */
+        Waiting withoutTicket() {
+            return new Waiting(admission, number, enqueuedAtMs, expiresAtMs, false, alarm);
+        }
 
         /** In tokens. */
         public long cost() {

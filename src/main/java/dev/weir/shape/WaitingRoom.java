@@ -117,8 +117,8 @@ final class WaitingRoom {
             unlist(line);
         }
         Alarm alarm = line.expiresInOrder(expiresAtMs) ? null : alarms.set(expiresAtMs, line.next());
-        store.tickets().put(ticket(admission), line.next());
-        line.append(new Waiting(admission, number, enqueuedAtMs, expiresAtMs, alarm));
+        takeTicket(ticket(admission), line.next());
+        line.append(new Waiting(admission, number, enqueuedAtMs, expiresAtMs, true, alarm));
         list(line);
     }
 
@@ -168,10 +168,17 @@ final class WaitingRoom {
         if (waiting.alarm() != null) {
             alarms.clear(waiting.alarm());
         }
-        Ticket ticket = ticket(waiting.admission());
-        if (place.equals(store.tickets().get(ticket))) {
-            store.tickets().delete(ticket);
+        if (waiting.hasTicket()) {
+            store.tickets().delete(ticket(waiting.admission()));
         }
+    }
+
+    private void takeTicket(Ticket ticket, Place place) {
+        Place older = store.tickets().get(ticket);
+        if (older != null) {
+            store.slots().put(older, at(older).withoutTicket());
+        }
+        store.tickets().put(ticket, place);
     }
 
     private void list(Line line) {

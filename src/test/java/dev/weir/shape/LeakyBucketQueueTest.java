@@ -393,7 +393,7 @@ class LeakyBucketQueueTest {
                 }
                 assertThat(callsARelease(queue, 500))
                         .as("%d waiting of %d clients", backlog, clients)
-                        .isLessThanOrEqualTo(6);
+                        .isLessThanOrEqualTo(4);
             }
         }
     }
