@@ -33,7 +33,7 @@ public final class FairScheduler {
             int before = old.getOrDefault(tier, Share.DEFAULT).priority();
             if (!clients.isEmpty() && before != share(tier).priority()) {
                 leave(before, tier);
-                tiersOf(tier).enter(tier);
+                tiersOf(tier).enter(tier, share(tier).weight());
             }
         });
     }
@@ -43,9 +43,9 @@ public final class FairScheduler {
         StartTimeFairQueue<String> clients =
                 clientsByTier.computeIfAbsent(flow.tier(), tier -> new StartTimeFairQueue<>());
         if (clients.isEmpty()) {
-            tiersOf(flow.tier()).enter(flow.tier());
+            tiersOf(flow.tier()).enter(flow.tier(), share(flow.tier()).weight());
         }
-        clients.enter(flow.client());
+        clients.enter(flow.client(), 1);
     }
 
     /** Whether requests of this flow wait. */

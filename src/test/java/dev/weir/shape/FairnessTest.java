@@ -10,6 +10,7 @@ import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.PriorityQueue;
 import java.util.Random;
 import java.util.Set;
 import java.util.function.Consumer;
@@ -21,7 +22,9 @@ import org.junit.jupiter.api.Test;
 /**
  * The laws of {@link FairScheduler}, over many seeds, and against orders that are not fair, which break them. Below, c is
  * the largest cost that a member was served so far, w its weight, and its debt the last cost by the weight of that moment:
- * how far its start tag may lie ahead of the virtual time. Tags are rounded up, by at most 1 / TOKEN a request.
+ * how far its tag may lie ahead of the virtual time, for at no service is the start ahead of it. Nor does a tag lie further
+ * behind it than the largest debt of the others: the virtual time is a mean, so not ahead of every tag, and while one
+ * waits the others are served only from tags no greater than its own. Tags are rounded up, by at most 1 / TOKEN a request.
  */
 class FairnessTest {
 
@@ -127,6 +130,16 @@ class FairnessTest {
 
         double debt(Member member) {
             return debts.getOrDefault(member, 0.0);
+        }
+
+        /** How far behind the virtual time its tag may lie. */
+        double largestDebtBut(Member member) {
+            return debts.entrySet().stream()
+                    .filter(debt -> debt.getKey().group.equals(member.group)
+                            && !debt.getKey().equals(member))
+                    .mapToDouble(Map.Entry::getValue)
+                    .max()
+                    .orElse(0);
         }
 
         /** In virtual time, at most. */
@@ -275,15 +288,16 @@ class FairnessTest {
     }
 
     /**
-     * While a waits throughout and no share changes, any b gets at most c_b/w_b + max(c_a/w_a, debt of a) more than a, by
-     * weight: the start tags of what b is served lie within the advance of the virtual time, and a's never falls behind
-     * it. Of two that wait throughout this is Goyal's bound; the debt counts where it is from an earlier weight. Every
-     * interval is looked at, by the least that b was ahead since a came.
+     * While a waits throughout and no share changes, any b gets by weight at most c_b/w_b more than a gets and its tag is
+     * ahead of b's at first, for b is served only from tags no greater than a's. Once a has been served while it waits,
+     * that is at most c_a/w_a: Goyal's bound. Until then it is at most the largest debt of all but b: a may have come at the
+     * virtual time with b behind it. Every interval is looked at: from when a came or the shares changed, and by the least
+     * that b was ahead after a was served.
      */
     private static final class Pairs extends Law {
         private record Pair(Member waits, Member other) {}
 
-        private record Since(double ahead, double debt) {}
+        private record Since(double aheadAtFirst, double debt, double leastAhead) {}
 
         private final Level level;
         private final Map<Pair, Since> since = new HashMap<>();
@@ -313,17 +327,20 @@ class FairnessTest {
             Member b = queue.member(level, flow);
             Set<Member> waiting = waiting(queue, b);
             if (waiting.contains(b)) {
-                since.replaceAll((pair, s) ->
-                        pair.waits.equals(b) ? new Since(Math.min(s.ahead, ahead(queue, b, pair.other)), s.debt) : s);
+                since.replaceAll((pair, s) -> pair.waits.equals(b)
+                        ? new Since(s.aheadAtFirst, s.debt, Math.min(s.leastAhead, ahead(queue, b, pair.other)))
+                        : s);
             } else {
                 since.keySet().removeIf(pair -> pair.waits.equals(b));
             }
             waiting.remove(b);
             for (Member a : waiting) {
                 Since s = since(queue, a, b);
-                double bound = queue.largest(b) / queue.weight(level, b)
-                        + Math.max(queue.largest(a) / queue.weight(level, a), s.debt);
-                atMost(bound + queue.roundedUp(), ahead(queue, a, b) - s.ahead, b, " is ahead of ", a);
+                double last = queue.largest(b) / queue.weight(level, b) + queue.roundedUp();
+                double ahead = ahead(queue, a, b);
+                atMost(last + s.debt, ahead - s.aheadAtFirst, b, " is ahead of ", a);
+                double own = queue.largest(a) / queue.weight(level, a);
+                atMost(last + own, ahead - s.leastAhead, b, " is ahead, after it was served, of ", a);
             }
         }
 
@@ -336,7 +353,8 @@ class FairnessTest {
 
         private Since since(Queue queue, Member waits, Member other) {
             return since.computeIfAbsent(
-                    new Pair(waits, other), p -> new Since(ahead(queue, waits, other), queue.debt(waits)));
+                    new Pair(waits, other),
+                    p -> new Since(ahead(queue, waits, other), queue.largestDebtBut(other), Double.MAX_VALUE));
         }
 
         private static double ahead(Queue queue, Member waits, Member other) {
@@ -345,18 +363,21 @@ class FairnessTest {
     }
 
     /**
-     * From any moment until something arrives or a share changes, a flow is ahead of the oracle by at most max(c, the sum
-     * of the others' debts) and behind it by at most max(debt, the sum of the others' c), in tokens: for its tier among
-     * those of the priority that wait, plus for itself among those of the tier. For of a backlog B, with the virtual time
-     * u past that moment, at least min(B, wu - debt) and at most min(B, wu + c) is served, by the fluid min(B, wV), and
-     * the sums are equal. So if u &lt; V nobody is ahead by more than c, else nobody behind by more than its debt, and what
-     * one is behind the others are ahead. A client's part of the fluid grows by no more than its tier's, so the tier's
-     * difference adds at most itself. Across arrivals no such bound holds: every newcomer adds its own c.
+     * From any moment until something arrives or a share changes, a flow is ahead of the oracle by at most max(c + lag, the
+     * sum of the others' debts) and behind it by at most max(debt, the sum of the others' c + lag), in tokens: for its tier
+     * among those of the priority that wait, plus for itself among those of the tier. The lag is how far its tag may lie
+     * behind the virtual time at that moment, so w times the largest debt of the others. For of a backlog B, with the
+     * smallest tag u past the virtual time of that moment, at least min(B, wu - debt) and at most min(B, wu + lag + c) is
+     * served, by the fluid min(B, wV), and the sums are equal. So if u &lt; V nobody is ahead by more than c + lag, else
+     * nobody behind by more than its debt, and what one is behind the others are ahead. A client's part of the fluid grows
+     * by no more than its tier's, so the tier's difference adds at most itself. Across arrivals no such bound holds: every
+     * newcomer adds its own c.
      */
     private static final class Drift extends Law {
         private MaxMinOracle oracle;
         private final Map<Flow, Double> got = new HashMap<>();
         private final Map<Member, Double> debts = new HashMap<>();
+        private final Map<Member, Double> lags = new HashMap<>();
 
         @Override
         void begins(boolean sharesChanged) {
@@ -372,10 +393,12 @@ class FairnessTest {
                 oracle = new MaxMinOracle(queue.shares, backlogs);
                 got.clear();
                 debts.clear();
+                lags.clear();
                 for (Level level : Level.values()) {
                     for (Flow f : oracle.flows()) {
                         Member member = queue.member(level, f);
                         debts.put(member, queue.debt(member) * queue.weight(level, member));
+                        lags.put(member, queue.largestDebtBut(member) * queue.weight(level, member));
                     }
                 }
             }
@@ -389,7 +412,7 @@ class FairnessTest {
             Map<Object, Double> groupCosts = new HashMap<>();
             debts.forEach((member, debt) -> {
                 groupDebts.merge(member.group, debt, Double::sum);
-                groupCosts.merge(member.group, queue.largest(member), Double::sum);
+                groupCosts.merge(member.group, queue.largest(member) + lags.get(member), Double::sum);
             });
             for (Flow f : oracle.flows()) {
                 double ahead = (MAX_WEIGHT + 1) * queue.roundedUp(); // of the tiers together, and of the clients
@@ -397,7 +420,7 @@ class FairnessTest {
                 for (Level level : Level.values()) {
                     Member member = queue.member(level, f);
                     double debt = debts.get(member);
-                    double own = queue.largest(member);
+                    double own = queue.largest(member) + lags.get(member);
                     ahead += Math.max(own, groupDebts.get(member.group) - debt);
                     behind += Math.max(debt, groupCosts.get(member.group) - own);
                 }
@@ -482,5 +505,138 @@ class FairnessTest {
     @Test
     void a_client_with_a_huge_backlog_delays_another_of_its_tier_by_no_more_than_its_share() {
         onlyTheSchedulerKeeps(FairnessTest::clients, FairnessTest::oneGreedy);
+    }
+
+    /** Generalised processor sharing, by its virtual time. */
+    private static final class Fluid {
+        final PriorityQueue<Double> finishes = new PriorityQueue<>(); // of those of weight 1 that it has not given all
+        int endless; // weight of those that have no end
+        double virtualTime;
+
+        void flow(double tokens) {
+            double flows = tokens;
+            while (!finishes.isEmpty() && untilOneEnds() <= flows) {
+                flows -= untilOneEnds();
+                virtualTime = finishes.remove();
+            }
+            virtualTime += flows / (endless + finishes.size());
+        }
+
+        private double untilOneEnds() {
+            return (finishes.element() - virtualTime) * (endless + finishes.size());
+        }
+    }
+
+    /**
+     * One waits throughout with weight w, and whenever a request leaves one comes that was never seen, of cost 1 to k. The
+     * first must get at least w(v - k), with v the virtual time of the fluid that gives to whoever waits here, and of who
+     * left what it took: the scheduler's virtual time is v, for it is the mean of the tags as long as all tokens that left
+     * are wv, and v - e for each that waits, and min(c, v - e) for each that left, who came at e with cost c; and the
+     * first's tag is behind it by at most k, the largest debt of the others. Of plain processor sharing, with virtual time V,
+     * the sum has min(c, V - E) for all, so v never passes V, from one arrival to the next. How far it stays behind is no
+     * law: those count who wait here though that fluid is done with them, and a tenth is more than what they take.
+     */
+    private static final class Newcomers {
+        private static final long TOKENS = 100_000;
+
+        private record Newcomer(Flow flow, long cost, double cameAt, long start) {}
+
+        private final Level level;
+        private final Random random;
+        private final int largestCost;
+        private final int weight;
+        private final Flow first = new Flow("first", "first");
+        private final FairScheduler scheduler;
+        private final Deque<Newcomer> waiting = new ArrayDeque<>();
+        private final Fluid fluid = new Fluid();
+        private final Fluid processorSharing = new Fluid();
+        private int number;
+        private long got;
+        private long start; // of the first's head, and the virtual time, if that is the start of the last one served
+        private long lastStart;
+
+        Newcomers(Level level, long seed) {
+            this.level = level;
+            random = new Random(seed);
+            largestCost = 1 + random.nextInt(12);
+            weight = level == Level.TIERS ? 1 + random.nextInt(5) : 1;
+            scheduler = new FairScheduler(Map.of("first", new Share(0, weight)));
+            scheduler.enter(first);
+            fluid.endless = weight;
+            processorSharing.endless = weight;
+        }
+
+        /** What is violated, if anything. */
+        String violation(boolean standsStill) {
+            for (long left = 0; left < TOKENS; ) {
+                come();
+                left += standsStill ? serve(start <= waiting.element().start) : serve(isFirstNext());
+                if (got < weight * (fluid.virtualTime - largestCost) - 1) {
+                    return "got " + got + " of " + weight * fluid.virtualTime;
+                }
+                if (!standsStill && fluid.virtualTime > processorSharing.virtualTime + 1e-3) {
+                    return fluid.virtualTime + " is ahead of " + processorSharing.virtualTime;
+                }
+            }
+            double share = weight * processorSharing.virtualTime;
+            return got < 0.9 * share ? "got " + got + " of " + share : null;
+        }
+
+        private boolean isFirstNext() {
+            return scheduler.next().orElseThrow().equals(first);
+        }
+
+        private void come() {
+            String name = "n" + number++;
+            Flow flow = level == Level.TIERS ? new Flow(name, "c") : new Flow(first.tier(), name);
+            long cost = 1L + random.nextInt(largestCost);
+            waiting.add(new Newcomer(flow, cost, fluid.virtualTime, lastStart));
+            scheduler.enter(flow);
+            fluid.endless++;
+            processorSharing.finishes.add(processorSharing.virtualTime + cost);
+        }
+
+        private long serve(boolean isFirst) {
+            if (isFirst) {
+                long cost = (long) Math.min(1_000, 5 / Math.pow(1 - random.nextDouble(), 1.2));
+                scheduler.served(first, cost, true);
+                lastStart = start;
+                start += cost / weight;
+                got += cost;
+                flow(cost);
+                return cost;
+            }
+            Newcomer newcomer = waiting.remove();
+            scheduler.served(newcomer.flow, newcomer.cost, false);
+            lastStart = newcomer.start;
+            flow(newcomer.cost);
+            fluid.endless--;
+            double finish = newcomer.cameAt + newcomer.cost;
+            if (finish > fluid.virtualTime) {
+                fluid.finishes.add(finish);
+            } else { // what it was given beyond its cost is the others'
+                fluid.flow(fluid.virtualTime - finish);
+            }
+            return newcomer.cost;
+        }
+
+        private void flow(long tokens) {
+            fluid.flow((double) tokens);
+            processorSharing.flow((double) tokens);
+        }
+    }
+
+    @Test
+    void newcomers_do_not_starve_who_waits() {
+        for (Level level : Level.values()) {
+            for (int seed = 0; seed < SEEDS; seed++) {
+                assertThat(new Newcomers(level, seed).violation(false))
+                        .as("%s, seed %d", level, seed)
+                        .isNull();
+                assertThat(new Newcomers(level, seed).violation(true))
+                        .as("%s, seed %d, still", level, seed)
+                        .isNotNull();
+            }
+        }
     }
 }

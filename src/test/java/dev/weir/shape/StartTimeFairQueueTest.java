@@ -10,6 +10,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Random;
 import java.util.function.ToLongFunction;
+import java.util.stream.IntStream;
 import org.junit.jupiter.api.Test;
 
 class StartTimeFairQueueTest {
@@ -24,7 +25,7 @@ class StartTimeFairQueueTest {
     private static Order fair(int members) {
         StartTimeFairQueue<Integer> queue = new StartTimeFairQueue<>();
         for (int i = 0; i < members; i++) {
-            queue.enter(i);
+            queue.enter(i, 1);
         }
         return new Order() {
             @Override
@@ -104,7 +105,7 @@ class StartTimeFairQueueTest {
     void what_a_member_gets_is_its_share_by_weight() {
         StartTimeFairQueue<String> queue = new StartTimeFairQueue<>();
         Map<String, Long> weights = Map.of("platinum", 8L, "gold", 4L, "free", 1L);
-        weights.keySet().stream().sorted().forEach(queue::enter);
+        weights.keySet().stream().sorted().forEach(member -> queue.enter(member, weights.get(member)));
         Map<String, Integer> served = new HashMap<>();
         for (int n = 0; n < 1_300; n++) {
             String member = queue.first();
@@ -117,26 +118,26 @@ class StartTimeFairQueueTest {
     @Test
     void a_member_that_was_away_banks_nothing() {
         StartTimeFairQueue<String> queue = new StartTimeFairQueue<>();
-        queue.enter("busy");
+        queue.enter("busy", 1);
         for (int n = 0; n < 1_000; n++) {
             queue.serve("busy", 1, 1, true);
         }
-        queue.enter("late");
+        queue.enter("late", 1);
         assertThat(serve(queue, 6)).containsExactlyInAnyOrder("busy", "late", "busy", "late", "busy", "late");
     }
 
     @Test
     void a_member_that_leaves_and_comes_back_at_once_gains_nothing() {
         StartTimeFairQueue<String> queue = new StartTimeFairQueue<>();
-        queue.enter("honest");
-        queue.enter("sly");
+        queue.enter("honest", 1);
+        queue.enter("sly", 1);
         Map<String, Integer> served = new HashMap<>();
         for (int n = 0; n < 1_000; n++) {
             String member = queue.first();
             served.merge(member, 1, Integer::sum);
             queue.serve(member, 1, 1, member.equals("honest"));
             if (member.equals("sly")) {
-                queue.enter("sly");
+                queue.enter("sly", 1);
             }
         }
         assertThat(served.get("sly")).isBetween(499, 501);
@@ -145,30 +146,30 @@ class StartTimeFairQueueTest {
     @Test
     void leaving_unserved_costs_nothing_and_gains_nothing() {
         StartTimeFairQueue<String> queue = new StartTimeFairQueue<>();
-        queue.enter("a");
-        queue.enter("b");
+        queue.enter("a", 1);
+        queue.enter("b", 1);
         assertThat(serve(queue, 2)).containsExactly("a", "b");
         queue.leave("a");
-        queue.enter("a");
+        queue.enter("a", 1);
         assertThat(serve(queue, 4)).containsExactlyInAnyOrder("a", "b", "a", "b");
     }
 
     @Test
     void who_is_forgotten_begins_like_a_new_one() {
         StartTimeFairQueue<String> queue = new StartTimeFairQueue<>();
-        queue.enter("a");
+        queue.enter("a", 1);
         queue.serve("a", 5, 1, false);
         assertThat(queue.isForgettable()).isTrue();
-        queue.enter("b");
-        queue.enter("a");
+        queue.enter("b", 1);
+        queue.enter("a", 1);
         assertThat(serve(queue, 2)).containsExactly("b", "a");
     }
 
     @Test
     void shares_hold_across_the_rebase_of_the_virtual_time() {
         StartTimeFairQueue<String> queue = new StartTimeFairQueue<>();
-        queue.enter("a");
-        queue.enter("b");
+        queue.enter("a", 1);
+        queue.enter("b", 1);
         Map<String, Integer> served = new HashMap<>();
         long cost = 1L << 43; // the virtual time passes 2^61 every few requests
         for (int n = 0; n < 3_000; n++) {
@@ -177,6 +178,68 @@ class StartTimeFairQueueTest {
             queue.serve(member, cost, member.equals("a") ? 2 : 1, true);
         }
         assertThat(served.get("a")).isBetween(1_999, 2_001);
+    }
+
+    @Test
+    void the_virtual_time_goes_on_with_every_service_as_in_the_example() {
+        StartTimeFairQueue<String> queue = new StartTimeFairQueue<>();
+        List<String> trace = new ArrayList<>();
+        Map<String, Long> costs = Map.of("a", 4L, "b", 1L, "c", 3L, "d", 1L);
+        queue.enter("a", 1);
+        for (String newcomer : List.of("b", "c", "d", "e", "f")) {
+            String member = queue.first();
+            queue.serve(member, costs.get(member), 1, member.equals("a"));
+            trace.add(member + " " + (double) queue.virtualTime() / StartTimeFairQueue.TOKEN);
+            queue.enter(newcomer, 1);
+        }
+        assertThat(trace)
+                .containsExactly("a 4.0", "a 6.0", "b 7.0", "c 8.0", "d " + Math.floor(25 * 65_536 / 3.0) / 65_536);
+        assertThat(queue.first()).isEqualTo("a");
+    }
+
+    /** What one gets of 10,000 tokens if after each request one of cost 1 comes, and others for no longer than a request. */
+    private static int gotAmong(int phantoms) {
+        StartTimeFairQueue<String> queue = new StartTimeFairQueue<>();
+        queue.enter("waits", 1);
+        int got = 0;
+        int left = 0;
+        for (int n = 0; left < 10_000; n++) {
+            queue.enter("newcomer" + n, 1);
+            IntStream.range(0, phantoms).forEach(i -> queue.enter("phantom" + i, 1));
+            String first = queue.first();
+            boolean waitsOn = first.equals("waits");
+            int cost = waitsOn ? 10 : 1;
+            queue.serve(first, cost, 1, waitsOn);
+            left += cost;
+            got += waitsOn ? cost : 0;
+            IntStream.range(0, phantoms).forEach(i -> queue.leave("phantom" + i));
+        }
+        return got;
+    }
+
+    @Test
+    void those_who_come_and_leave_unserved_do_not_hold_back_the_virtual_time() {
+        assertThat(gotAmong(50)).isEqualTo(gotAmong(0)).isEqualTo(350);
+    }
+
+    @Test
+    void costs_and_weights_out_of_all_proportion_starve_nobody() {
+        StartTimeFairQueue<String> queue = new StartTimeFairQueue<>();
+        Random random = new Random(11);
+        queue.enter("waits", 1);
+        long waited = 0;
+        for (int n = 0; n < 20_000; n++) {
+            String name = "m" + random.nextInt(9);
+            if (!queue.isWaiting(name)) {
+                queue.enter(name, 1 + random.nextInt(Share.MAX_WEIGHT));
+            }
+            String first = queue.first();
+            waited = first.equals("waits") ? 0 : waited + 1;
+            assertThat(waited).isLessThan(200);
+            boolean isHuge = !first.equals("waits") && random.nextBoolean();
+            long weight = first.equals("waits") || random.nextBoolean() ? 1 : Share.MAX_WEIGHT;
+            queue.serve(first, isHuge ? 1L << 61 : 1, weight, first.equals("waits") || random.nextBoolean());
+        }
     }
 
     private static List<String> serve(StartTimeFairQueue<String> queue, int times) {
