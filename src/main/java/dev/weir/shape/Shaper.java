@@ -114,10 +114,13 @@ public final class Shaper {
      * @param steps how much is done at most; what is left over is due at once
      */
     public void tick(long nowNanos, int steps) {
-        for (int left = steps; left > 0 && isDue(nowNanos); left -= STEPS_A_TURN) {
+        int left = steps;
+        while (left > 0 && isDue(nowNanos)) {
             Due due = soonestFirst.first();
             LeakyBucketQueue queue = queues.get(due.queue);
-            queue.drain(nowNanos, new Budget(Math.min(left, STEPS_A_TURN)));
+            Budget turn = new Budget(Math.min(left, STEPS_A_TURN));
+            queue.drain(nowNanos, turn);
+            left -= Math.max(1, turn.spent());
             settle(due.queue, queue, nowNanos);
         }
     }

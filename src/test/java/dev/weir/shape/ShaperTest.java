@@ -1,0 +1,103 @@
+package dev.weir.shape;
+
+import static dev.weir.shape.QueueHarness.MS;
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.weir.policy.Admission;
+import dev.weir.policy.Decision;
+import dev.weir.policy.Kind;
+import dev.weir.policy.Request;
+import dev.weir.shape.QueueStore.Place;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import org.junit.jupiter.api.Test;
+
+class ShaperTest {
+
+    private final Map<String, QueueRules> rules = new HashMap<>();
+    private final Map<String, MemoryTable<Place, Slot>> slots = new HashMap<>();
+    private final List<Release> releases = new ArrayList<>();
+    private int saves;
+    private final Shaper shaper = new Shaper(
+            rules::get,
+            new Shaper.Stores() {
+                @Override
+                public QueueStore of(String queue) {
+                    return new QueueStore(
+                            slots.computeIfAbsent(queue, q -> new MemoryTable<>()),
+                            new MemoryTable<>(),
+                            new MemoryTable<>());
+                }
+
+                @Override
+                public void save(QueueState state) {
+                    saves++;
+                }
+            },
+            new Outlet() {
+                @Override
+                public void decide(Admission of, Decision decision) {}
+
+                @Override
+                public void release(Admission of, Release release) {
+                    releases.add(release);
+                }
+            });
+
+    private void define(String queue, long limit, long perMs, long burst) {
+        rules.put(queue, new QueueRules(queue, 1, limit, perMs, burst, 1_000_000, QueueRules.NO_MAX_WAIT, 0, Map.of()));
+    }
+
+    private void admit(String queue, int id) {
+        Request request = new Request(
+                "r" + id, "c", Kind.CONSUME, null, 1, null, Map.of(), null, null, null, 0, new Request.Source(0, id));
+        shaper.admit(new Admission(request, queue, "p", 1L, null, null, List.of()), id, 0, 0);
+    }
+
+    @Test
+    void a_tick_touches_only_the_queues_that_are_due() {
+        int queues = 1_000;
+        for (int q = 0; q < queues; q++) {
+            define("q" + q, 1, 1_000 + q, 1); // each has another pace
+            admit("q" + q, 2 * q);
+            admit("q" + q, 2 * q + 1);
+        }
+        shaper.tick(0, 10_000);
+        assertThat(releases).hasSize(queues);
+        slots.values().forEach(table -> table.calls = 0);
+        releases.clear();
+        saves = 0;
+        shaper.tick(1_004 * MS, 10_000);
+        assertThat(releases).extracting(Release::queue).containsExactly("q0", "q1", "q2", "q3", "q4");
+        assertThat(slots.values().stream().filter(table -> table.calls > 0)).hasSize(5);
+        assertThat(saves).isEqualTo(5);
+        assertThat(shaper.dueNanos()).isEqualTo(1_005 * MS);
+    }
+
+    @Test
+    void a_queue_with_much_to_do_lets_the_others_have_their_turn() {
+        define("busy", 1_000_000, 1, 1_000_000);
+        define("calm", 1, 1_000, 1);
+        for (int i = 0; i < 5_000; i++) {
+            admit("busy", i);
+        }
+        admit("calm", 5_000);
+        shaper.tick(MS, 1_000);
+        assertThat(releases).extracting(Release::queue).contains("calm");
+        assertThat(releases).hasSizeLessThanOrEqualTo(1_000);
+    }
+
+    @Test
+    void what_is_saved_is_saved_once_for_all_releases_of_a_tick() {
+        define("q", 1_000, 1, 1_000);
+        for (int i = 0; i < 400; i++) {
+            admit("q", i);
+        }
+        saves = 0;
+        shaper.tick(0, 1_000);
+        assertThat(releases).hasSize(400);
+        assertThat(saves).isEqualTo(1);
+    }
+}
