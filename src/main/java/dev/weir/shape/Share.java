@@ -11,7 +11,7 @@ public record Share(int priority, int weight) {
     /** The share of a tier that the queue does not name. */
     public static final Share DEFAULT = new Share(0, 1);
 
-    public static final int MAX_WEIGHT = 1_000_000;
+    public static final int MAX_WEIGHT = 10_000;
 
     /** @throws IllegalArgumentException if the weight is out of its range */
     public Share {

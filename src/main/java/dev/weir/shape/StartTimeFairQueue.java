@@ -44,8 +44,8 @@ import java.util.TreeSet;
  */
 final class StartTimeFairQueue<K> {
 
-    /** One token at weight 1, in virtual time. What is smaller is rounded up. */
-    static final long TOKEN = 1L << 16;
+    /** One token at weight 1, in virtual time: at the largest weight, what is rounded up is less than a thousandth. */
+    static final long TOKEN = 1L << 24;
 
     /** The virtual time is set back before it could overflow. */
     private static final long REBASE_AT = 1L << 61;

@@ -193,7 +193,7 @@ class PolicyFileTest {
                 queue("limit: 1, per: 1s, look-ahead: 0", 1, 1000, 1, 10_000, Long.MAX_VALUE, 0, Map.of()),
                 queue("limit: 1, per: 1s, look-ahead: 10s", 1, 1000, 1, 10_000, Long.MAX_VALUE, 10_000, Map.of()),
                 queue(
-                        "limit: 1, per: 1s, tiers: {a: {}, match: {weight: 1_000_000}, tiers: {priority: -2147483648},"
+                        "limit: 1, per: 1s, tiers: {a: {}, match: {weight: 10_000}, tiers: {priority: -2147483648},"
                                 + " '5 %': {priority: '1_0', weight: '7'}}",
                         1,
                         1000,
@@ -203,7 +203,7 @@ class PolicyFileTest {
                         100,
                         Map.of(
                                 "a", new Share(0, 1),
-                                "match", new Share(0, 1_000_000),
+                                "match", new Share(0, 10_000),
                                 "tiers", new Share(Integer.MIN_VALUE, 1),
                                 "5 %", new Share(10, 7))));
     }
@@ -271,11 +271,11 @@ class PolicyFileTest {
                         rate + "tiers: {gold: {wheight: 4}}", "tiers.gold.wheight: unknown key, did you mean weight?"),
                 Arguments.of(
                         rate + "tiers: {gold: {weight: 0, priority: high}}",
-                        "tiers.gold.weight: must be a whole number from 1 to 1000000, is '0'|tiers.gold.priority: must"
+                        "tiers.gold.weight: must be a whole number from 1 to 10000, is '0'|tiers.gold.priority: must"
                                 + " be a whole number from -2147483648 to 2147483647, is 'high'"),
                 Arguments.of(
-                        rate + "tiers: {'g d': {weight: 1000001}}",
-                        "tiers['g d'].weight: must be a whole number from 1 to 1000000, is '1000001'"),
+                        rate + "tiers: {'g d': {weight: 10001}}",
+                        "tiers['g d'].weight: must be a whole number from 1 to 10000, is '10001'"),
                 Arguments.of(
                         rate + "tiers: {"
                                 + IntStream.range(0, 1001)

@@ -70,7 +70,7 @@ class QueueCodecTest {
                         10_000,
                         QueueRules.NO_MAX_WAIT,
                         0,
-                        Map.of("gold", new Share(-3, 1_000_000), "żółw", new Share(Integer.MAX_VALUE, 1))),
+                        Map.of("gold", new Share(-3, 10_000), "żółw", new Share(Integer.MAX_VALUE, 1))),
                 new Outflow(new Gcra.Arrival(1_795_219_200_000_000_001L, 12), 1_795_219_200_000_000_000L, 77));
         assertThat(QueueCodec.decodeState(QueueCodec.encode(state))).isEqualTo(state);
     }

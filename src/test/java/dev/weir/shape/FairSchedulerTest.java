@@ -176,6 +176,6 @@ class FairSchedulerTest {
 
     @Test
     void a_weight_out_of_range_is_refused() {
-        assertThatThrownBy(() -> new Share(0, 0)).hasMessage("weight must be 1 to 1000000, is 0");
+        assertThatThrownBy(() -> new Share(0, 0)).hasMessage("weight must be 1 to 10000, is 0");
     }
 }

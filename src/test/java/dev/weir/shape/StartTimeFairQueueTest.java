@@ -193,7 +193,12 @@ class StartTimeFairQueueTest {
             queue.enter(newcomer, 1);
         }
         assertThat(trace)
-                .containsExactly("a 4.0", "a 6.0", "b 7.0", "c 8.0", "d " + Math.floor(25 * 65_536 / 3.0) / 65_536);
+                .containsExactly(
+                        "a 4.0",
+                        "a 6.0",
+                        "b 7.0",
+                        "c 8.0",
+                        "d " + (double) (25 * StartTimeFairQueue.TOKEN / 3) / StartTimeFairQueue.TOKEN);
         assertThat(queue.first()).isEqualTo("a");
     }
 
