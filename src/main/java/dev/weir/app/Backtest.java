@@ -96,8 +96,12 @@ public final class Backtest {
             }
         }
 
+        /** @throws IllegalStateException if that takes until the year 2200 */
         void runDry() {
             while (shaper.dueNanos() < Long.MAX_VALUE) {
+                if (shaper.dueNanos() > Shaper.LAST_MS * NANOS_PER_MS) {
+                    throw new IllegalStateException("the queues would drain beyond the year 2200");
+                }
                 shaper.tick(shaper.dueNanos(), STEPS_A_TICK);
             }
         }

@@ -37,6 +37,7 @@ public final class KafkaSettings {
                 StreamsConfig.COMMIT_INTERVAL_MS_CONFIG,
                 config.shaping().commitEvery().toMillis());
         settings.putIfAbsent(StreamsConfig.POLL_MS_CONFIG, 5);
+        settings.computeIfPresent(StreamsConfig.CLIENT_ID_CONFIG, (key, id) -> id + SHAPING_SUFFIX);
         return settings;
     }
 
@@ -56,8 +57,7 @@ public final class KafkaSettings {
         settings.put(StreamsConfig.mainConsumerPrefix(ConsumerConfig.HEARTBEAT_INTERVAL_MS_CONFIG), 2_000);
         settings.put(StreamsConfig.producerPrefix(ProducerConfig.LINGER_MS_CONFIG), 2);
         // With more in flight, the second batch of a transaction overtakes a first one that the broker puts off until
-        // the
-        // markers of the transaction before are written; both are refused and sent again, again and again.
+        // the markers of the one before are written; both are refused and sent again, again and again.
         settings.put(StreamsConfig.producerPrefix(ProducerConfig.MAX_IN_FLIGHT_REQUESTS_PER_CONNECTION), 1);
         settings.put(StreamsConfig.producerPrefix(ProducerConfig.RETRY_BACKOFF_MS_CONFIG), 10);
         // A dead letter is a record of any size, and headers come on top.

@@ -109,10 +109,12 @@ final class BacktestCommand implements Callable<Integer> {
 
     private static boolean isSameFile(String one, String other) throws IOException {
         boolean files = one != null && other != null && !one.equals("-") && !other.equals("-");
-        return files
-                && Files.exists(Path.of(one))
-                && Files.exists(Path.of(other))
-                && Files.isSameFile(Path.of(one), Path.of(other));
+        if (!files) {
+            return false;
+        }
+        Path first = Path.of(one).toAbsolutePath().normalize();
+        Path second = Path.of(other).toAbsolutePath().normalize();
+        return first.equals(second) || (Files.exists(first) && Files.exists(second) && Files.isSameFile(first, second));
     }
 
     private NdjsonLines openRequests() {

@@ -1,8 +1,8 @@
 package dev.weir.codec;
 
-import dev.weir.limit.Gcra;
 import dev.weir.shape.Flow;
 import dev.weir.shape.Outflow;
+import dev.weir.shape.Pacing;
 import dev.weir.shape.QueueRules;
 import dev.weir.shape.QueueState;
 import dev.weir.shape.QueueStore.Alarm;
@@ -104,7 +104,7 @@ public final class QueueCodec {
             out.write(share.weight());
         });
         Outflow outflow = state.outflow();
-        out.writeSigned(outflow.arrival().tatMs());
+        out.writeSigned(outflow.arrival().nanos());
         out.write(outflow.arrival().part());
         out.writeSigned(outflow.lastNanos());
         out.write(outflow.sequence());
@@ -127,7 +127,7 @@ public final class QueueCodec {
         }
         return new QueueState(
                 new QueueRules(id, version, limit, perMs, burst, capacity, maxWaitMs, lookAheadMs, tiers),
-                new Outflow(new Gcra.Arrival(in.readSigned(), in.read()), in.readSigned(), in.read()));
+                new Outflow(new Pacing.Arrival(in.readSigned(), in.read()), in.readSigned(), in.read()));
     }
 
     private static StateBytes start() {

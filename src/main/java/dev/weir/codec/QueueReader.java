@@ -1,7 +1,6 @@
 package dev.weir.codec;
 
 import dev.weir.limit.Limit;
-import dev.weir.limit.Rate;
 import dev.weir.policy.Policy;
 import dev.weir.policy.Quantities;
 import dev.weir.shape.QueueRules;
@@ -20,7 +19,6 @@ final class QueueReader {
 
     private static final Map<String, String> NOT_YET = Map.of("timezone", "a calendar window");
     private static final long MAX_PER_MS = 30 * 24 * 60 * 60 * 1000L;
-    private static final long NANOS_PER_MS = 1_000_000;
 
     private QueueReader() {}
 
@@ -36,13 +34,12 @@ final class QueueReader {
         Long lookAheadMs = tree.get("look-ahead").read(QueueReader::lookAheadMs);
         Map<String, Share> tiers = tiers(tree.get("tiers"));
         boolean paced = limit != null && perMs != null;
-        boolean exact = paced && requireExact(tree.get("burst"), burst, limit, perMs);
         return tree.noting(() -> new QueueRules(
                 Objects.requireNonNullElse(id, "unnamed"),
                 version,
                 paced ? limit : 1,
                 paced ? perMs : 1,
-                exact && burst != null ? burst : 1,
+                Objects.requireNonNullElse(burst, 1L),
                 Objects.requireNonNullElse(capacity, QueueRules.DEFAULT_CAPACITY),
                 Objects.requireNonNullElse(maxWaitMs, QueueRules.NO_MAX_WAIT),
                 Objects.requireNonNullElse(lookAheadMs, QueueRules.DEFAULT_LOOK_AHEAD_MS),
@@ -65,17 +62,6 @@ final class QueueReader {
                     "must be at most " + Quantities.duration(QueueRules.MAX_LOOK_AHEAD_MS) + ", is '" + text + "'");
         }
         return ms;
-    }
-
-    /** The pace is counted in nanoseconds; whether the burst can be, too. */
-    private static boolean requireExact(YamlTree tree, Long burst, long limit, long perMs) {
-        long most = Limit.MAX_LEVEL / Rate.of(limit, perMs * NANOS_PER_MS).unitsPerToken();
-        boolean exact = burst == null || burst <= most;
-        if (!exact) {
-            tree.fault("must be at most " + most + " at " + limit + " per " + Quantities.duration(perMs)
-                    + " to be counted exactly, is '" + tree.text() + "'");
-        }
-        return exact;
     }
 
     private static Map<String, Share> tiers(YamlTree tree) {

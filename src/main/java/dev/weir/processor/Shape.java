@@ -61,6 +61,7 @@ public final class Shape implements Processor<byte[], byte[], byte[], Object> {
         shaper = new Shaper(policies::queue, queues, new Sinks());
         queues.restore(shaper);
         changesSeen = -1;
+        cancelTick(); // of a task that failed and is revived
         planTick();
     }
 
@@ -82,6 +83,7 @@ public final class Shape implements Processor<byte[], byte[], byte[], Object> {
     }
 
     private void tick() {
+        cancelTick();
         long nowNanos = context.currentSystemTimeMs() * NANOS_PER_MS;
         long changes = policies.changes();
         if (changes != changesSeen) {
@@ -89,9 +91,14 @@ public final class Shape implements Processor<byte[], byte[], byte[], Object> {
             shaper.refresh(nowNanos);
         }
         shaper.tick(nowNanos, STEPS_A_TICK);
-        tick.cancel();
-        tick = null;
         planTick();
+    }
+
+    private void cancelTick() {
+        if (tick != null) {
+            tick.cancel();
+            tick = null;
+        }
     }
 
     private void planTick() {
@@ -102,12 +109,10 @@ public final class Shape implements Processor<byte[], byte[], byte[], Object> {
         long nowMs = context.currentSystemTimeMs();
         long dueInMs = -Math.floorDiv(-dueNanos, NANOS_PER_MS) - nowMs;
         long inMs = Math.max(MIN_TICK_MS, Math.min(MAX_TICK_MS, dueInMs));
-        if (tick != null) {
-            if (tickAtMs <= nowMs + inMs) {
-                return;
-            }
-            tick.cancel();
+        if (tick != null && tickAtMs <= nowMs + inMs) {
+            return;
         }
+        cancelTick();
         tickAtMs = nowMs + inMs;
         tick = context.schedule(Duration.ofMillis(inMs), PunctuationType.WALL_CLOCK_TIME, now -> tick());
     }

@@ -20,10 +20,6 @@ final class Budget {
         return true;
     }
 
-    boolean isSpent() {
-        return left == 0;
-    }
-
     /** How many steps were taken. */
     int spent() {
         return steps - left;

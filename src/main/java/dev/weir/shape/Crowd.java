@@ -123,6 +123,17 @@ final class Crowd {
         return ranks.firstEntry().getValue().newestLast.last();
     }
 
+    /** All of a higher priority than a tier's. */
+    Ahead above(String tier) {
+        long requests = 0;
+        long tokens = 0;
+        for (Rank higher : ranks.tailMap(rules.share(tier).priority(), false).values()) {
+            requests += higher.requests;
+            tokens += higher.tokens;
+        }
+        return new Ahead(requests, tokens);
+    }
+
     /**
      * Who leaves before somebody of a tier, if each other client of the tier gets as much before: all of a higher
      * priority; of its own tier, up to this much of each client; of others of its priority, by their weights.
@@ -132,12 +143,9 @@ final class Crowd {
         Tier own = tiers.get(tier);
         long ownRequests = own == null ? 0 : own.requestsByClient.upTo(requestsEach);
         long ownTokens = own == null ? 0 : own.tokensByClient.upTo(tokensEach);
-        long requests = ownRequests;
-        long tokens = ownTokens;
-        for (Rank higher : ranks.tailMap(share.priority(), false).values()) {
-            requests += higher.requests;
-            tokens += higher.tokens;
-        }
+        Ahead above = above(tier);
+        long requests = above.requests + ownRequests;
+        long tokens = above.tokens + ownTokens;
         Rank rank = ranks.get(share.priority());
         if (rank == null) {
             return new Ahead(requests, tokens);

@@ -1,6 +1,5 @@
 package dev.weir.shape;
 
-import dev.weir.limit.Gcra;
 import dev.weir.policy.Admission;
 import dev.weir.policy.Decision;
 import dev.weir.policy.Kind;
@@ -23,7 +22,7 @@ import dev.weir.shape.Slot.Waiting;
  * </pre>
  *
  * <p>Time is an argument and never runs backwards. Memory grows with the flows that wait, not with what waits behind their
- * heads; every step is O(log flows), and touches a handful of the store's entries.
+ * heads; every step is O(log flows + tiers), and touches a handful of the store's entries.
  */
 final class LeakyBucketQueue {
 
@@ -83,11 +82,12 @@ final class LeakyBucketQueue {
     void setRules(QueueRules newRules, long nowNanos) {
         tell(nowNanos);
         isDeleted = false;
-        if (newRules.equals(rules)) {
+        boolean same = newRules.equals(rules);
+        rules = newRules; // the same object is told at once the next time
+        if (same) {
             return;
         }
         Pacing old = pacing;
-        rules = newRules;
         pacing = rules.pacing();
         outflow =
                 new Outflow(pacing.adopt(old, outflow.arrival(), clockNanos), outflow.lastNanos(), outflow.sequence());
@@ -144,12 +144,12 @@ final class LeakyBucketQueue {
     void cancel(Admission cancel, long nowNanos) {
         tell(nowNanos);
         Place place = room.find(WaitingRoom.ticket(cancel));
+        answer(cancel, Answers.cancel(cancel, place != null, nowMs()));
         if (place != null) {
             Waiting waiting = room.at(place);
             room.leave(place, waiting);
             answer(waiting.admission(), Answers.withdrawn(waiting.admission(), nowMs()));
         }
-        answer(cancel, Answers.cancel(cancel, place != null, nowMs()));
     }
 
     /**
@@ -170,22 +170,24 @@ final class LeakyBucketQueue {
         if (room.isEmpty()) {
             return Long.MAX_VALUE;
         }
-        long releaseNanos = pacing.earliestNanos(outflow.arrival(), room.next().headCost(), outflow.lastNanos())
-                - rules.lookAheadMs() * NANOS_PER_MS;
+        Line next = room.next();
+        long turnNanos = turnNanos(NOBODY, next.headCost());
+        boolean hopeless = turnNanos > nanos(next.headExpiresAtMs());
+        long releaseNanos = hopeless ? Long.MAX_VALUE : turnNanos - lookAheadNanos();
         return Math.min(releaseNanos, nanos(room.nextExpiryMs()));
     }
 
     private void release(Budget budget) {
-        long horizonNanos = clockNanos + rules.lookAheadMs() * NANOS_PER_MS;
-        while (!budget.isSpent() && !room.isEmpty()) {
+        long horizonNanos = clockNanos + lookAheadNanos();
+        while (!room.isEmpty()) {
             Line line = room.next();
-            long atNanos =
-                    pacing.earliestNanos(outflow.arrival(), line.headCost(), Math.max(clockNanos, outflow.lastNanos()));
-            if (atNanos > horizonNanos) {
+            long atNanos = turnNanos(NOBODY, line.headCost());
+            boolean hopeless = atNanos > nanos(line.headExpiresAtMs());
+            boolean isDue = hopeless ? line.headExpiresAtMs() <= nowMs() : atNanos <= horizonNanos;
+            if (!isDue || !budget.spend()) {
                 return;
             }
-            budget.spend();
-            if (atNanos > nanos(line.headExpiresAtMs())) {
+            if (hopeless) {
                 expire(line.head());
             } else {
                 release(line, atNanos);
@@ -256,7 +258,7 @@ final class LeakyBucketQueue {
     /** When one may leave behind those ahead of it, if nothing else comes. */
     private long turnNanos(Ahead ahead, long cost) {
         long fromNanos = Math.max(clockNanos, outflow.lastNanos());
-        Gcra.Arrival arrival =
+        Pacing.Arrival arrival =
                 ahead.tokens() == 0 ? outflow.arrival() : pacing.released(outflow.arrival(), ahead.tokens(), fromNanos);
         return pacing.earliestNanos(arrival, cost, fromNanos);
     }
@@ -272,8 +274,12 @@ final class LeakyBucketQueue {
         long latestMs = rules.maxWaitMs() > LAST_MS - enqueuedAtMs ? Waiting.NEVER : enqueuedAtMs + rules.maxWaitMs();
         Long deadlineMs = request.deadlineMs();
         return deadlineMs != null && deadlineMs <= Math.min(latestMs, LAST_MS)
-                ? new Expiry(deadlineMs, true, null)
+                ? new Expiry(Math.max(0, deadlineMs), true, null)
                 : new Expiry(latestMs, false, rules.maxWaitMs());
+    }
+
+    private long lookAheadNanos() {
+        return rules.lookAheadMs() * NANOS_PER_MS;
     }
 
     private void answer(Admission admission, Decision decision) {

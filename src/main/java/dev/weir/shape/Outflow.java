@@ -1,7 +1,5 @@
 package dev.weir.shape;
 
-import dev.weir.limit.Gcra;
-
 /**
  * What a queue has released.
  *
@@ -9,4 +7,4 @@ import dev.weir.limit.Gcra;
  * @param lastNanos when the last one was released, ns since the epoch; no later one is released before
  * @param sequence how many it has released
  */
-public record Outflow(Gcra.Arrival arrival, long lastNanos, long sequence) {}
+public record Outflow(Pacing.Arrival arrival, long lastNanos, long sequence) {}

@@ -31,8 +31,8 @@ public record Release(
 
     private static final long NANOS_PER_MS = 1_000_000;
 
-    /** How long it waited, in whole milliseconds, rounded down. */
+    /** How long it waited, in whole milliseconds, rounded down; 0 if the clocks of two machines disagree about it. */
     public long waitMs() {
-        return releaseAtNanos / NANOS_PER_MS - enqueuedAtMs;
+        return Math.max(0, releaseAtNanos / NANOS_PER_MS - enqueuedAtMs);
     }
 }

@@ -136,10 +136,11 @@ final class WaitingRoom {
         }
     }
 
-    /** Who leaves before one that comes now to a flow, even if the flow is the next of its tier from now on. */
+    /** Who leaves before one that comes now to a flow, however the others share: its own and all of a higher priority. */
     Ahead surelyAhead(Flow flow) {
         Line line = lines.get(flow);
-        return line == null ? crowd.ahead(flow.tier(), 0, 0) : crowd.ahead(flow.tier(), line.size(), line.tokens());
+        Ahead above = crowd.above(flow.tier());
+        return line == null ? above : new Ahead(above.requests() + line.size(), above.tokens() + line.tokens());
     }
 
     /** Who leaves before it if half of the tier's other clients have had their turn of this round. */

@@ -3,12 +3,12 @@ package dev.weir.codec;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import dev.weir.limit.Gcra;
 import dev.weir.policy.Admission;
 import dev.weir.policy.Kind;
 import dev.weir.policy.Request;
 import dev.weir.shape.Flow;
 import dev.weir.shape.Outflow;
+import dev.weir.shape.Pacing;
 import dev.weir.shape.QueueRules;
 import dev.weir.shape.QueueState;
 import dev.weir.shape.QueueStore.Alarm;
@@ -71,7 +71,7 @@ class QueueCodecTest {
                         QueueRules.NO_MAX_WAIT,
                         0,
                         Map.of("gold", new Share(-3, 10_000), "żółw", new Share(Integer.MAX_VALUE, 1))),
-                new Outflow(new Gcra.Arrival(1_795_219_200_000_000_001L, 12), 1_795_219_200_000_000_000L, 77));
+                new Outflow(new Pacing.Arrival(1_795_219_200_000_000_001L, 12), 1_795_219_200_000_000_000L, 77));
         assertThat(QueueCodec.decodeState(QueueCodec.encode(state))).isEqualTo(state);
     }
 

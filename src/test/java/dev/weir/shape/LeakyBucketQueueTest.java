@@ -214,10 +214,10 @@ class LeakyBucketQueueTest {
             queue.offer("r" + i, "c", null, 0);
         }
         for (String id : List.of("r2", "r3", "r5", "r0")) {
-            Decision answer = queue.cancel(id, "c", 1);
+            Decision ended = queue.cancel(id, "c", 1);
+            Decision answer = queue.decisions.get(queue.decisions.size() - 2);
             assertThat(answer.outcome()).isEqualTo(Outcome.ALLOWED);
             assertThat(answer.reason()).isEqualTo(Reason.CANCELLED);
-            Decision ended = queue.decisions.get(queue.decisions.size() - 2);
             assertThat(ended.requestId()).isEqualTo(id);
             assertThat(ended.outcome()).isEqualTo(Outcome.DENIED);
             assertThat(ended.reason()).isEqualTo(Reason.CANCELLED);

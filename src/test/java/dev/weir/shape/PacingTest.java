@@ -3,7 +3,6 @@ package dev.weir.shape;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import dev.weir.limit.Gcra;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Random;
@@ -19,7 +18,7 @@ class PacingTest {
     /** Releases as early as it may, each request being there and the queue awake from a given time on. */
     private static List<Release> releases(Pacing pacing, long[] costs, long[] awakeNanos) {
         List<Release> releases = new ArrayList<>();
-        Gcra.Arrival state = pacing.fresh(awakeNanos[0]);
+        Pacing.Arrival state = pacing.fresh(awakeNanos[0]);
         long nowNanos = awakeNanos[0];
         for (int i = 0; i < costs.length; i++) {
             nowNanos = pacing.earliestNanos(state, costs[i], Math.max(nowNanos, awakeNanos[i]));

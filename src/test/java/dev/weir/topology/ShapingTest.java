@@ -214,7 +214,7 @@ class ShapingTest {
         String queue = ask("a", null).queueing().queue();
         ask("b", null);
         assertThat(ask(Kind.CANCEL, "b", null, queue).reason()).isEqualTo(Reason.CANCELLED);
-        assertThat(laterDecisions()).extracting(Decision::outcome).containsExactly(Outcome.ALLOWED);
+        assertThat(laterDecisions()).extracting(Decision::outcome).containsExactly(Outcome.DENIED);
         assertThat(ask(Kind.CANCEL, "b", null, queue).reason()).isEqualTo(Reason.NOT_WAITING);
         assertThat(releases(500)).extracting(Release::requestId).containsExactly("a");
     }
