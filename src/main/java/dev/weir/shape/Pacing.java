@@ -77,7 +77,8 @@ public final class Pacing {
         boolean idle = arrival.nanos < atNanos;
         long part = (idle ? 0 : arrival.part) + slots.part;
         long carry = part / rate.unitsPerMs();
-        long nanos = Math.min(LAST_NANOS, (idle ? atNanos : arrival.nanos) + carry + slots.nanos);
+        long from = (idle ? atNanos : arrival.nanos) + carry;
+        long nanos = slots.nanos > LAST_NANOS - from ? LAST_NANOS : from + slots.nanos;
         return new Arrival(nanos, part % rate.unitsPerMs());
     }
 

@@ -99,6 +99,17 @@ class BacktestTest {
         assertThat(decisions.toString()).contains("\"CANCELLED\"", "\"TOO_LATE\"");
     }
 
+    @Test
+    void a_queue_that_would_drain_for_centuries_ends_the_backtest() {
+        StringBuilder requests = new StringBuilder();
+        for (int i = 0; i < 3_000; i++) {
+            requests.append("{\"requestId\":\"r%d\",\"client\":\"c\",\"timestamp\":1795219200000}\n".formatted(i));
+        }
+        String rules = "policies: [{id: all, queue: q}]\nqueues: [{id: q, limit: 1, per: 30d}]";
+        assertThatThrownBy(() -> backtest(rules).run(lines(requests.toString()), null, null))
+                .hasMessage("the queues would drain beyond the year 2200");
+    }
+
     private static String release(String line) {
         try {
             JsonNode release = new ObjectMapper().readTree(line);

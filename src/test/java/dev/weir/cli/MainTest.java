@@ -105,6 +105,32 @@ class MainTest {
     }
 
     @Test
+    void a_backtest_drains_queues_and_writes_their_releases() throws IOException {
+        String rules = write("rules.yaml", "policies: [{id: s, queue: sms}]\nqueues: [{id: sms, limit: 1, per: 1s}]");
+        String requests = write("requests.ndjson", "{\"requestId\":\"a\",\"client\":\"alice\",\"timestamp\":5}\n");
+        Path same = directory.resolve("same");
+        assertThat(Shell.run("backtest", "-p", rules, "-r", requests, "--releases", "-")
+                        .out())
+                .startsWith("{\"requestId\":\"a\"")
+                .contains("\"releaseAt\":5,");
+        assertThat(Shell.run("backtest", "-p", rules, "-r", requests, "-d", "-", "--releases", "-")
+                        .exit())
+                .isEqualTo(2);
+        assertThat(Shell.run(
+                        "backtest",
+                        "-p",
+                        rules,
+                        "-r",
+                        requests,
+                        "-d",
+                        same.toString(),
+                        "--releases",
+                        directory + "/./same"))
+                .isEqualTo(new Shell.Result(2, "", "weir backtest: --decisions and --releases must not be the same\n"));
+        assertThat(same).doesNotExist();
+    }
+
+    @Test
     void a_backtest_does_not_write_over_what_it_reads() throws IOException {
         String rules = write("rules.yaml", RULES);
         String requests = write("requests.ndjson", "{\"requestId\":\"a\",\"client\":\"alice\"}\n");

@@ -1,6 +1,7 @@
 package dev.weir.processor;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.weir.codec.AdmissionAvro;
 import dev.weir.policy.Admission;
@@ -19,6 +20,7 @@ import java.util.Map;
 import java.util.Properties;
 import org.apache.kafka.common.serialization.Serdes;
 import org.apache.kafka.common.utils.Bytes;
+import org.apache.kafka.streams.processor.TaskId;
 import org.apache.kafka.streams.processor.api.MockProcessorContext;
 import org.apache.kafka.streams.processor.api.MockProcessorContext.CapturedForward;
 import org.apache.kafka.streams.processor.api.MockProcessorContext.CapturedPunctuator;
@@ -51,15 +53,19 @@ class ShapeTest {
         policies.put(rules(1, 100));
         MockProcessorContext<byte[], Object> opening = context();
         for (String name : List.of(STORES.states(), STORES.slots(), STORES.tickets(), STORES.alarms())) {
-            KeyValueStore<Bytes, byte[]> store = Stores.keyValueStoreBuilder(
-                            Stores.persistentKeyValueStore(name), Serdes.Bytes(), Serdes.ByteArray())
-                    .withLoggingDisabled()
-                    .withCachingDisabled()
-                    .build();
-            store.init(opening.getStateStoreContext(), store);
-            stores.add(store);
+            stores.add(open(name, opening));
         }
         start();
+    }
+
+    private static KeyValueStore<Bytes, byte[]> open(String name, MockProcessorContext<?, ?> context) {
+        KeyValueStore<Bytes, byte[]> store = Stores.keyValueStoreBuilder(
+                        Stores.persistentKeyValueStore(name), Serdes.Bytes(), Serdes.ByteArray())
+                .withLoggingDisabled()
+                .withCachingDisabled()
+                .build();
+        store.init(context.getStateStoreContext(), store);
+        return store;
     }
 
     @AfterEach
@@ -72,8 +78,7 @@ class ShapeTest {
     }
 
     private MockProcessorContext<byte[], Object> context() {
-        return new MockProcessorContext<>(
-                new Properties(), new org.apache.kafka.streams.processor.TaskId(0, 0), directory.toFile());
+        return new MockProcessorContext<>(new Properties(), new TaskId(0, 0), directory.toFile());
     }
 
     /** A new processor on the stores as they are. */
@@ -194,6 +199,21 @@ class ShapeTest {
         policies.put(rules(3, 100));
         pass(600);
         assertThat(taken(OUTLETS.releases(), Release.class)).hasSize(1);
+    }
+
+    @Test
+    void a_task_that_failed_in_a_tick_and_is_revived_goes_on() {
+        admit(Kind.CONSUME, "a", "c");
+        admit(Kind.CONSUME, "b", "c");
+        CapturedPunctuator failed = next();
+        stores.get(0).close(); // the tick cannot save the queue's state
+        nowMs += 10;
+        context.setCurrentSystemTimeMs(nowMs);
+        assertThatThrownBy(() -> failed.getPunctuator().punctuate(nowMs)).isInstanceOf(RuntimeException.class);
+        stores.set(0, open(STORES.states(), context));
+        context.addStateStore(stores.get(0));
+        shape.init(context); // on the same object, as a task that is revived does
+        assertThat(next()).isNotNull().isNotSameAs(failed);
     }
 
     @Test

@@ -11,6 +11,7 @@ import dev.weir.policy.Outcome;
 import dev.weir.policy.Reason;
 import java.util.List;
 import java.util.Map;
+import java.util.Random;
 import org.junit.jupiter.api.Test;
 
 class LeakyBucketQueueTest {
@@ -179,6 +180,79 @@ class LeakyBucketQueueTest {
         assertThat(rules(1, 3_600_000, 1, 100, NO_MAX_WAIT).maxCost()).isEqualTo(1_000);
         assertThat(rules(1, 86_400_000, 5_000, 100, NO_MAX_WAIT).maxCost()).isEqualTo(5_000);
         assertThat(rules(1L << 61, 1, 1, 100, NO_MAX_WAIT).maxCost()).isEqualTo(Long.MAX_VALUE);
+    }
+
+    @Test
+    void who_is_refused_as_too_late_would_not_have_made_it() {
+        int refused = 0;
+        for (int seed = 0; seed < 600; seed++) {
+            QueueHarness refusing = filled(seed);
+            long deadlineMs = 2_000L + new Random(seed).nextInt(60_000);
+            if (refusing.offer("last", "c1", "free", 1, deadlineMs, 2_000).outcome() == Outcome.DENIED) {
+                refused++;
+                QueueHarness patient = filled(seed);
+                patient.offer("last", "c1", "free", 1, null, 2_000);
+                patient.runDry();
+                Release last = patient.releases.stream()
+                        .filter(release -> release.requestId().equals("last"))
+                        .findFirst()
+                        .orElseThrow();
+                assertThat(last.releaseAtNanos()).as("seed %d", seed).isGreaterThan(deadlineMs * MS);
+            }
+        }
+        assertThat(refused).isGreaterThan(100);
+    }
+
+    /** A queue with a random backlog of three tiers and costs of 1 to 10, two seconds old. */
+    private static QueueHarness filled(int seed) {
+        Random random = new Random(seed);
+        QueueHarness queue =
+                harness(rules(3, 1_000, 1, 1_000, NO_MAX_WAIT, "gold", HIGH, "silver", new Share(0, 4), "free", LOW));
+        String[] tiers = {"gold", "silver", "free", "free"};
+        for (int i = 0; i < 40; i++) {
+            long nowMs = 50L * i;
+            queue.runUntil(nowMs - 1);
+            queue.offer(
+                    "r" + i, "c" + random.nextInt(3), tiers[random.nextInt(4)], 1 + random.nextInt(10), null, nowMs);
+        }
+        queue.runUntil(2_000);
+        return queue;
+    }
+
+    @Test
+    void a_deadline_before_all_time_is_too_late() {
+        QueueHarness queue = harness(rules(1, 1_000, 1, 100, NO_MAX_WAIT));
+        assertThat(queue.offer("a", "c", null, 1, Long.MIN_VALUE, 5).reason()).isEqualTo(Reason.TOO_LATE);
+        assertThat(queue.offer("b", "c", null, 1, Long.MAX_VALUE, 5).outcome()).isEqualTo(Outcome.QUEUED);
+    }
+
+    @Test
+    void one_whose_turn_comes_too_late_expires_at_its_time_and_no_earlier() {
+        QueueHarness queue = harness(new QueueRules("q", 1, 1, 1_000, 1, 100, NO_MAX_WAIT, 5_000, Map.of()));
+        queue.offer("a", "c", null, 0);
+        queue.offer("b", "c", null, 1, 1_500L, 0);
+        queue.rules.put("q", new QueueRules("q", 2, 1, 3_000, 1, 100, NO_MAX_WAIT, 5_000, Map.of()));
+        queue.offer("c", "c", null, 0);
+        queue.shaper.tick(0, 1_000);
+        assertThat(queue.decisions).extracting(Decision::outcome).containsOnly(Outcome.QUEUED);
+        assertThat(queue.takeReleases()).containsExactly("a@0");
+        assertThat(queue.shaper.dueNanos()).isEqualTo(1_500 * MS);
+        queue.runDry();
+        assertThat(last(queue).outcome()).isEqualTo(Outcome.EXPIRED);
+        assertThat(last(queue).decidedAtMs()).isEqualTo(1_500);
+        assertThat(queue.takeReleases()).containsExactly("c@3000");
+    }
+
+    @Test
+    void a_slower_clock_makes_no_wait_negative() {
+        QueueHarness queue = harness(rules(1, 1_000, 1, 100, NO_MAX_WAIT));
+        queue.offer("first", "c", null, 0);
+        queue.runUntil(0);
+        queue.releases.clear();
+        queue.offer("a", "c", null, 10_000);
+        queue.restart();
+        queue.shaper.tick(9_000 * MS, 10);
+        assertThat(queue.releases).extracting(Release::waitMs).containsExactly(0L);
     }
 
     @Test

@@ -3,6 +3,7 @@ package dev.weir.shape;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import java.math.BigInteger;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Random;
@@ -12,6 +13,7 @@ class PacingTest {
 
     private static final long SECOND = 1_000_000_000L;
     private static final long HOUR = 3_600L * SECOND;
+    private static final long DAY_MS = 86_400_000;
 
     private record Release(long atNanos, long cost) {}
 
@@ -115,5 +117,61 @@ class PacingTest {
         assertThatThrownBy(() -> Pacing.of(0, 1_000, 1)).isInstanceOf(IllegalArgumentException.class);
         assertThatThrownBy(() -> Pacing.of(1, 1_000, 0)).isInstanceOf(IllegalArgumentException.class);
         assertThatThrownBy(() -> Pacing.of(1, Long.MAX_VALUE, 1)).isInstanceOf(IllegalArgumentException.class);
+    }
+
+    @Test
+    void rates_of_few_common_factors_and_large_costs_are_exact() {
+        // 100,000 tokens at 1,234,567 a day take 6,998.41 s, though they are 8.64e18 units
+        List<Release> releases = releases(Pacing.of(1_234_567, DAY_MS, 1), times(4, 100_000), times(4, 0));
+        BigInteger dayNanos = BigInteger.valueOf(DAY_MS * 1_000_000);
+        for (int i = 1; i < 4; i++) {
+            long exact = roundedUp(BigInteger.valueOf(100_000L * i).multiply(dayNanos), 1_234_567);
+            assertThat(releases.get(i).atNanos).isBetween(exact, exact + i); // at most a nanosecond late each
+        }
+    }
+
+    @Test
+    void random_rates_and_costs_are_never_early_and_at_most_a_nanosecond_late() {
+        for (int seed = 0; seed < 2_000; seed++) {
+            Random random = new Random(seed);
+            long limit = 1 + (random.nextLong() >>> (1 + random.nextInt(60))) % (1L << 40);
+            long perMs = 1 + random.nextInt(Integer.MAX_VALUE) % (30 * DAY_MS);
+            long cost = 1 + random.nextInt(1_000_000) % Math.max(1, limit * 10);
+            BigInteger taken = BigInteger.valueOf(cost).multiply(BigInteger.valueOf(perMs * 1_000_000));
+            if (taken.divide(BigInteger.valueOf(limit)).bitLength() > 58) {
+                continue; // years
+            }
+            Pacing pacing = Pacing.of(limit, perMs, 1);
+            Pacing.Arrival state = pacing.released(pacing.fresh(0), cost, 0);
+            assertThat(pacing.earliestNanos(state, 1, 0)).as("seed %d", seed).isEqualTo(roundedUp(taken, limit));
+        }
+    }
+
+    @Test
+    void what_takes_centuries_is_cut_off_and_overflows_nothing() {
+        Pacing pacing = Pacing.of(1, 30 * DAY_MS, 1L << 61);
+        Pacing.Arrival state = pacing.fresh(SECOND);
+        long last = 0;
+        for (int i = 0; i < 10; i++) {
+            state = pacing.released(state, 1L << 60, SECOND);
+            assertThat(state.nanos()).isGreaterThanOrEqualTo(last);
+            last = state.nanos();
+            assertThat(pacing.earliestNanos(state, 1L << 61, SECOND)).isPositive();
+        }
+    }
+
+    @Test
+    void another_pace_keeps_what_was_used_in_tokens() {
+        Pacing daily = Pacing.of(24, DAY_MS, 1);
+        Pacing.Arrival state = daily.released(daily.fresh(0), 2, 0); // two tokens: two hours
+        assertThat(Pacing.of(1, 1_000, 1).adopt(daily, state, 0).nanos()).isEqualTo(2 * SECOND);
+        assertThat(Pacing.of(1, 1_000, 1).adopt(daily, state, HOUR).nanos()).isEqualTo(HOUR + SECOND);
+        assertThat(Pacing.of(1, 1_000, 1).adopt(daily, state, 3 * HOUR).nanos()).isEqualTo(3 * HOUR);
+        assertThat(Pacing.of(48, 2 * DAY_MS, 1).adopt(daily, state, HOUR)).isEqualTo(state);
+    }
+
+    private static long roundedUp(BigInteger dividend, long divisor) {
+        BigInteger[] parts = dividend.divideAndRemainder(BigInteger.valueOf(divisor));
+        return parts[0].longValueExact() + parts[1].signum();
     }
 }

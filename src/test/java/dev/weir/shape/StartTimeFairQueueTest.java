@@ -198,7 +198,7 @@ class StartTimeFairQueueTest {
                         "a 6.0",
                         "b 7.0",
                         "c 8.0",
-                        "d " + (double) (25 * StartTimeFairQueue.TOKEN / 3) / StartTimeFairQueue.TOKEN);
+                        "d " + Math.floor(25 * (double) StartTimeFairQueue.TOKEN / 3) / StartTimeFairQueue.TOKEN);
         assertThat(queue.first()).isEqualTo("a");
     }
 
