@@ -8,7 +8,8 @@ package dev.weir.policy;
  * @param reason why
  * @param policyId the binding limit's policy, null if none matches
  * @param policyVersion its version, null if none matches
- * @param limitedBy the binding limit, as {@link Policy.Term#label}; null if nothing is limited
+ * @param limitedBy the binding limit, as {@link Policy.Term#label}, or what of a queue bound: {@code capacity},
+ *     {@code max-wait}, {@code deadline} or {@code cost}; null if nothing is limited
  * @param limit the most that this limit gives at once, null if nothing is limited
  * @param remaining what could still be had now, after this decision; null if nothing is limited
  * @param resetAfterMs when the whole limit is free again, null if nothing is limited
