@@ -3,6 +3,7 @@ package dev.weir.codec;
 import dev.weir.policy.Decision;
 import dev.weir.policy.Outcome;
 import dev.weir.policy.Reason;
+import dev.weir.policy.Rejection;
 import dev.weir.policy.Request;
 import java.time.Instant;
 
@@ -46,7 +47,7 @@ public final class DecisionAvro {
                 event.getRequestId(),
                 event.getClient(),
                 Outcome.valueOf(event.getOutcome().name()),
-                Reason.valueOf(event.getReason()),
+                reason(event.getReason()),
                 event.getPolicyId(),
                 event.getPolicyVersion(),
                 event.getLimitedBy(),
@@ -62,5 +63,13 @@ public final class DecisionAvro {
                 event.getHttpStatus(),
                 event.getDecidedAt().toEpochMilli(),
                 new Request.Source(event.getSourcePartition(), event.getSourceOffset()));
+    }
+
+    private static Reason reason(String name) throws UnreadableException {
+        try {
+            return Reason.valueOf(name);
+        } catch (IllegalArgumentException e) {
+            throw new UnreadableException(Rejection.UNKNOWN_SCHEMA, "its reason is of a later version: " + name);
+        }
     }
 }

@@ -1,6 +1,7 @@
 package dev.weir.codec;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.weir.policy.Decision;
 import dev.weir.policy.Kind;
@@ -62,6 +63,16 @@ class EarlierSchemasTest {
         assertThat(new DecisionAvro().decode(encode(decision1("sms"))))
                 .isEqualTo(decision(new Decision.Queueing("sms", null, null)));
         assertThat(new DecisionAvro().decode(encode(decision1(null)))).isEqualTo(decision(null));
+    }
+
+    @Test
+    void a_reason_of_a_later_version_is_told_as_such() throws IOException {
+        GenericRecord later = decision1(null);
+        later.put("reason", "FULL_MOON");
+        byte[] bytes = encode(later);
+        assertThatThrownBy(() -> new DecisionAvro().decode(bytes))
+                .isInstanceOf(UnreadableException.class)
+                .hasMessage("its reason is of a later version: FULL_MOON");
     }
 
     @Test
