@@ -59,7 +59,9 @@ final class Summary {
         queue.byTier().forEach(this::waits);
         waits("all", queue.all());
         if (rules != null) {
-            out.printf("  released %.1f tokens a second; the rate is %.1f%n", queue.tokensPerSecond(), rate(rules));
+            out.printf(
+                    "  released %.1f tokens a second on average; the rate is %.1f%n",
+                    queue.tokensPerSecond(), rate(rules));
         }
     }
 
