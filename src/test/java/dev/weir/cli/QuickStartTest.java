@@ -63,6 +63,7 @@ class QuickStartTest {
                     .isZero();
             assertThat(Shell.run("policies", "delete", "-b", broker, "free").exit())
                     .isEqualTo(2);
+            aQueueAnswersAndReleases(broker);
         } finally {
             weir.destroy(); // SIGTERM
         }
@@ -94,6 +95,41 @@ class QuickStartTest {
             assertThat(left.filter(path -> path.getFileName().toString().startsWith("weir")))
                     .isEmpty();
         }
+    }
+
+    /** The README's first queue. */
+    private void aQueueAnswersAndReleases(String broker) throws IOException {
+        Path queue = write(
+                "sms.yaml",
+                ReadmeTest.yaml().stream()
+                        .map(ReadmeTest.Block::text)
+                        .filter(text -> text.startsWith("# sms.yaml"))
+                        .findFirst()
+                        .orElseThrow());
+        assertThat(Shell.run("policies", "apply", "-b", broker, queue.toString())
+                        .out())
+                .isEqualTo("added      queue sms (version 1)\nadded      all-sms (version 1)\n");
+        Path request = write(
+                "sms.ndjson",
+                "{\"requestId\":\"m1\",\"client\":\"bob\",\"tier\":\"gold\",\"attributes\":{\"endpoint\":\"/sms\"},"
+                        + "\"payload\":\"aGVsbG8=\"}\n");
+        String answer = "";
+        for (int i = 0; i < 200 && !answer.contains("QUEUED"); i++) { // until the policy is in force
+            answer = Shell.run("send", "-b", broker, "--await", request.toString())
+                    .out();
+        }
+        assertThat(answer).contains("\"outcome\":\"QUEUED\"", "\"queue\":\"sms\"", "\"httpStatus\":202");
+        Shell.Result released =
+                Shell.run("watch", "releases", "-b", broker, "--queue", "sms", "--from-beginning", "-n", "1");
+        assertThat(released.out()).contains("\"requestId\":\"m1\"", "\"sequence\":1", "\"payload\":\"aGVsbG8=\"");
+        assertThat(Shell.run("policies", "delete", "-b", broker, "--queue", "sms")
+                        .exit())
+                .isEqualTo(2); // a policy names it
+        assertThat(Shell.run("policies", "delete", "-b", broker, "all-sms").exit())
+                .isZero();
+        assertThat(Shell.run("policies", "delete", "-b", broker, "--queue", "sms")
+                        .out())
+                .isEqualTo("deleted    queue sms (version 1): takes no more; what waits in it leaves by these rules\n");
     }
 
     private List<String> ask(String broker, String... ids) throws IOException {
