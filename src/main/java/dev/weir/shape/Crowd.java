@@ -95,7 +95,7 @@ final class Crowd {
         tier.tokensByClient.add(line.tokens());
     }
 
-    /** Takes a line out, as it was when it was taken in. */
+    /** Takes a line out, as it was when it was taken in: to change it, or for good if {@link #forget} follows. */
     void remove(Line line) {
         Tier tier = tiers.get(line.flow().tier());
         Rank rank = rank(tier);
@@ -103,8 +103,14 @@ final class Crowd {
         tier.requestsByClient.remove(line.size());
         tier.tokensByClient.remove(line.tokens());
         count(tier, rank, -line.size(), -line.tokens());
+    }
+
+    /** Forgets a tier in which nobody waits any more. */
+    void forget(String name) {
+        Tier tier = tiers.get(name);
         if (tier.requests == 0) {
-            tiers.remove(line.flow().tier());
+            tiers.remove(name);
+            Rank rank = rank(tier);
             rank.tiers.remove(tier);
             rank.weights -= tier.share.weight();
             if (rank.tiers.isEmpty()) {

@@ -163,6 +163,7 @@ final class WaitingRoom {
         line.remove(place.position(), waiting);
         if (line.isEmpty()) {
             lines.remove(line.flow());
+            crowd.forget(line.flow().tier());
         } else {
             list(line);
         }
