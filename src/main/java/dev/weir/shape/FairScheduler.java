@@ -13,7 +13,7 @@ import java.util.TreeMap;
  * <p>Shares and priorities are asked for when a request is served, so a change acts on what already waits. Every call is
  * O(log active flows); memory grows with the flows that wait, not with what waits behind their heads.
  */
-public final class FairScheduler {
+final class FairScheduler {
 
     private Map<String, Share> shares;
     private final TreeMap<Integer, StartTimeFairQueue<String>> tiersByPriority =
@@ -21,12 +21,12 @@ public final class FairScheduler {
     private final Map<String, StartTimeFairQueue<String>> clientsByTier = new TreeMap<>();
 
     /** @param shares by tier; a tier that is not named gets {@link Share#DEFAULT} */
-    public FairScheduler(Map<String, Share> shares) {
+    FairScheduler(Map<String, Share> shares) {
         this.shares = Map.copyOf(shares);
     }
 
     /** Changes the shares, for what waits as well. */
-    public void setShares(Map<String, Share> newShares) {
+    void setShares(Map<String, Share> newShares) {
         Map<String, Share> old = shares;
         shares = Map.copyOf(newShares);
         clientsByTier.forEach((tier, clients) -> {
@@ -39,7 +39,7 @@ public final class FairScheduler {
     }
 
     /** Lets a flow in, none of which waited. */
-    public void enter(Flow flow) {
+    void enter(Flow flow) {
         StartTimeFairQueue<String> clients =
                 clientsByTier.computeIfAbsent(flow.tier(), tier -> new StartTimeFairQueue<>());
         if (clients.isEmpty()) {
@@ -48,14 +48,8 @@ public final class FairScheduler {
         clients.enter(flow.client(), 1);
     }
 
-    /** Whether requests of this flow wait. */
-    public boolean isWaiting(Flow flow) {
-        StartTimeFairQueue<String> clients = clientsByTier.get(flow.tier());
-        return clients != null && clients.isWaiting(flow.client());
-    }
-
     /** The flow whose head leaves next. */
-    public Optional<Flow> next() {
+    Optional<Flow> next() {
         if (tiersByPriority.isEmpty()) {
             return Optional.empty();
         }
@@ -69,7 +63,7 @@ public final class FairScheduler {
      * @param cost of what has left, in tokens
      * @param waitsOn whether the flow has more
      */
-    public void served(Flow flow, long cost, boolean waitsOn) {
+    void served(Flow flow, long cost, boolean waitsOn) {
         StartTimeFairQueue<String> clients = clientsByTier.get(flow.tier());
         clients.serve(flow.client(), cost, 1, waitsOn);
         Share share = share(flow.tier());
@@ -79,7 +73,7 @@ public final class FairScheduler {
     }
 
     /** Takes note that a flow has nothing left that waits, though its head was not served. */
-    public void left(Flow flow) {
+    void left(Flow flow) {
         StartTimeFairQueue<String> clients = clientsByTier.get(flow.tier());
         clients.leave(flow.client());
         if (clients.isEmpty()) {

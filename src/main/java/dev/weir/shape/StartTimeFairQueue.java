@@ -73,10 +73,6 @@ final class StartTimeFairQueue<K> {
         return byStart.isEmpty() ? null : byStart.first().member;
     }
 
-    boolean isWaiting(K member) {
-        return waiting.containsKey(member);
-    }
-
     boolean isEmpty() {
         return waiting.isEmpty();
     }

@@ -6,9 +6,11 @@ import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Deque;
 import java.util.HashMap;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Random;
+import java.util.Set;
 import java.util.function.ToLongFunction;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.Test;
@@ -232,10 +234,11 @@ class StartTimeFairQueueTest {
         StartTimeFairQueue<String> queue = new StartTimeFairQueue<>();
         Random random = new Random(11);
         queue.enter("waits", 1);
+        Set<String> others = new HashSet<>();
         long waited = 0;
         for (int n = 0; n < 20_000; n++) {
             String name = "m" + random.nextInt(9);
-            if (!queue.isWaiting(name)) {
+            if (others.add(name)) {
                 queue.enter(name, 1 + random.nextInt(Share.MAX_WEIGHT));
             }
             String first = queue.first();
@@ -243,7 +246,11 @@ class StartTimeFairQueueTest {
             assertThat(waited).isLessThan(200);
             boolean isHuge = !first.equals("waits") && random.nextBoolean();
             long weight = first.equals("waits") || random.nextBoolean() ? 1 : Share.MAX_WEIGHT;
-            queue.serve(first, isHuge ? 1L << 61 : 1, weight, first.equals("waits") || random.nextBoolean());
+            boolean waitsOn = first.equals("waits") || random.nextBoolean();
+            queue.serve(first, isHuge ? 1L << 61 : 1, weight, waitsOn);
+            if (!waitsOn) {
+                others.remove(first);
+            }
         }
     }
 
