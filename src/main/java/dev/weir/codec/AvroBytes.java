@@ -55,7 +55,7 @@ final class AvroBytes<T extends SpecificRecord> {
     /** @throws UnreadableException if they are null, or no record of a known schema */
     T decode(byte[] bytes) throws UnreadableException {
         if (bytes == null) {
-            throw new UnreadableException(Rejection.NOT_AVRO, "there are no bytes");
+            throw new UnreadableException(Rejection.NOT_AVRO, "the record has no value");
         }
         try {
             return decoder.decode(bytes);

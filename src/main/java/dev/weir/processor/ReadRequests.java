@@ -64,10 +64,6 @@ public final class ReadRequests implements Processor<byte[], byte[], byte[], Obj
             reject(record, metadata, Rejection.NO_KEY, "the record has no key");
             return;
         }
-        if (record.value() == null) {
-            reject(record, metadata, Rejection.NOT_AVRO, "the record has no value");
-            return;
-        }
         Request request;
         try {
             Request.Source source = new Request.Source(metadata.partition(), metadata.offset());
@@ -91,9 +87,7 @@ public final class ReadRequests implements Processor<byte[], byte[], byte[], Obj
     }
 
     private void reject(Record<byte[], byte[]> record, RecordMetadata metadata, Rejection rejection, String detail) {
-        Record<byte[], byte[]> dead = record.withHeaders(record.headers()); // a copy: the record's own stay as they are
-        DeadLetter.describe(dead.headers(), rejection, detail, metadata, record.timestamp());
-        context.forward(dead, deadLetters);
+        context.forward(DeadLetter.of(record, rejection, detail, metadata), deadLetters);
     }
 
     private static long size(Record<byte[], byte[]> record) {

@@ -72,8 +72,7 @@ public final class Shape implements Processor<byte[], byte[], byte[], Object> {
         try {
             admission = avro.decode(record.value());
         } catch (UnreadableException e) {
-            DeadLetter.describe(record.headers(), e.rejection(), e.getMessage(), metadata, record.timestamp());
-            context.forward(record, outlets.deadLetters);
+            context.forward(DeadLetter.of(record, e.rejection(), e.getMessage(), metadata), outlets.deadLetters);
             return;
         }
         long nowMs = context.currentSystemTimeMs();

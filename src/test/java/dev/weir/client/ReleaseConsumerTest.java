@@ -206,7 +206,7 @@ class ReleaseConsumerTest {
         append(P1, null);
         assertThatThrownBy(this::next)
                 .isInstanceOf(SerializationException.class)
-                .hasMessage("topic releases, partition 1, offset 0: no release: there are no bytes");
+                .hasMessage("topic releases, partition 1, offset 0: no release: the record has no value");
     }
 
     @Test

@@ -48,7 +48,7 @@ class ReleaseAvroTest {
                         .isEqualTo(Rejection.NOT_AVRO));
         assertThatThrownBy(() -> avro.decode(null))
                 .isInstanceOf(UnreadableException.class)
-                .hasMessage("there are no bytes");
+                .hasMessage("the record has no value");
     }
 
     private void assertComesBack(Release release) throws UnreadableException {
