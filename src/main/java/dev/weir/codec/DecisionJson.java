@@ -1,64 +1,46 @@
 package dev.weir.codec;
 
-import com.fasterxml.jackson.core.JsonFactory;
 import com.fasterxml.jackson.core.JsonGenerator;
 import dev.weir.policy.Decision;
 import java.io.IOException;
 import java.io.Writer;
 
 /** Writes decisions as NDJSON: one JSON object a line, its fields those of the Avro record. */
-public final class DecisionJson implements NdjsonWriter<Decision> {
+public final class DecisionJson extends NdjsonWriter<Decision> {
 
-    private static final JsonFactory FACTORY = new JsonFactory();
     private static final Decision.Queueing NOT_SHAPED = new Decision.Queueing(null, null, null);
-
-    private final JsonGenerator json;
 
     /** @param out closed with this */
     public DecisionJson(Writer out) throws IOException {
-        json = FACTORY.createGenerator(out);
-        json.setRootValueSeparator(null);
+        super(out);
     }
 
     @Override
-    public void write(Decision decision) throws IOException {
-        json.writeStartObject();
+    void writeFields(Decision decision, JsonGenerator json) throws IOException {
         json.writeStringField("requestId", decision.requestId());
         json.writeStringField("client", decision.client());
         json.writeStringField("outcome", decision.outcome().name());
         json.writeStringField("reason", decision.reason().name());
-        text("policyId", decision.policyId());
-        number("policyVersion", decision.policyVersion());
-        text("limitedBy", decision.limitedBy());
-        number("limit", decision.limit());
-        number("remaining", decision.remaining());
-        number("resetAfterMs", decision.resetAfterMs());
-        number("retryAfterMs", decision.retryAfterMs());
+        text(json, "policyId", decision.policyId());
+        number(json, "policyVersion", decision.policyVersion());
+        text(json, "limitedBy", decision.limitedBy());
+        number(json, "limit", decision.limit());
+        number(json, "remaining", decision.remaining());
+        number(json, "resetAfterMs", decision.resetAfterMs());
+        number(json, "retryAfterMs", decision.retryAfterMs());
         json.writeBooleanField("observed", decision.observed());
         json.writeBooleanField("shadowBanned", decision.shadowBanned());
         Decision.Queueing queueing = decision.queueing() == null ? NOT_SHAPED : decision.queueing();
-        text("queue", queueing.queue());
-        number("position", queueing.position());
-        number("expectedWaitMs", queueing.expectedWaitMs());
+        text(json, "queue", queueing.queue());
+        number(json, "position", queueing.position());
+        number(json, "expectedWaitMs", queueing.expectedWaitMs());
         json.writeNumberField("httpStatus", decision.httpStatus());
         json.writeNumberField("decidedAt", decision.decidedAtMs());
         json.writeNumberField("sourcePartition", decision.source().partition());
         json.writeNumberField("sourceOffset", decision.source().offset());
-        json.writeEndObject();
-        json.writeRaw('\n');
     }
 
-    @Override
-    public void flush() throws IOException {
-        json.flush();
-    }
-
-    @Override
-    public void close() throws IOException {
-        json.close();
-    }
-
-    private void text(String field, String value) throws IOException {
+    private static void text(JsonGenerator json, String field, String value) throws IOException {
         if (value == null) {
             json.writeNullField(field);
         } else {
@@ -66,7 +48,7 @@ public final class DecisionJson implements NdjsonWriter<Decision> {
         }
     }
 
-    private void number(String field, Long value) throws IOException {
+    private static void number(JsonGenerator json, String field, Long value) throws IOException {
         if (value == null) {
             json.writeNullField(field);
         } else {

@@ -1,11 +1,41 @@
 package dev.weir.codec;
 
+import com.fasterxml.jackson.core.JsonFactory;
+import com.fasterxml.jackson.core.JsonGenerator;
 import java.io.Closeable;
 import java.io.Flushable;
 import java.io.IOException;
+import java.io.Writer;
 
 /** Writes values as NDJSON, one JSON object a line. */
-public interface NdjsonWriter<T> extends Closeable, Flushable {
+public abstract class NdjsonWriter<T> implements Closeable, Flushable {
 
-    void write(T value) throws IOException;
+    private static final JsonFactory FACTORY = new JsonFactory();
+
+    private final JsonGenerator json;
+
+    /** @param out closed with this */
+    NdjsonWriter(Writer out) throws IOException {
+        json = FACTORY.createGenerator(out);
+        json.setRootValueSeparator(null);
+    }
+
+    public final void write(T value) throws IOException {
+        json.writeStartObject();
+        writeFields(value, json);
+        json.writeEndObject();
+        json.writeRaw('\n');
+    }
+
+    abstract void writeFields(T value, JsonGenerator out) throws IOException;
+
+    @Override
+    public final void flush() throws IOException {
+        json.flush();
+    }
+
+    @Override
+    public final void close() throws IOException {
+        json.close();
+    }
 }

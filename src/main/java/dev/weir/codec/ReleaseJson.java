@@ -1,6 +1,5 @@
 package dev.weir.codec;
 
-import com.fasterxml.jackson.core.JsonFactory;
 import com.fasterxml.jackson.core.JsonGenerator;
 import dev.weir.shape.Release;
 import java.io.IOException;
@@ -13,21 +12,15 @@ import java.util.TreeMap;
  * Writes releases as NDJSON: one JSON object a line, its fields those of the Avro record. Times are milliseconds, as
  * everywhere; {@code releaseAt} has decimals, down to the nanosecond. A payload is base64.
  */
-public final class ReleaseJson implements NdjsonWriter<Release> {
-
-    private static final JsonFactory FACTORY = new JsonFactory();
-
-    private final JsonGenerator json;
+public final class ReleaseJson extends NdjsonWriter<Release> {
 
     /** @param out closed with this */
     public ReleaseJson(Writer out) throws IOException {
-        json = FACTORY.createGenerator(out);
-        json.setRootValueSeparator(null);
+        super(out);
     }
 
     @Override
-    public void write(Release release) throws IOException {
-        json.writeStartObject();
+    void writeFields(Release release, JsonGenerator json) throws IOException {
         json.writeStringField("requestId", release.requestId());
         json.writeStringField("client", release.client());
         json.writeStringField("tier", release.tier());
@@ -49,18 +42,6 @@ public final class ReleaseJson implements NdjsonWriter<Release> {
         } else {
             json.writeBinary(release.payload());
         }
-        json.writeEndObject();
-        json.writeRaw('\n');
-    }
-
-    @Override
-    public void flush() throws IOException {
-        json.flush();
-    }
-
-    @Override
-    public void close() throws IOException {
-        json.close();
     }
 
     /** As a decimal without trailing zeros: {@code 1000}, {@code 1000.02}. */
