@@ -11,7 +11,6 @@ import org.HdrHistogram.Histogram;
 /** Counts what became of the requests of one queue, by tier. */
 public final class QueueTally {
 
-    private static final int MAX_TIERS = 100;
     private static final double NANOS_PER_SECOND = 1e9;
 
     private final Map<String, Counts> byTier = new TreeMap<>();
@@ -100,8 +99,6 @@ public final class QueueTally {
     }
 
     private Counts counts(String tier) {
-        String plan = tier == null ? Tally.NONE : tier;
-        boolean countable = byTier.containsKey(plan) || byTier.size() < MAX_TIERS;
-        return byTier.computeIfAbsent(countable ? plan : Tally.OTHER, t -> new Counts());
+        return byTier.computeIfAbsent(Tally.plan(tier, byTier), t -> new Counts());
     }
 }

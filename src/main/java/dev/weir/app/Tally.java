@@ -74,11 +74,9 @@ public final class Tally {
             return; // the request was counted when it was let in
         }
         String policy = decision.policyId() == null ? NONE : decision.policyId();
-        String plan = tier == null ? NONE : tier;
-        boolean countable = byTier.containsKey(plan) || byTier.size() < MAX_TIERS;
         all.add(decision);
         byPolicy.computeIfAbsent(policy, p -> new Counts()).add(decision);
-        byTier.computeIfAbsent(countable ? plan : OTHER, t -> new Counts()).add(decision);
+        byTier.computeIfAbsent(plan(tier, byTier), t -> new Counts()).add(decision);
     }
 
     public void add(Release release) {
@@ -105,6 +103,12 @@ public final class Tally {
 
     private QueueTally queue(String id) {
         return byQueue.computeIfAbsent(id, q -> new QueueTally());
+    }
+
+    /** The name that a tier is counted under, beside those that are counted already. */
+    static String plan(String tier, Map<String, ?> counted) {
+        String plan = tier == null ? NONE : tier;
+        return counted.containsKey(plan) || counted.size() < MAX_TIERS ? plan : OTHER;
     }
 
     private static boolean isOfCancel(Decision decision) {
