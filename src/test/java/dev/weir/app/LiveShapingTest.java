@@ -112,6 +112,44 @@ class LiveShapingTest {
     }
 
     @Test
+    void each_request_ends_once_at_the_pace_while_instances_come_and_go() throws Exception {
+        WeirConfig config = config("rebalance.");
+        List<QueueRules> rules = apply(config, TWO_QUEUES.replace("limit: 900", "limit: 300"));
+        QueueTraffic traffic = new QueueTraffic(2);
+        try (QueueHistory history = new QueueHistory(config);
+                Sender sender = new Sender(config)) {
+            Enforcer working = Enforcer.start(config);
+            try {
+                working.awaitRunning(PATIENCE);
+                for (int n = 0; n < 2; n++) {
+                    send(sender, traffic.next(1_200));
+                    awaitMoreReleases(history, 100);
+                    Enforcer other = Enforcer.start(config.withStateDirectory(directory.resolve("weir-other-" + n)));
+                    Enforcer leaving = working;
+                    working = other;
+                    try (leaving) {
+                        other.awaitRunning(PATIENCE);
+                        send(sender, traffic.next(300)); // the partitions are shared now
+                        awaitMoreReleases(history, 100);
+                        assertThat(history.poll().waiting()).isPositive();
+                    }
+                }
+                history.awaitEnds(PATIENCE);
+            } finally {
+                working.close();
+            }
+        }
+        QueueAudit audit = QueueHistory.read(config, PATIENCE);
+        assertThat(audit.faults(rules)).isEmpty();
+        assertThat(audit.released()).isGreaterThan(800);
+    }
+
+    private static void awaitMoreReleases(QueueHistory history, int more) {
+        int before = history.poll().released();
+        history.await("some are released", PATIENCE, audit -> audit.released() >= before + more);
+    }
+
+    @Test
     void what_waits_in_a_deleted_queue_drains_across_a_restart_and_nothing_new_gets_in() throws Exception {
         WeirConfig config = config("deleted.");
         List<QueueRules> rules = apply(config, """
