@@ -3,11 +3,6 @@ package dev.weir.codec;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import com.fasterxml.jackson.databind.JsonNode;
-import com.fasterxml.jackson.databind.ObjectMapper;
-import com.networknt.schema.JsonSchema;
-import com.networknt.schema.JsonSchemaFactory;
-import com.networknt.schema.SpecVersion;
 import dev.weir.codec.PolicyFile.Contents;
 import dev.weir.codec.PolicyFile.Definition;
 import dev.weir.limit.Blocked;
@@ -25,10 +20,7 @@ import dev.weir.policy.Glob;
 import dev.weir.policy.Match;
 import dev.weir.policy.OnExceed;
 import dev.weir.policy.Policy;
-import dev.weir.shape.QueueRules;
-import dev.weir.shape.Share;
 import java.io.IOException;
-import java.io.InputStream;
 import java.nio.file.Files;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
@@ -36,8 +28,6 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Random;
-import java.util.Set;
-import java.util.TreeMap;
 import java.util.stream.Collectors;
 import java.util.stream.IntStream;
 import java.util.stream.Stream;
@@ -45,12 +35,8 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.Arguments;
-import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.MethodSource;
 import org.junit.jupiter.params.provider.ValueSource;
-import org.yaml.snakeyaml.LoaderOptions;
-import org.yaml.snakeyaml.Yaml;
-import org.yaml.snakeyaml.constructor.SafeConstructor;
 
 class PolicyFileTest {
 
@@ -72,35 +58,13 @@ class PolicyFileTest {
             """;
 
     /** A policy that shapes, and the design's example of a queue. */
-    private static final String SHAPING = """
-            policies:
-              - id: free-sms
-                match: {tier: free}
-                limits: [{algorithm: gcra, limit: 5, per: 1s}]
-                on-exceed: shape
-                queue: sms                 # shape: goes to this queue
-            queues:
-              - id: sms
-                limit: 100                 # the outflow: 100 a second
-                per: 1s
-                burst: 1                   # how many may leave back to back; 1 is a steady drip
-                capacity: 10000            # full: a request of a higher priority evicts the lowest, newest; else denied, 503
-                max-wait: 30s              # at the latest by its deadline or this: EXPIRED, never released
-                tiers:                     # a tier not named here gets {priority: 0, weight: 1}
-                  platinum: {priority: 1, weight: 8}     # higher priority goes first, always
-                  gold:     {priority: 0, weight: 4}     # the same priority shares by weight
-                  free:     {priority: 0, weight: 1}
-            """;
-
-    /** The design's example as it is. */
-    private static final String DESIGN_IN_FULL = DESIGN + """
+    private static final String DESIGN_IN_FULL =
+            DESIGN + """
                 max-delay: 2s              # throttle: allowed, with delayMs up to this; past it denied
                 queue: sms                 # shape: goes to this queue
                 idempotency: 10m           # optional: a requestId seen before gets its first decision again, charged once
                 effective-from: 2026-12-01T00:00:00Z   # optional
-            """ + SHAPING.substring(SHAPING.indexOf("queues:"));
-
-    private static final ObjectMapper JSON = new ObjectMapper();
+            """ + QueueFileTest.SHAPING.substring(QueueFileTest.SHAPING.indexOf("queues:"));
 
     @Test
     void reads_the_example_of_the_design() throws FaultsException {
@@ -137,222 +101,6 @@ class PolicyFileTest {
                         "policies.yaml:15: policies[0].queue: needs on-exceed: shape",
                         "policies.yaml:16: policies[0].idempotency: idempotency is not available in this version",
                         "policies.yaml:17: policies[0].effective-from: a later start is not available in this version");
-    }
-
-    @Test
-    void reads_a_queue_and_the_policy_that_sends_to_it() throws FaultsException {
-        QueueRules expected = new QueueRules(
-                "sms",
-                1,
-                100,
-                1000,
-                1,
-                10_000,
-                30_000,
-                QueueRules.DEFAULT_LOOK_AHEAD_MS,
-                Map.of("platinum", new Share(1, 8), "gold", new Share(0, 4), "free", new Share(0, 1)));
-        String json = "{'id':'sms','limit':100,'per':'1s','burst':1,'capacity':10000,'max-wait':'30s',"
-                + "'tiers':{'platinum':{'priority':1,'weight':8},'gold':{'priority':0,'weight':4},"
-                + "'free':{'priority':0,'weight':1}}}";
-
-        Contents contents = PolicyFile.read("policies.yaml", SHAPING);
-
-        assertThat(contents.queues()).containsExactly(new Definition.OfQueue(expected, json.replace('\'', '"')));
-        assertThat(contents.policies())
-                .extracting(Definition.OfPolicy::policy)
-                .singleElement()
-                .extracting(Policy::onExceed, Policy::queue, policy -> policy.terms()
-                        .size())
-                .containsExactly(OnExceed.SHAPE, "sms", 1);
-        assertThat(contents.policies().get(0).json()).endsWith(",\"on-exceed\":\"shape\",\"queue\":\"sms\"}");
-    }
-
-    @ParameterizedTest
-    @ValueSource(strings = {"", ", on-exceed: shape"})
-    void a_policy_with_a_queue_and_no_limits_shapes_everything(String onExceed) throws FaultsException {
-        assertThat(policy("policies: [{id: q, queue: q" + onExceed + "}]\nqueues: [{id: q, limit: 1, per: 1s}]"))
-                .isEqualTo(new Policy(
-                        "q", 1, "client", 0, Match.ALL, List.of("client"), List.of(), null, OnExceed.SHAPE, "q"));
-    }
-
-    static Stream<Arguments> queues() {
-        return Stream.of(
-                queue("limit: 1, per: 1s", 1, 1000, 1, 10_000, Long.MAX_VALUE, 100, Map.of()),
-                queue(
-                        "limit: 7, per: 30d, burst: 1_000_000",
-                        7,
-                        2_592_000_000L,
-                        1_000_000,
-                        10_000,
-                        Long.MAX_VALUE,
-                        100,
-                        Map.of()),
-                queue(
-                        "limit: '1_000', per: 1 minute, burst: 5_0, capacity: 100_000_000, max-wait: 1ms, tiers: {}",
-                        1000,
-                        60_000,
-                        50,
-                        100_000_000,
-                        1,
-                        100,
-                        Map.of()),
-                queue("limit: 1, per: 1s, look-ahead: 0ms", 1, 1000, 1, 10_000, Long.MAX_VALUE, 0, Map.of()),
-                queue("limit: 1, per: 1s, look-ahead: 0 s", 1, 1000, 1, 10_000, Long.MAX_VALUE, 0, Map.of()),
-                queue("limit: 1, per: 1s, look-ahead: 0", 1, 1000, 1, 10_000, Long.MAX_VALUE, 0, Map.of()),
-                queue("limit: 1, per: 1s, look-ahead: 10s", 1, 1000, 1, 10_000, Long.MAX_VALUE, 10_000, Map.of()),
-                queue(
-                        "limit: 1, per: 1s, tiers: {a: {}, match: {weight: 10_000}, tiers: {priority: -2147483648},"
-                                + " '5 %': {priority: '1_0', weight: '7'}}",
-                        1,
-                        1000,
-                        1,
-                        10_000,
-                        Long.MAX_VALUE,
-                        100,
-                        Map.of(
-                                "a", new Share(0, 1),
-                                "match", new Share(0, 10_000),
-                                "tiers", new Share(Integer.MIN_VALUE, 1),
-                                "5 %", new Share(10, 7))));
-    }
-
-    private static Arguments queue(
-            String yaml,
-            long limit,
-            long perMs,
-            long burst,
-            long capacity,
-            long maxWaitMs,
-            long lookAheadMs,
-            Map<String, Share> tiers) {
-        return Arguments.of(yaml, new QueueRules("q", 1, limit, perMs, burst, capacity, maxWaitMs, lookAheadMs, tiers));
-    }
-
-    @ParameterizedTest
-    @MethodSource("queues")
-    void reads_every_part_of_a_queue(String yaml, QueueRules expected) throws FaultsException {
-        assertThat(PolicyFile.read("policies.yaml", withQueue(yaml)).queues())
-                .extracting(Definition.OfQueue::queue)
-                .containsExactly(expected);
-    }
-
-    static Stream<Arguments> faultyQueues() {
-        String rate = "limit: 1, per: 1s, ";
-        return Stream.of(
-                Arguments.of("", "limit: is missing|per: is missing"),
-                Arguments.of(
-                        "limit: 0, per: 1s", "limit: must be a whole number from 1 to 2305843009213693952, is '0'"),
-                Arguments.of(
-                        "limit: 1.5, per: 1s", "limit: must be a whole number from 1 to 2305843009213693952, is '1.5'"),
-                Arguments.of("limit: 1, per: 0s", "per: must be a duration such as 500ms, 11s, 1m, 2h or 1d, is '0s'"),
-                Arguments.of(
-                        "limit: 1, per: 1 week",
-                        "per: a calendar window such as '1 week' is not available in this version"),
-                Arguments.of(
-                        rate + "timezone: Europe/Berlin",
-                        "timezone: a calendar window is not available in this version"),
-                Arguments.of(rate + "burst: 0", "burst: must be a whole number from 1 to 2305843009213693952, is '0'"),
-                Arguments.of(rate + "capacity: 0", "capacity: must be a whole number from 1 to 100000000, is '0'"),
-                Arguments.of(
-                        rate + "capacity: 100000001",
-                        "capacity: must be a whole number from 1 to 100000000, is '100000001'"),
-                Arguments.of(
-                        rate + "max-wait: 0s",
-                        "max-wait: must be a duration such as 500ms, 11s, 1m, 2h or 1d, is '0s'"),
-                Arguments.of(
-                        rate + "max-wait: 30",
-                        "max-wait: must be a duration such as 500ms, 11s, 1m, 2h or 1d, is '30'"),
-                Arguments.of(
-                        rate + "look-ahead: 5",
-                        "look-ahead: must be a duration such as 500ms, 11s, 1m, 2h or 1d, is '5'"),
-                Arguments.of(
-                        rate + "look-ahead: 0 weeks",
-                        "look-ahead: must be a duration such as 500ms, 11s, 1m, 2h or 1d, is '0 weeks'"),
-                Arguments.of(
-                        rate + "look-ahead: -1s",
-                        "look-ahead: must be a duration such as 500ms, 11s, 1m, 2h or 1d, is '-1s'"),
-                Arguments.of(rate + "tiers: [gold]", "tiers: must be a mapping, is a list"),
-                Arguments.of(rate + "tiers: ", "tiers: must be a mapping, is empty"),
-                Arguments.of(rate + "tiers: {gold: 4}", "tiers.gold: must be a mapping, is '4'"),
-                Arguments.of(rate + "tiers: {gold: }", "tiers.gold: must be a mapping, is empty"),
-                Arguments.of(
-                        rate + "tiers: {gold: {wheight: 4}}", "tiers.gold.wheight: unknown key, did you mean weight?"),
-                Arguments.of(
-                        rate + "tiers: {gold: {weight: 0, priority: high}}",
-                        "tiers.gold.weight: must be a whole number from 1 to 10000, is '0'|tiers.gold.priority: must"
-                                + " be a whole number from -2147483648 to 2147483647, is 'high'"),
-                Arguments.of(
-                        rate + "tiers: {'g d': {weight: 10001}}",
-                        "tiers['g d'].weight: must be a whole number from 1 to 10000, is '10001'"),
-                Arguments.of(
-                        rate + "tiers: {"
-                                + IntStream.range(0, 1001)
-                                        .mapToObj(i -> "t" + i + ": {}")
-                                        .collect(Collectors.joining(", "))
-                                + "}",
-                        "tiers: must be at most 1000, are 1001"),
-                Arguments.of(rate + "maxwait: 1s", "maxwait: unknown key, did you mean max-wait?"),
-                Arguments.of("limit: no, pre: 1s, capacity: 0, look-ahead: soon", """
-                        limit: must be a whole number from 1 to 2305843009213693952, is 'no'|per: is missing|pre: unknown\
-                         key, did you mean per?|capacity: must be a whole number from 1 to 100000000, is '0'|look-ahead:\
-                         must be a duration such as 500ms, 11s, 1m, 2h or 1d, is 'soon'\
-                        """));
-    }
-
-    @ParameterizedTest
-    @MethodSource("faultyQueues")
-    void tells_every_fault_of_a_queue(String yaml, String messages) {
-        assertThat(faults(withQueue(yaml)))
-                .containsExactlyInAnyOrderElementsOf(Stream.of(messages.split("\\|"))
-                        .map(message -> "policies.yaml:1: queues[0]." + message)
-                        .toList());
-    }
-
-    /** What the schema cannot say. */
-    @ParameterizedTest
-    @CsvSource(
-            delimiter = '|',
-            quoteCharacter = '"',
-            value = {
-                "limit: 1, per: 31d | per: must be at most 30d, is '31d'",
-                "limit: 1, per: 2592000001ms | per: must be at most 30d, is '2592000001ms'",
-                "limit: 1, per: 999999999999999999d | per: is too large: '999999999999999999d'",
-                "limit: 1, per: 1s, max-wait: 100000000000d | max-wait: is too large: '100000000000d'",
-                "limit: 1, per: 1s, look-ahead: 11s | look-ahead: must be at most 10s, is '11s'",
-            })
-    void tells_what_is_out_of_a_queues_range(String yaml, String message) {
-        assertThat(faults(withQueue(yaml))).containsExactly("policies.yaml:1: queues[0]." + message);
-    }
-
-    @Test
-    void a_policy_names_a_queue_that_is_defined() throws FaultsException {
-        String policies = "policies:\n- {id: a, queue: smss}\n- {id: b, queue: other}\n- {id: c, queue: sms}\n";
-        String queues = "queues: [{id: sms, limit: 1, per: 1s}]";
-        String unknown = "policies.yaml:2: policies[0].queue: no queue 'smss' is defined";
-        String other = "policies.yaml:3: policies[1].queue: no queue 'other' is defined";
-
-        assertThat(faults(policies + queues)).containsExactly(unknown + ", did you mean sms?", other);
-        assertThat(faults(policies + queues.replace("limit: 1", "limit: 0")))
-                .hasSize(3)
-                .contains(unknown + ", did you mean sms?", other);
-        assertThat(faults(policies))
-                .containsExactly(unknown, other, "policies.yaml:4: policies[2].queue: no queue 'sms' is defined");
-        assertThat(faults(policies + "queues: sms"))
-                .containsExactly("policies.yaml:5: queues: must be a list, is 'sms'");
-        assertThat(PolicyFile.read("f", policies + queues, () -> Set.of("smss", "other", "more"))
-                        .policies())
-                .hasSize(3);
-        assertThatThrownBy(() -> PolicyFile.read("f", policies + queues, () -> Set.of("others", "x")))
-                .message()
-                .contains("did you mean sms?", "did you mean others?");
-        String own = policies.lines()
-                .filter(line -> !line.contains("a,") && !line.contains("b,"))
-                .collect(Collectors.joining("\n", "", "\n"));
-        assertThat(PolicyFile.read("f", own + queues, () -> {
-                            throw new AssertionError("not asked for");
-                        })
-                        .queues())
-                .hasSize(1);
     }
 
     @Test
@@ -885,7 +633,7 @@ class PolicyFileTest {
 
     @Test
     void a_definition_gets_the_version_it_is_read_with() throws FaultsException {
-        Contents contents = PolicyFile.read("policies.yaml", SHAPING);
+        Contents contents = PolicyFile.read("policies.yaml", QueueFileTest.SHAPING);
         String policy = contents.policies().get(0).json();
         String queue = contents.queues().get(0).json();
 
@@ -909,7 +657,7 @@ class PolicyFileTest {
     static Stream<String> goodDocuments() {
         Stream<String> whole = Stream.of(
                 DESIGN,
-                SHAPING,
+                QueueFileTest.SHAPING,
                 "policies:\nqueues:",
                 "queues: []",
                 withSms("id: sms, queue: sms"),
@@ -929,7 +677,7 @@ class PolicyFileTest {
         return Stream.of(
                         whole,
                         limits().map(row -> withLimit((String) row.get()[0])),
-                        queues().map(row -> withQueue((String) row.get()[0])))
+                        QueueFileTest.queues().map(row -> QueueFileTest.withQueue((String) row.get()[0])))
                 .flatMap(documents -> documents);
     }
 
@@ -945,7 +693,7 @@ class PolicyFileTest {
                                 .map(row -> (String) row.get()[0])
                                 .filter(yaml -> !yaml.startsWith("id: a, id:"))
                                 .map(PolicyFileTest::withSms),
-                        faultyQueues().map(row -> withQueue((String) row.get()[0])),
+                        QueueFileTest.faultyQueues().map(row -> QueueFileTest.withQueue((String) row.get()[0])),
                         Stream.of(
                                 "5",
                                 "[]",
@@ -960,91 +708,6 @@ class PolicyFileTest {
                                 "queues: [{limit: 1, per: 1s}]",
                                 "queues: [{id: a b, limit: 1, per: 1s}]"))
                 .flatMap(documents -> documents);
-    }
-
-    @ParameterizedTest
-    @MethodSource("goodDocuments")
-    void the_schema_accepts_what_is_read(String document) throws IOException {
-        assertThat(schema().validate(tree(document))).isEmpty();
-    }
-
-    @ParameterizedTest
-    @MethodSource("badDocuments")
-    void the_schema_refuses_what_is_refused(String document) throws IOException {
-        assertThat(faults(document)).isNotEmpty();
-        assertThat(schema().validate(tree(document))).isNotEmpty();
-    }
-
-    @Test
-    void the_schema_knows_the_keys_that_are_read() throws IOException {
-        JsonNode schema = JSON.readTree(schemaFile());
-
-        assertThat(schema.at("/properties").fieldNames()).toIterable().containsExactlyElementsOf(PolicyFile.KEYS);
-        assertThat(schema.at("/$defs/policy/properties").fieldNames())
-                .toIterable()
-                .containsExactlyElementsOf(PolicyReader.KEYS);
-        assertThat(schema.at("/$defs/limit/properties").fieldNames())
-                .toIterable()
-                .containsExactlyElementsOf(LimitReader.KEYS);
-        assertThat(schema.at("/$defs/queue/properties").fieldNames())
-                .toIterable()
-                .containsExactlyElementsOf(QueueReader.KEYS);
-        assertThat(schema.at("/$defs/share/properties").fieldNames())
-                .toIterable()
-                .containsExactlyElementsOf(QueueReader.TIER_KEYS);
-    }
-
-    @Test
-    void the_schema_explains_every_key_and_its_examples_are_read() throws IOException, FaultsException {
-        JsonNode schema = JSON.readTree(schemaFile());
-
-        for (String at : List.of(
-                "/properties",
-                "/$defs/policy/properties",
-                "/$defs/limit/properties",
-                "/$defs/queue/properties",
-                "/$defs/share/properties")) {
-            schema.at(at).properties().forEach(property -> assertThat(
-                            property.getValue().has("description"))
-                    .as(property.getKey())
-                    .isTrue());
-        }
-        for (JsonNode example : schema.at("/examples")) {
-            assertThat(PolicyFile.read("example", example.toString()))
-                    .extracting(contents -> contents.policies().size(), contents -> contents.queues()
-                            .size())
-                    .containsExactly(4, 1);
-        }
-        for (JsonNode example : schema.at("/$defs/limit/examples")) {
-            assertThat(faults("policies: [{id: a, limits: [" + example + "]}]")).isEmpty();
-        }
-        for (JsonNode example : schema.at("/$defs/queue/examples")) {
-            assertThat(faults("queues: [" + example + "]")).isEmpty();
-        }
-        Map<String, String> queue = Map.of("id", "id: q", "limit", "limit: 1", "per", "per: 1s");
-        schema.at("/$defs/queue/properties").properties().forEach(property -> {
-            for (JsonNode example : property.getValue().path("examples")) {
-                Map<String, String> parts = new TreeMap<>(queue);
-                parts.put(property.getKey(), property.getKey() + ": " + example);
-                assertThat(faults("queues: [{" + String.join(", ", parts.values()) + "}]"))
-                        .isEmpty();
-            }
-        });
-        schema.at("/$defs/share/properties").properties().forEach(property -> {
-            for (JsonNode example : property.getValue().path("examples")) {
-                assertThat(faults(withQueue(
-                                "limit: 1, per: 1s, tiers: {t: {" + property.getKey() + ": " + example + "}}")))
-                        .isEmpty();
-            }
-        });
-        schema.at("/$defs/policy/properties").properties().forEach(property -> {
-            for (JsonNode example : property.getValue().path("examples")) {
-                String id = property.getKey().equals("id") ? "" : "id: a, ";
-                assertThat(faults("policies: [{" + id + property.getKey() + ": " + example
-                                + ", limits: [{unlimited: true}]}]"))
-                        .isEmpty();
-            }
-        });
     }
 
     @Test
@@ -1127,41 +790,23 @@ class PolicyFileTest {
         return "policies: [{id: a, limits: [{" + yaml + "}]}]";
     }
 
-    private static String withQueue(String yaml) {
-        return "queues: [{id: q, " + yaml + "}]";
-    }
-
     private static String withSms(String policy) {
         return "{policies: [{" + policy + "}], queues: [{id: sms, limit: 100, per: 1s}]}";
     }
 
-    private static Policy policy(String text) throws FaultsException {
+    static Policy policy(String text) throws FaultsException {
         List<Definition.OfPolicy> definitions =
                 PolicyFile.read("policies.yaml", text).policies();
         assertThat(definitions).hasSize(1);
         return definitions.get(0).policy();
     }
 
-    private static List<String> faults(String text) {
+    static List<String> faults(String text) {
         try {
             PolicyFile.read("policies.yaml", text);
             return List.of();
         } catch (FaultsException e) {
             return e.faults().stream().map(Fault::toString).toList();
         }
-    }
-
-    private static JsonSchema schema() throws IOException {
-        return JsonSchemaFactory.getInstance(SpecVersion.VersionFlag.V202012).getSchema(JSON.readTree(schemaFile()));
-    }
-
-    private static byte[] schemaFile() throws IOException {
-        try (InputStream in = PolicyFile.class.getResourceAsStream("/policies.schema.json")) {
-            return in.readAllBytes();
-        }
-    }
-
-    private static JsonNode tree(String yaml) {
-        return JSON.valueToTree(new Yaml(new SafeConstructor(new LoaderOptions())).load(yaml));
     }
 }
