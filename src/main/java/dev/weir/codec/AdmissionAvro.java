@@ -11,7 +11,7 @@ import java.util.List;
 /** Admissions as Avro. Threads may share an instance. */
 public final class AdmissionAvro {
 
-    private final AvroBytes<dev.weir.avro.Admission> bytes = new AvroBytes<>(new dev.weir.avro.Admission(), 0);
+    private final AvroBytes<dev.weir.avro.Admission> bytes = new AvroBytes<>(new dev.weir.avro.Admission(), 1);
     private final RequestAvro requests = new RequestAvro();
 
     public byte[] encode(Admission admission) {
@@ -30,6 +30,8 @@ public final class AdmissionAvro {
                 .setPolicyVersion(admission.policyVersion())
                 .setLimitedBy(admission.limitedBy())
                 .setLimit(admission.limit())
+                .setRepeated(admission.repeated())
+                .setRememberUntil(Instant.ofEpochMilli(admission.rememberUntilMs()))
                 .setHeaders(headers)
                 .build());
     }
@@ -52,6 +54,8 @@ public final class AdmissionAvro {
                 event.getPolicyVersion(),
                 event.getLimitedBy(),
                 event.getLimit(),
+                event.getRepeated(),
+                event.getRememberUntil().toEpochMilli(),
                 headers);
     }
 }

@@ -12,7 +12,7 @@ public final class DecisionAvro {
 
     private static final Decision.Queueing NOT_SHAPED = new Decision.Queueing(null, null, null);
 
-    private final AvroBytes<dev.weir.avro.Decision> bytes = new AvroBytes<>(new dev.weir.avro.Decision(), 1);
+    private final AvroBytes<dev.weir.avro.Decision> bytes = new AvroBytes<>(new dev.weir.avro.Decision(), 2);
 
     public byte[] encode(Decision decision) {
         Decision.Queueing queueing = decision.queueing() == null ? NOT_SHAPED : decision.queueing();
@@ -25,11 +25,14 @@ public final class DecisionAvro {
                 .setPolicyVersion(decision.policyVersion())
                 .setLimitedBy(decision.limitedBy())
                 .setLimit(decision.limit())
+                .setWindowMs(decision.windowMs())
                 .setRemaining(decision.remaining())
                 .setResetAfterMs(decision.resetAfterMs())
                 .setRetryAfterMs(decision.retryAfterMs())
+                .setDelayMs(decision.delayMs())
                 .setObserved(decision.observed())
                 .setShadowBanned(decision.shadowBanned())
+                .setRepeated(decision.repeated())
                 .setQueue(queueing.queue())
                 .setPosition(queueing.position())
                 .setExpectedWaitMs(queueing.expectedWaitMs())
@@ -52,11 +55,14 @@ public final class DecisionAvro {
                 event.getPolicyVersion(),
                 event.getLimitedBy(),
                 event.getLimit(),
+                event.getWindowMs(),
                 event.getRemaining(),
                 event.getResetAfterMs(),
                 event.getRetryAfterMs(),
+                event.getDelayMs(),
                 event.getObserved(),
                 event.getShadowBanned(),
+                event.getRepeated(),
                 event.getQueue() == null
                         ? null
                         : new Decision.Queueing(event.getQueue(), event.getPosition(), event.getExpectedWaitMs()),

@@ -25,11 +25,14 @@ public final class DecisionJson extends NdjsonWriter<Decision> {
         number(json, "policyVersion", decision.policyVersion());
         text(json, "limitedBy", decision.limitedBy());
         number(json, "limit", decision.limit());
+        number(json, "windowMs", decision.windowMs());
         number(json, "remaining", decision.remaining());
         number(json, "resetAfterMs", decision.resetAfterMs());
         number(json, "retryAfterMs", decision.retryAfterMs());
+        number(json, "delayMs", decision.delayMs());
         json.writeBooleanField("observed", decision.observed());
         json.writeBooleanField("shadowBanned", decision.shadowBanned());
+        json.writeBooleanField("repeated", decision.repeated());
         Decision.Queueing queueing = decision.queueing() == null ? NOT_SHAPED : decision.queueing();
         text(json, "queue", queueing.queue());
         number(json, "position", queueing.position());

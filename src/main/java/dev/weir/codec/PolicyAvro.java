@@ -7,7 +7,7 @@ import java.time.Instant;
 /** Applied policies and queues as {@code PolicyRecord}s. Threads may share an instance. */
 public final class PolicyAvro {
 
-    private final AvroBytes<PolicyRecord> bytes = new AvroBytes<>(new PolicyRecord(), 0);
+    private final AvroBytes<PolicyRecord> bytes = new AvroBytes<>(new PolicyRecord(), 1);
 
     /** What a record is of. */
     public enum Kind {

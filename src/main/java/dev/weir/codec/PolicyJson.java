@@ -54,7 +54,7 @@ final class PolicyJson {
 
     private static void writeScalar(String key, String text, JsonGenerator json) throws IOException {
         switch (key) {
-            case "priority", "limit", "burst", "capacity", "weight" ->
+            case "priority", "limit", "burst", "capacity", "weight", "deny-status" ->
                 json.writeNumber(Long.parseLong(text.replace("_", "")));
             case "unlimited", "strict", "count-denied" -> json.writeBoolean(text.equals("true"));
             case "max-size" -> {

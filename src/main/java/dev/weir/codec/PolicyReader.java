@@ -6,33 +6,51 @@ import dev.weir.policy.Match;
 import dev.weir.policy.OnExceed;
 import dev.weir.policy.Policy;
 import dev.weir.policy.Quantities;
+import java.time.OffsetDateTime;
+import java.time.format.DateTimeParseException;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
+import java.util.TreeMap;
 
 /** Reads one policy. Something harmless stands in for what is at fault, so that the rest is checked as well. */
 final class PolicyReader {
 
-    static final List<String> KEYS =
-            List.of("id", "layer", "priority", "match", "key", "limits", "max-size", "on-exceed", "queue");
+    static final List<String> KEYS = List.of(
+            "id",
+            "layer",
+            "priority",
+            "match",
+            "key",
+            "limits",
+            "max-size",
+            "on-exceed",
+            "queue",
+            "deny-status",
+            "max-delay",
+            "idempotency",
+            "effective-from");
 
-    private static final Map<String, String> NOT_YET = Map.of(
-            "max-delay", "throttling",
-            "idempotency", "idempotency",
-            "effective-from", "a later start",
-            "timezone", "a calendar window");
+    private static final String DENY = "deny";
+    private static final String SHADOW_BAN = "shadow-ban";
+    private static final String OBSERVE = "observe";
+    private static final String THROTTLE = "throttle";
+    private static final String SHAPE = "shape";
 
-    private static final Map<String, OnExceed> ON_EXCEED = new LinkedHashMap<>();
-    private static final Map<String, String> ON_EXCEED_NOT_YET = Map.of("throttle", "throttling");
+    private static final Map<String, String> ON_EXCEED = new LinkedHashMap<>();
 
     static {
-        ON_EXCEED.put("deny", OnExceed.DENY);
-        ON_EXCEED.put("shadow-ban", OnExceed.SHADOW_BAN);
-        ON_EXCEED.put("observe", OnExceed.OBSERVE);
-        ON_EXCEED.put("shape", OnExceed.SHAPE);
+        for (String word : List.of(DENY, SHADOW_BAN, OBSERVE, THROTTLE, SHAPE)) {
+            ON_EXCEED.put(word, word);
+        }
     }
+
+    private static final Map<String, Long> STATUSES = new TreeMap<>(Map.of("429", 429L, "503", 503L));
+
+    /** Keys that belong to one way to answer. */
+    private static final Map<String, String> OF = Map.of("deny-status", DENY, "max-delay", THROTTLE, "queue", SHAPE);
 
     private static final List<String> HARMLESS_KEY = List.of("client");
     private static final Policy.Term HARMLESS_TERM = new Policy.Term("unlimited", new Unlimited());
@@ -43,21 +61,23 @@ final class PolicyReader {
 
     /** The policy; not to be used if anything was noted. */
     static Policy read(YamlTree tree, long version) {
-        NotYet.requireKnown(tree, KEYS, NOT_YET);
+        tree.fields(KEYS);
         String id = tree.require("id").read(name -> Policy.requireName("id", name));
         String layer = tree.get("layer").read(name -> Policy.requireName("layer", name));
         Long priority = tree.get("priority").wholeNumber(Integer.MIN_VALUE, Integer.MAX_VALUE);
         Match match = match(tree.get("match"));
         List<String> key = key(tree.get("key"));
-        OnExceed onExceed = onExceed(tree);
-        List<Policy.Term> terms = terms(tree, onExceed);
+        String word = word(tree);
+        OnExceed onExceed = onExceed(tree, word);
+        List<Policy.Term> terms = terms(tree, word);
         Long maxSizeBytes = tree.get("max-size").read(Quantities::sizeBytes);
-        String queue = queue(tree, onExceed);
-        boolean shapes = onExceed == OnExceed.SHAPE;
+        Long idempotencyMs = tree.get("idempotency").read(Quantities::durationMs);
+        Long effectiveFromMs = tree.get("effective-from").read(PolicyReader::instantMs);
         try {
             return new Policy(
                     Objects.requireNonNullElse(id, "unnamed"),
                     version,
+                    Objects.requireNonNullElse(effectiveFromMs, 0L),
                     Objects.requireNonNullElse(layer, Policy.DEFAULT_LAYER),
                     priority == null ? 0 : priority.intValue(),
                     match,
@@ -65,7 +85,7 @@ final class PolicyReader {
                     terms,
                     maxSizeBytes,
                     Objects.requireNonNullElse(onExceed, OnExceed.DENY),
-                    shapes ? Objects.requireNonNullElse(queue, HARMLESS_QUEUE) : null);
+                    Objects.requireNonNullElse(idempotencyMs, 0L));
         } catch (IllegalArgumentException e) {
             String part = e.getMessage().split(" ", 2)[0];
             tree.get(part).fault(e.getMessage());
@@ -104,8 +124,8 @@ final class PolicyReader {
         return name;
     }
 
-    private static List<Policy.Term> terms(YamlTree tree, OnExceed onExceed) {
-        if (onExceed == OnExceed.SHAPE && !tree.get("limits").isThere()) {
+    private static List<Policy.Term> terms(YamlTree tree, String word) {
+        if (SHAPE.equals(word) && !tree.get("limits").isThere()) {
             return List.of();
         }
         YamlTree limits = tree.get("queue").isThere() ? tree.get("limits") : tree.require("limits");
@@ -120,26 +140,46 @@ final class PolicyReader {
     }
 
     /** What is written; if nothing is, a queue without limits shapes everything. Null if it cannot be read. */
-    private static OnExceed onExceed(YamlTree tree) {
+    private static String word(YamlTree tree) {
         YamlTree written = tree.get("on-exceed");
         if (!written.isThere()) {
             boolean shapesAll =
                     tree.get("queue").isThere() && !tree.get("limits").isThere();
-            return shapesAll ? OnExceed.SHAPE : OnExceed.DENY;
-        }
-        String notYet = written.isScalar() ? ON_EXCEED_NOT_YET.get(written.text()) : null;
-        if (notYet != null) {
-            NotYet.fault(written, notYet);
-            return null;
+            return shapesAll ? SHAPE : DENY;
         }
         return written.oneOf(ON_EXCEED);
     }
 
-    private static String queue(YamlTree tree, OnExceed onExceed) {
-        YamlTree queue = onExceed == OnExceed.SHAPE ? tree.require("queue") : tree.get("queue");
-        if (queue.isThere() && onExceed != null && onExceed != OnExceed.SHAPE) {
-            queue.fault("needs on-exceed: shape");
+    /** Null if it cannot be read. */
+    private static OnExceed onExceed(YamlTree tree, String word) {
+        OF.keySet().stream().sorted().forEach(key -> {
+            if (word != null && tree.get(key).isThere() && !OF.get(key).equals(word)) {
+                tree.get(key).fault("needs on-exceed: " + OF.get(key));
+            }
+        });
+        Long status = tree.get("deny-status").oneOf(STATUSES);
+        String queue = (SHAPE.equals(word) ? tree.require("queue") : tree.get("queue"))
+                .read(name -> Policy.requireName("queue", name));
+        YamlTree delay = THROTTLE.equals(word) ? tree.require("max-delay") : tree.get("max-delay");
+        Long maxDelayMs = delay.read(Quantities::durationMs);
+        if (word == null) {
+            return null;
         }
-        return queue.read(name -> Policy.requireName("queue", name));
+        return switch (word) {
+            case SHADOW_BAN -> OnExceed.SHADOW_BAN;
+            case OBSERVE -> OnExceed.OBSERVE;
+            case THROTTLE -> maxDelayMs == null ? null : delay.noting(() -> new OnExceed.Throttle(maxDelayMs));
+            case SHAPE -> new OnExceed.Shape(Objects.requireNonNullElse(queue, HARMLESS_QUEUE));
+            default -> status == null ? OnExceed.DENY : new OnExceed.Deny(status.intValue());
+        };
+    }
+
+    private static long instantMs(String text) {
+        try {
+            return OffsetDateTime.parse(text).toInstant().toEpochMilli();
+        } catch (DateTimeParseException e) {
+            throw new IllegalArgumentException(
+                    "must be a time with its offset such as 2026-12-01T00:00:00Z, is '" + text + "'", e);
+        }
     }
 }

@@ -2,6 +2,7 @@ package dev.weir.config;
 
 import dev.weir.codec.YamlTree;
 import dev.weir.config.WeirConfig.Requests;
+import dev.weir.config.WeirConfig.Service;
 import dev.weir.config.WeirConfig.Shaping;
 import dev.weir.config.WeirConfig.State;
 import dev.weir.config.WeirConfig.Topics;
@@ -28,14 +29,21 @@ final class Settings {
     static {
         text(
                 "application-id",
-                (c, id) ->
-                        new WeirConfig(id, c.threads(), c.topics(), c.state(), c.requests(), c.shaping(), c.kafka()));
+                (c, id) -> new WeirConfig(
+                        id, c.threads(), c.topics(), c.state(), c.requests(), c.shaping(), c.service(), c.kafka()));
         number(
                 "threads",
                 1,
                 WeirConfig.MAX_THREADS,
                 (c, n) -> new WeirConfig(
-                        c.applicationId(), n.intValue(), c.topics(), c.state(), c.requests(), c.shaping(), c.kafka()));
+                        c.applicationId(),
+                        n.intValue(),
+                        c.topics(),
+                        c.state(),
+                        c.requests(),
+                        c.shaping(),
+                        c.service(),
+                        c.kafka()));
 
         text("topics.prefix", (c, prefix) -> {
             Topics t = c.topics();
@@ -97,6 +105,31 @@ final class Settings {
         text(
                 "shaping.commit-every",
                 (c, duration) -> with(c, new Shaping(c.shaping().threads(), duration(duration))));
+
+        ALL.put("service.enabled", (c, value) -> {
+            Boolean enabled = value.flag();
+            Service s = c.service();
+            return enabled == null
+                    ? null
+                    : c.withService(new Service(enabled, s.host(), s.port(), s.advertise(), s.tokenFile()));
+        });
+        text("service.host", (c, host) -> {
+            Service s = c.service();
+            return c.withService(new Service(s.enabled(), host, s.port(), s.advertise(), s.tokenFile()));
+        });
+        number("service.port", 0, Service.MAX_PORT, (c, n) -> {
+            Service s = c.service();
+            return c.withService(new Service(s.enabled(), s.host(), n.intValue(), s.advertise(), s.tokenFile()));
+        });
+        text("service.advertise", (c, address) -> {
+            Service s = c.service();
+            return c.withService(new Service(s.enabled(), s.host(), s.port(), Optional.of(address), s.tokenFile()));
+        });
+        text("service.token-file", (c, file) -> {
+            Service s = c.service();
+            Path path = file(file);
+            return c.withService(new Service(s.enabled(), s.host(), s.port(), s.advertise(), Optional.of(path)));
+        });
     }
 
     private Settings() {}
@@ -131,19 +164,23 @@ final class Settings {
     }
 
     private static WeirConfig with(WeirConfig c, Topics topics) {
-        return new WeirConfig(c.applicationId(), c.threads(), topics, c.state(), c.requests(), c.shaping(), c.kafka());
+        return new WeirConfig(
+                c.applicationId(), c.threads(), topics, c.state(), c.requests(), c.shaping(), c.service(), c.kafka());
     }
 
     private static WeirConfig with(WeirConfig c, State state) {
-        return new WeirConfig(c.applicationId(), c.threads(), c.topics(), state, c.requests(), c.shaping(), c.kafka());
+        return new WeirConfig(
+                c.applicationId(), c.threads(), c.topics(), state, c.requests(), c.shaping(), c.service(), c.kafka());
     }
 
     private static WeirConfig with(WeirConfig c, Requests requests) {
-        return new WeirConfig(c.applicationId(), c.threads(), c.topics(), c.state(), requests, c.shaping(), c.kafka());
+        return new WeirConfig(
+                c.applicationId(), c.threads(), c.topics(), c.state(), requests, c.shaping(), c.service(), c.kafka());
     }
 
     private static WeirConfig with(WeirConfig c, Shaping shaping) {
-        return new WeirConfig(c.applicationId(), c.threads(), c.topics(), c.state(), c.requests(), shaping, c.kafka());
+        return new WeirConfig(
+                c.applicationId(), c.threads(), c.topics(), c.state(), c.requests(), shaping, c.service(), c.kafka());
     }
 
     private static Optional<Integer> replicationFactor(String text) {
@@ -160,6 +197,13 @@ final class Settings {
     private static Path directory(String text) {
         if (text.isBlank()) {
             throw new IllegalArgumentException("must be a directory, is '" + text + "'");
+        }
+        return Path.of(text);
+    }
+
+    private static Path file(String text) {
+        if (text.isBlank()) {
+            throw new IllegalArgumentException("must be a file, is '" + text + "'");
         }
         return Path.of(text);
     }

@@ -29,6 +29,7 @@ public record WeirConfig(
         State state,
         Requests requests,
         Shaping shaping,
+        Service service,
         Map<String, String> kafka) {
 
     public static final int MAX_THREADS = 64;
@@ -42,8 +43,15 @@ public record WeirConfig(
     private static final List<String> SECRET = List.of("password", "secret", "jaas", "token", "key", "credential");
 
     /** What holds if nothing is set. */
-    public static final WeirConfig DEFAULTS =
-            new WeirConfig("weir", 1, Topics.DEFAULTS, State.DEFAULTS, Requests.DEFAULTS, Shaping.DEFAULTS, Map.of());
+    public static final WeirConfig DEFAULTS = new WeirConfig(
+            "weir",
+            1,
+            Topics.DEFAULTS,
+            State.DEFAULTS,
+            Requests.DEFAULTS,
+            Shaping.DEFAULTS,
+            Service.DEFAULTS,
+            Map.of());
 
     public WeirConfig {
         require(
@@ -154,16 +162,52 @@ public record WeirConfig(
         }
     }
 
+    /**
+     * Rules and questions over HTTP.
+     *
+     * @param enabled whether it runs at all
+     * @param host the address that it listens at; beyond loopback, everything needs the token
+     * @param port 0 to 65535; 0: any that is free
+     * @param advertise {@code host:port} at which other instances reach this one; empty: where it listens
+     * @param tokenFile holds the token that changes need; empty: the environment variable {@value #TOKEN_VARIABLE} does
+     */
+    public record Service(
+            boolean enabled, String host, int port, Optional<String> advertise, Optional<Path> tokenFile) {
+
+        public static final String TOKEN_VARIABLE = "WEIR_TOKEN";
+        public static final int DEFAULT_PORT = 8680;
+        public static final int MAX_PORT = 65_535;
+
+        private static final Pattern HOST = Pattern.compile("[A-Za-z0-9._-]{1,253}|\\[?[0-9A-Fa-f:.%]{2,60}]?");
+        private static final Pattern ADDRESS =
+                Pattern.compile("([A-Za-z0-9._-]{1,253}|\\[[0-9A-Fa-f:.%]{2,60}]):[1-9][0-9]{0,4}");
+
+        static final Service DEFAULTS =
+                new Service(true, "127.0.0.1", DEFAULT_PORT, Optional.empty(), Optional.empty());
+
+        public Service {
+            require(HOST.matcher(host).matches(), "service.host must be a host name or an address, is '" + host + "'");
+            requireRange("service.port", port, 0, MAX_PORT);
+            advertise.ifPresent(address -> require(
+                    ADDRESS.matcher(address).matches(), "service.advertise must be host:port, is '" + address + "'"));
+        }
+    }
+
+    /** This configuration with another service. */
+    public WeirConfig withService(Service other) {
+        return new WeirConfig(applicationId, threads, topics, state, requests, shaping, other, kafka);
+    }
+
     /** This configuration with one more Kafka property, or with another value for it. */
     public WeirConfig withKafka(String key, String value) {
         Map<String, String> changed = new TreeMap<>(kafka);
         changed.put(key, value);
-        return new WeirConfig(applicationId, threads, topics, state, requests, shaping, changed);
+        return new WeirConfig(applicationId, threads, topics, state, requests, shaping, service, changed);
     }
 
     public WeirConfig withStateDirectory(Path directory) {
         State changed = new State(directory, state.memoryBytes, state.sweepEvery, state.sweepKeys, state.forgetAfter);
-        return new WeirConfig(applicationId, threads, topics, changed, requests, shaping, kafka);
+        return new WeirConfig(applicationId, threads, topics, changed, requests, shaping, service, kafka);
     }
 
     /** Everything but the values of Kafka properties that may be secrets. */
@@ -172,7 +216,8 @@ public record WeirConfig(
         Map<String, String> shown = new TreeMap<>(kafka);
         shown.replaceAll((key, value) -> isSecret(key) ? "<hidden>" : value);
         return "WeirConfig[applicationId=" + applicationId + ", threads=" + threads + ", topics=" + topics + ", state="
-                + state + ", requests=" + requests + ", shaping=" + shaping + ", kafka=" + shown + "]";
+                + state + ", requests=" + requests + ", shaping=" + shaping + ", service=" + service + ", kafka="
+                + shown + "]";
     }
 
     private static boolean isSecret(String key) {

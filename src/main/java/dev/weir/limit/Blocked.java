@@ -9,6 +9,11 @@ public record Blocked() implements Limit<Unlimited.Nothing> {
     }
 
     @Override
+    public long windowMs(long nowMs) {
+        return 0;
+    }
+
+    @Override
     public boolean countDenied() {
         return false;
     }

@@ -24,6 +24,11 @@ public record FixedWindow(long limit, long perMs, boolean countDenied) implement
     }
 
     @Override
+    public long windowMs(long nowMs) {
+        return perMs;
+    }
+
+    @Override
     public Window fresh(long nowMs) {
         return new Window(startMs(nowMs), 0);
     }

@@ -35,6 +35,11 @@ public record Gcra(Rate rate, long burst, boolean countDenied) implements Limit<
     }
 
     @Override
+    public long windowMs(long nowMs) {
+        return rate.msToFlow(rate.units(burst));
+    }
+
+    @Override
     public Arrival fresh(long nowMs) {
         return new Arrival(nowMs, 0);
     }

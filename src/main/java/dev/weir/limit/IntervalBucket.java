@@ -43,6 +43,11 @@ public record IntervalBucket(long tokens, long perMs, long burst, boolean countD
     }
 
     @Override
+    public long windowMs(long nowMs) {
+        return Math.multiplyExact((burst - 1) / tokens + 1, perMs);
+    }
+
+    @Override
     public Steps fresh(long nowMs) {
         return new Steps(0, nowMs);
     }

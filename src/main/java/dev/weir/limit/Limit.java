@@ -26,6 +26,12 @@ public sealed interface Limit<S>
     /** The most that can be had at once; a larger cost never passes. */
     long capacity();
 
+    /**
+     * The time in which the whole capacity comes once: a window, or how long an empty bucket takes to fill. Whole
+     * milliseconds, rounded up; 0 if there is no such time.
+     */
+    long windowMs(long nowMs);
+
     /** Whether denied requests count as well. */
     boolean countDenied();
 

@@ -31,6 +31,11 @@ public sealed interface Meter extends Limit<Meter.Level> permits TokenBucket, Le
     }
 
     @Override
+    default long windowMs(long nowMs) {
+        return rate().msToFlow(rate().units(burst()));
+    }
+
+    @Override
     default Level fresh(long nowMs) {
         return new Level(0, nowMs);
     }

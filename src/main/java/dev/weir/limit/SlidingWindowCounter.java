@@ -40,6 +40,11 @@ public record SlidingWindowCounter(long limit, long perMs, boolean strict, boole
     }
 
     @Override
+    public long windowMs(long nowMs) {
+        return perMs;
+    }
+
+    @Override
     public Windows fresh(long nowMs) {
         return new Windows(startMs(nowMs), 0, 0);
     }

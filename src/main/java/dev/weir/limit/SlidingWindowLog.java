@@ -108,6 +108,11 @@ public record SlidingWindowLog(long limit, long perMs, boolean countDenied) impl
     }
 
     @Override
+    public long windowMs(long nowMs) {
+        return perMs;
+    }
+
+    @Override
     public Log fresh(long nowMs) {
         return new Log(0, null, 0, 0, 0, 0, 0, LogSegment.empty(0));
     }

@@ -14,6 +14,11 @@ public record Unlimited() implements Limit<Unlimited.Nothing> {
     }
 
     @Override
+    public long windowMs(long nowMs) {
+        return 0;
+    }
+
+    @Override
     public boolean countDenied() {
         return false;
     }

@@ -10,6 +10,8 @@ import java.util.List;
  * @param policyVersion its version, null for a CANCEL
  * @param limitedBy the limit that the request exceeds, null if the policy sends everything
  * @param limit the most that this limit gives at once, null if the policy sends everything
+ * @param repeated its requestId was sent to the queue before: to be answered as it was then
+ * @param rememberUntilMs until when a repeated requestId is to be answered as this one, ms since the epoch; 0: not at all
  * @param headers of the request's record, for its release
  */
 public record Admission(
@@ -19,6 +21,8 @@ public record Admission(
         Long policyVersion,
         String limitedBy,
         Long limit,
+        boolean repeated,
+        long rememberUntilMs,
         List<Header> headers)
         implements Ruling {
 
@@ -28,6 +32,6 @@ public record Admission(
 
     /** The same with headers. */
     public Admission withHeaders(List<Header> all) {
-        return new Admission(request, queue, policyId, policyVersion, limitedBy, limit, all);
+        return new Admission(request, queue, policyId, policyVersion, limitedBy, limit, repeated, rememberUntilMs, all);
     }
 }

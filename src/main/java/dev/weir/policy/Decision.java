@@ -11,11 +11,14 @@ package dev.weir.policy;
  * @param limitedBy the binding limit, as {@link Policy.Term#label}, or what of a queue bound: {@code capacity},
  *     {@code max-wait}, {@code deadline} or {@code cost}; null if nothing is limited
  * @param limit the most that this limit gives at once, null if nothing is limited
+ * @param windowMs in which time that much comes, null if there is no such time
  * @param remaining what could still be had now, after this decision; null if nothing is limited
  * @param resetAfterMs when the whole limit is free again, null if nothing is limited
  * @param retryAfterMs when the same cost passes if nothing else comes: 0 if it passed, null if it never can
+ * @param delayMs by how long the caller is to put it off so that the rate is kept; null if its policies do not throttle
  * @param observed it would have been denied, but its policy only observes
  * @param shadowBanned it is denied, but the outside is to be told that all is well
+ * @param repeated its requestId was seen before: this is what was decided then, and nothing is charged
  * @param queueing where it is to wait, was to wait or waited; null if it was not shaped
  * @param httpStatus what a gateway answers: 200, 202, 404, 410, 413, 429 or 503
  * @param decidedAtMs the time that the decision went by: the request's, or that of its key's last charge if later
@@ -29,11 +32,14 @@ public record Decision(
         Long policyVersion,
         String limitedBy,
         Long limit,
+        Long windowMs,
         Long remaining,
         Long resetAfterMs,
         Long retryAfterMs,
+        Long delayMs,
         boolean observed,
         boolean shadowBanned,
+        boolean repeated,
         Queueing queueing,
         int httpStatus,
         long decidedAtMs,

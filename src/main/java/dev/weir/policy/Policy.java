@@ -10,6 +10,7 @@ import java.util.regex.Pattern;
  *
  * @param id names it: 1 to 128 letters, digits, and {@code . _ -}
  * @param version counts its changes, from 1
+ * @param effectiveFromMs from which record time on it applies, ms since the epoch; 0 for always
  * @param layer of each layer, one policy applies
  * @param priority the highest that matches in a layer applies; ties go to the id that sorts first
  * @param match which requests it is for
@@ -17,11 +18,12 @@ import java.util.regex.Pattern;
  * @param terms the limits, all of which must permit; 1 to {@value #MAX_LIMITS}, or none if all requests are shaped
  * @param maxSizeBytes the largest request, null for any
  * @param onExceed what happens to requests beyond the limits
- * @param queue where they go if they are shaped, else null
+ * @param idempotencyMs for how long a requestId seen before gets its first decision again, 1 ms to 30 days; 0 if it does not
  */
 public record Policy(
         String id,
         long version,
+        long effectiveFromMs,
         String layer,
         int priority,
         Match match,
@@ -29,11 +31,14 @@ public record Policy(
         List<Term> terms,
         Long maxSizeBytes,
         OnExceed onExceed,
-        String queue) {
+        long idempotencyMs) {
 
     public static final String DEFAULT_LAYER = "client";
     public static final int MAX_LIMITS = 16;
     public static final int MAX_KEY_FIELDS = 8;
+
+    /** 30 days. */
+    public static final long MAX_IDEMPOTENCY_MS = 2_592_000_000L;
 
     private static final Pattern NAME = Pattern.compile("[A-Za-z0-9._-]{1,128}");
 
@@ -57,13 +62,16 @@ public record Policy(
             throw new IllegalArgumentException("key must contain 'client', is " + key
                     + ": it needs quota shared between" + " partitions, which this version does not have");
         }
-        int fewest = onExceed == OnExceed.SHAPE ? 0 : 1;
+        int fewest = onExceed instanceof OnExceed.Shape ? 0 : 1;
         if (terms.size() < fewest || terms.size() > MAX_LIMITS) {
             throw new IllegalArgumentException(
                     "limits must be " + fewest + " to " + MAX_LIMITS + ", are " + terms.size());
         }
-        if ((queue == null) == (onExceed == OnExceed.SHAPE)) {
-            throw new IllegalArgumentException("queue must be set where on-exceed is shape, and only there");
+        if (idempotencyMs < 0 || idempotencyMs > MAX_IDEMPOTENCY_MS) {
+            throw new IllegalArgumentException("idempotency must be 1ms to 30d, is " + idempotencyMs + "ms");
+        }
+        if (effectiveFromMs < 0 || effectiveFromMs > RequestRules.MAX_TIMESTAMP_MS) {
+            throw new IllegalArgumentException("effective-from must be 1970 to 9999, is " + effectiveFromMs + " ms");
         }
     }
 
@@ -82,12 +90,17 @@ public record Policy(
 
     /** Whether it only watches. */
     public boolean observes() {
-        return onExceed == OnExceed.OBSERVE;
+        return onExceed instanceof OnExceed.Observe;
     }
 
     /** Whether what it refuses waits in a queue instead. */
     public boolean shapes() {
-        return onExceed == OnExceed.SHAPE;
+        return onExceed instanceof OnExceed.Shape;
+    }
+
+    /** The queue that it shapes by, null if it does not. */
+    public String queue() {
+        return onExceed instanceof OnExceed.Shape shape ? shape.queue() : null;
     }
 
     /** Whether the request is larger than it allows. */
@@ -99,10 +112,11 @@ public record Policy(
     StateKey stateKey(Request request) {
         List<String> others = List.of();
         if (key.size() > 1) {
-            others = new ArrayList<>(key.size() - 1);
+            others = new ArrayList<>(2 * key.size() - 2);
             for (String field : key) {
                 if (!field.equals("client")) {
                     String value = request.field(field);
+                    others.add(field);
                     others.add(value == null ? "" : value);
                 }
             }

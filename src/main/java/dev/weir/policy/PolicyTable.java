@@ -4,16 +4,17 @@ import java.util.ArrayList;
 import java.util.Collection;
 import java.util.Comparator;
 import java.util.HashMap;
-import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
-import java.util.Set;
 import java.util.TreeMap;
 import java.util.TreeSet;
 
 /**
  * All policies in force, and which of them apply to a request: of each layer, the one with the highest priority that
  * matches. Immutable.
+ *
+ * <p>Of a policy there may be several versions: at a request's time the newest holds whose {@code effectiveFromMs} has
+ * come.
  */
 // A request must not be held against every policy. Each policy is filed, in its layer, under one of its conditions: the
 // one whose words are the rarest over all policies. A word is a literal value ("tier = free") or the literal start of a
@@ -35,8 +36,18 @@ public final class PolicyTable {
         }
     }
 
-    /** A policy and its place among all of its layer: 0 applies before 1. */
-    private record Ranked(int rank, Policy policy) {}
+    /**
+     * A policy and its place among all of its layer: 0 applies before 1.
+     *
+     * @param untilMs when a later version of it takes over
+     */
+    private record Ranked(int rank, Policy policy, long untilMs) {
+        boolean applies(Request request) {
+            return request.timestampMs() >= policy.effectiveFromMs()
+                    && request.timestampMs() < untilMs
+                    && policy.match().matches(request);
+        }
+    }
 
     private static final class Layer {
         final Map<Word, List<Ranked>> byWord = new HashMap<>();
@@ -44,10 +55,11 @@ public final class PolicyTable {
         final List<String> wholeFields = new ArrayList<>();
         final Map<String, int[]> startLengths = new TreeMap<>();
 
-        Layer(List<Policy> policies, Map<Word, Integer> frequency) {
+        Layer(List<Policy> policies, Map<Policy, Long> untilMs, Map<Word, Integer> frequency) {
             policies.sort(BEST_FIRST);
             for (int rank = 0; rank < policies.size(); rank++) {
-                Ranked ranked = new Ranked(rank, policies.get(rank));
+                Ranked ranked =
+                        new Ranked(rank, policies.get(rank), untilMs.getOrDefault(policies.get(rank), Long.MAX_VALUE));
                 List<Word> words = rarest(ranked.policy.match(), frequency);
                 if (words.isEmpty()) {
                     always.add(ranked);
@@ -99,7 +111,7 @@ public final class PolicyTable {
                     if (best != null && candidate.rank >= best.rank) {
                         break;
                     }
-                    if (candidate.policy.match().matches(request)) {
+                    if (candidate.applies(request)) {
                         return candidate;
                     }
                 }
@@ -110,22 +122,19 @@ public final class PolicyTable {
 
     private final List<Layer> layers = new ArrayList<>();
 
-    /** @throws IllegalArgumentException if two policies have the same id */
+    /** @throws IllegalArgumentException if two policies have the same id and version */
     public PolicyTable(Collection<Policy> policies) {
         Map<String, List<Policy>> byLayer = new TreeMap<>();
         Map<Word, Integer> frequency = new HashMap<>();
-        Set<String> ids = new HashSet<>();
+        Map<Policy, Long> untilMs = untilMs(policies);
         for (Policy policy : policies) {
-            if (!ids.add(policy.id())) {
-                throw new IllegalArgumentException("two policies have the id " + policy.id());
-            }
             byLayer.computeIfAbsent(policy.layer(), layer -> new ArrayList<>()).add(policy);
             policy.match()
                     .conditions()
                     .forEach((field, globs) ->
                             globs.forEach(glob -> frequency.merge(Word.of(field, glob), 1, Integer::sum)));
         }
-        byLayer.values().forEach(layer -> layers.add(new Layer(layer, frequency)));
+        byLayer.values().forEach(layer -> layers.add(new Layer(layer, untilMs, frequency)));
     }
 
     /** The policies that apply to a request: at most one a layer, layers in alphabetical order. */
@@ -138,6 +147,27 @@ public final class PolicyTable {
             }
         }
         return applicable;
+    }
+
+    /** When a later version takes over, of the policies that have one. */
+    private static Map<Policy, Long> untilMs(Collection<Policy> policies) {
+        Map<String, TreeMap<Long, Policy>> byId = new HashMap<>();
+        for (Policy policy : policies) {
+            if (byId.computeIfAbsent(policy.id(), id -> new TreeMap<>()).put(policy.version(), policy) != null) {
+                throw new IllegalArgumentException("two policies have the id " + policy.id());
+            }
+        }
+        Map<Policy, Long> untilMs = new HashMap<>();
+        for (TreeMap<Long, Policy> versions : byId.values()) {
+            long earliestMs = Long.MAX_VALUE;
+            for (Policy policy : versions.descendingMap().values()) {
+                if (earliestMs != Long.MAX_VALUE) {
+                    untilMs.put(policy, earliestMs);
+                }
+                earliestMs = Math.min(earliestMs, policy.effectiveFromMs());
+            }
+        }
+        return untilMs;
     }
 
     /** The words of the condition whose most frequent word is the least frequent; none if no condition has a start. */

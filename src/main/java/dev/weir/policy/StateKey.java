@@ -7,7 +7,7 @@ import java.util.List;
  *
  * @param client whose it is
  * @param policyId of which policy
- * @param others the values of the policy's key fields beside the client, in the policy's order; a field that the request
- *     lacks is an empty value
+ * @param others the names and values of the policy's key fields beside the client, by turns, in the policy's order; a field
+ *     that the request lacks has an empty value
  */
 public record StateKey(String client, String policyId, List<String> others) {}

@@ -160,6 +160,7 @@ class BacktestTest {
         PolicyTable table = new PolicyTable(List.of(new dev.weir.policy.Policy(
                 "p",
                 1,
+                0,
                 "client",
                 0,
                 dev.weir.policy.Match.ALL,
@@ -167,7 +168,7 @@ class BacktestTest {
                 List.of(new dev.weir.policy.Policy.Term("l", new FixedWindow(5, 1_000, false))),
                 null,
                 dev.weir.policy.OnExceed.DENY,
-                null)));
+                0)));
         MemoryStates states = new MemoryStates(1_000);
         int most = 0;
         for (int i = 0; i < 1_000_000; i++) { // one a millisecond: some 2,000 are live at a time

@@ -214,6 +214,7 @@ class LiveShapingTest {
                         WeirConfig.DEFAULTS.state(),
                         WeirConfig.DEFAULTS.requests(),
                         new WeirConfig.Shaping(2, WeirConfig.DEFAULTS.shaping().commitEvery()),
+                        WeirConfig.DEFAULTS.service(),
                         Map.of("bootstrap.servers", broker.bootstrapServers()))
                 .withStateDirectory(directory.resolve("weir-state"));
     }

@@ -220,6 +220,7 @@ class LiveTest {
                         WeirConfig.DEFAULTS.state(),
                         WeirConfig.DEFAULTS.requests(),
                         WeirConfig.DEFAULTS.shaping(),
+                        WeirConfig.DEFAULTS.service(),
                         Map.of("bootstrap.servers", broker.bootstrapServers()))
                 .withStateDirectory(directory.resolve("weir-state"));
     }

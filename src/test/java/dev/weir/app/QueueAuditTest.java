@@ -280,8 +280,8 @@ class QueueAuditTest {
             String id, Request.Source source, Outcome outcome, Reason reason, String limitedBy, long atMs) {
         Decision.Queueing queueing = new Decision.Queueing("q", null, null);
         return new Decision(
-                id, "alice", outcome, reason, "p", 1L, limitedBy, null, null, null, null, false, false, queueing, 202,
-                atMs, source);
+                id, "alice", outcome, reason, "p", 1L, limitedBy, null, null, null, null, null, null, false, false,
+                false, queueing, 202, atMs, source);
     }
 
     private Release release(int offset, long atNanos) {

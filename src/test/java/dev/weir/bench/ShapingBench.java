@@ -225,6 +225,7 @@ public final class ShapingBench {
                             defaults.state(),
                             defaults.requests(),
                             new WeirConfig.Shaping(1, Duration.ofMillis(commitMs)),
+                            defaults.service(),
                             Map.of("bootstrap.servers", broker.bootstrapServers()))
                     .withStateDirectory(directory.resolve("state"));
             try (Admin admin = Admin.create(KafkaSettings.admin(config))) {
@@ -261,7 +262,7 @@ public final class ShapingBench {
                             null,
                             0,
                             new Request.Source(0, i));
-                    Admission admission = new Admission(request, "q", "p", 1L, null, null, List.of());
+                    Admission admission = new Admission(request, "q", "p", 1L, null, null, false, 0, List.of());
                     var unused = producer.send(new ProducerRecord<>(
                             topics.admissions(), "q".getBytes(StandardCharsets.UTF_8), avro.encode(admission)));
                 }

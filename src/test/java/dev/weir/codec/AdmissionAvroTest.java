@@ -42,6 +42,8 @@ class AdmissionAvroTest {
                 7L,
                 "gcra 5/1s",
                 5L,
+                true,
+                1_785_000_600_123L,
                 List.of(
                         new Admission.Header("ślad", new byte[] {1, 2}),
                         new Admission.Header("twice", null),
@@ -50,12 +52,12 @@ class AdmissionAvroTest {
 
     @Test
     void what_is_not_there_stays_away() throws UnreadableException {
-        assertComesBack(new Admission(CANCEL, "sms", null, null, null, null, List.of()));
+        assertComesBack(new Admission(CANCEL, "sms", null, null, null, null, false, 0, List.of()));
     }
 
     @Test
     void a_request_inside_that_is_damaged_is_refused() {
-        byte[] bytes = avro.encode(new Admission(CANCEL, "sms", null, null, null, null, List.of()));
+        byte[] bytes = avro.encode(new Admission(CANCEL, "sms", null, null, null, null, false, 0, List.of()));
         int marker = 10 + 1; // behind marker, fingerprint and the length of the request
         assertThat(bytes[marker]).isEqualTo((byte) 0xC3);
         byte[] damaged = Arrays.copyOf(bytes, bytes.length);

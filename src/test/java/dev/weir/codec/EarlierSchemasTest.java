@@ -3,6 +3,7 @@ package dev.weir.codec;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import dev.weir.policy.Admission;
 import dev.weir.policy.Decision;
 import dev.weir.policy.Kind;
 import dev.weir.policy.Outcome;
@@ -12,6 +13,7 @@ import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.List;
 import java.util.Map;
 import java.util.stream.Stream;
 import org.apache.avro.Schema;
@@ -66,6 +68,45 @@ class EarlierSchemasTest {
     }
 
     @Test
+    void decision_2() throws Exception {
+        GenericRecord event = decision("Decision.2", "sms");
+        event.put("position", 3L);
+        event.put("expectedWaitMs", 20L);
+        assertThat(new DecisionAvro().decode(encode(event))).isEqualTo(decision(new Decision.Queueing("sms", 3L, 20L)));
+    }
+
+    @Test
+    void admission_1() throws Exception {
+        Request request =
+                new Request("r1", "żółw", Kind.CONSUME, null, 1, null, Map.of(), null, null, null, 1_000, SOURCE);
+        GenericRecord event = new GenericRecordBuilder(schema("Admission.1"))
+                .set("request", ByteBuffer.wrap(new RequestAvro().encode(request)))
+                .set("timestamp", 1_000L)
+                .set("sourcePartition", SOURCE.partition())
+                .set("sourceOffset", SOURCE.offset())
+                .set("queue", "sms")
+                .set("policyId", "p")
+                .set("policyVersion", 2L)
+                .set("limitedBy", "gcra 5/1s")
+                .set("limit", 5L)
+                .build();
+        assertThat(new AdmissionAvro().decode(encode(event)))
+                .isEqualTo(new Admission(request, "sms", "p", 2L, "gcra 5/1s", 5L, false, 0, List.of()));
+    }
+
+    @Test
+    void policy_record_1() throws Exception {
+        GenericRecord event = new GenericRecordBuilder(schema("PolicyRecord.1"))
+                .set("id", "p")
+                .set("version", 2L)
+                .set("definition", "{}")
+                .set("appliedAt", 1_000L)
+                .build();
+        assertThat(new PolicyAvro().decode("policy/p", encode(event)))
+                .isEqualTo(new PolicyAvro.Applied(PolicyAvro.Kind.POLICY, "p", 2, "{}", 1_000));
+    }
+
+    @Test
     void a_reason_of_a_later_version_is_told_as_such() throws IOException {
         GenericRecord later = decision1(null);
         later.put("reason", "FULL_MOON");
@@ -79,12 +120,21 @@ class EarlierSchemasTest {
     void there_is_no_other() throws IOException {
         try (Stream<Path> files = Files.list(EARLIER)) {
             assertThat(files.map(file -> file.getFileName().toString()))
-                    .containsExactlyInAnyOrder("RequestEvent.1.avsc", "Decision.1.avsc");
+                    .containsExactlyInAnyOrder(
+                            "RequestEvent.1.avsc",
+                            "Decision.1.avsc",
+                            "Decision.2.avsc",
+                            "Admission.1.avsc",
+                            "PolicyRecord.1.avsc");
         }
     }
 
     private static GenericRecord decision1(String queue) throws IOException {
-        Schema schema = schema("Decision.1");
+        return decision("Decision.1", queue);
+    }
+
+    private static GenericRecord decision(String version, String queue) throws IOException {
+        Schema schema = schema(version);
         return new GenericRecordBuilder(schema)
                 .set("requestId", "r1")
                 .set("client", "żółw")
@@ -119,11 +169,14 @@ class EarlierSchemasTest {
                 2L,
                 "gcra 5/1s",
                 5L,
+                null,
                 0L,
                 900L,
                 100L,
+                null,
                 true,
                 true,
+                false,
                 queueing,
                 429,
                 1_000,

@@ -108,11 +108,14 @@ class JsonTest {
                     2L,
                     "gcra 5/1s",
                     5L,
+                    1_000L,
                     0L,
                     900L,
                     100L,
+                    20L,
                     false,
                     false,
+                    true,
                     new Decision.Queueing("sms", 3L, 20L),
                     429,
                     1_000,
@@ -121,8 +124,8 @@ class JsonTest {
         assertThat(out)
                 .hasToString("{\"requestId\":\"r1\",\"client\":\"c1\",\"outcome\":\"DENIED\","
                         + "\"reason\":\"LIMIT_EXCEEDED\",\"policyId\":\"p\",\"policyVersion\":2,"
-                        + "\"limitedBy\":\"gcra 5/1s\",\"limit\":5,\"remaining\":0,\"resetAfterMs\":900,"
-                        + "\"retryAfterMs\":100,\"observed\":false,\"shadowBanned\":false,"
+                        + "\"limitedBy\":\"gcra 5/1s\",\"limit\":5,\"windowMs\":1000,\"remaining\":0,\"resetAfterMs\":900,"
+                        + "\"retryAfterMs\":100,\"delayMs\":20,\"observed\":false,\"shadowBanned\":false,\"repeated\":true,"
                         + "\"queue\":\"sms\",\"position\":3,\"expectedWaitMs\":20,\"httpStatus\":429,"
                         + "\"decidedAt\":1000,\"sourcePartition\":0,\"sourceOffset\":7}\n");
     }

@@ -24,6 +24,7 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
+import java.time.Instant;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -71,6 +72,7 @@ class PolicyFileTest {
         Policy expected = new Policy(
                 "free-articles",
                 1,
+                0,
                 "client",
                 10,
                 new Match(Map.of("tier", List.of(new Glob("free")), "endpoint", List.of(new Glob("/articles/**")))),
@@ -81,7 +83,7 @@ class PolicyFileTest {
                         new Policy.Term("token-bucket 10/1s burst 20", new TokenBucket(Rate.of(10, 1000), 20, false))),
                 65_536L,
                 OnExceed.DENY,
-                null);
+                0);
         String json = "{'id':'free-articles','layer':'client','priority':10,"
                 + "'match':{'tier':'free','endpoint':'/articles/**'},'key':['client'],"
                 + "'limits':[{'algorithm':'sliding-window-counter','limit':5,'per':'1m'},"
@@ -94,13 +96,31 @@ class PolicyFileTest {
     }
 
     @Test
-    void refuses_by_name_what_the_design_has_and_this_version_has_not() {
+    void every_key_of_the_design_is_read() throws FaultsException {
+        Policy shaping = policy(
+                DESIGN_IN_FULL.replace("on-exceed: deny ", "on-exceed: shape").replaceFirst(".*max-delay.*", ""));
+        assertThat(shaping.queue()).isEqualTo("sms");
+        assertThat(shaping.idempotencyMs()).isEqualTo(600_000);
+        assertThat(shaping.effectiveFromMs())
+                .isEqualTo(Instant.parse("2026-12-01T00:00:00Z").toEpochMilli());
+        Policy throttling = policy(
+                DESIGN_IN_FULL.replace("on-exceed: deny", "on-exceed: throttle").replaceFirst(".*queue: sms.*", ""));
+        assertThat(throttling.onExceed()).isEqualTo(new OnExceed.Throttle(2_000));
+    }
+
+    @Test
+    void a_key_that_belongs_to_another_way_to_answer_is_at_fault() {
         assertThat(faults(DESIGN_IN_FULL))
                 .containsExactly(
-                        "policies.yaml:14: policies[0].max-delay: throttling is not available in this version",
-                        "policies.yaml:15: policies[0].queue: needs on-exceed: shape",
-                        "policies.yaml:16: policies[0].idempotency: idempotency is not available in this version",
-                        "policies.yaml:17: policies[0].effective-from: a later start is not available in this version");
+                        "policies.yaml:14: policies[0].max-delay: needs on-exceed: throttle",
+                        "policies.yaml:15: policies[0].queue: needs on-exceed: shape");
+    }
+
+    @Test
+    void a_denial_may_answer_503() throws FaultsException {
+        assertThat(policy("policies: [{id: a, limits: [{unlimited: true}], deny-status: 503}]")
+                        .onExceed())
+                .isEqualTo(new OnExceed.Deny(503));
     }
 
     @Test
@@ -109,6 +129,7 @@ class PolicyFileTest {
                 .isEqualTo(new Policy(
                         "a",
                         1,
+                        0,
                         "client",
                         0,
                         Match.ALL,
@@ -116,7 +137,7 @@ class PolicyFileTest {
                         List.of(new Policy.Term("unlimited", new Unlimited())),
                         null,
                         OnExceed.DENY,
-                        null));
+                        0));
     }
 
     @Test
@@ -135,6 +156,7 @@ class PolicyFileTest {
                 .isEqualTo(new Policy(
                         "B_1.x-2",
                         1,
+                        0,
                         "endpoint",
                         -1000,
                         new Match(Map.of(
@@ -146,7 +168,7 @@ class PolicyFileTest {
                         List.of(new Policy.Term("gcra 0", new Blocked())),
                         1500L,
                         OnExceed.SHADOW_BAN,
-                        null));
+                        0));
         assertThat(policy("policies: [{id: a, key: client, limits: [{unlimited: true}], on-exceed: observe}]"))
                 .extracting(Policy::key, Policy::onExceed)
                 .containsExactly(List.of("client"), OnExceed.OBSERVE);
@@ -422,13 +444,11 @@ class PolicyFileTest {
                         "max-size: must be a size such as 1500, 64KiB or 10MB, is '0'"),
                 Arguments.of(
                         "id: a, on-exceed: drop, " + unlimited,
-                        "on-exceed: must be one of deny, shadow-ban, observe, shape, is 'drop'"),
+                        "on-exceed: must be one of deny, shadow-ban, observe, throttle, shape, is 'drop'"),
                 Arguments.of(
                         "id: a, queue: sms, on-exceed: drop, " + unlimited,
-                        "on-exceed: must be one of deny, shadow-ban, observe, shape, is 'drop'"),
-                Arguments.of(
-                        "id: a, on-exceed: throttle, " + unlimited,
-                        "on-exceed: throttling is not available in this version"),
+                        "on-exceed: must be one of deny, shadow-ban, observe, throttle, shape, is 'drop'"),
+                Arguments.of("id: a, on-exceed: throttle, " + unlimited, "max-delay: is missing"),
                 Arguments.of("id: a, on-exceed: shape, " + unlimited, "queue: is missing"),
                 Arguments.of("id: a, on-exceed: shape", "queue: is missing"),
                 Arguments.of("id: a, queue: sms, " + unlimited, "queue: needs on-exceed: shape"),
@@ -436,17 +456,23 @@ class PolicyFileTest {
                 Arguments.of("id: a, queue: sms, on-exceed: deny", "queue: needs on-exceed: shape"),
                 Arguments.of("id: a, queue: s m s", "queue: must be 1 to 128 letters, digits or . _ -, is 's m s'"),
                 Arguments.of("id: a, queue: ", "queue: must be a single value, is empty"),
+                Arguments.of("id: a, max-delay: 2s, " + unlimited, "max-delay: needs on-exceed: throttle"),
                 Arguments.of(
-                        "id: a, max-delay: 2s, " + unlimited, "max-delay: throttling is not available in this version"),
+                        "id: a, on-exceed: throttle, max-delay: 2d, " + unlimited,
+                        "max-delay: must be 1ms to 1d, is 172800000ms"),
+                Arguments.of("id: a, deny-status: 500, " + unlimited, "deny-status: must be one of 429, 503, is '500'"),
                 Arguments.of(
-                        "id: a, idempotency: 2s, " + unlimited,
-                        "idempotency: idempotency is not available in this version"),
+                        "id: a, deny-status: 503, on-exceed: observe, " + unlimited,
+                        "deny-status: needs on-exceed: deny"),
                 Arguments.of(
-                        "id: a, effective-from: 2026-12-01T00:00:00Z, " + unlimited,
-                        "effective-from: a later start is not available in this version"),
+                        "id: a, idempotency: 31d, " + unlimited, "idempotency: must be 1ms to 30d, is 2678400000ms"),
                 Arguments.of(
-                        "id: a, timezone: Europe/Berlin, " + unlimited,
-                        "timezone: a calendar window is not available in this version"),
+                        "id: a, effective-from: 2026-12-01, " + unlimited,
+                        "effective-from: must be a time with its offset such as 2026-12-01T00:00:00Z, is '2026-12-01'"),
+                Arguments.of(
+                        "id: a, effective-from: 1969-12-31T23:59:59Z, " + unlimited,
+                        "effective-from: must be 1970 to 9999, is -1000 ms"),
+                Arguments.of("id: a, timezone: Europe/Berlin, " + unlimited, "timezone: unknown key"),
                 Arguments.of("id: a, maxSize: 1, " + unlimited, "maxSize: unknown key, did you mean max-size?"),
                 Arguments.of("id: a, unknown: 1, " + unlimited, "unknown: unknown key"),
                 Arguments.of("id: a, id: b, " + unlimited, "id: is here twice, first on line 1"));
@@ -536,7 +562,7 @@ class PolicyFileTest {
                         "policies.yaml:9: policies[0].limits[1].burst: does not apply to fixed-window",
                         "policies.yaml:10: policies[0].key: must contain 'client', is [endpoint]: it needs quota shared"
                                 + " between partitions, which this version does not have",
-                        "policies.yaml:11: policies[0].on-exceed: must be one of deny, shadow-ban, observe, shape, is a list",
+                        "policies.yaml:11: policies[0].on-exceed: must be one of deny, shadow-ban, observe, throttle, shape, is a list",
                         "policies.yaml:12: policies[1].id: is missing",
                         "policies.yaml:12: policies[1].match.tier: must be a single value or a list, is a mapping",
                         "policies.yaml:12: policies[1].limits: is missing",
@@ -664,6 +690,9 @@ class PolicyFileTest {
                 withSms("id: a, queue: sms, on-exceed: shape, max-size: 1"),
                 withSms("id: a, queue: sms, on-exceed: shape, limits: [{unlimited: true}]"),
                 withSms("id: a, limits: [{unlimited: true}]"),
+                withSms("id: a, limits: [{unlimited: true}], deny-status: 503, idempotency: 30d"),
+                withSms("id: a, limits: [{unlimited: true}], effective-from: '2026-12-01T00:00:00+01:00'"),
+                withSms("id: a, limits: [{unlimited: true}], on-exceed: throttle, max-delay: 1d"),
                 "",
                 "policies:",
                 "policies: []",

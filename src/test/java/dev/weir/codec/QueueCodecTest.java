@@ -45,7 +45,8 @@ class QueueCodecTest {
                 99,
                 new Request.Source(3, 14));
         Admission admission = new Admission(
-                request, "q", "p", 2L, "gcra 1/1s", 1L, List.of(new Admission.Header("trace", new byte[] {9})));
+                request, "q", "p", 2L, "gcra 1/1s", 1L, false, 0, List.of(new Admission.Header("trace", new byte[] {9
+                })));
         for (Slot slot : List.of(
                 new Slot.Waiting(admission, Long.MAX_VALUE, 1_000, 2_000, true, new Alarm(20, 3)),
                 new Slot.Waiting(admission, 0, -1, Slot.Waiting.NEVER, false, null),

@@ -73,7 +73,7 @@ class QueueFileTest {
                 .singleElement()
                 .extracting(Policy::onExceed, Policy::queue, policy -> policy.terms()
                         .size())
-                .containsExactly(OnExceed.SHAPE, "sms", 1);
+                .containsExactly(new OnExceed.Shape("sms"), "sms", 1);
         assertThat(contents.policies().get(0).json()).endsWith(",\"on-exceed\":\"shape\",\"queue\":\"sms\"}");
     }
 
@@ -82,7 +82,17 @@ class QueueFileTest {
     void a_policy_with_a_queue_and_no_limits_shapes_everything(String onExceed) throws FaultsException {
         assertThat(policy("policies: [{id: q, queue: q" + onExceed + "}]\nqueues: [{id: q, limit: 1, per: 1s}]"))
                 .isEqualTo(new Policy(
-                        "q", 1, "client", 0, Match.ALL, List.of("client"), List.of(), null, OnExceed.SHAPE, "q"));
+                        "q",
+                        1,
+                        0,
+                        "client",
+                        0,
+                        Match.ALL,
+                        List.of("client"),
+                        List.of(),
+                        null,
+                        new OnExceed.Shape("q"),
+                        0));
     }
 
     static Stream<Arguments> queues() {

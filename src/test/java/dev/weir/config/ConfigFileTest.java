@@ -6,6 +6,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import dev.weir.codec.Fault;
 import dev.weir.codec.FaultsException;
 import dev.weir.config.WeirConfig.Requests;
+import dev.weir.config.WeirConfig.Service;
 import dev.weir.config.WeirConfig.Shaping;
 import dev.weir.config.WeirConfig.State;
 import dev.weir.config.WeirConfig.Topics;
@@ -64,6 +65,12 @@ class ConfigFileTest {
             shaping:
               threads: 64
               commit-every: 10s
+            service:
+              enabled: false
+              host: 0.0.0.0
+              port: 0
+              advertise: weir-1.example:8680
+              token-file: /run/secrets/weir
             kafka:
               bootstrap.servers: a:9092,b:9092
               linger.ms: 5
@@ -99,6 +106,7 @@ class ConfigFileTest {
                                 Duration.ofHours(1)),
                         new Requests(65_536, 64, 1024, 1_000_000_000_000L),
                         new Shaping(1, Duration.ofMillis(20)),
+                        new Service(true, "127.0.0.1", 8680, Optional.empty(), Optional.empty()),
                         Map.of()));
         assertThat(WeirConfig.DEFAULTS.requests().rules())
                 .isEqualTo(new RequestRules(65_536, 64, 1024, 1_000_000_000_000L));
@@ -115,6 +123,12 @@ class ConfigFileTest {
                                 Path.of("/var/lib/weir"), 2L << 30, Duration.ofMillis(100), 50_000, Duration.ofDays(2)),
                         new Requests(1500, 0, 1, 1L << 61),
                         new Shaping(64, Duration.ofSeconds(10)),
+                        new Service(
+                                false,
+                                "0.0.0.0",
+                                0,
+                                Optional.of("weir-1.example:8680"),
+                                Optional.of(Path.of("/run/secrets/weir"))),
                         Map.of(
                                 "bootstrap.servers",
                                 "a:9092,b:9092",
@@ -291,7 +305,14 @@ class ConfigFileTest {
         assertRefused(
                 "threads must be 1 to 64, is 65",
                 () -> new WeirConfig(
-                        "weir", 65, Topics.DEFAULTS, State.DEFAULTS, Requests.DEFAULTS, Shaping.DEFAULTS, Map.of()));
+                        "weir",
+                        65,
+                        Topics.DEFAULTS,
+                        State.DEFAULTS,
+                        Requests.DEFAULTS,
+                        Shaping.DEFAULTS,
+                        Service.DEFAULTS,
+                        Map.of()));
         assertRefused("topics.partitions must be 1 to 10000, is 0", () -> new Topics("", 0, Optional.empty()));
         assertRefused(
                 "topics.replication-factor must be 1 to 32767, is 32768", () -> new Topics("", 1, Optional.of(32_768)));
@@ -312,8 +333,15 @@ class ConfigFileTest {
     @Test
     void a_configuration_does_not_change() {
         Map<String, String> kafka = new HashMap<>(Map.of("a", "1"));
-        WeirConfig config =
-                new WeirConfig("weir", 1, Topics.DEFAULTS, State.DEFAULTS, Requests.DEFAULTS, Shaping.DEFAULTS, kafka);
+        WeirConfig config = new WeirConfig(
+                "weir",
+                1,
+                Topics.DEFAULTS,
+                State.DEFAULTS,
+                Requests.DEFAULTS,
+                Shaping.DEFAULTS,
+                Service.DEFAULTS,
+                kafka);
         kafka.put("b", "2");
 
         WeirConfig other = config.withKafka("a", "3").withStateDirectory(Path.of("there"));

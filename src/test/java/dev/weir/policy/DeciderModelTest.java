@@ -146,13 +146,13 @@ class DeciderModelTest {
             }
         }
         if (tooLargeFor != null) {
-            boolean banned = tooLargeFor.onExceed() == OnExceed.SHADOW_BAN;
+            boolean banned = tooLargeFor.onExceed() instanceof OnExceed.ShadowBan;
             return new Expected(
                     Outcome.DENIED, Reason.TOO_LARGE, "max-size", null, null, false, banned, banned ? 200 : 413, nowMs);
         }
         if (refused) {
             Part longest = longestWait(parts, request, nowMs, false);
-            boolean banned = longest.policy.onExceed() == OnExceed.SHADOW_BAN;
+            boolean banned = longest.policy.onExceed() instanceof OnExceed.ShadowBan;
             return said(Outcome.DENIED, longest, request, nowMs, false, banned, banned ? 200 : 429);
         }
         if (tooLargeForObserver != null) {

@@ -56,6 +56,70 @@ class PolicyTableTest {
                 .containsExactly("a");
     }
 
+    private static Policy version(long version, long effectiveFromMs, Policy of) {
+        return new Policy(
+                of.id(),
+                version,
+                effectiveFromMs,
+                of.layer(),
+                of.priority(),
+                of.match(),
+                of.key(),
+                of.terms(),
+                of.maxSizeBytes(),
+                of.onExceed(),
+                of.idempotencyMs());
+    }
+
+    private static List<Long> versionsAt(PolicyTable table, long timestampMs) {
+        Request request = new Request(
+                "r",
+                "c",
+                Kind.CONSUME,
+                "free",
+                1,
+                null,
+                Map.of(),
+                null,
+                null,
+                null,
+                timestampMs,
+                new Request.Source(0, 0));
+        return table.applicable(request).stream().map(Policy::version).toList();
+    }
+
+    @Test
+    void aPolicyAppliesFromItsTimeOn() {
+        PolicyTable table = table(version(1, 100, policy("p", 0)));
+        assertThat(versionsAt(table, 99)).isEmpty();
+        assertThat(versionsAt(table, 100)).containsExactly(1L);
+    }
+
+    @Test
+    void ofSeveralVersionsTheNewestWhoseTimeHasComeApplies() {
+        PolicyTable table = table(
+                version(3, 200, policy("p", -5, "tier", "free")),
+                version(1, 0, policy("p", 0)),
+                version(2, 100, policy("p", 9, "tier", "*")),
+                version(4, 150, policy("other", -1)));
+        assertThat(versionsAt(table, 0)).containsExactly(1L);
+        assertThat(versionsAt(table, 99)).containsExactly(1L);
+        assertThat(versionsAt(table, 100)).containsExactly(2L);
+        assertThat(versionsAt(table, 199)).containsExactly(2L);
+        assertThat(versionsAt(table, 200))
+                .as("the other has the higher priority then")
+                .containsExactly(4L);
+    }
+
+    @Test
+    void aLaterVersionThatHoldsSoonerReplacesTheOnesBefore() {
+        PolicyTable table =
+                table(version(1, 0, policy("p", 0)), version(2, 100, policy("p", 0)), version(3, 50, policy("p", 0)));
+        assertThat(versionsAt(table, 49)).containsExactly(1L);
+        assertThat(versionsAt(table, 50)).containsExactly(3L);
+        assertThat(versionsAt(table, 100)).containsExactly(3L);
+    }
+
     @Test
     void aNegativePriorityStandsBack() {
         assertThat(applicable(table(policy("a", -1, "tier", "free"), policy("b", 0)), request("c", "free", Map.of())))

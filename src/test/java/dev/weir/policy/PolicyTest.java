@@ -66,11 +66,11 @@ class PolicyTest {
         Request request = request("acme", "free", Map.of("endpoint", "/a", "ip", "1.2.3.4"));
         assertThat(policy.stateKey(request)).isEqualTo(new StateKey("acme", "a", List.of()));
         assertThat(keyed(List.of("ip", "client", "endpoint"), policy).stateKey(request))
-                .isEqualTo(new StateKey("acme", "a", List.of("1.2.3.4", "/a")));
+                .isEqualTo(new StateKey("acme", "a", List.of("ip", "1.2.3.4", "endpoint", "/a")));
         assertThat(keyed(List.of("client", "tier"), policy).stateKey(request))
-                .isEqualTo(new StateKey("acme", "a", List.of("free")));
+                .isEqualTo(new StateKey("acme", "a", List.of("tier", "free")));
         assertThat(keyed(List.of("client", "missing"), policy).stateKey(request))
-                .isEqualTo(new StateKey("acme", "a", List.of("")));
+                .isEqualTo(new StateKey("acme", "a", List.of("missing", "")));
     }
 
     @Test

@@ -62,7 +62,7 @@ final class Samples {
         for (Limit<?> limit : limits) {
             terms.add(new Policy.Term(id + "/" + terms.size(), limit));
         }
-        return new Policy(id, 1, layer, priority, match, List.of("client"), terms, null, OnExceed.DENY, null);
+        return new Policy(id, 1, 0, layer, priority, match, List.of("client"), terms, null, OnExceed.DENY, 0);
     }
 
     static Policy inLayer(String layer, Policy policy) {
@@ -85,6 +85,7 @@ final class Samples {
         return new Policy(
                 from.id(),
                 from.version(),
+                from.effectiveFromMs(),
                 layer,
                 from.priority(),
                 from.match(),
@@ -92,7 +93,7 @@ final class Samples {
                 from.terms(),
                 maxSizeBytes,
                 onExceed,
-                null);
+                from.idempotencyMs());
     }
 
     static PolicyTable table(Policy... policies) {

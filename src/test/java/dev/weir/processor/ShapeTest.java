@@ -94,8 +94,8 @@ class ShapeTest {
         Request request =
                 new Request(id, client, kind, null, 1, null, Map.of(), null, null, null, 0, new Request.Source(0, 0));
         byte[] trace = "t".getBytes(StandardCharsets.UTF_8);
-        Admission admission =
-                new Admission(request, "q", "p", 1L, null, null, List.of(new Admission.Header("trace", trace)));
+        Admission admission = new Admission(
+                request, "q", "p", 1L, null, null, false, 0, List.of(new Admission.Header("trace", trace)));
         raw(new AdmissionAvro().encode(admission));
     }
 

@@ -84,7 +84,7 @@ final class QueueHarness {
     static Admission admission(Kind kind, String id, String client, String tier, long cost, Long deadlineMs) {
         Request request = new Request(
                 id, client, kind, tier, cost, null, Map.of(), deadlineMs, null, null, 0, new Request.Source(0, 0));
-        return new Admission(request, "q", "p", 1L, null, null, List.of());
+        return new Admission(request, "q", "p", 1L, null, null, false, 0, List.of());
     }
 
     /** Offers one, and gives the decision that answers it. */

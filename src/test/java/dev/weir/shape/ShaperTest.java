@@ -53,7 +53,7 @@ class ShaperTest {
     private void admit(String queue, int id) {
         Request request = new Request(
                 "r" + id, "c", Kind.CONSUME, null, 1, null, Map.of(), null, null, null, 0, new Request.Source(0, id));
-        shaper.admit(new Admission(request, queue, "p", 1L, null, null, List.of()), id, 0, 0);
+        shaper.admit(new Admission(request, queue, "p", 1L, null, null, false, 0, List.of()), id, 0, 0);
     }
 
     @Test
