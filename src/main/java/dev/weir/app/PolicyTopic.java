@@ -57,8 +57,10 @@ public final class PolicyTopic {
      * A policy or queue and what was done with it.
      *
      * @param version the version that is in force now, or was last
+     * @param before the definition that was in force as JSON, null if there was none
+     * @param after the definition that is in force now as JSON, null if there is none
      */
-    public record Change(PolicyAvro.Kind kind, String id, Effect effect, long version) {}
+    public record Change(PolicyAvro.Kind kind, String id, Effect effect, long version, String before, String after) {}
 
     public PolicyTopic(WeirConfig config) {
         this.config = config;

@@ -87,20 +87,27 @@ final class PolicyUpdate {
     private void put(PolicyFile.Definition definition) {
         PolicyAvro.Applied old = onTopic.get(PolicyAvro.key(definition.kind(), definition.id()));
         if (old != null && definition.json().equals(old.definition())) {
-            changes.add(new Change(old.kind(), old.id(), Effect.UNCHANGED, old.version()));
+            changes.add(new Change(
+                    old.kind(), old.id(), Effect.UNCHANGED, old.version(), old.definition(), old.definition()));
             return;
         }
         long version = old == null ? 1 : old.version() + 1;
         write(new PolicyAvro.Applied(definition.kind(), definition.id(), version, definition.json(), nowMs));
         Effect effect = old == null || old.isDeleted() ? Effect.ADDED : Effect.CHANGED;
-        changes.add(new Change(definition.kind(), definition.id(), effect, version));
+        changes.add(new Change(
+                definition.kind(),
+                definition.id(),
+                effect,
+                version,
+                old == null ? null : old.definition(),
+                definition.json()));
     }
 
     private void delete(String key) {
         PolicyAvro.Applied old = onTopic.get(key);
         if (old != null && !old.isDeleted()) {
             write(new PolicyAvro.Applied(old.kind(), old.id(), old.version() + 1, null, nowMs));
-            changes.add(new Change(old.kind(), old.id(), Effect.DELETED, old.version()));
+            changes.add(new Change(old.kind(), old.id(), Effect.DELETED, old.version(), old.definition(), null));
         }
     }
 

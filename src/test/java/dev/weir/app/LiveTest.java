@@ -194,22 +194,31 @@ class LiveTest {
                 "policies: [{id: a, limits: [{algorithm: gcra, limit: 1, per: 1s}]}, {id: b, limits: [{limit: 0, algorithm: gcra, per: 1s}]}]";
         String two = "policies: [{id: a, limits: [{algorithm: gcra, limit: 2, per: 1s}]}]";
         assertThat(topic.apply(PolicyFile.read("one", one), false, 5))
+                .extracting(LiveTest::told)
                 .containsExactly(change("a", PolicyTopic.Effect.ADDED, 1), change("b", PolicyTopic.Effect.ADDED, 1));
         assertThat(topic.apply(PolicyFile.read("two", two), false, 6))
+                .extracting(LiveTest::told)
                 .containsExactly(change("a", PolicyTopic.Effect.CHANGED, 2));
         assertThat(topic.apply(PolicyFile.read("two", two), true, 7))
+                .extracting(LiveTest::told)
                 .containsExactly(
                         change("a", PolicyTopic.Effect.UNCHANGED, 2), change("b", PolicyTopic.Effect.DELETED, 1));
         assertThat(topic.read()).extracting(PolicyAvro.Applied::key).containsExactly("policy/a");
         assertThat(topic.delete(PolicyAvro.Kind.POLICY, List.of("a", "nobody"), 8))
+                .extracting(LiveTest::told)
                 .containsExactly(change("a", PolicyTopic.Effect.DELETED, 2));
         assertThat(topic.read()).isEmpty();
         assertThat(topic.apply(PolicyFile.read("two", two), false, 9)) // no version is ever used twice
+                .extracting(LiveTest::told)
                 .containsExactly(change("a", PolicyTopic.Effect.ADDED, 4));
     }
 
-    private static PolicyTopic.Change change(String id, PolicyTopic.Effect effect, long version) {
-        return new PolicyTopic.Change(PolicyAvro.Kind.POLICY, id, effect, version);
+    private static String change(String id, PolicyTopic.Effect effect, long version) {
+        return effect + " policy/" + id + " " + version;
+    }
+
+    private static String told(PolicyTopic.Change change) {
+        return change.effect() + " " + PolicyAvro.key(change.kind(), change.id()) + " " + change.version();
     }
 
     private WeirConfig config(String prefix) {

@@ -2,6 +2,7 @@ package dev.weir.app;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.assertj.core.api.Assertions.tuple;
 
 import dev.weir.codec.FaultsException;
 import dev.weir.codec.PolicyAvro;
@@ -45,9 +46,10 @@ class PolicyUpdateTest {
         same.apply(PolicyFile.read("f", file), true);
         assertThat(same.records()).isEmpty();
         assertThat(same.changes())
+                .extracting(PolicyTopic.Change::id, PolicyTopic.Change::effect, PolicyTopic.Change::version)
                 .containsExactly(
-                        new PolicyTopic.Change(QUEUE, "sms", PolicyTopic.Effect.UNCHANGED, 1),
-                        new PolicyTopic.Change(POLICY, "a", PolicyTopic.Effect.UNCHANGED, 1));
+                        tuple("sms", PolicyTopic.Effect.UNCHANGED, 1L), tuple("a", PolicyTopic.Effect.UNCHANGED, 1L));
+        assertThat(same.changes()).allMatch(change -> change.before().equals(change.after()));
 
         assertThat(delete(QUEUE, "sms", "sms", "a")).containsExactly("queue/sms 2 deleted");
         assertThat(delete(QUEUE, "sms")).isEmpty();

@@ -1,0 +1,35 @@
+package dev.weir.app;
+
+import dev.weir.policy.Decision;
+import dev.weir.policy.Request;
+import dev.weir.policy.Usage;
+import dev.weir.shape.QueueView;
+import java.util.List;
+
+/** What can be asked of a running instance. Nothing that is asked changes anything. */
+public interface Questions {
+
+    /** An answer, or who has it. */
+    sealed interface Answer<T> {
+
+        record Here<T>(T value) implements Answer<T> {}
+
+        /** @param address {@code host:port} of the instance that owns the partition */
+        record Elsewhere<T>(String address) implements Answer<T> {}
+
+        /** Partitions are moving, or the state is being restored: ask again. */
+        record NotNow<T>(String why) implements Answer<T> {}
+    }
+
+    /**
+     * What a client has used, at the request's time: of each policy that applies to the request, and of each other that
+     * it has a state of. By policy id, then key.
+     */
+    Answer<List<Usage>> usage(Request request);
+
+    /** How a request would be decided now if nothing else comes first. */
+    Answer<Decision> check(Request request);
+
+    /** A queue as it is now; a queue that nothing has been sent to yet is empty. The value is null if there is none. */
+    Answer<QueueView> queue(String id);
+}

@@ -1,0 +1,26 @@
+package dev.weir.policy;
+
+import java.util.List;
+
+/**
+ * What one key has used of one policy, at some time.
+ *
+ * @param policy the version in force then
+ * @param others the names and values of its key fields beside the client, by turns, as in {@link StateKey#others}
+ * @param lastMs the time of its last charge, null if it has none
+ * @param limits in the order of the policy's limits
+ */
+public record Usage(Policy policy, List<String> others, Long lastMs, List<OfLimit> limits) {
+
+    /**
+     * What was used of one limit.
+     *
+     * @param label as decisions name it
+     * @param limit the most that it gives at once, null if it is unlimited
+     * @param windowMs in which time that much comes, null if there is no such time
+     * @param used tokens in use, rounded up; null if it is unlimited
+     * @param remaining tokens that can still be had, rounded down; null if it is unlimited
+     * @param resetAfterMs when the whole limit is free again
+     */
+    public record OfLimit(String label, Long limit, Long windowMs, Long used, Long remaining, long resetAfterMs) {}
+}

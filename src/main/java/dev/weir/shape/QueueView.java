@@ -1,0 +1,29 @@
+package dev.weir.shape;
+
+import java.util.List;
+
+/**
+ * A queue as it is at some time.
+ *
+ * @param rules those in force, or the last that were
+ * @param isDeleted it takes no more, and drains by its last rules
+ * @param waiting how many requests wait
+ * @param waitingTokens what they cost together
+ * @param tiers those that are named by the rules or that somebody waits in, higher priorities first, then by name
+ * @param oldestEnqueuedAtMs when the one came that has waited longest, null if nobody waits
+ * @param released how many it has released
+ * @param nextReleaseAtNanos when the next one leaves if nothing else comes, ns since the epoch; null if nobody waits
+ */
+public record QueueView(
+        QueueRules rules,
+        boolean isDeleted,
+        long waiting,
+        long waitingTokens,
+        List<OfTier> tiers,
+        Long oldestEnqueuedAtMs,
+        long released,
+        Long nextReleaseAtNanos) {
+
+    /** How many requests of one tier wait; the tier is null for those that have none. */
+    public record OfTier(String tier, Share share, long waiting) {}
+}
