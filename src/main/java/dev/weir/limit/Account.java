@@ -24,6 +24,11 @@ public record Account<S>(Limit<S> limit, S state) {
         return next == state ? this : new Account<>(limit, next);
     }
 
+    /** How long until {@code cost} (0 or more) passes; {@link Long#MAX_VALUE} if it never does. */
+    public long waitMs(long cost, long nowMs) {
+        return cost > limit.capacity() ? Long.MAX_VALUE : limit.waitMs(state, cost, nowMs);
+    }
+
     /** What this account says to a request of {@code cost} that it {@linkplain #permits permits} or not. */
     public Verdict verdict(boolean permitted, long cost, long nowMs) {
         long remaining = Math.max(0, limit.available(state, nowMs));

@@ -4,6 +4,7 @@ import dev.weir.limit.Limit;
 import dev.weir.limit.Unlimited;
 import dev.weir.limit.Verdict;
 import java.util.List;
+import java.util.function.Predicate;
 
 /**
  * The limit that a decision is explained by.
@@ -15,11 +16,11 @@ import java.util.List;
  */
 record Binding(Policy policy, Reason reason, String label, Long limit, Long windowMs, Verdict verdict) {
 
-    /** Of the limits that refuse, in policies of one role, the one to wait for longest; null if none does. */
-    static Binding longestRetry(List<Ledger> ledgers, long nowMs, Ledger.Role role) {
+    /** Of the limits that refuse, in policies of one kind, the one to wait for longest; null if none does. */
+    static Binding longestRetry(List<Ledger> ledgers, Predicate<Ledger> kind) {
         Binding longest = null;
         for (Ledger ledger : ledgers) {
-            if (ledger.role() != role) {
+            if (!kind.test(ledger)) {
                 continue;
             }
             if (ledger.isTooLarge()) {
@@ -27,13 +28,12 @@ record Binding(Policy policy, Reason reason, String label, Long limit, Long wind
                 return new Binding(policy, Reason.TOO_LARGE, "max-size", policy.maxSizeBytes(), null, null);
             }
             for (int i = 0; i < ledger.size(); i++) {
-                if (!ledger.permits(i)) {
-                    Verdict verdict =
-                            ledger.account(i).verdict(false, ledger.request().cost(), nowMs);
+                if (ledger.refuses(i)) {
+                    Verdict verdict = ledger.verdict(i, false);
                     if (longest == null || retryMs(verdict) > retryMs(longest.verdict)) {
                         Reason reason =
                                 verdict instanceof Verdict.NeverFits ? Reason.COST_NEVER_FITS : Reason.LIMIT_EXCEEDED;
-                        longest = of(ledger, i, reason, verdict, nowMs);
+                        longest = of(ledger, i, reason, verdict);
                     }
                 }
             }
@@ -41,22 +41,37 @@ record Binding(Policy policy, Reason reason, String label, Long limit, Long wind
         return longest;
     }
 
+    /** Of the limits of policies that throttle, the one to wait for longest. */
+    static Binding longestDelay(List<Ledger> ledgers) {
+        Ledger longest = null;
+        int index = 0;
+        for (Ledger ledger : ledgers) {
+            for (int i = 0; ledger.throttles() && i < ledger.size(); i++) {
+                boolean limits = !(ledger.term(i).limit() instanceof Unlimited);
+                if (limits && (longest == null || ledger.waitMs(i) > longest.waitMs(index))) {
+                    longest = ledger;
+                    index = i;
+                }
+            }
+        }
+        return of(longest, index, Reason.THROTTLED, longest.verdict(index, true));
+    }
+
     /** The limit with the least remaining; those of policies that only observe stand back behind the others. */
-    static Binding leastRemaining(List<Ledger> ledgers, long nowMs) {
+    static Binding leastRemaining(List<Ledger> ledgers) {
         Reason reason = ledgers.get(0).request().kind() == Kind.SETTLE ? Reason.SETTLED : Reason.WITHIN_LIMITS;
         Binding least = null;
         for (Ledger ledger : ledgers) {
             for (int i = 0; i < ledger.size(); i++) {
-                if (!(ledger.account(i).limit() instanceof Unlimited)) {
-                    Verdict verdict =
-                            ledger.account(i).verdict(true, ledger.request().cost(), nowMs);
+                if (!(ledger.term(i).limit() instanceof Unlimited)) {
+                    Verdict verdict = ledger.verdict(i, true);
                     boolean first = least == null
                             || (least.policy.observes() && !ledger.policy().observes());
                     boolean less = !first
                             && least.policy.observes() == ledger.policy().observes()
                             && verdict.remaining() < least.verdict.remaining();
                     if (first || less) {
-                        least = of(ledger, i, reason, verdict, nowMs);
+                        least = of(ledger, i, reason, verdict);
                     }
                 }
             }
@@ -81,10 +96,10 @@ record Binding(Policy policy, Reason reason, String label, Long limit, Long wind
         return verdict == null ? null : (Long) verdict.resetAfterMs();
     }
 
-    private static Binding of(Ledger ledger, int index, Reason reason, Verdict verdict, long nowMs) {
-        Policy.Term term = ledger.policy().terms().get(index);
+    private static Binding of(Ledger ledger, int index, Reason reason, Verdict verdict) {
+        Policy.Term term = ledger.term(index);
         Limit<?> limit = term.limit();
-        long windowMs = limit.windowMs(nowMs);
+        long windowMs = limit.windowMs(ledger.clockMs());
         Long window = windowMs == 0 ? null : (Long) windowMs;
         return new Binding(ledger.policy(), reason, term.label(), limit.capacity(), window, verdict);
     }

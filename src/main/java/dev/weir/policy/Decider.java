@@ -9,11 +9,20 @@ import java.util.List;
  * none. A pure function of the policies, the states and the request.
  *
  * <pre>
- *   refused   ⟺  some enforcing policy's size or limit does not permit the request
+ *   refused   ⟺  some enforcing policy's size or limit does not permit the request, or some throttling one's delay
  *   shaped    ⟺  not refused, and some shaping policy has no limits or one that does not permit
  *   charged    =  every limit, if not refused                          (CONSUME; SETTLE in any case; PEEK never)
  *                 the limits that count denied requests, if refused
  *   binding    =  refused: the refusing limit with the longest retry;  else the limit with the least remaining
+ * </pre>
+ *
+ * <p>Policies that throttle put the request off, together, to the first moment at which all of their limits permit it,
+ * and not before one that they put off earlier; they are charged at that moment. So the moments at which requests may start
+ * are what the limits would have permitted as it came:
+ *
+ * <pre>
+ *   start  =  min { t ≥ now, t ≥ the last start : every limit permits the cost at t }
+ *   delay  =  start − now,  refused if above max-delay
  * </pre>
  *
  * <p>What is shaped is charged where it is within the limits, and goes to the queue of the first such policy, by layer.
@@ -40,33 +49,50 @@ public final class Decider {
         long nowMs = request.timestampMs();
         for (Policy policy : applicable) {
             Ledger ledger = new Ledger(policy, request, states);
-            nowMs = ledger.notBeforeMs(nowMs);
+            nowMs = ledger.throttles() ? nowMs : ledger.notBeforeMs(nowMs);
             ledgers.add(ledger);
         }
+        long delayMs = ask(request, ledgers, nowMs, states);
         boolean refused = false;
         boolean tooLarge = false;
         Ledger shaping = null;
         for (Ledger ledger : ledgers) {
-            ledger.ask(nowMs, states);
-            refused |= ledger.refuses() && ledger.role() == Role.ENFORCES;
+            refused |= ledger.denies();
             shaping = shaping == null && ledger.shapes() ? ledger : shaping;
             tooLarge |= ledger.isTooLarge() && !ledger.policy().observes();
         }
         if (request.kind() != Kind.PEEK && !tooLarge) {
             for (Ledger ledger : ledgers) {
-                ledger.charge(nowMs, refused || ledger.refuses(), states);
+                ledger.charge(refused || ledger.refuses(), states);
             }
         }
         if (refused) {
             return refusal(request, ledgers, nowMs);
         }
-        return shaping == null ? permission(request, ledgers, nowMs) : admission(request, shaping, nowMs);
+        return shaping == null ? permission(request, ledgers, delayMs, nowMs) : admission(request, shaping);
+    }
+
+    /** Asks every policy; gives by how long those that throttle put the request off together. */
+    private static long ask(Request request, List<Ledger> ledgers, long nowMs, States states) {
+        long startMs = nowMs;
+        for (Ledger ledger : ledgers) {
+            startMs = ledger.throttles() ? ledger.notBeforeMs(startMs) : startMs;
+        }
+        long waitMs = 0;
+        for (Ledger ledger : ledgers) {
+            ledger.ask(nowMs, ledger.throttles() ? startMs : nowMs, states);
+            waitMs = Math.max(waitMs, ledger.waitMs());
+        }
+        boolean takes = request.kind() != Kind.SETTLE && request.cost() > 0;
+        long delayMs = !takes ? 0 : waitMs == Long.MAX_VALUE ? waitMs : startMs - nowMs + waitMs;
+        ledgers.forEach(ledger -> ledger.putOff(delayMs));
+        return delayMs;
     }
 
     private static Decision refusal(Request request, List<Ledger> ledgers, long nowMs) {
-        Binding binding = Binding.longestRetry(ledgers, nowMs, Role.ENFORCES);
+        Binding binding = Binding.longestRetry(ledgers, Ledger::denies);
         boolean shadowBanned = binding.policy().onExceed() instanceof OnExceed.ShadowBan;
-        return decision(request, Outcome.DENIED, binding, false, shadowBanned, status(binding), nowMs);
+        return decision(request, Outcome.DENIED, binding, null, false, shadowBanned, status(binding), nowMs);
     }
 
     /** What a gateway answers to a request that is denied. */
@@ -81,14 +107,18 @@ public final class Decider {
         return onExceed instanceof OnExceed.Deny deny ? deny.httpStatus() : TOO_MANY;
     }
 
-    private static Decision permission(Request request, List<Ledger> ledgers, long nowMs) {
-        Binding observed = Binding.longestRetry(ledgers, nowMs, Role.OBSERVES);
-        Binding binding = observed == null ? Binding.leastRemaining(ledgers, nowMs) : observed;
-        return decision(request, Outcome.ALLOWED, binding, observed != null, false, OK, nowMs);
+    private static Decision permission(Request request, List<Ledger> ledgers, long delayMs, long nowMs) {
+        boolean throttled = request.kind() != Kind.SETTLE && ledgers.stream().anyMatch(Ledger::throttles);
+        Binding observed = Binding.longestRetry(ledgers, ledger -> ledger.role() == Role.OBSERVES);
+        Binding binding = observed != null
+                ? observed
+                : delayMs > 0 ? Binding.longestDelay(ledgers) : Binding.leastRemaining(ledgers);
+        Long delay = throttled ? (Long) delayMs : null;
+        return decision(request, Outcome.ALLOWED, binding, delay, observed != null, false, OK, nowMs);
     }
 
-    private static Admission admission(Request request, Ledger shaping, long nowMs) {
-        Binding exceeded = Binding.longestRetry(List.of(shaping), nowMs, Role.SHAPES);
+    private static Admission admission(Request request, Ledger shaping) {
+        Binding exceeded = Binding.longestRetry(List.of(shaping), Ledger::refuses);
         Policy policy = shaping.policy();
         return new Admission(
                 request,
@@ -106,6 +136,7 @@ public final class Decider {
             Request request,
             Outcome outcome,
             Binding binding,
+            Long delayMs,
             boolean observed,
             boolean shadowBanned,
             int httpStatus,
@@ -123,7 +154,7 @@ public final class Decider {
                 binding.remaining(),
                 binding.resetAfterMs(),
                 binding.retryAfterMs(),
-                null,
+                delayMs,
                 observed,
                 shadowBanned,
                 false,

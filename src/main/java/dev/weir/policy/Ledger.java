@@ -1,6 +1,7 @@
 package dev.weir.policy;
 
 import dev.weir.limit.Account;
+import dev.weir.limit.Verdict;
 
 /** What one policy has to say about one request: asked once, then charged or left as it was. */
 final class Ledger {
@@ -8,6 +9,7 @@ final class Ledger {
     /** What it means if the policy does not permit the request. */
     enum Role {
         ENFORCES,
+        THROTTLES,
         OBSERVES,
         SHAPES
     }
@@ -19,7 +21,11 @@ final class Ledger {
     private PolicyState state;
     private Account<?>[] accounts;
     private boolean[] permits;
+    private long[] waitsMs = {};
     private boolean adopted;
+    private long nowMs;
+    private long clockMs;
+    private long delayMs;
 
     Ledger(Policy policy, Request request, States states) {
         this.policy = policy;
@@ -37,26 +43,66 @@ final class Ledger {
         return request;
     }
 
-    /** The time that its state has come to, or {@code nowMs} if that is later. */
-    long notBeforeMs(long nowMs) {
-        return state == null ? nowMs : Math.max(nowMs, state.lastMs());
+    /** Whether its time runs ahead of the requests', at the moments to which it puts them off. */
+    boolean throttles() {
+        return policy.onExceed() instanceof OnExceed.Throttle;
     }
 
-    /** Asks every limit. */
-    void ask(long nowMs, States states) {
+    /** The time that its state has come to, or {@code atMs} if that is later. */
+    long notBeforeMs(long atMs) {
+        return state == null ? atMs : Math.max(atMs, state.lastMs());
+    }
+
+    /**
+     * Asks every limit.
+     *
+     * @param atMs the time of the request
+     * @param clock the time at which it is asked: that of the request, or the one that throttling has come to
+     */
+    void ask(long atMs, long clock, States states) {
+        nowMs = atMs;
+        clockMs = clock;
         adopted = state != null && !state.fits(policy);
         state = state == null
-                ? PolicyState.fresh(policy, nowMs, shelf -> states.segments(key, shelf))
-                : state.under(policy, nowMs, shelf -> states.segments(key, shelf));
+                ? PolicyState.fresh(policy, clockMs, shelf -> states.segments(key, shelf))
+                : state.under(policy, clockMs, shelf -> states.segments(key, shelf));
         accounts = state.accounts().toArray(Account<?>[]::new);
         permits = new boolean[accounts.length];
         for (int i = 0; i < accounts.length; i++) {
-            permits[i] = request.kind() == Kind.SETTLE || accounts[i].permits(request.cost(), nowMs);
+            permits[i] = request.kind() == Kind.SETTLE || accounts[i].permits(request.cost(), clockMs);
+        }
+        if (throttles()) {
+            waitsMs = new long[accounts.length];
+            for (int i = 0; i < accounts.length; i++) {
+                waitsMs[i] = permits[i] ? 0 : accounts[i].waitMs(request.cost(), clockMs);
+            }
         }
     }
 
+    /** If it throttles: from its clock on, how long until every limit permits; {@link Long#MAX_VALUE} for never. */
+    long waitMs() {
+        long longestMs = 0;
+        for (long waitMs : waitsMs) {
+            longestMs = Math.max(longestMs, waitMs);
+        }
+        return longestMs;
+    }
+
+    /** As {@link #waitMs()}, of one limit. */
+    long waitMs(int index) {
+        return waitsMs[index];
+    }
+
+    /** Takes note of by how long the policies that throttle put the request off together. */
+    void putOff(long ms) {
+        delayMs = ms;
+    }
+
     Role role() {
-        return policy.observes() ? Role.OBSERVES : policy.shapes() && !tooLarge ? Role.SHAPES : Role.ENFORCES;
+        if (policy.observes()) {
+            return Role.OBSERVES;
+        }
+        return tooLarge ? Role.ENFORCES : throttles() ? Role.THROTTLES : policy.shapes() ? Role.SHAPES : Role.ENFORCES;
     }
 
     boolean isTooLarge() {
@@ -70,8 +116,16 @@ final class Ledger {
                 && (refuses() || policy.terms().isEmpty());
     }
 
-    /** Whether its size or a limit does not permit the request. */
+    /** Whether it lets the request be denied. */
+    boolean denies() {
+        return refuses() && (role() == Role.ENFORCES || role() == Role.THROTTLES);
+    }
+
+    /** Whether its size, a limit or the delay does not permit the request. */
     boolean refuses() {
+        if (role() == Role.THROTTLES) {
+            return tooLate();
+        }
         for (boolean permit : permits) {
             if (!permit) {
                 return true;
@@ -80,31 +134,67 @@ final class Ledger {
         return tooLarge;
     }
 
+    private boolean tooLate() {
+        return policy.onExceed() instanceof OnExceed.Throttle throttle
+                && request.kind() != Kind.SETTLE
+                && delayMs > throttle.maxDelayMs();
+    }
+
     int size() {
         return accounts.length;
     }
 
-    Account<?> account(int index) {
-        return accounts[index];
+    /** Whether one limit is why the policy {@linkplain #refuses refuses}. */
+    boolean refuses(int index) {
+        return role() == Role.THROTTLES ? tooLate() && waitsMs[index] == waitMs() : !permits[index];
     }
 
-    boolean permits(int index) {
-        return permits[index];
+    /** What one limit says at the request's time, once it was charged or left as it was. */
+    Verdict verdict(int index, boolean permitted) {
+        Verdict verdict = accounts[index].verdict(permitted, request.cost(), clockMs);
+        if (!throttles()) {
+            return verdict;
+        }
+        long aheadMs = clockMs - nowMs;
+        long remaining = aheadMs > 0 ? 0 : verdict.remaining();
+        long resetAfterMs = verdict.resetAfterMs() + aheadMs;
+        if (verdict instanceof Verdict.Denied && policy.onExceed() instanceof OnExceed.Throttle throttle) {
+            return new Verdict.Denied(remaining, resetAfterMs, delayMs - throttle.maxDelayMs());
+        }
+        return verdict instanceof Verdict.NeverFits
+                ? new Verdict.NeverFits(remaining, resetAfterMs)
+                : new Verdict.Allowed(remaining, resetAfterMs);
     }
 
-    /** Changed terms are written with a denial too: the wait that it tells begins now. */
+    /** The terms of one limit. */
+    Policy.Term term(int index) {
+        return policy.terms().get(index);
+    }
+
+    /** The time that it is asked at, or was charged at. */
+    long clockMs() {
+        return clockMs;
+    }
+
+    /**
+     * Charges what is to be charged. Changed terms are written with a denial too: the wait that it tells begins now. What
+     * is put off is charged at the moment to which it is.
+     */
     @SuppressWarnings("ReferenceEquality") // an account that did not change is the same one
-    void charge(long nowMs, boolean denied, States states) {
+    void charge(boolean denied, States states) {
+        if (throttles() && !denied && request.kind() != Kind.SETTLE && request.cost() > 0) {
+            clockMs = nowMs + delayMs;
+        }
         boolean changed = adopted;
         for (int i = 0; i < accounts.length; i++) {
             if (!denied || (!tooLarge && accounts[i].limit().countDenied())) {
                 Account<?> before = accounts[i];
-                accounts[i] = before.charge(request.cost(), nowMs);
+                accounts[i] = before.charge(request.cost(), clockMs);
                 changed |= accounts[i] != before;
             }
         }
         if (changed) {
-            states.put(key, state.charged(nowMs, accounts));
+            states.put(key, state.charged(clockMs, accounts));
         }
     }
 }

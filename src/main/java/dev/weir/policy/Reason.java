@@ -4,6 +4,8 @@ package dev.weir.policy;
 public enum Reason {
     /** Every limit permits it. */
     WITHIN_LIMITS,
+    /** Every limit permits it, but not yet: it is to be put off by {@code delayMs}. */
+    THROTTLED,
     /** No policy matches. */
     NO_POLICY,
     /** A {@link Kind#SETTLE} was booked. */
