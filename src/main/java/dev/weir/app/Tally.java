@@ -26,12 +26,17 @@ public final class Tally {
 
     private final Map<String, QueueTally> byQueue = new TreeMap<>();
 
-    /** How many were allowed, queued, denied, and allowed though a policy that observes would have denied them. */
+    /**
+     * How many were allowed, queued and denied; of these, how many a policy that observes would have denied, how many were
+     * told to start later, and how many were answered as the first time.
+     */
     public static final class Counts {
         private long allowed;
         private long queued;
         private long denied;
         private long observed;
+        private long throttled;
+        private long repeated;
 
         public long requests() {
             return allowed + queued + denied;
@@ -54,11 +59,22 @@ public final class Tally {
             return observed;
         }
 
+        /** Those that were allowed with a delay. */
+        public long throttled() {
+            return throttled;
+        }
+
+        public long repeated() {
+            return repeated;
+        }
+
         private void add(Decision decision) {
             allowed += decision.outcome() == Outcome.ALLOWED ? 1 : 0;
             queued += decision.outcome() == Outcome.QUEUED ? 1 : 0;
             denied += decision.outcome() == Outcome.DENIED ? 1 : 0;
             observed += decision.observed() ? 1 : 0;
+            throttled += decision.delayMs() != null && decision.delayMs() > 0 ? 1 : 0;
+            repeated += decision.repeated() ? 1 : 0;
         }
     }
 
@@ -67,7 +83,7 @@ public final class Tally {
         if (decision.outcome() == Outcome.DENIED) {
             limited.add(decision.client());
         }
-        if (decision.queueing() != null && !isOfCancel(decision)) {
+        if (decision.queueing() != null && !isOfCancel(decision) && !decision.repeated()) {
             queue(decision.queueing().queue()).add(tier, decision);
         }
         if (decision.endsWait()) {

@@ -5,6 +5,7 @@ import dev.weir.app.QueueTally;
 import dev.weir.app.Tally;
 import dev.weir.shape.QueueRules;
 import java.io.PrintWriter;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 
@@ -90,9 +91,23 @@ final class Summary {
 
     private void counts(String name, Tally.Counts counts) {
         double share = counts.requests() == 0 ? 0 : 100.0 * counts.denied() / counts.requests();
-        String observed = counts.observed() == 0 ? "" : String.format("   (%,d observed)", counts.observed());
         out.printf(
                 "  %-38s %,9d %,9d %,9d %,9d %7.1f%%%s%n",
-                name, counts.requests(), counts.allowed(), counts.queued(), counts.denied(), share, observed);
+                name, counts.requests(), counts.allowed(), counts.queued(), counts.denied(), share, also(counts));
+    }
+
+    /** What is rare enough to be told only where it was. */
+    private static String also(Tally.Counts counts) {
+        List<String> also = new ArrayList<>();
+        if (counts.observed() > 0) {
+            also.add(String.format("%,d observed", counts.observed()));
+        }
+        if (counts.throttled() > 0) {
+            also.add(String.format("%,d put off", counts.throttled()));
+        }
+        if (counts.repeated() > 0) {
+            also.add(String.format("%,d repeated", counts.repeated()));
+        }
+        return also.isEmpty() ? "" : "   (" + String.join(", ", also) + ")";
     }
 }

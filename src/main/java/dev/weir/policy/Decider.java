@@ -85,7 +85,9 @@ public final class Decider {
         }
         boolean takes = request.kind() != Kind.SETTLE && request.cost() > 0;
         long delayMs = !takes ? 0 : waitMs == Long.MAX_VALUE ? waitMs : startMs - nowMs + waitMs;
-        ledgers.forEach(ledger -> ledger.putOff(delayMs));
+        for (Ledger ledger : ledgers) {
+            ledger.putOff(delayMs);
+        }
         return delayMs;
     }
 
@@ -108,7 +110,10 @@ public final class Decider {
     }
 
     private static Decision permission(Request request, List<Ledger> ledgers, long delayMs, long nowMs) {
-        boolean throttled = request.kind() != Kind.SETTLE && ledgers.stream().anyMatch(Ledger::throttles);
+        boolean throttled = false;
+        for (Ledger ledger : ledgers) {
+            throttled |= ledger.throttles() && request.kind() != Kind.SETTLE;
+        }
         Binding observed = Binding.longestRetry(ledgers, ledger -> ledger.role() == Role.OBSERVES);
         Binding binding = observed != null
                 ? observed
