@@ -1,49 +1,43 @@
 package dev.weir.app;
 
+import dev.weir.codec.AppliedRules;
 import dev.weir.codec.PolicyAvro;
 import dev.weir.codec.PolicyFile;
 import dev.weir.codec.UnreadableException;
 import dev.weir.config.WeirConfig;
 import dev.weir.topology.Topics;
-import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Collection;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.Properties;
 import java.util.Set;
+import java.util.SortedMap;
 import java.util.TreeMap;
 import java.util.TreeSet;
-import java.util.concurrent.ExecutionException;
-import java.util.concurrent.Future;
+import java.util.concurrent.ThreadLocalRandom;
+import java.util.function.Consumer;
 import java.util.stream.Collectors;
-import org.apache.kafka.clients.consumer.Consumer;
-import org.apache.kafka.clients.consumer.ConsumerConfig;
 import org.apache.kafka.clients.consumer.ConsumerRecord;
-import org.apache.kafka.clients.consumer.KafkaConsumer;
-import org.apache.kafka.clients.producer.KafkaProducer;
-import org.apache.kafka.clients.producer.ProducerConfig;
-import org.apache.kafka.clients.producer.ProducerRecord;
-import org.apache.kafka.common.KafkaException;
-import org.apache.kafka.common.TopicPartition;
-import org.apache.kafka.common.serialization.ByteArrayDeserializer;
-import org.apache.kafka.common.serialization.ByteArraySerializer;
-import org.apache.kafka.common.serialization.StringDeserializer;
-import org.apache.kafka.common.serialization.StringSerializer;
 
 /**
  * The policies topic, as operators see it: what is applied, and applying more.
  *
  * <p>No policy in force names a queue that is not: records are written in the order queues, policies, deleted policies,
  * deleted queues, and what would leave a policy without its queue is refused before anything is written.
+ *
+ * <p>Changes come one after the other, whoever makes them: each is computed from what the one before left.
  */
 public final class PolicyTopic {
 
-    private static final Duration TIMEOUT = Duration.ofSeconds(30);
+    /** How often a writer that another one stopped starts over. */
+    private static final int MAX_ATTEMPTS = 20;
+
+    private static final int FIRST_PAUSE_MS = 20;
+    private static final int MAX_PAUSE_MS = 1_000;
 
     private final WeirConfig config;
-    private final String topic;
-    private final PolicyAvro avro = new PolicyAvro();
+    private final Topics topics;
 
     /** What applying a definition did. */
     public enum Effect {
@@ -62,9 +56,46 @@ public final class PolicyTopic {
      */
     public record Change(PolicyAvro.Kind kind, String id, Effect effect, long version, String before, String after) {}
 
+    /** What must be in force of each policy or queue that is named. */
+    public sealed interface Expected {
+
+        /** Anything, or nothing. */
+        record Any() implements Expected {}
+
+        /** This version. */
+        record Version(long version) implements Expected {}
+
+        /** Nothing. */
+        record Absent() implements Expected {}
+    }
+
+    /**
+     * How a change is made.
+     *
+     * @param prune whether policies and queues that are not named are deleted; of no meaning to a deletion
+     * @param dryRun whether it is only told what would change
+     */
+    public record Options(boolean prune, boolean dryRun, Expected expected) {
+
+        /** Only what is named changes, whatever it was. */
+        public static final Options DEFAULTS = new Options(false, false, new Expected.Any());
+
+        public Options withPrune(boolean value) {
+            return new Options(value, dryRun, expected);
+        }
+
+        public Options withDryRun(boolean value) {
+            return new Options(prune, value, expected);
+        }
+
+        public Options withExpected(Expected value) {
+            return new Options(prune, dryRun, value);
+        }
+    }
+
     public PolicyTopic(WeirConfig config) {
         this.config = config;
-        this.topic = Topics.of(config.topics().prefix()).policies();
+        this.topics = Topics.of(config.topics().prefix());
     }
 
     /**
@@ -73,9 +104,11 @@ public final class PolicyTopic {
      * @throws UnreachableException if the topic cannot be read
      */
     public List<PolicyAvro.Applied> read() {
-        return readAll().values().stream()
-                .filter(applied -> !applied.isDeleted())
-                .toList();
+        SortedMap<String, PolicyAvro.Applied> onTopic = new TreeMap<>();
+        try (TopicLog log = new TopicLog(config, topics.policies())) {
+            log.readAll(record -> read(record, onTopic));
+        }
+        return onTopic.values().stream().filter(applied -> !applied.isDeleted()).toList();
     }
 
     /**
@@ -90,40 +123,52 @@ public final class PolicyTopic {
                 .collect(Collectors.toCollection(TreeSet::new));
     }
 
-    /** What is on the topic, by key, with what was deleted. */
-    private Map<String, PolicyAvro.Applied> readAll() {
-        Properties settings = KafkaSettings.consumer(config);
-        settings.put(ConsumerConfig.ISOLATION_LEVEL_CONFIG, "read_committed");
-        settings.put(ConsumerConfig.DEFAULT_API_TIMEOUT_MS_CONFIG, (int) TIMEOUT.toMillis());
-        settings.put(ConsumerConfig.ALLOW_AUTO_CREATE_TOPICS_CONFIG, false);
-        Map<String, PolicyAvro.Applied> applied = new TreeMap<>();
-        TopicPartition partition = new TopicPartition(topic, 0);
-        try (Consumer<String, byte[]> consumer =
-                new KafkaConsumer<>(settings, new StringDeserializer(), new ByteArrayDeserializer())) {
-            if (consumer.partitionsFor(topic).isEmpty()) {
-                throw UnreachableException.noTopic(topic);
-            }
-            consumer.assign(List.of(partition));
-            consumer.seekToBeginning(List.of(partition));
-            long end = consumer.endOffsets(List.of(partition)).get(partition);
-            while (consumer.position(partition) < end) {
-                for (ConsumerRecord<String, byte[]> record : consumer.poll(Duration.ofMillis(100))) {
-                    read(record, applied);
+    /**
+     * The versions that a policy or queue had, deletions too, newest first: the last {@value PolicyWriter#MAX_HISTORY}.
+     *
+     * @throws UnreachableException if the topic cannot be read
+     */
+    public List<PolicyAvro.Applied> history(PolicyAvro.Kind kind, String id) {
+        String key = PolicyAvro.key(kind, id);
+        Map<String, byte[]> versions = new LinkedHashMap<>();
+        try (TopicLog log = new TopicLog(config, topics.policyHistory())) {
+            log.readAll(record -> {
+                if (record.key() != null && record.key().startsWith(key + "/")) {
+                    versions.remove(record.key()); // the last written is the newest
+                    versions.put(record.key(), record.value());
                 }
-            }
-        } catch (KafkaException e) {
-            throw UnreachableException.reading(topic, e);
+            });
         }
-        return applied;
+        PolicyAvro avro = new PolicyAvro();
+        List<PolicyAvro.Applied> newestFirst = new ArrayList<>();
+        for (byte[] version : versions.values()) {
+            try {
+                if (version != null) {
+                    newestFirst.add(0, avro.decode(key, version));
+                }
+            } catch (UnreadableException e) {
+                // not written by this version of Weir
+            }
+        }
+        return newestFirst;
     }
 
-    private void read(ConsumerRecord<String, byte[]> record, Map<String, PolicyAvro.Applied> byKey) {
-        if (record.key() == null || record.value() == null) {
-            byKey.remove(String.valueOf(record.key()));
+    /** Keeps what is in force, with what was deleted. */
+    private static void read(ConsumerRecord<String, byte[]> record, Map<String, PolicyAvro.Applied> byKey) {
+        String key = record.key();
+        if (key == null) {
             return;
         }
+        if (record.value() == null) {
+            byKey.remove(key);
+            return;
+        }
+        PolicyAvro.Applied last = byKey.get(key);
         try {
-            byKey.put(record.key(), avro.decode(record.key(), record.value()));
+            byKey.put(
+                    key,
+                    AppliedRules.read(key, record.value(), last == null ? 0 : last.version())
+                            .applied());
         } catch (UnreadableException e) {
             // Not in force either: the version before goes on.
         }
@@ -132,53 +177,67 @@ public final class PolicyTopic {
     /**
      * Puts policies and queues on the topic, each with the next version, unless it is there already word for word.
      *
-     * @param prune whether those that are not among these are deleted
      * @return what was done, in the order in which it was
+     * @throws ConflictException if one of these is not as expected; nothing is written then
      * @throws RefusedChangeException if a policy would be left without its queue; nothing is written then
+     * @throws UnreachableException if the topics cannot be read or written
      */
-    public List<Change> apply(PolicyFile.Contents contents, boolean prune, long nowMs) {
-        PolicyUpdate update = new PolicyUpdate(readAll(), nowMs);
-        update.apply(contents, prune);
-        return write(update);
+    public List<Change> apply(PolicyFile.Contents contents, Options options, long nowMs) {
+        return change(options, nowMs, update -> update.apply(contents, options));
     }
 
     /**
-     * Deletes policies, or queues.
+     * Deletes policies, or queues; those that are not there are passed over.
      *
      * @return those that were there
+     * @throws ConflictException if one of these is not as expected; nothing is written then
      * @throws RefusedChangeException if a policy would be left without its queue; nothing is written then
+     * @throws UnreachableException if the topics cannot be read or written
      */
-    public List<Change> delete(PolicyAvro.Kind kind, Collection<String> ids, long nowMs) {
-        PolicyUpdate update = new PolicyUpdate(readAll(), nowMs);
-        update.delete(kind, ids);
-        return write(update);
+    public List<Change> delete(PolicyAvro.Kind kind, Collection<String> ids, Options options, long nowMs) {
+        return change(options, nowMs, update -> update.delete(kind, ids, options));
     }
 
-    private List<Change> write(PolicyUpdate update) {
+    private List<Change> change(Options options, long nowMs, Consumer<PolicyUpdate> what) {
+        SortedMap<String, PolicyAvro.Applied> onTopic = new TreeMap<>();
+        try (TopicLog log = new TopicLog(config, topics.policies())) {
+            if (options.dryRun()) {
+                return next(log, onTopic, nowMs, what).changes();
+            }
+            log.readSeen(record -> read(record, onTopic)); // little is left to read then while others are stopped
+            for (int attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
+                try (PolicyWriter writer = new PolicyWriter(config, topics)) {
+                    if (writer.begin()) {
+                        PolicyUpdate update = next(log, onTopic, nowMs, what);
+                        if (update.records().isEmpty() || writer.write(update.records())) {
+                            return update.changes();
+                        }
+                    }
+                }
+                pause(attempt);
+            }
+        }
+        throw new RefusedChangeException("nothing was changed: others change the rules without a pause; try again");
+    }
+
+    /** What is to be written after what is on the topic by now. */
+    private static PolicyUpdate next(
+            TopicLog log, Map<String, PolicyAvro.Applied> onTopic, long nowMs, Consumer<PolicyUpdate> what) {
+        log.readAll(record -> read(record, onTopic));
+        PolicyUpdate update = new PolicyUpdate(onTopic, nowMs);
+        what.accept(update);
         update.requireQueues();
-        write(update.records());
-        return update.changes();
+        return update;
     }
 
-    private void write(List<PolicyAvro.Applied> records) {
-        Properties settings = KafkaSettings.producer(config);
-        settings.put(ProducerConfig.ACKS_CONFIG, "all");
-        settings.put(ProducerConfig.MAX_BLOCK_MS_CONFIG, TIMEOUT.toMillis());
-        try (KafkaProducer<String, byte[]> producer =
-                new KafkaProducer<>(settings, new StringSerializer(), new ByteArraySerializer())) {
-            List<Future<?>> sent = new ArrayList<>();
-            for (PolicyAvro.Applied record : records) {
-                sent.add(producer.send(new ProducerRecord<>(topic, 0, record.key(), avro.encode(record))));
-            }
-            for (Future<?> one : sent) {
-                one.get();
-            }
-        } catch (ExecutionException e) {
-            throw new UnreachableException(
-                    "cannot write to the topic " + topic + ": " + e.getCause().getMessage(), e);
+    /** At random, and longer each time: or those who stop each other would do so again and again. */
+    private void pause(int attempt) {
+        int mostMs = Math.min(MAX_PAUSE_MS, FIRST_PAUSE_MS << Math.min(attempt, 10));
+        try {
+            Thread.sleep(ThreadLocalRandom.current().nextInt(mostMs) + 1L);
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
-            throw new UnreachableException("interrupted while writing to the topic " + topic, e);
+            throw new UnreachableException("interrupted while writing to the topic " + topics.policies(), e);
         }
     }
 }

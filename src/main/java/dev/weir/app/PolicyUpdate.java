@@ -2,7 +2,8 @@ package dev.weir.app;
 
 import dev.weir.app.PolicyTopic.Change;
 import dev.weir.app.PolicyTopic.Effect;
-import dev.weir.codec.FaultsException;
+import dev.weir.app.PolicyTopic.Expected;
+import dev.weir.app.PolicyTopic.Options;
 import dev.weir.codec.PolicyAvro;
 import dev.weir.codec.PolicyFile;
 import dev.weir.policy.Policy;
@@ -11,7 +12,6 @@ import java.util.Collection;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.Optional;
 import java.util.Set;
 import java.util.SortedMap;
 import java.util.TreeMap;
@@ -44,23 +44,28 @@ final class PolicyUpdate {
         return changes;
     }
 
-    /** @param prune whether what is not among these is deleted */
-    void apply(PolicyFile.Contents contents, boolean prune) {
+    /** @throws ConflictException if one of these is not as expected */
+    void apply(PolicyFile.Contents contents, Options options) {
         Set<String> others = new TreeSet<>(onTopic.keySet());
         List<PolicyFile.Definition> definitions = new ArrayList<>(contents.queues());
         definitions.addAll(contents.policies());
         for (PolicyFile.Definition definition : definitions) {
+            require(options.expected(), new PolicyAvro.Key(definition.kind(), definition.id()));
             put(definition);
             others.remove(PolicyAvro.key(definition.kind(), definition.id()));
         }
         contents.policies().forEach(definition -> applied.add(definition.policy()));
-        if (prune) {
+        if (options.prune()) {
             others.forEach(this::delete); // policies sort before queues
         }
     }
 
-    void delete(PolicyAvro.Kind kind, Collection<String> ids) {
-        ids.forEach(id -> delete(PolicyAvro.key(kind, id)));
+    /** @throws ConflictException if one of these is not as expected */
+    void delete(PolicyAvro.Kind kind, Collection<String> ids, Options options) {
+        for (String id : ids) {
+            require(options.expected(), new PolicyAvro.Key(kind, id));
+            delete(PolicyAvro.key(kind, id));
+        }
     }
 
     /** @throws RefusedChangeException if this would leave a policy without its queue */
@@ -72,7 +77,9 @@ final class PolicyUpdate {
             }
         }
         for (Policy policy : applied) {
-            if (policy.shapes() && !isInForce(policy.queue()) && !deleted.contains(policy.queue())) {
+            if (policy.shapes()
+                    && inForce(PolicyAvro.key(PolicyAvro.Kind.QUEUE, policy.queue())) == null
+                    && !deleted.contains(policy.queue())) {
                 throw refusal(List.of(policy.id()), policy.queue(), "does not exist");
             }
         }
@@ -92,7 +99,9 @@ final class PolicyUpdate {
             return;
         }
         long version = old == null ? 1 : old.version() + 1;
-        write(new PolicyAvro.Applied(definition.kind(), definition.id(), version, definition.json(), nowMs));
+        PolicyAvro.Applied next =
+                new PolicyAvro.Applied(definition.kind(), definition.id(), version, definition.json(), nowMs);
+        write(definition.kind() == PolicyAvro.Kind.POLICY ? PolicyVersions.next(next, old, nowMs) : next);
         Effect effect = old == null || old.isDeleted() ? Effect.ADDED : Effect.CHANGED;
         changes.add(new Change(
                 definition.kind(),
@@ -111,35 +120,42 @@ final class PolicyUpdate {
         }
     }
 
+    private void require(Expected expected, PolicyAvro.Key key) {
+        PolicyAvro.Applied inForce = inForce(key.toString());
+        boolean met = expected instanceof Expected.Version version
+                ? inForce != null && inForce.version() == version.version()
+                : expected instanceof Expected.Any || inForce == null;
+        if (!met) {
+            throw new ConflictException(key, inForce);
+        }
+    }
+
     private void write(PolicyAvro.Applied record) {
         records.add(record);
         onTopic.put(record.key(), record);
     }
 
-    private boolean isInForce(String queue) {
-        PolicyAvro.Applied found = onTopic.get(PolicyAvro.key(PolicyAvro.Kind.QUEUE, queue));
-        return found != null && !found.isDeleted();
+    /** Null if there is none. */
+    private PolicyAvro.Applied inForce(String key) {
+        PolicyAvro.Applied found = onTopic.get(key);
+        return found == null || found.isDeleted() ? null : found;
     }
 
-    /** By queue, the policies in force that send to it. */
+    /** By queue, the policies that send to it, now or in time to come. */
     private Map<String, List<String>> senders() {
         Map<String, List<String>> senders = new HashMap<>();
         for (PolicyAvro.Applied record : onTopic.values()) {
             if (record.kind() == PolicyAvro.Kind.POLICY && !record.isDeleted()) {
-                queue(record).ifPresent(queue -> senders.computeIfAbsent(queue, none -> new ArrayList<>())
-                        .add(record.id()));
+                PolicyVersions.of(record).stream()
+                        .filter(version -> version.untilMs() > nowMs)
+                        .filter(version -> version.policy().shapes())
+                        .map(version -> version.policy().queue())
+                        .distinct()
+                        .forEach(queue -> senders.computeIfAbsent(queue, none -> new ArrayList<>())
+                                .add(record.id()));
             }
         }
         return senders;
-    }
-
-    private static Optional<String> queue(PolicyAvro.Applied policy) {
-        try {
-            return Optional.ofNullable(PolicyFile.parse(policy.key(), policy.definition(), policy.version())
-                    .queue());
-        } catch (FaultsException e) {
-            return Optional.empty(); // not in force either
-        }
     }
 
     private static RefusedChangeException refusal(List<String> senders, String queue, String why) {

@@ -46,6 +46,9 @@ public final class TopicSetup {
             TopicConfig.MAX_MESSAGE_BYTES_CONFIG,
             String.valueOf(3 << 20));
 
+    private static final Map<String, String> COMPACTED =
+            Map.of(TopicConfig.CLEANUP_POLICY_CONFIG, TopicConfig.CLEANUP_POLICY_COMPACT);
+
     private TopicSetup() {}
 
     /** @throws UnreachableException if there is no broker, or it refuses */
@@ -89,11 +92,8 @@ public final class TopicSetup {
                 topic(config, topics.releases(), partitions, WRITTEN_BY_WEIR),
                 topic(config, topics.deadLetters(), partitions, WRITTEN_BY_WEIR),
                 topic(config, topics.admissions(), partitions, WRITTEN_BY_WEIR),
-                topic(
-                        config,
-                        topics.policies(),
-                        1,
-                        Map.of(TopicConfig.CLEANUP_POLICY_CONFIG, TopicConfig.CLEANUP_POLICY_COMPACT)));
+                topic(config, topics.policies(), 1, COMPACTED),
+                topic(config, topics.policyHistory(), 1, COMPACTED));
     }
 
     private static NewTopic topic(WeirConfig config, String name, int partitions, Map<String, String> settings) {

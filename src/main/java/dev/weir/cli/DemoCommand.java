@@ -67,7 +67,7 @@ final class DemoCommand implements Callable<Integer> {
                 TopicSetup.createMissing(admin, config, TopicSetup.RequestTime.CREATE);
             }
             PolicyFile.Contents rules = PolicyFile.read("policies.yaml", DemoTrace.policies());
-            new PolicyTopic(config).apply(rules, false, System.currentTimeMillis());
+            new PolicyTopic(config).apply(rules, PolicyTopic.Options.DEFAULTS, System.currentTimeMillis());
             Enforcer enforcer = Enforcer.start(config);
             broker.beforeClose(enforcer);
             enforcer.awaitRunning(PATIENCE);

@@ -3,6 +3,7 @@ package dev.weir.cli;
 import static java.nio.charset.StandardCharsets.UTF_8;
 
 import dev.weir.app.BadRequestException;
+import dev.weir.app.ConflictException;
 import dev.weir.app.RefusedChangeException;
 import dev.weir.app.UnreachableException;
 import dev.weir.codec.FaultsException;
@@ -130,6 +131,7 @@ public final class Main implements Callable<Integer> {
         return failure instanceof InputException
                 || failure instanceof BadRequestException
                 || failure instanceof RefusedChangeException
+                || failure instanceof ConflictException
                 || failure instanceof UnreadableLineException
                 || failure instanceof FaultsException
                 || failure instanceof ConfigException;

@@ -5,6 +5,7 @@ import dev.weir.codec.FaultsException;
 import dev.weir.codec.PolicyAvro;
 import dev.weir.codec.PolicyFile;
 import java.nio.file.Path;
+import java.time.Instant;
 import java.util.List;
 import java.util.concurrent.Callable;
 import picocli.CommandLine.Command;
@@ -18,12 +19,13 @@ import picocli.CommandLine.Spec;
         name = "policies",
         mixinStandardHelpOptions = true,
         synopsisSubcommandLabel = "COMMAND",
-        description = "Checks, applies, lists and deletes policies and queues.",
+        description = "Checks, applies, lists and deletes policies and queues, and tells what they were.",
         subcommands = {
             PoliciesCommand.Validate.class,
             PoliciesCommand.Apply.class,
             PoliciesCommand.ListAll.class,
-            PoliciesCommand.Delete.class
+            PoliciesCommand.Delete.class,
+            PoliciesCommand.History.class
         },
         footer = {
             "",
@@ -46,7 +48,8 @@ final class PoliciesCommand implements Runnable {
 
     @Override
     public void run() {
-        throw new picocli.CommandLine.ParameterException(spec.commandLine(), "which? validate, apply, list or delete");
+        throw new picocli.CommandLine.ParameterException(
+                spec.commandLine(), "which? validate, apply, list, delete or history");
     }
 
     @Command(
@@ -98,6 +101,9 @@ final class PoliciesCommand implements Runnable {
         @Option(names = "--prune", description = "Delete the policies and queues that are not in the file.")
         private boolean prune;
 
+        @Option(names = "--dry-run", description = "Only tell what would change.")
+        private boolean dryRun;
+
         @Parameters(paramLabel = "FILE", description = "The policy file (YAML or JSON).")
         private Path file;
 
@@ -108,7 +114,10 @@ final class PoliciesCommand implements Runnable {
         public Integer call() throws FaultsException {
             PolicyTopic topic = new PolicyTopic(cluster.read());
             PolicyFile.Contents contents = UserFiles.read(file, path -> PolicyFile.read(path, topic::queues));
-            PolicyChanges.print(spec.commandLine().getOut(), topic.apply(contents, prune, System.currentTimeMillis()));
+            PolicyTopic.Options options =
+                    PolicyTopic.Options.DEFAULTS.withPrune(prune).withDryRun(dryRun);
+            PolicyChanges.print(
+                    spec.commandLine().getOut(), topic.apply(contents, options, System.currentTimeMillis()));
             return 0;
         }
     }
@@ -160,8 +169,8 @@ final class PoliciesCommand implements Runnable {
         @Override
         public Integer call() throws FaultsException {
             PolicyAvro.Kind kind = queue ? PolicyAvro.Kind.QUEUE : PolicyAvro.Kind.POLICY;
-            List<PolicyTopic.Change> changes =
-                    new PolicyTopic(cluster.read()).delete(kind, ids, System.currentTimeMillis());
+            List<PolicyTopic.Change> changes = new PolicyTopic(cluster.read())
+                    .delete(kind, ids, PolicyTopic.Options.DEFAULTS, System.currentTimeMillis());
             PolicyChanges.print(spec.commandLine().getOut(), changes);
             List<String> missing = ids.stream()
                     .filter(id ->
@@ -171,6 +180,58 @@ final class PoliciesCommand implements Runnable {
                 throw new InputException("no " + kind.word() + " " + String.join(", ", missing), null);
             }
             return 0;
+        }
+    }
+
+    @Command(
+            name = "history",
+            mixinStandardHelpOptions = true,
+            description = {
+                "Prints the versions that a policy or queue had, the newest first, one a line: version, when it was",
+                "applied, from when on it applies if not at once, definition or 'deleted'."
+            })
+    static final class History implements Callable<Integer> {
+
+        @Mixin
+        private ClusterOptions cluster;
+
+        @Option(names = "--queue", description = "The id is that of a queue.")
+        private boolean queue;
+
+        @Parameters(paramLabel = "ID", description = "The id.")
+        private String id;
+
+        @Spec
+        private CommandSpec spec;
+
+        @Override
+        public Integer call() throws FaultsException {
+            PolicyAvro.Kind kind = queue ? PolicyAvro.Kind.QUEUE : PolicyAvro.Kind.POLICY;
+            List<PolicyAvro.Applied> versions = new PolicyTopic(cluster.read()).history(kind, id);
+            if (versions.isEmpty()) {
+                throw new InputException("no " + kind.word() + " " + id, null);
+            }
+            for (PolicyAvro.Applied version : versions) {
+                spec.commandLine()
+                        .getOut()
+                        .printf(
+                                "%d\t%s\t%s\t%s%n",
+                                version.version(),
+                                Instant.ofEpochMilli(version.appliedAtMs()),
+                                effectiveFrom(version),
+                                version.isDeleted() ? "deleted" : version.definition());
+            }
+            return 0;
+        }
+
+        /** Empty if it applies at once. */
+        private static String effectiveFrom(PolicyAvro.Applied version) throws FaultsException {
+            if (version.isDeleted() || version.kind() == PolicyAvro.Kind.QUEUE) {
+                return "";
+            }
+            long fromMs = PolicyFile.parse(version.key(), version.definition(), version.version())
+                    .effectiveFromMs();
+            return fromMs == 0 ? "" : Instant.ofEpochMilli(fromMs).toString();
         }
     }
 }

@@ -110,7 +110,7 @@ final class RunCommand implements Callable<Integer> {
         createTopics(config);
         if (!contents.isEmpty()) {
             List<PolicyTopic.Change> changes =
-                    new PolicyTopic(config).apply(contents, false, System.currentTimeMillis());
+                    new PolicyTopic(config).apply(contents, PolicyTopic.Options.DEFAULTS, System.currentTimeMillis());
             PolicyChanges.print(out, changes);
         }
         Enforcer enforcer = Enforcer.start(config);

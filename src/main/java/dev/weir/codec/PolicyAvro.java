@@ -1,11 +1,16 @@
 package dev.weir.codec;
 
+import dev.weir.avro.EarlierVersion;
 import dev.weir.avro.PolicyRecord;
 import dev.weir.policy.Rejection;
 import java.time.Instant;
+import java.util.List;
 
 /** Applied policies and queues as {@code PolicyRecord}s. Threads may share an instance. */
 public final class PolicyAvro {
+
+    /** The most bytes of a record's value: with its key it is within Kafka's default bound. */
+    public static final int MAX_BYTES = 1_000_000;
 
     private final AvroBytes<PolicyRecord> bytes = new AvroBytes<>(new PolicyRecord(), 1);
 
@@ -41,7 +46,7 @@ public final class PolicyAvro {
                     return new Key(kind, key.substring(prefix.length()));
                 }
             }
-            throw new UnreadableException(Rejection.NOT_AVRO, "the key is that of no policy and no queue");
+            throw new UnreadableException(Rejection.KEY_IS_NOT_POLICY, "the key is that of no policy and no queue");
         }
 
         /** As a record has it: {@code policy/free-sms}, {@code queue/sms}. */
@@ -56,8 +61,19 @@ public final class PolicyAvro {
      *
      * @param version counts its changes, from 1
      * @param definition in the words of the policy file, as JSON; null: deleted
+     * @param before earlier versions that hold until a later one's effective-from, newest first
      */
-    public record Applied(Kind kind, String id, long version, String definition, long appliedAtMs) {
+    public record Applied(
+            Kind kind, String id, long version, String definition, long appliedAtMs, List<Earlier> before) {
+
+        public Applied {
+            before = List.copyOf(before);
+        }
+
+        /** One that replaces all that was before. */
+        public Applied(Kind kind, String id, long version, String definition, long appliedAtMs) {
+            this(kind, id, version, definition, appliedAtMs, List.of());
+        }
 
         public boolean isDeleted() {
             return definition == null;
@@ -69,6 +85,9 @@ public final class PolicyAvro {
         }
     }
 
+    /** An earlier version of a policy. */
+    public record Earlier(long version, String definition, long appliedAtMs) {}
+
     /** The key of a policy's or queue's record. */
     public static String key(Kind kind, String id) {
         return kind.word() + "/" + id;
@@ -79,6 +98,10 @@ public final class PolicyAvro {
                 .setId(applied.id())
                 .setVersion(applied.version())
                 .setDefinition(applied.definition())
+                .setBefore(applied.before().stream()
+                        .map(earlier -> new EarlierVersion(
+                                earlier.version(), earlier.definition(), Instant.ofEpochMilli(earlier.appliedAtMs())))
+                        .toList())
                 .setAppliedAt(Instant.ofEpochMilli(applied.appliedAtMs()))
                 .build());
     }
@@ -88,13 +111,19 @@ public final class PolicyAvro {
         Key of = Key.read(key);
         PolicyRecord record = bytes.decode(value);
         if (!record.getId().equals(of.id())) {
-            throw new UnreadableException(Rejection.NOT_AVRO, "it is of '" + record.getId() + "'");
+            throw new UnreadableException(Rejection.KEY_IS_NOT_POLICY, "it is of '" + record.getId() + "'");
         }
         return new Applied(
                 of.kind(),
                 of.id(),
                 record.getVersion(),
                 record.getDefinition(),
-                record.getAppliedAt().toEpochMilli());
+                record.getAppliedAt().toEpochMilli(),
+                record.getBefore().stream()
+                        .map(earlier -> new Earlier(
+                                earlier.getVersion(),
+                                earlier.getDefinition(),
+                                earlier.getAppliedAt().toEpochMilli()))
+                        .toList());
     }
 }

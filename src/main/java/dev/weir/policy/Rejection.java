@@ -1,6 +1,6 @@
 package dev.weir.policy;
 
-/** Why a record is no request and goes to the dead letters; also a metric label, so the set is closed. */
+/** Why a record is no request, or no rule, and goes to the dead letters; also a metric label, so the set is closed. */
 public enum Rejection {
     /** The bytes are no Avro in single-object encoding, or do not hold what their schema says. */
     NOT_AVRO,
@@ -32,5 +32,11 @@ public enum Rejection {
     /** A CANCEL that does not say in which queue. */
     NO_QUEUE,
     /** A time before 1970 or after the year 9999. */
-    TIMESTAMP_OUT_OF_RANGE
+    TIMESTAMP_OUT_OF_RANGE,
+    /** Of the policies topic: the key is that of no policy and no queue, or of another than the record's. */
+    KEY_IS_NOT_POLICY,
+    /** Of the policies topic: what it defines does not validate. */
+    INVALID_POLICY,
+    /** Of the policies topic: a later version was there before. */
+    OUTDATED_POLICY
 }

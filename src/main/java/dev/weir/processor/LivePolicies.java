@@ -1,28 +1,36 @@
 package dev.weir.processor;
 
-import dev.weir.policy.Policy;
+import dev.weir.codec.AppliedRules;
+import dev.weir.codec.PolicyAvro;
 import dev.weir.policy.PolicyTable;
 import dev.weir.shape.QueueRules;
-import java.util.HashMap;
+import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ConcurrentSkipListMap;
 import java.util.concurrent.atomic.AtomicLong;
 
 /**
- * The policies and queues of this application, as the policies topic has them. One thread updates them, all stream threads
- * decide by them; a table is built when it is first asked for after a change.
+ * The policies and queues of this process, as the policies topic has them. One thread updates them, all others read; a
+ * table is built when it is first asked for after a change, without keeping the next change waiting.
  */
 public final class LivePolicies {
 
-    private final Map<String, Policy> policies = new HashMap<>();
+    /** A table and how many changes of policies it has seen. */
+    private record Built(PolicyTable table, long changes) {}
+
+    /** With what was deleted; keys sort as policies, then queues, by id. */
+    private final Map<String, AppliedRules> byKey = new ConcurrentSkipListMap<>();
+
     private final Map<String, QueueRules> queues = new ConcurrentHashMap<>();
+    private final AtomicLong policyChanges = new AtomicLong();
     private final AtomicLong queueChanges = new AtomicLong();
-    private volatile PolicyTable table = PolicyTable.EMPTY;
+    private volatile Built built = new Built(PolicyTable.EMPTY, 0);
 
     /** The policies in force. */
     public PolicyTable table() {
-        PolicyTable current = table;
-        return current == null ? rebuild() : current;
+        Built current = built;
+        return current.changes == policyChanges.get() ? current.table : rebuild();
     }
 
     /** The rules of a queue in force, null if there is none of this id. */
@@ -35,10 +43,39 @@ public final class LivePolicies {
         return queueChanges.get();
     }
 
-    /** Puts a policy in force. */
-    synchronized void put(Policy policy) {
-        policies.put(policy.id(), policy);
-        table = null;
+    /** What is in force: policies, then queues, each by id. */
+    public List<PolicyAvro.Applied> applied() {
+        return byKey.values().stream()
+                .map(AppliedRules::applied)
+                .filter(applied -> !applied.isDeleted())
+                .toList();
+    }
+
+    /** The policy or queue in force, null if there is none of this id. */
+    public PolicyAvro.Applied applied(PolicyAvro.Kind kind, String id) {
+        AppliedRules rules = byKey.get(PolicyAvro.key(kind, id));
+        return rules == null || rules.applied().isDeleted() ? null : rules.applied();
+    }
+
+    /** The version that a record of this key was last of, also a deleted one's; 0 if there is none. */
+    long version(String key) {
+        AppliedRules rules = byKey.get(key);
+        return rules == null ? 0 : rules.applied().version();
+    }
+
+    /** Puts a policy or queue in force, or out of it if it was deleted. */
+    void put(AppliedRules rules) {
+        byKey.put(rules.applied().key(), rules);
+        switch (rules.applied().kind()) {
+            case POLICY -> policyChanges.incrementAndGet();
+            case QUEUE -> {
+                if (rules.queue() == null) {
+                    removeQueue(rules.applied().id());
+                } else {
+                    put(rules.queue());
+                }
+            }
+        }
     }
 
     /** Puts a queue in force. */
@@ -47,23 +84,33 @@ public final class LivePolicies {
         queueChanges.incrementAndGet();
     }
 
-    /** Takes a policy out of force. */
-    synchronized void removePolicy(String id) {
-        policies.remove(id);
-        table = null;
+    /** Forgets a policy or queue, and the count of its versions. */
+    void remove(String key) {
+        AppliedRules rules = byKey.remove(key);
+        if (rules == null) {
+            return;
+        }
+        switch (rules.applied().kind()) {
+            case POLICY -> policyChanges.incrementAndGet();
+            case QUEUE -> removeQueue(rules.applied().id());
+        }
     }
 
-    /** Takes a queue out of force. */
-    void removeQueue(String id) {
+    private void removeQueue(String id) {
         if (queues.remove(id) != null) {
             queueChanges.incrementAndGet();
         }
     }
 
     private synchronized PolicyTable rebuild() {
-        if (table == null) {
-            table = new PolicyTable(policies.values());
+        long changes = policyChanges.get();
+        if (built.changes != changes) {
+            built = new Built(
+                    new PolicyTable(byKey.values().stream()
+                            .flatMap(rules -> rules.policies().stream())
+                            .toList()),
+                    changes);
         }
-        return table;
+        return built.table;
     }
 }

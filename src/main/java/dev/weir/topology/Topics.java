@@ -7,11 +7,18 @@ package dev.weir.topology;
  * @param decisions the answers, keyed by client
  * @param releases requests whose turn has come, keyed by client
  * @param policies the rules, compacted
- * @param deadLetters records that are no request, as received
+ * @param policyHistory the versions that the rules had, compacted
+ * @param deadLetters records that are no request, or no rule, as received
  * @param admissions requests on their way into a queue, keyed by queue; internal
  */
 public record Topics(
-        String requests, String decisions, String releases, String policies, String deadLetters, String admissions) {
+        String requests,
+        String decisions,
+        String releases,
+        String policies,
+        String policyHistory,
+        String deadLetters,
+        String admissions) {
 
     /** @param prefix stands before each name, {@code weir.} by default */
     public static Topics of(String prefix) {
@@ -20,6 +27,7 @@ public record Topics(
                 prefix + "decisions",
                 prefix + "releases",
                 prefix + "policies",
+                prefix + "policy-history",
                 prefix + "dead-letters",
                 prefix + "admissions");
     }

@@ -168,8 +168,8 @@ class LiveShapingTest {
                 enforcer.awaitRunning(PATIENCE);
                 history.await("all are queued", PATIENCE, audit -> audit.decided(Reason.SHAPED) == 200);
                 PolicyTopic topic = new PolicyTopic(config);
-                topic.delete(PolicyAvro.Kind.POLICY, List.of("sms"), 0);
-                topic.delete(PolicyAvro.Kind.QUEUE, List.of("sms"), 0);
+                topic.delete(PolicyAvro.Kind.POLICY, List.of("sms"), PolicyTopic.Options.DEFAULTS, 0);
+                topic.delete(PolicyAvro.Kind.QUEUE, List.of("sms"), PolicyTopic.Options.DEFAULTS, 0);
                 deleteUnderItsPolicy(config, "mail");
                 awaitRefusal(history, sender, "before", "/mail", Reason.NO_QUEUE);
                 awaitRefusal(history, sender, "before", "/sms", Reason.NO_POLICY);
@@ -225,7 +225,7 @@ class LiveShapingTest {
             TopicSetup.createMissing(admin, config, TopicSetup.RequestTime.LOG_APPEND);
         }
         PolicyFile.Contents contents = PolicyFile.read("policies.yaml", yaml);
-        new PolicyTopic(config).apply(contents, false, 0);
+        new PolicyTopic(config).apply(contents, PolicyTopic.Options.DEFAULTS, 0);
         return contents.queues().stream()
                 .map(PolicyFile.Definition.OfQueue::queue)
                 .toList();

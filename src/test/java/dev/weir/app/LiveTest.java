@@ -68,7 +68,7 @@ class LiveTest {
         create(config, TopicSetup.RequestTime.CREATE);
         // a queue drains by the wall clock
         String policies = DemoTrace.policies().replace("queue: archive", "limits: [{unlimited: true}]");
-        new PolicyTopic(config).apply(PolicyFile.read("policies.yaml", policies), false, 0);
+        new PolicyTopic(config).apply(PolicyFile.read("policies.yaml", policies), PolicyTopic.Options.DEFAULTS, 0);
         List<Request> requests = DemoTrace.requests();
         Map<String, byte[]> live = new HashMap<>();
         List<WeirConfig> instances = List.of(
@@ -129,7 +129,8 @@ class LiveTest {
                             "fresh.releases 4",
                             "fresh.admissions 4",
                             "fresh.dead-letters 4",
-                            "fresh.policies 1");
+                            "fresh.policies 1",
+                            "fresh.policy-history 1");
         }
     }
 
@@ -145,7 +146,7 @@ class LiveTest {
         new PolicyTopic(config)
                 .apply(
                         PolicyFile.read("p", "policies: [{id: p, limits: [{algorithm: gcra, limit: 9, per: 1s}]}]"),
-                        false,
+                        PolicyTopic.Options.DEFAULTS,
                         0);
         Properties settings = KafkaSettings.producer(config);
         settings.put(ProducerConfig.COMPRESSION_TYPE_CONFIG, "gzip"); // the broker bounds what is compressed
@@ -193,22 +194,23 @@ class LiveTest {
         String one =
                 "policies: [{id: a, limits: [{algorithm: gcra, limit: 1, per: 1s}]}, {id: b, limits: [{limit: 0, algorithm: gcra, per: 1s}]}]";
         String two = "policies: [{id: a, limits: [{algorithm: gcra, limit: 2, per: 1s}]}]";
-        assertThat(topic.apply(PolicyFile.read("one", one), false, 5))
+        assertThat(topic.apply(PolicyFile.read("one", one), PolicyTopic.Options.DEFAULTS, 5))
                 .extracting(LiveTest::told)
                 .containsExactly(change("a", PolicyTopic.Effect.ADDED, 1), change("b", PolicyTopic.Effect.ADDED, 1));
-        assertThat(topic.apply(PolicyFile.read("two", two), false, 6))
+        assertThat(topic.apply(PolicyFile.read("two", two), PolicyTopic.Options.DEFAULTS, 6))
                 .extracting(LiveTest::told)
                 .containsExactly(change("a", PolicyTopic.Effect.CHANGED, 2));
-        assertThat(topic.apply(PolicyFile.read("two", two), true, 7))
+        assertThat(topic.apply(PolicyFile.read("two", two), PolicyTopic.Options.DEFAULTS.withPrune(true), 7))
                 .extracting(LiveTest::told)
                 .containsExactly(
                         change("a", PolicyTopic.Effect.UNCHANGED, 2), change("b", PolicyTopic.Effect.DELETED, 1));
         assertThat(topic.read()).extracting(PolicyAvro.Applied::key).containsExactly("policy/a");
-        assertThat(topic.delete(PolicyAvro.Kind.POLICY, List.of("a", "nobody"), 8))
+        assertThat(topic.delete(PolicyAvro.Kind.POLICY, List.of("a", "nobody"), PolicyTopic.Options.DEFAULTS, 8))
                 .extracting(LiveTest::told)
                 .containsExactly(change("a", PolicyTopic.Effect.DELETED, 2));
         assertThat(topic.read()).isEmpty();
-        assertThat(topic.apply(PolicyFile.read("two", two), false, 9)) // no version is ever used twice
+        assertThat(topic.apply(
+                        PolicyFile.read("two", two), PolicyTopic.Options.DEFAULTS, 9)) // no version is ever used twice
                 .extracting(LiveTest::told)
                 .containsExactly(change("a", PolicyTopic.Effect.ADDED, 4));
     }

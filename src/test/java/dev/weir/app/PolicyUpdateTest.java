@@ -4,19 +4,24 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.assertj.core.api.Assertions.tuple;
 
+import dev.weir.app.PolicyTopic.Expected;
+import dev.weir.app.PolicyTopic.Options;
 import dev.weir.codec.FaultsException;
 import dev.weir.codec.PolicyAvro;
 import dev.weir.codec.PolicyFile;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.OptionalLong;
 import java.util.Set;
+import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 import org.junit.jupiter.api.Test;
 
 class PolicyUpdateTest {
 
     private static final PolicyAvro.Kind POLICY = PolicyAvro.Kind.POLICY;
     private static final PolicyAvro.Kind QUEUE = PolicyAvro.Kind.QUEUE;
+    private static final Options PRUNE = Options.DEFAULTS.withPrune(true);
 
     private static final String LIMITED = "{id: a, limits: [{unlimited: true}]}";
     private static final String SMS = "{id: sms, limit: 100, per: 1s}";
@@ -43,7 +48,7 @@ class PolicyUpdateTest {
         String file = "policies: [" + LIMITED + "]\nqueues: [" + SMS + "]";
         apply(file);
         PolicyUpdate same = update();
-        same.apply(PolicyFile.read("f", file), true);
+        same.apply(PolicyFile.read("f", file), PRUNE);
         assertThat(same.records()).isEmpty();
         assertThat(same.changes())
                 .extracting(PolicyTopic.Change::id, PolicyTopic.Change::effect, PolicyTopic.Change::version)
@@ -114,25 +119,55 @@ class PolicyUpdateTest {
         assertThat(delete(QUEUE, "sms")).containsExactly("queue/sms 2 deleted");
     }
 
+    @Test
+    void what_is_not_as_expected_is_a_conflict_that_names_the_version_in_force() throws FaultsException {
+        assertConflict(new Expected.Version(1), OptionalLong.empty(), "nothing was changed: there is no policy a");
+        apply("policies: [" + LIMITED + "]");
+        assertConflict(new Expected.Absent(), OptionalLong.of(1), "nothing was changed: policy a has version 1");
+        assertConflict(new Expected.Version(2), OptionalLong.of(1), "nothing was changed: policy a has version 1");
+        PolicyUpdate update = update();
+        update.apply(
+                PolicyFile.read("f", "policies: [" + LIMITED + "]"),
+                Options.DEFAULTS.withExpected(new Expected.Version(1)));
+        update.delete(POLICY, List.of("a"), Options.DEFAULTS.withExpected(new Expected.Version(1)));
+        assertThat(write(update)).containsExactly("policy/a 2 deleted");
+        assertConflict(new Expected.Version(2), OptionalLong.empty(), "nothing was changed: there is no policy a");
+        update().delete(POLICY, List.of("a"), Options.DEFAULTS.withExpected(new Expected.Absent()));
+    }
+
+    private void assertConflict(Expected expected, OptionalLong current, String message) throws FaultsException {
+        Options options = Options.DEFAULTS.withExpected(expected);
+        PolicyFile.Contents contents = PolicyFile.read("f", "policies: [" + LIMITED + "]");
+        for (ThrowingCallable change : List.<ThrowingCallable>of(
+                () -> update().apply(contents, options), () -> update().delete(POLICY, List.of("a"), options))) {
+            assertThatThrownBy(change)
+                    .isInstanceOfSatisfying(ConflictException.class, conflict -> {
+                        assertThat(conflict.current()).isEqualTo(current);
+                        assertThat(conflict.key()).hasToString("policy/a");
+                    })
+                    .hasMessage(message);
+        }
+    }
+
     private PolicyUpdate update() {
         return new PolicyUpdate(topic, 5);
     }
 
     private List<String> apply(String yaml) throws FaultsException {
         PolicyUpdate update = update();
-        update.apply(PolicyFile.read("f", yaml, () -> Set.of("sms")), false);
+        update.apply(PolicyFile.read("f", yaml, () -> Set.of("sms")), Options.DEFAULTS);
         return write(update);
     }
 
     private List<String> prune(String yaml) throws FaultsException {
         PolicyUpdate update = update();
-        update.apply(PolicyFile.read("f", yaml, () -> Set.of("sms")), true);
+        update.apply(PolicyFile.read("f", yaml, () -> Set.of("sms")), PRUNE);
         return write(update);
     }
 
     private List<String> delete(PolicyAvro.Kind kind, String... ids) {
         PolicyUpdate update = update();
-        update.delete(kind, List.of(ids));
+        update.delete(kind, List.of(ids), Options.DEFAULTS);
         return write(update);
     }
 

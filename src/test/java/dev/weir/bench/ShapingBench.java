@@ -238,7 +238,7 @@ public final class ShapingBench {
 
         void apply(String terms) throws Exception {
             String yaml = "queues: [{id: q, capacity: 10000000, " + terms + "}]";
-            new PolicyTopic(config).apply(PolicyFile.read("bench", yaml), false, 0);
+            new PolicyTopic(config).apply(PolicyFile.read("bench", yaml), PolicyTopic.Options.DEFAULTS, 0);
         }
 
         void fill(int count, int clients) {

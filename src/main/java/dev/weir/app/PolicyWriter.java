@@ -1,0 +1,109 @@
+package dev.weir.app;
+
+import dev.weir.codec.PolicyAvro;
+import dev.weir.config.WeirConfig;
+import dev.weir.topology.Topics;
+import java.time.Duration;
+import java.util.List;
+import java.util.Properties;
+import org.apache.kafka.clients.producer.KafkaProducer;
+import org.apache.kafka.clients.producer.ProducerConfig;
+import org.apache.kafka.clients.producer.ProducerRecord;
+import org.apache.kafka.common.KafkaException;
+import org.apache.kafka.common.errors.InvalidProducerEpochException;
+import org.apache.kafka.common.errors.InvalidTxnStateException;
+import org.apache.kafka.common.errors.ProducerFencedException;
+import org.apache.kafka.common.errors.TransactionAbortableException;
+import org.apache.kafka.common.serialization.ByteArraySerializer;
+import org.apache.kafka.common.serialization.StringSerializer;
+
+/**
+ * Writes rules and their history, in one transaction. Of all writers in a cluster the last that began can write: so what
+ * it read after {@link #begin} is what it changes.
+ */
+final class PolicyWriter implements AutoCloseable {
+
+    /** How many versions of a policy or queue its history keeps. */
+    static final int MAX_HISTORY = 100;
+
+    private static final Duration TIMEOUT = Duration.ofSeconds(30);
+
+    /** So long does a writer that was killed keep its successor's changes from being seen, if it has none. */
+    private static final Duration TRANSACTION_TIMEOUT = Duration.ofSeconds(15);
+
+    private final PolicyAvro avro = new PolicyAvro();
+    private final Topics topics;
+    private final KafkaProducer<String, byte[]> producer;
+
+    PolicyWriter(WeirConfig config, Topics topics) {
+        this.topics = topics;
+        Properties settings = KafkaSettings.producer(config);
+        settings.put(ProducerConfig.TRANSACTIONAL_ID_CONFIG, topics.policies() + "-writer");
+        settings.put(ProducerConfig.TRANSACTION_TIMEOUT_CONFIG, (int) TRANSACTION_TIMEOUT.toMillis());
+        settings.put(ProducerConfig.ENABLE_IDEMPOTENCE_CONFIG, true);
+        settings.put(ProducerConfig.ACKS_CONFIG, "all");
+        settings.put(ProducerConfig.MAX_BLOCK_MS_CONFIG, TIMEOUT.toMillis());
+        settings.put(ProducerConfig.RETRY_BACKOFF_MS_CONFIG, 20);
+        producer = new KafkaProducer<>(settings, new StringSerializer(), new ByteArraySerializer());
+    }
+
+    /** Stops all other writers; false if another one stopped this one. */
+    boolean begin() {
+        return unlessFenced(producer::initTransactions);
+    }
+
+    /** Writes all of this, or nothing and returns false, if another writer has begun. */
+    boolean write(List<PolicyAvro.Applied> records) {
+        return unlessFenced(() -> {
+            producer.beginTransaction();
+            records.forEach(this::send);
+            producer.commitTransaction();
+        });
+    }
+
+    private void send(PolicyAvro.Applied record) {
+        send(topics.policies(), record.key(), avro.encode(record));
+        PolicyAvro.Applied alone = new PolicyAvro.Applied(
+                record.kind(), record.id(), record.version(), record.definition(), record.appliedAtMs());
+        String history = topics.policyHistory();
+        send(history, record.key() + "/" + record.version(), avro.encode(alone));
+        if (record.version() > MAX_HISTORY) {
+            send(history, record.key() + "/" + (record.version() - MAX_HISTORY), null);
+        }
+    }
+
+    private void send(String topic, String key, byte[] value) {
+        var unused = producer.send(new ProducerRecord<>(topic, 0, key, value)); // the commit tells if one fails
+    }
+
+    private boolean unlessFenced(Runnable action) {
+        try {
+            action.run();
+            return true;
+        } catch (KafkaException e) {
+            if (isFenced(e)) {
+                return false;
+            }
+            throw new UnreachableException(
+                    "cannot write to the topic " + topics.policies() + ": " + UnreachableException.why(e), e);
+        }
+    }
+
+    private static boolean isFenced(Throwable failure) {
+        for (Throwable e = failure; e != null; e = e.getCause()) {
+            if (e instanceof ProducerFencedException
+                    || e instanceof InvalidProducerEpochException
+                    || e instanceof InvalidTxnStateException
+                    || e instanceof TransactionAbortableException) {
+                return true;
+            }
+        }
+        return false;
+    }
+
+    /** Leaves no transaction open. */
+    @Override
+    public void close() {
+        producer.close(TIMEOUT);
+    }
+}
