@@ -48,6 +48,11 @@ public record FixedWindow(long limit, long perMs, boolean countDenied) implement
         return new Window(startMs(nowMs), Limit.addToLevel(countAt(window, nowMs), cost));
     }
 
+    @Override
+    public boolean continues(Limit<?> old) {
+        return old instanceof FixedWindow window && window.perMs == perMs;
+    }
+
     private long countAt(Window window, long nowMs) {
         return window.startMs() == startMs(nowMs) ? window.count() : 0;
     }

@@ -61,9 +61,13 @@ public record Gcra(Rate rate, long burst, boolean countDenied) implements Limit<
     }
 
     @Override
+    public boolean continues(Limit<?> old) {
+        return old instanceof Gcra gcra && gcra.rate.equals(rate);
+    }
+
+    @Override
     public Arrival adopt(Account<?> old, long nowMs) {
-        boolean sameUnits = old.limit() instanceof Gcra gcra && gcra.rate.equals(rate);
-        return sameUnits ? (Arrival) old.state() : Limit.super.adopt(old, nowMs);
+        return continues(old.limit()) ? (Arrival) old.state() : Limit.super.adopt(old, nowMs);
     }
 
     /** How far the theoretical arrival time lies ahead of now, in units; 0 if it has passed. */

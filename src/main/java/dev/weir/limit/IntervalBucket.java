@@ -78,8 +78,13 @@ public record IntervalBucket(long tokens, long perMs, long burst, boolean countD
     }
 
     @Override
+    public boolean continues(Limit<?> old) {
+        return old instanceof IntervalBucket bucket && bucket.perMs == perMs;
+    }
+
+    @Override
     public Steps adopt(Account<?> old, long nowMs) {
-        return old.limit() instanceof IntervalBucket bucket && bucket.perMs == perMs
+        return old.limit() instanceof IntervalBucket bucket && continues(bucket)
                 ? new Steps(old.used(nowMs), bucket.lastStepMs((Steps) old.state(), nowMs))
                 : Limit.super.adopt(old, nowMs);
     }

@@ -59,10 +59,15 @@ public sealed interface Limit<S>
         return nowMs + waitMs(state, capacity(), nowMs);
     }
 
+    /** Whether what was used under {@code old} stays used with its times when these terms replace it. */
+    default boolean continues(Limit<?> old) {
+        return false;
+    }
+
     /**
-     * The state to go on with when these terms replace those of {@code old}: what is in use stays in use, in whole
-     * tokens rounded up, as if it had all been taken now. Algorithms whose state does not depend on what changed keep
-     * it as it is.
+     * The state to go on with when these terms replace those of {@code old}: that of terms which these {@linkplain
+     * #continues continue} is kept; else what is in use stays in use, in whole tokens rounded up, as if it had all been
+     * taken now.
      */
     default S adopt(Account<?> old, long nowMs) {
         return charge(fresh(nowMs), old.used(nowMs), nowMs);

@@ -56,10 +56,13 @@ public sealed interface Meter extends Limit<Meter.Level> permits TokenBucket, Le
     }
 
     @Override
+    default boolean continues(Limit<?> old) {
+        return old instanceof Meter meter && meter.rate().unitsPerToken() == rate().unitsPerToken();
+    }
+
+    @Override
     default Level adopt(Account<?> old, long nowMs) {
-        boolean sameUnits =
-                old.limit() instanceof Meter meter && meter.rate().unitsPerToken() == rate().unitsPerToken();
-        return sameUnits
+        return continues(old.limit())
                 ? new Level(((Meter) old.limit()).unitsAt((Level) old.state(), nowMs), nowMs)
                 : Limit.super.adopt(old, nowMs);
     }

@@ -77,9 +77,13 @@ public record SlidingWindowCounter(long limit, long perMs, boolean strict, boole
     }
 
     @Override
+    public boolean continues(Limit<?> old) {
+        return old instanceof SlidingWindowCounter counter && counter.perMs == perMs;
+    }
+
+    @Override
     public Windows adopt(Account<?> old, long nowMs) {
-        boolean sameWindows = old.limit() instanceof SlidingWindowCounter counter && counter.perMs == perMs;
-        return sameWindows ? (Windows) old.state() : Limit.super.adopt(old, nowMs);
+        return continues(old.limit()) ? (Windows) old.state() : Limit.super.adopt(old, nowMs);
     }
 
     /** The first elapsed time of a window at which the share of {@code previous} is at most {@code room}. */

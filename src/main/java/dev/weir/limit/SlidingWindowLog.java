@@ -150,6 +150,11 @@ public record SlidingWindowLog(long limit, long perMs, boolean countDenied) impl
     }
 
     @Override
+    public boolean continues(Limit<?> old) {
+        return old instanceof SlidingWindowLog;
+    }
+
+    @Override
     public Log adopt(Account<?> old, long nowMs) {
         return old.limit() instanceof SlidingWindowLog log
                 ? log.slide((Log) old.state(), nowMs) // what has left the old window does not come back in a longer one

@@ -88,6 +88,11 @@ public record Policy(
         return name != null && NAME.matcher(name).matches();
     }
 
+    /** The limits of its terms. */
+    List<Limit<?>> limits() {
+        return terms.stream().<Limit<?>>map(Term::limit).toList();
+    }
+
     /** Whether it only watches. */
     public boolean observes() {
         return onExceed instanceof OnExceed.Observe;
@@ -106,6 +111,15 @@ public record Policy(
     /** Whether the request is larger than it allows. */
     boolean isTooLarge(Request request) {
         return maxSizeBytes != null && request.sizeBytes() != null && request.sizeBytes() > maxSizeBytes;
+    }
+
+    /** Whether what was counted for {@code other}, a version of it perhaps, is found by this one. */
+    boolean countsWhatCounted(Policy other) {
+        return id.equals(other.id) && keyBesideClient().equals(other.keyBesideClient());
+    }
+
+    private List<String> keyBesideClient() {
+        return key.stream().filter(field -> !field.equals("client")).toList();
     }
 
     /** Which state counts for a request that matches. */

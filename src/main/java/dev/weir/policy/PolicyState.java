@@ -1,12 +1,13 @@
 package dev.weir.policy;
 
 import dev.weir.limit.Account;
+import dev.weir.limit.Limit;
 import dev.weir.limit.Segments;
 import dev.weir.limit.SlidingWindowLog.Log;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
-import java.util.function.BiPredicate;
+import java.util.Map;
 import java.util.function.IntFunction;
 
 /**
@@ -28,31 +29,22 @@ public record PolicyState(long lastMs, List<Account<?>> accounts, List<Log> reti
     }
 
     /**
-     * This state under the policy's present limits, what was used staying used: each limit goes on with the account of
-     * the same limit, else with one of the same algorithm, else with what is left, else with a fresh one.
+     * This state under the policy's present limits, what was used staying used: each limit goes on with the account
+     * that {@link Pairing} gives it, else with a fresh one.
      */
     PolicyState under(Policy policy, long nowMs, IntFunction<Segments> shelves) {
         if (fits(policy)) {
             return this;
         }
-        List<Policy.Term> terms = policy.terms();
-        List<Account<?>> left = new ArrayList<>(accounts);
-        Account<?>[] next = new Account<?>[terms.size()];
-        List<BiPredicate<Account<?>, Policy.Term>> likenesses = List.of(
-                (old, term) -> old.limit().equals(term.limit()),
-                (old, term) -> old.limit().getClass() == term.limit().getClass(),
-                (old, term) -> true);
-        for (BiPredicate<Account<?>, Policy.Term> alike : likenesses) {
-            for (int i = 0; i < next.length; i++) {
-                for (int j = 0; next[i] == null && j < left.size(); j++) {
-                    if (alike.test(left.get(j), terms.get(i))) {
-                        next[i] = left.remove(j).under(terms.get(i).limit(), nowMs);
-                    }
-                }
-            }
-        }
+        List<Limit<?>> limits = policy.limits();
+        Map<Integer, Integer> pairs =
+                Pairing.of(accounts.stream().<Limit<?>>map(Account::limit).toList(), limits);
+        Account<?>[] next = new Account<?>[limits.size()];
         for (int i = 0; i < next.length; i++) {
-            next[i] = next[i] == null ? Account.open(terms.get(i).limit(), nowMs) : next[i];
+            Integer old = pairs.get(i);
+            next[i] = old == null
+                    ? Account.open(limits.get(i), nowMs)
+                    : accounts.get(old).under(limits.get(i), nowMs);
         }
         return new PolicyState(lastMs, shelve(next, shelves), retire(next));
     }

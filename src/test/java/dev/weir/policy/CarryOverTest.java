@@ -1,0 +1,199 @@
+package dev.weir.policy;
+
+import static dev.weir.policy.Samples.consume;
+import static dev.weir.policy.Samples.counter;
+import static dev.weir.policy.Samples.gcra;
+import static dev.weir.policy.Samples.inLayer;
+import static dev.weir.policy.Samples.keyed;
+import static dev.weir.policy.Samples.leaky;
+import static dev.weir.policy.Samples.log;
+import static dev.weir.policy.Samples.match;
+import static dev.weir.policy.Samples.policy;
+import static dev.weir.policy.Samples.steps;
+import static dev.weir.policy.Samples.table;
+import static dev.weir.policy.Samples.tokens;
+import static dev.weir.policy.Samples.window;
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.weir.limit.Account;
+import dev.weir.limit.Blocked;
+import dev.weir.limit.FixedWindow;
+import dev.weir.limit.Limit;
+import dev.weir.limit.SlidingWindowLog;
+import dev.weir.limit.Unlimited;
+import dev.weir.policy.CarryOver.OfLimit;
+import dev.weir.policy.CarryOver.Start;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.List;
+import java.util.Random;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.MethodSource;
+import org.junit.jupiter.params.provider.ValueSource;
+
+class CarryOverTest {
+
+    /** One limit that replaces another. */
+    record Row(Limit<?> before, Limit<?> after, Start start) {}
+
+    static List<Row> rows() {
+        return List.of(
+                new Row(window(5, 60), window(5, 60), Start.COUNT),
+                new Row(window(5, 60), window(9, 60), Start.USE),
+                new Row(window(5, 60), new FixedWindow(5, 60, true), Start.USE),
+                new Row(window(5, 60), window(5, 61), Start.IN_USE),
+                new Row(log(5, 60), log(9, 90), Start.USE),
+                new Row(counter(5, 60), counter(9, 60), Start.USE),
+                new Row(counter(5, 60), counter(5, 90), Start.IN_USE),
+                new Row(tokens(5, 60, 5), tokens(5, 60, 9), Start.USE),
+                new Row(tokens(5, 60, 5), tokens(10, 120, 5), Start.USE), // 12 units a token, both
+                new Row(tokens(5, 60, 5), tokens(7, 60, 5), Start.IN_USE), // 60 units
+                new Row(tokens(5, 60, 5), leaky(5, 60, 9), Start.USE),
+                new Row(tokens(5, 60, 5), steps(5, 60, 5), Start.IN_USE),
+                new Row(steps(5, 60, 5), steps(7, 60, 9), Start.USE),
+                new Row(steps(5, 60, 5), steps(5, 61, 5), Start.IN_USE),
+                new Row(gcra(5, 60, 5), gcra(5, 60, 9), Start.USE),
+                new Row(gcra(5, 60, 5), gcra(10, 120, 5), Start.IN_USE),
+                new Row(gcra(5, 60, 5), log(5, 60), Start.IN_USE),
+                new Row(new Unlimited(), log(5, 60), Start.AFRESH),
+                new Row(new Blocked(), log(5, 60), Start.AFRESH),
+                new Row(log(5, 60), new Unlimited(), Start.UNCOUNTED),
+                new Row(log(5, 60), new Blocked(), Start.UNCOUNTED),
+                new Row(new Blocked(), new Blocked(), Start.UNCOUNTED));
+    }
+
+    @ParameterizedTest
+    @MethodSource("rows")
+    void oneLimitReplacesAnother(Row row) {
+        CarryOver carryOver = CarryOver.of(policy("p", row.before), policy("p", row.after));
+        boolean goesOn = row.start != Start.AFRESH && row.start != Start.UNCOUNTED;
+        boolean counted = !(row.before instanceof Blocked) && !(row.before instanceof Unlimited);
+        assertThat(carryOver)
+                .isEqualTo(new CarryOver(
+                        true,
+                        List.of(new OfLimit("p/0", row.start, goesOn ? "p/0" : null)),
+                        goesOn || !counted ? List.of() : List.of("p/0")));
+    }
+
+    @Test
+    void severalLimitsArePairedAsTheirStatesAre() {
+        Policy before = policy("p", window(5, 60), log(6, 60), gcra(7, 60, 7));
+        assertThat(CarryOver.of(before, policy("p", log(9, 60), gcra(7, 60, 7), tokens(1, 1, 1), tokens(2, 1, 1))))
+                .isEqualTo(new CarryOver(
+                        true,
+                        List.of(
+                                new OfLimit("p/0", Start.USE, "p/1"),
+                                new OfLimit("p/1", Start.COUNT, "p/2"),
+                                new OfLimit("p/2", Start.IN_USE, "p/0"),
+                                new OfLimit("p/3", Start.AFRESH, null)),
+                        List.of()));
+        assertThat(CarryOver.of(before, policy("p", log(6, 60))))
+                .isEqualTo(new CarryOver(true, List.of(new OfLimit("p/0", Start.COUNT, "p/1")), List.of("p/0", "p/2")));
+    }
+
+    @Test
+    void anotherKeyOrIdCountsAnew() {
+        Policy before = keyed(List.of("client", "ip", "tier"), policy("p", window(5, 60)));
+        CarryOver anew = new CarryOver(false, List.of(new OfLimit("p/0", Start.AFRESH, null)), List.of("p/0"));
+        assertThat(CarryOver.of(before, keyed(List.of("client", "ip"), before))).isEqualTo(anew);
+        assertThat(CarryOver.of(before, keyed(List.of("client", "tier", "ip"), before)))
+                .isEqualTo(anew);
+        assertThat(CarryOver.of(before, keyed(List.of("ip", "client", "tier"), before))
+                        .keepsAll())
+                .as("where the client stands does not matter")
+                .isTrue();
+        Policy renamed = keyed(before.key(), policy("q", window(5, 60)));
+        assertThat(CarryOver.of(before, renamed).sameKey()).isFalse();
+    }
+
+    @Test
+    void whatElseChangesTouchesNoCount() {
+        Policy before = policy("p", window(5, 60), new Unlimited());
+        for (Policy after : List.of(
+                inLayer("other", before),
+                policy("p", Policy.DEFAULT_LAYER, 7, match("tier", "free"), window(5, 60), new Unlimited()),
+                Samples.maxSize(5L, before),
+                Samples.onExceed(OnExceed.OBSERVE, before))) {
+            assertThat(CarryOver.of(before, after).keepsAll()).isTrue();
+        }
+        assertThat(CarryOver.of(before, policy("p", window(5, 61), new Unlimited()))
+                        .keepsAll())
+                .isFalse();
+        assertThat(CarryOver.of(before, policy("p", new Unlimited())).keepsAll())
+                .isFalse();
+    }
+
+    /** What it says is what becomes of the accounts. */
+    @ParameterizedTest
+    @ValueSource(longs = {1, 2, 3, 4})
+    void holdsForStatesUnderTraffic(long seed) {
+        Random random = new Random(seed);
+        for (int round = 0; round < 300; round++) {
+            MapStates states = new MapStates();
+            Policy before = randomPolicy(random);
+            Policy after = randomPolicy(random);
+            long nowMs = 1_000_000;
+            for (int i = 0; i < 20; i++) {
+                nowMs += random.nextInt(40);
+                Decider.decide(consume(1 + random.nextInt(3), nowMs), table(before), states);
+            }
+            PolicyState state = states.of("c", "p");
+            if (state != null) {
+                StateKey key = new StateKey("c", "p", List.of());
+                PolicyState next = state.under(after, nowMs, shelf -> states.segments(key, shelf));
+                CarryOver carryOver = CarryOver.of(before, after);
+                for (int i = 0; i < carryOver.limits().size(); i++) {
+                    OfLimit limit = carryOver.limits().get(i);
+                    Account<?> old = limit.from() == null ? null : account(before, state, limit.from());
+                    check(limit, old, next.accounts().get(i), nowMs);
+                }
+            }
+        }
+    }
+
+    private static Account<?> account(Policy policy, PolicyState state, String label) {
+        List<String> labels = policy.terms().stream().map(Policy.Term::label).toList();
+        return state.accounts().get(labels.indexOf(label));
+    }
+
+    private static void check(OfLimit limit, Account<?> old, Account<?> next, long nowMs) {
+        String change = old + " to " + next;
+        switch (limit.start()) {
+            case COUNT -> {
+                assertThat(next.limit()).isEqualTo(old.limit());
+                for (long atMs = nowMs; atMs < nowMs + 200; atMs++) {
+                    assertThat(next.used(atMs)).as(change).isEqualTo(old.used(atMs));
+                }
+            }
+            case USE -> {
+                if (!(next.limit() instanceof SlidingWindowLog log)
+                        || log.perMs() >= ((SlidingWindowLog) old.limit()).perMs()) {
+                    assertThat(next.used(nowMs)).as(change).isEqualTo(old.used(nowMs));
+                }
+            }
+            case IN_USE ->
+                assertThat(next.used(nowMs))
+                        .as(change)
+                        .isEqualTo(Account.open(next.limit(), nowMs)
+                                .charge(old.used(nowMs), nowMs)
+                                .used(nowMs));
+            case AFRESH, UNCOUNTED -> assertThat(next.used(nowMs)).as(change).isZero();
+        }
+    }
+
+    private static Policy randomPolicy(Random random) {
+        List<Limit<?>> limits = new ArrayList<>(List.of(
+                window(50, 60 + 10 * random.nextInt(2)),
+                log(50 + random.nextInt(2), 90),
+                log(60, 100 + random.nextInt(2)),
+                counter(50 + random.nextInt(2), 70 + 10 * random.nextInt(2)),
+                tokens(5 + random.nextInt(2), 60, 50),
+                leaky(5, 60, 60),
+                gcra(5, 60 + 10 * random.nextInt(2), 50 + random.nextInt(2)),
+                steps(5, 60, 50 + random.nextInt(2)),
+                new Unlimited()));
+        Collections.shuffle(limits, random);
+        return policy("p", limits.subList(0, 1 + random.nextInt(5)).toArray(Limit<?>[]::new));
+    }
+}
