@@ -4,6 +4,7 @@ import dev.weir.app.PolicyTopic;
 import dev.weir.codec.FaultsException;
 import dev.weir.codec.PolicyAvro;
 import dev.weir.codec.PolicyFile;
+import java.io.PrintWriter;
 import java.nio.file.Path;
 import java.time.Instant;
 import java.util.List;
@@ -91,7 +92,8 @@ final class PoliciesCommand implements Runnable {
             mixinStandardHelpOptions = true,
             description = {
                 "Puts the policies and queues of a file in force; those that did not change stay as they are.",
-                "A policy can name a queue of the file or one that is in force."
+                "A policy can name a queue of the file or one that is in force.",
+                "Prints what is done, and of each change what is different and which counts are carried over."
             })
     static final class Apply implements Callable<Integer> {
 
@@ -101,7 +103,7 @@ final class PoliciesCommand implements Runnable {
         @Option(names = "--prune", description = "Delete the policies and queues that are not in the file.")
         private boolean prune;
 
-        @Option(names = "--dry-run", description = "Only tell what would change.")
+        @Option(names = "--dry-run", description = "Print what would be done, and write nothing.")
         private boolean dryRun;
 
         @Parameters(paramLabel = "FILE", description = "The policy file (YAML or JSON).")
@@ -116,8 +118,11 @@ final class PoliciesCommand implements Runnable {
             PolicyFile.Contents contents = UserFiles.read(file, path -> PolicyFile.read(path, topic::queues));
             PolicyTopic.Options options =
                     PolicyTopic.Options.DEFAULTS.withPrune(prune).withDryRun(dryRun);
-            PolicyChanges.print(
-                    spec.commandLine().getOut(), topic.apply(contents, options, System.currentTimeMillis()));
+            PrintWriter out = spec.commandLine().getOut();
+            PolicyChanges.print(out, topic.apply(contents, options, System.currentTimeMillis()));
+            if (dryRun) {
+                out.println("nothing was written: this was a dry run");
+            }
             return 0;
         }
     }

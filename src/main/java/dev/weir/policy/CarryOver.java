@@ -72,6 +72,11 @@ public record CarryOver(boolean sameKey, List<OfLimit> limits, List<String> drop
                 && limits.stream().allMatch(limit -> limit.start == Start.COUNT || limit.start == Start.UNCOUNTED);
     }
 
+    /** Whether there is anything to count. */
+    public boolean counts() {
+        return limits.stream().anyMatch(limit -> limit.start != Start.UNCOUNTED);
+    }
+
     /** @param old the limit that it is paired with, null if it is with none */
     private static Start start(Limit<?> old, Limit<?> limit) {
         if (!counts(limit)) {

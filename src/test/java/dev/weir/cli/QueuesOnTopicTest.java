@@ -72,6 +72,27 @@ class QueuesOnTopicTest {
     }
 
     @Test
+    void a_change_is_told_with_what_it_carries_over() throws IOException {
+        String rules = "policies: [{id: diff, limits: [{algorithm: gcra, limit: 5, per: 1m}]}]";
+        apply(rules);
+        assertThat(apply(rules)).isEqualTo(done("unchanged  diff (version 1)\n"));
+        String told = """
+                changed    diff (version 2)
+                    limits[0].limit: 5 -> 7
+                    gcra 7/1m: counts what is in use of gcra 5/1m at the change, rounded up, as taken then
+                """;
+        for (int i = 0; i < 2; i++) {
+            assertThat(apply(rules.replace("5", "7"), "--dry-run"))
+                    .isEqualTo(done(told + "nothing was written: this was a dry run\n"));
+        }
+        assertThat(policies("list").out()).contains("policy\tdiff\t1\t").contains("\"limit\":5");
+        assertThat(apply(rules.replace("5", "7"))).isEqualTo(done(told));
+        assertThat(apply(rules.replace("5", "7"), "--dry-run"))
+                .isEqualTo(done("unchanged  diff (version 2)\nnothing was written: this was a dry run\n"));
+        assertThat(policies("delete", "diff").exit()).isZero();
+    }
+
+    @Test
     void run_refuses_a_policy_whose_queue_is_neither_in_the_file_nor_on_the_topic() throws IOException {
         Path file = Files.writeString(directory.resolve("f.yaml"), "policies: [{id: a, queue: nowhere}]");
         assertThat(Shell.run("run", "-b", broker.bootstrapServers(), "-p", file.toString()))

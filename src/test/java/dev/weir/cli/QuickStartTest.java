@@ -46,7 +46,11 @@ class QuickStartTest {
             write("rules.yaml", RULES.formatted(3));
             assertThat(Shell.run("policies", "apply", "-b", broker, rules.toString())
                             .out())
-                    .isEqualTo("changed    free (version 2)\n");
+                    .isEqualTo("""
+                            changed    free (version 2)
+                                limits[0].limit: 2 -> 3
+                                sliding-window-log 3/1m: keeps what was used of sliding-window-log 2/1m
+                            """);
             assertThat(Shell.run("policies", "list", "-b", broker).out())
                     .isEqualTo("policy\tfree\t2\t{\"id\":\"free\",\"match\":{\"tier\":\"free\"},\"limits\":"
                             + "[{\"algorithm\":\"sliding-window-log\",\"limit\":3,\"per\":\"1m\"}]}\n");

@@ -5,6 +5,8 @@ import static org.assertj.core.api.Assertions.assertThatCode;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
+import dev.weir.app.PolicyTopic;
+import dev.weir.codec.PolicyAvro;
 import dev.weir.codec.PolicyFile;
 import dev.weir.config.ConfigFile;
 import java.io.IOException;
@@ -83,7 +85,25 @@ class ReadmeTest {
     @Test
     void the_blocks_are_found() throws IOException {
         assertThat(yaml()).hasSize(4);
-        assertThat(commands()).hasSize(9);
+        assertThat(commands()).hasSize(10);
+    }
+
+    @Test
+    void the_example_change_is_what_is_printed() throws Exception {
+        String rules = yaml().get(0).text;
+        StringWriter out = new StringWriter();
+        PolicyTopic.Change change = new PolicyTopic.Change(
+                PolicyAvro.Kind.POLICY,
+                "free-articles",
+                PolicyTopic.Effect.CHANGED,
+                2,
+                PolicyFile.read("README", rules).policies().get(0).json(),
+                PolicyFile.read("README", rules.replace("limit: 2", "limit: 5"))
+                        .policies()
+                        .get(0)
+                        .json());
+        PolicyChanges.print(new PrintWriter(out), List.of(change));
+        assertThat(blocks("text")).extracting(Block::text).containsExactly(out.toString());
     }
 
     @Test
