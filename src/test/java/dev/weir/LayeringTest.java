@@ -1,8 +1,11 @@
 package dev.weir;
 
 import static com.tngtech.archunit.base.DescribedPredicate.not;
+import static com.tngtech.archunit.core.domain.JavaCall.Predicates.target;
 import static com.tngtech.archunit.core.domain.JavaClass.Predicates.resideInAPackage;
 import static com.tngtech.archunit.core.domain.JavaClass.Predicates.resideInAnyPackage;
+import static com.tngtech.archunit.core.domain.properties.HasName.Predicates.nameMatching;
+import static com.tngtech.archunit.core.domain.properties.HasOwner.Predicates.With.owner;
 import static com.tngtech.archunit.lang.syntax.ArchRuleDefinition.classes;
 import static com.tngtech.archunit.lang.syntax.ArchRuleDefinition.noClasses;
 import static com.tngtech.archunit.library.dependencies.SlicesRuleDefinition.slices;
@@ -52,6 +55,17 @@ class LayeringTest {
             .dependOnClassesThat()
             .haveFullyQualifiedName("java.util.Random")
             .orShould()
+            .dependOnClassesThat()
+            .haveFullyQualifiedName("java.time.Clock")
+            .orShould()
+            .callMethodWhere(
+                    target(owner(resideInAPackage("java.time.."))).and(target(nameMatching("now|systemDefault"))));
+
+    @ArchTest
+    static final ArchRule only_limit_knows_the_calendar = noClasses()
+            .that()
+            .resideInAnyPackage("dev.weir.policy", "dev.weir.shape")
+            .should()
             .dependOnClassesThat()
             .resideInAPackage("java.time..");
 

@@ -1,6 +1,10 @@
 package dev.weir.codec;
 
+import dev.weir.codec.PeriodReader.Calendar;
+import dev.weir.codec.PeriodReader.Duration;
+import dev.weir.codec.PeriodReader.Per;
 import dev.weir.limit.Blocked;
+import dev.weir.limit.CalendarWindow;
 import dev.weir.limit.FixedWindow;
 import dev.weir.limit.Gcra;
 import dev.weir.limit.IntervalBucket;
@@ -17,16 +21,14 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
-import java.util.regex.Pattern;
 
 /** Reads one limit of a policy. */
 final class LimitReader {
 
     static final List<String> KEYS =
-            List.of("algorithm", "limit", "per", "burst", "refill", "strict", "count-denied", "unlimited");
-    private static final Map<String, String> NOT_YET = Map.of("timezone", "a calendar window");
-    private static final Pattern CALENDAR = Pattern.compile("\\d+\\s*(w|weeks?|months?|years?)");
+            List.of("algorithm", "limit", "per", "timezone", "burst", "refill", "strict", "count-denied", "unlimited");
 
+    private static final String FIXED_WINDOW = "fixed-window";
     private static final Map<String, Boolean> REFILL_IS_INTERVAL = new LinkedHashMap<>();
 
     static {
@@ -34,10 +36,20 @@ final class LimitReader {
         REFILL_IS_INTERVAL.put("interval", true);
     }
 
-    /** What the keys of one limit say. */
-    private record Terms(long limit, long perMs, long burst, boolean interval, boolean strict, boolean countDenied) {
+    /** What the keys of one limit say. Only a fixed window goes by a calendar. */
+    private record Terms(long limit, Per per, long burst, boolean interval, boolean strict, boolean countDenied) {
+        long perMs() {
+            return ((Duration) per).ms();
+        }
+
         Rate rate() {
-            return Rate.of(limit, perMs);
+            return Rate.of(limit, perMs());
+        }
+
+        Limit<?> fixedWindow() {
+            return per instanceof Calendar calendar
+                    ? new CalendarWindow(limit, calendar.period(), calendar.zone(), countDenied)
+                    : new FixedWindow(limit, perMs(), countDenied);
         }
     }
 
@@ -49,14 +61,14 @@ final class LimitReader {
     private static final Map<String, Algorithm> ALGORITHMS = new LinkedHashMap<>();
 
     static {
-        ALGORITHMS.put("fixed-window", t -> new FixedWindow(t.limit, t.perMs, t.countDenied));
-        ALGORITHMS.put("sliding-window-log", t -> new SlidingWindowLog(t.limit, t.perMs, t.countDenied));
+        ALGORITHMS.put(FIXED_WINDOW, Terms::fixedWindow);
+        ALGORITHMS.put("sliding-window-log", t -> new SlidingWindowLog(t.limit, t.perMs(), t.countDenied));
         ALGORITHMS.put(
-                "sliding-window-counter", t -> new SlidingWindowCounter(t.limit, t.perMs, t.strict, t.countDenied));
+                "sliding-window-counter", t -> new SlidingWindowCounter(t.limit, t.perMs(), t.strict, t.countDenied));
         ALGORITHMS.put(
                 "token-bucket",
                 t -> t.interval
-                        ? new IntervalBucket(t.limit, t.perMs, t.burst, t.countDenied)
+                        ? new IntervalBucket(t.limit, t.perMs(), t.burst, t.countDenied)
                         : new TokenBucket(t.rate(), t.burst, t.countDenied));
         ALGORITHMS.put("leaky-bucket", t -> new LeakyBucket(t.rate(), t.burst, t.countDenied));
         ALGORITHMS.put("gcra", t -> new Gcra(t.rate(), t.burst, t.countDenied));
@@ -64,6 +76,7 @@ final class LimitReader {
 
     /** Keys that only some algorithms have. */
     private static final Map<String, Set<String>> HAVE = Map.of(
+            "timezone", Set.of(FIXED_WINDOW),
             "burst", Set.of("token-bucket", "leaky-bucket", "gcra"),
             "refill", Set.of("token-bucket"),
             "strict", Set.of("sliding-window-counter"));
@@ -72,7 +85,7 @@ final class LimitReader {
 
     /** The limit and its label, null if something is wrong with it. */
     static Policy.Term read(YamlTree tree) {
-        NotYet.requireKnown(tree, KEYS, NOT_YET);
+        tree.fields(KEYS);
         Boolean unlimited = tree.get("unlimited").flag();
         return Boolean.TRUE.equals(unlimited) ? unlimited(tree) : limited(tree);
     }
@@ -92,18 +105,18 @@ final class LimitReader {
         requireApplicable(tree, name);
         Long limit = tree.require("limit").wholeNumber(0, Limit.MAX_LEVEL);
         boolean blocked = limit != null && limit == 0;
-        Long perMs = per(blocked ? tree.get("per") : tree.require("per"));
+        Per per = per(blocked ? tree.get("per") : tree.require("per"), tree.get("timezone"), name);
         Long burst = burst(tree.get("burst"), blocked);
         boolean interval = Boolean.TRUE.equals(tree.get("refill").oneOf(REFILL_IS_INTERVAL));
         boolean strict = Boolean.TRUE.equals(tree.get("strict").flag());
         boolean countDenied = Boolean.TRUE.equals(tree.get("count-denied").flag());
-        if (algorithm == null || limit == null || (perMs == null && !blocked)) {
+        if (algorithm == null || limit == null || (per == null && !blocked)) {
             return null;
         }
         if (blocked) {
             return new Policy.Term(name + " 0", new Blocked());
         }
-        Terms terms = new Terms(limit, perMs, burst == null ? limit : burst, interval, strict, countDenied);
+        Terms terms = new Terms(limit, per, burst == null ? limit : burst, interval, strict, countDenied);
         Limit<?> made = tree.noting(() -> algorithm.of(terms));
         return made == null ? null : new Policy.Term(label(name, terms), made);
     }
@@ -118,13 +131,9 @@ final class LimitReader {
         }
     }
 
-    /** A period in ms, null if it is none. */
-    static Long per(YamlTree tree) {
-        if (tree.isScalar() && CALENDAR.matcher(tree.text()).matches()) {
-            NotYet.fault(tree, "a calendar window such as '" + tree.text() + "'");
-            return null;
-        }
-        return tree.read(LimitReader::windowMs);
+    private static Per per(YamlTree tree, YamlTree timezone, String algorithm) {
+        boolean mayGoByCalendar = algorithm == null || algorithm.equals(FIXED_WINDOW);
+        return mayGoByCalendar ? PeriodReader.read(tree, timezone) : PeriodReader.read(tree, algorithm);
     }
 
     /** A duration in ms, within {@link Limit#MAX_LEVEL}. */
@@ -148,7 +157,7 @@ final class LimitReader {
     }
 
     private static String label(String algorithm, Terms terms) {
-        return algorithm + " " + terms.limit + "/" + Quantities.duration(terms.perMs)
+        return algorithm + " " + terms.limit + "/" + terms.per
                 + (terms.burst == terms.limit ? "" : " burst " + terms.burst)
                 + (terms.interval ? " interval" : "")
                 + (terms.strict ? " strict" : "");

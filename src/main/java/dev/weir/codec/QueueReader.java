@@ -1,5 +1,6 @@
 package dev.weir.codec;
 
+import dev.weir.codec.PeriodReader.Duration;
 import dev.weir.limit.Limit;
 import dev.weir.policy.Policy;
 import dev.weir.policy.Quantities;
@@ -17,14 +18,13 @@ final class QueueReader {
             List.of("id", "limit", "per", "burst", "capacity", "max-wait", "look-ahead", "tiers");
     static final List<String> TIER_KEYS = List.of("priority", "weight");
 
-    private static final Map<String, String> NOT_YET = Map.of("timezone", "a calendar window");
     private static final long MAX_PER_MS = 30 * 24 * 60 * 60 * 1000L;
 
     private QueueReader() {}
 
     /** The queue; not to be used if anything was noted. */
     static QueueRules read(YamlTree tree, long version) {
-        NotYet.requireKnown(tree, KEYS, NOT_YET);
+        tree.fields(KEYS);
         String id = tree.require("id").read(name -> Policy.requireName("id", name));
         Long limit = tree.require("limit").wholeNumber(1, Limit.MAX_LEVEL);
         Long perMs = per(tree.require("per"));
@@ -47,12 +47,12 @@ final class QueueReader {
     }
 
     private static Long per(YamlTree tree) {
-        Long ms = LimitReader.per(tree);
-        if (ms != null && ms > MAX_PER_MS) {
+        Duration per = PeriodReader.read(tree, "a queue");
+        if (per != null && per.ms() > MAX_PER_MS) {
             tree.fault("must be at most 30d, is '" + tree.text() + "'");
             return null;
         }
-        return ms;
+        return per == null ? null : (Long) per.ms();
     }
 
     private static long lookAheadMs(String text) {

@@ -1,7 +1,10 @@
 package dev.weir.codec;
 
 import dev.weir.limit.Account;
+import dev.weir.limit.AlignedWindow;
 import dev.weir.limit.Blocked;
+import dev.weir.limit.CalendarPeriod;
+import dev.weir.limit.CalendarWindow;
 import dev.weir.limit.FixedWindow;
 import dev.weir.limit.Gcra;
 import dev.weir.limit.IntervalBucket;
@@ -17,6 +20,8 @@ import dev.weir.limit.SlidingWindowLog.Log;
 import dev.weir.limit.TokenBucket;
 import dev.weir.limit.Unlimited;
 import dev.weir.policy.PolicyState;
+import java.time.DateTimeException;
+import java.time.ZoneId;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.function.IntFunction;
@@ -49,7 +54,8 @@ public final class StateCodec {
         GCRA(5),
         INTERVAL_BUCKET(6),
         UNLIMITED(7),
-        BLOCKED(8);
+        BLOCKED(8),
+        CALENDAR_WINDOW(9);
 
         private static final Algorithm[] ALL = values();
 
@@ -135,10 +141,12 @@ public final class StateCodec {
     private static void writeAccount(StateBytes out, Account<?> account, long lastMs) {
         Limit<?> limit = account.limit();
         if (limit instanceof FixedWindow terms) {
-            FixedWindow.Window state = (FixedWindow.Window) account.state();
             writeTerms(out, Algorithm.FIXED_WINDOW, terms.limit(), terms.perMs(), flags(terms, false));
-            out.write(lastMs - state.startMs());
-            out.write(state.count());
+            writeWindow(out, (AlignedWindow.Window) account.state(), lastMs);
+        } else if (limit instanceof CalendarWindow terms) {
+            writeTerms(out, Algorithm.CALENDAR_WINDOW, terms.limit(), code(terms.period()), flags(terms, false));
+            out.write(terms.zone().getId());
+            writeWindow(out, (AlignedWindow.Window) account.state(), lastMs);
         } else if (limit instanceof SlidingWindowLog terms) {
             writeTerms(out, Algorithm.SLIDING_WINDOW_LOG, terms.limit(), terms.perMs(), flags(terms, false));
             writeLog(out, (Log) account.state(), lastMs);
@@ -184,12 +192,13 @@ public final class StateCodec {
         int flags = in.readByte();
         boolean countDenied = (flags & COUNT_DENIED) != 0;
         long limit = in.read();
-        long perMs = in.read();
+        long perMs = in.read(); // of a calendar window, the code of its period
         return switch (algorithm) {
-            case FIXED_WINDOW ->
+            case FIXED_WINDOW -> new Account<>(new FixedWindow(limit, perMs, countDenied), readWindow(in, lastMs));
+            case CALENDAR_WINDOW ->
                 new Account<>(
-                        new FixedWindow(limit, perMs, countDenied),
-                        new FixedWindow.Window(lastMs - in.read(), in.read()));
+                        new CalendarWindow(limit, period(perMs), zone(in.readText()), countDenied),
+                        readWindow(in, lastMs));
             case SLIDING_WINDOW_LOG ->
                 new Account<>(new SlidingWindowLog(limit, perMs, countDenied), readLog(in, lastMs, shelves));
             case SLIDING_WINDOW_COUNTER ->
@@ -209,6 +218,41 @@ public final class StateCodec {
                         new IntervalBucket(limit, perMs, in.read(), countDenied),
                         new IntervalBucket.Steps(in.read(), lastMs - in.read()));
         };
+    }
+
+    private static void writeWindow(StateBytes out, AlignedWindow.Window window, long lastMs) {
+        out.write(lastMs - window.startMs());
+        out.write(window.count());
+    }
+
+    private static AlignedWindow.Window readWindow(StateBytes in, long lastMs) {
+        return new AlignedWindow.Window(lastMs - in.read(), in.read());
+    }
+
+    /** The codes are persisted. */
+    private static int code(CalendarPeriod period) {
+        return switch (period) {
+            case DAY -> 0;
+            case WEEK -> 1;
+            case MONTH -> 2;
+        };
+    }
+
+    private static CalendarPeriod period(long code) {
+        for (CalendarPeriod period : CalendarPeriod.values()) {
+            if (code(period) == code) {
+                return period;
+            }
+        }
+        throw new IllegalStateException("a state of calendar period " + code);
+    }
+
+    private static ZoneId zone(String id) {
+        try {
+            return ZoneId.of(id);
+        } catch (DateTimeException e) {
+            throw new IllegalStateException("a state of time zone '" + id + "', which this JDK does not know", e);
+        }
     }
 
     private static Meter.Level readLevel(StateBytes in, long lastMs) {

@@ -18,7 +18,7 @@ package dev.weir.limit;
  * @param <S> the state that this algorithm keeps, an immutable value
  */
 public sealed interface Limit<S>
-        permits FixedWindow, SlidingWindowLog, SlidingWindowCounter, Meter, IntervalBucket, Gcra, Unlimited, Blocked {
+        permits AlignedWindow, SlidingWindowLog, SlidingWindowCounter, Meter, IntervalBucket, Gcra, Unlimited, Blocked {
 
     /** Costs and levels saturate here (in tokens or units): far above any limit, far below overflow. */
     long MAX_LEVEL = 1L << 61;

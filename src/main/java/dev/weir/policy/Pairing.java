@@ -1,5 +1,6 @@
 package dev.weir.policy;
 
+import dev.weir.limit.AlignedWindow;
 import dev.weir.limit.Limit;
 import java.util.HashMap;
 import java.util.List;
@@ -13,7 +14,7 @@ import java.util.function.BiPredicate;
 public final class Pairing {
 
     private static final List<BiPredicate<Limit<?>, Limit<?>>> LIKENESSES =
-            List.of(Limit::equals, (old, limit) -> old.getClass() == limit.getClass(), (old, limit) -> true);
+            List.of(Limit::equals, Pairing::sameAlgorithm, (old, limit) -> true);
 
     private Pairing() {}
 
@@ -32,5 +33,10 @@ public final class Pairing {
             }
         }
         return pairs;
+    }
+
+    /** A fixed window is one by the clock and by the calendar. */
+    private static boolean sameAlgorithm(Limit<?> old, Limit<?> limit) {
+        return old.getClass() == limit.getClass() || (old instanceof AlignedWindow && limit instanceof AlignedWindow);
     }
 }

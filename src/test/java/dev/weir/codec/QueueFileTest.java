@@ -166,11 +166,8 @@ class QueueFileTest {
                         "limit: 1.5, per: 1s", "limit: must be a whole number from 1 to 2305843009213693952, is '1.5'"),
                 Arguments.of("limit: 1, per: 0s", "per: must be a duration such as 500ms, 11s, 1m, 2h or 1d, is '0s'"),
                 Arguments.of(
-                        "limit: 1, per: 1 week",
-                        "per: a calendar window such as '1 week' is not available in this version"),
-                Arguments.of(
-                        rate + "timezone: Europe/Berlin",
-                        "timezone: a calendar window is not available in this version"),
+                        "limit: 1, per: 1 week", "per: '1 week' is a calendar window, which a queue does not have"),
+                Arguments.of(rate + "timezone: Europe/Berlin", "timezone: unknown key"),
                 Arguments.of(rate + "burst: 0", "burst: must be a whole number from 1 to 2305843009213693952, is '0'"),
                 Arguments.of(rate + "capacity: 0", "capacity: must be a whole number from 1 to 100000000, is '0'"),
                 Arguments.of(

@@ -3,7 +3,10 @@ package dev.weir.codec;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import dev.weir.limit.Account;
 import dev.weir.limit.Blocked;
+import dev.weir.limit.CalendarPeriod;
+import dev.weir.limit.CalendarWindow;
 import dev.weir.limit.FixedWindow;
 import dev.weir.limit.Gcra;
 import dev.weir.limit.IntervalBucket;
@@ -26,13 +29,19 @@ import dev.weir.policy.PolicyTable;
 import dev.weir.policy.Request;
 import dev.weir.policy.StateKey;
 import dev.weir.policy.States;
+import java.nio.charset.StandardCharsets;
+import java.time.Instant;
+import java.time.ZoneId;
 import java.util.Arrays;
 import java.util.HashMap;
+import java.util.HexFormat;
 import java.util.List;
 import java.util.Map;
 import java.util.Random;
 import java.util.TreeMap;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 
 class StateCodecTest {
 
@@ -83,6 +92,7 @@ class StateCodecTest {
         EncodingStates states = new EncodingStates();
         List<Limit<?>> limits = List.of(
                 new FixedWindow(50, 1_000, false),
+                new CalendarWindow(500, CalendarPeriod.WEEK, ZoneId.of("America/St_Johns"), true),
                 new SlidingWindowLog(90, 1_000, true),
                 new SlidingWindowCounter(70, 1_000, true, false),
                 new TokenBucket(Rate.of(7, 1_100), 80, false),
@@ -94,7 +104,7 @@ class StateCodecTest {
         for (int i = 0; i < limits.size(); i++) { // alone, and in growing company
             PolicyTable table = new PolicyTable(List.of(
                     policy("alone", limits.subList(i, i + 1)),
-                    policy("many", limits.subList(0, Math.max(1, Math.min(i, 7))))));
+                    policy("many", limits.subList(0, Math.max(1, Math.min(i, 8))))));
             long nowMs = 1_700_000_000_000L;
             for (int n = 0; n < 1_000; n++) {
                 nowMs += random.nextInt(4) == 0 ? random.nextInt(200) : 1;
@@ -116,6 +126,47 @@ class StateCodecTest {
             }
         }
         assertThat(states.segments).isNotEmpty();
+    }
+
+    @ParameterizedTest
+    @CsvSource({
+        "DAY,   UTC,            false, 09 00 c0843d 00 03 555443",
+        "WEEK,  UTC,            true,  09 01 c0843d 01 03 555443",
+        "MONTH, Africa/Abidjan, false, 09 00 c0843d 02 0e 4166726963612f416269646a616e",
+    })
+    void a_calendar_window_is_kept_under_codes_that_stay(
+            CalendarPeriod period, ZoneId zone, boolean countDenied, String terms) {
+        long nowMs = Instant.parse("2026-06-01T00:00:00.005Z").toEpochMilli(); // a Monday
+        Account<?> account = Account.open(new CalendarWindow(1_000_000, period, zone, countDenied), nowMs)
+                .charge(7, nowMs);
+        PolicyState state = new PolicyState(nowMs, List.of(account), List.of());
+
+        byte[] bytes = StateCodec.encode(state);
+
+        String started5MsAgo = "05";
+        String counted7 = "07";
+        String noLogs = "00";
+        assertThat(HexFormat.of().formatHex(bytes))
+                .endsWith("01" + terms.replace(" ", "") + started5MsAgo + counted7 + noLogs);
+        assertThat(StateCodec.decode(bytes, shelf -> null)).isEqualTo(state);
+    }
+
+    @Test
+    void a_calendar_window_of_an_unknown_zone_or_period_is_refused() {
+        Account<?> account = Account.open(new CalendarWindow(5, CalendarPeriod.DAY, ZoneId.of("UTC"), false), 0);
+        byte[] state = StateCodec.encode(new PolicyState(0, List.of(account), List.of()));
+        int zone = new String(state, StandardCharsets.ISO_8859_1).indexOf("UTC");
+        byte[] otherZone = state.clone();
+        otherZone[zone] = 'X';
+        byte[] otherPeriod = state.clone();
+        otherPeriod[zone - 2] = 3;
+
+        assertThatThrownBy(() -> StateCodec.decode(otherZone, shelf -> null))
+                .isInstanceOf(IllegalStateException.class)
+                .hasMessage("a state of time zone 'XTC', which this JDK does not know");
+        assertThatThrownBy(() -> StateCodec.decode(otherPeriod, shelf -> null))
+                .isInstanceOf(IllegalStateException.class)
+                .hasMessage("a state of calendar period 3");
     }
 
     @Test

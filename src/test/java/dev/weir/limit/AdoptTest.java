@@ -1,7 +1,11 @@
 package dev.weir.limit;
 
+import static dev.weir.limit.CalendarPeriod.MONTH;
 import static org.assertj.core.api.Assertions.assertThat;
 
+import java.time.Duration;
+import java.time.Instant;
+import java.time.ZoneId;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Random;
@@ -203,7 +207,7 @@ class AdoptTest {
 
     @Test
     void aLargerLimitOnALiveCounter_givesOnlyTheDifference() {
-        Trial<FixedWindow.Window> trial =
+        Trial<AlignedWindow.Window> trial =
                 Trial.open(new FixedWindow(10, 60_000, false), 0).charge(10, 0);
         assertThat(trial.under(new FixedWindow(15, 60_000, false), 1).available(1))
                 .isEqualTo(5);
@@ -211,10 +215,30 @@ class AdoptTest {
 
     @Test
     void aSmallerLimitOnALiveCounter_leavesADebt() {
-        Trial<FixedWindow.Window> trial =
+        Trial<AlignedWindow.Window> trial =
                 Trial.open(new FixedWindow(10, 60_000, false), 0).charge(10, 0);
         assertThat(trial.under(new FixedWindow(4, 60_000, false), 1).available(1))
                 .isEqualTo(-6);
+    }
+
+    @Test
+    void fromTheClockToTheCalendarAndFromZoneToZone_whatWasUsedStaysUsed() {
+        long nowMs = Instant.parse("2026-03-31T22:30:00Z").toEpochMilli();
+        Trial<?> daily =
+                Trial.open(new FixedWindow(10, 86_400_000, false), nowMs).charge(4, nowMs);
+        Trial<?> berlin = daily.under(new CalendarWindow(10, MONTH, ZoneId.of("Europe/Berlin"), false), nowMs);
+        Trial<?> utc = berlin.under(new CalendarWindow(10, MONTH, ZoneId.of("UTC"), false), nowMs);
+
+        assertThat(berlin.available(nowMs)).isEqualTo(6);
+        assertThat(berlin.waitMs(10, nowMs))
+                .as("all of April is to come")
+                .isEqualTo(Duration.ofHours(719).plusMinutes(30).toMillis());
+        assertThat(utc.available(nowMs)).isEqualTo(6);
+        assertThat(utc.waitMs(10, nowMs))
+                .as("March ends")
+                .isEqualTo(Duration.ofMinutes(90).toMillis());
+        assertThat(utc.under(new FixedWindow(10, 60_000, false), nowMs).available(nowMs))
+                .isEqualTo(6);
     }
 
     @Test

@@ -4,6 +4,7 @@ import static dev.weir.limit.Limit.MAX_LEVEL;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException;
 
+import java.time.ZoneOffset;
 import java.util.stream.LongStream;
 import org.junit.jupiter.api.Nested;
 import org.junit.jupiter.api.Test;
@@ -314,6 +315,8 @@ class BoundariesTest {
         void outOfRange_isRefused(long number) {
             assertThatIllegalArgumentException().isThrownBy(() -> new FixedWindow(number, 1, false));
             assertThatIllegalArgumentException().isThrownBy(() -> new FixedWindow(1, number, false));
+            assertThatIllegalArgumentException()
+                    .isThrownBy(() -> new CalendarWindow(number, CalendarPeriod.DAY, ZoneOffset.UTC, false));
             assertThatIllegalArgumentException().isThrownBy(() -> new SlidingWindowLog(number, 1, false));
             assertThatIllegalArgumentException().isThrownBy(() -> new SlidingWindowLog(1, number, false));
             assertThatIllegalArgumentException().isThrownBy(() -> new SlidingWindowCounter(number, 1, false, false));

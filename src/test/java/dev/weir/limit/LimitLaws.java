@@ -37,6 +37,11 @@ abstract class LimitLaws<S> {
         return true;
     }
 
+    /** After how long the windows lie as they do now; {@link Long#MAX_VALUE} if that cannot be said. */
+    long repeatsAfterMs(Terms<S> terms) {
+        return terms.perMs();
+    }
+
     /** A law, tried on an account just before a request. */
     interface Law<S> {
         void holds(Terms<S> terms, Trial<S> trial, long cost, long nowMs, Traffic traffic);
@@ -352,7 +357,7 @@ abstract class LimitLaws<S> {
     void wholeWindowsLaterTheSameRequestsGetTheSameAnswers() {
         for (Terms<S> terms : terms()) {
             for (long startMs : STARTS_MS) {
-                long shiftMs = startMs / terms.perMs() * terms.perMs();
+                long shiftMs = startMs / repeatsAfterMs(terms) * repeatsAfterMs(terms);
                 Traffic traffic = new Traffic(11, terms.perMs());
                 long nowMs = traffic.random().nextLong(Math.min(terms.perMs(), 1L << 40));
                 Trial<S> early = Trial.open(terms.limit(), nowMs);

@@ -1,5 +1,6 @@
 package dev.weir.limit;
 
+import java.time.Duration;
 import java.util.List;
 import org.junit.jupiter.api.Nested;
 
@@ -7,18 +8,41 @@ import org.junit.jupiter.api.Nested;
 class LimitLawsTest {
 
     @Nested
-    class OfFixedWindow extends LimitLaws<FixedWindow.Window> {
+    class OfFixedWindow extends LimitLaws<AlignedWindow.Window> {
         @Override
-        List<Terms<FixedWindow.Window>> terms() {
+        List<Terms<AlignedWindow.Window>> terms() {
             return Terms.fixedWindows(false);
         }
     }
 
     @Nested
-    class OfFixedWindowThatCountsDenied extends LimitLaws<FixedWindow.Window> {
+    class OfFixedWindowThatCountsDenied extends LimitLaws<AlignedWindow.Window> {
         @Override
-        List<Terms<FixedWindow.Window>> terms() {
+        List<Terms<AlignedWindow.Window>> terms() {
             return Terms.fixedWindows(true);
+        }
+    }
+
+    @Nested
+    class OfCalendarWindow extends LimitLaws<AlignedWindow.Window> {
+        @Override
+        List<Terms<AlignedWindow.Window>> terms() {
+            return Terms.calendarWindows(false);
+        }
+
+        @Override
+        long repeatsAfterMs(Terms<AlignedWindow.Window> terms) {
+            boolean sameOffset =
+                    ((CalendarWindow) terms.limit()).zone().getRules().isFixedOffset();
+            return sameOffset ? Duration.ofDays(146_097).toMillis() : Long.MAX_VALUE; // 400 years, in weeks too
+        }
+    }
+
+    @Nested
+    class OfCalendarWindowThatCountsDenied extends OfCalendarWindow {
+        @Override
+        List<Terms<AlignedWindow.Window>> terms() {
+            return Terms.calendarWindows(true);
         }
     }
 

@@ -1,5 +1,8 @@
 package dev.weir.limit;
 
+import java.time.LocalDate;
+import java.time.ZoneId;
+import java.time.temporal.IsoFields;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
@@ -23,6 +26,8 @@ public interface Model {
     static Model of(Limit<?> limit) {
         if (limit instanceof FixedWindow window) {
             return new OfFixedWindow(window.limit(), window.perMs());
+        } else if (limit instanceof CalendarWindow window) {
+            return new OfCalendarWindow(window.limit(), window.period(), window.zone());
         } else if (limit instanceof SlidingWindowLog log) {
             return new OfLog(log.limit(), log.perMs());
         } else if (limit instanceof SlidingWindowCounter counter) {
@@ -67,6 +72,72 @@ public interface Model {
         @Override
         public void charge(long cost, long nowMs) {
             counts.merge(Math.floorDiv(nowMs, perMs), Math.max(0, cost), (count, more) -> Math.max(0, count + cost));
+        }
+    }
+
+    /** A count for each day, week or month by its name, found by going through the dates one by one. */
+    final class OfCalendarWindow implements Model {
+        private final long limit;
+        private final CalendarPeriod period;
+        private final ZoneId zone;
+        private final Map<String, Long> counts = new HashMap<>();
+
+        OfCalendarWindow(long limit, CalendarPeriod period, ZoneId zone) {
+            this.limit = limit;
+            this.period = period;
+            this.zone = zone;
+        }
+
+        @Override
+        public long available(long nowMs) {
+            return limit - counts.getOrDefault(name(dateOf(nowMs)), 0L);
+        }
+
+        @Override
+        public void charge(long cost, long nowMs) {
+            counts.merge(name(dateOf(nowMs)), Math.max(0, cost), (count, more) -> Math.max(0, count + cost));
+        }
+
+        @Override
+        public long waitMs(long cost, long nowMs) {
+            return available(nowMs) >= cost ? 0 : endMs(nowMs) - nowMs;
+        }
+
+        long startMs(long nowMs) {
+            LocalDate date = dateOf(nowMs);
+            while (name(date.minusDays(1)).equals(name(date))) {
+                date = date.minusDays(1);
+            }
+            return startMs(date);
+        }
+
+        long endMs(long nowMs) {
+            LocalDate date = dateOf(nowMs);
+            LocalDate next = date.plusDays(1);
+            while (name(next).equals(name(date))) {
+                next = next.plusDays(1);
+            }
+            return startMs(next);
+        }
+
+        private LocalDate dateOf(long nowMs) {
+            LocalDate date = LocalDate.ofEpochDay(Math.floorDiv(nowMs, 86_400_000L) - 3);
+            while (startMs(date.plusDays(1)) <= nowMs) {
+                date = date.plusDays(1);
+            }
+            return date;
+        }
+
+        private long startMs(LocalDate date) {
+            return date.atStartOfDay(zone).toInstant().toEpochMilli();
+        }
+
+        private String name(LocalDate date) {
+            return switch (period) {
+                case DAY -> date.toString();
+                case WEEK -> date.get(IsoFields.WEEK_BASED_YEAR) + "-W" + date.get(IsoFields.WEEK_OF_WEEK_BASED_YEAR);
+                case MONTH -> date.getYear() + "-" + date.getMonth();
+            };
         }
     }
 

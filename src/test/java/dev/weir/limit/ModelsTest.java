@@ -2,6 +2,8 @@ package dev.weir.limit;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import java.time.Duration;
+import java.time.ZoneId;
 import java.util.ArrayList;
 import java.util.List;
 import org.junit.jupiter.api.Test;
@@ -14,7 +16,7 @@ class ModelsTest {
     private static final int SEEDS = 12;
     private static final int REQUESTS = 60;
 
-    /** Windows short enough to look for the end of a wait millisecond by millisecond. */
+    /** By the clock, short enough to look for the end of a wait millisecond by millisecond. */
     static List<Limit<?>> shortLimits() {
         List<Limit<?>> limits = new ArrayList<>();
         for (boolean countDenied : new boolean[] {false, true}) {
@@ -32,6 +34,11 @@ class ModelsTest {
                 }
             }
         }
+        for (CalendarPeriod period : CalendarPeriod.values()) {
+            for (String zone : List.of("UTC", "America/St_Johns", "Pacific/Apia")) {
+                limits.add(new CalendarWindow(7, period, ZoneId.of(zone), period == CalendarPeriod.WEEK));
+            }
+        }
         limits.add(new Unlimited());
         limits.add(new Blocked());
         return limits;
@@ -40,6 +47,9 @@ class ModelsTest {
     private static long perMs(Limit<?> limit) {
         if (limit instanceof FixedWindow window) {
             return window.perMs();
+        } else if (limit instanceof CalendarWindow window) {
+            return Duration.ofDays(window.period() == CalendarPeriod.MONTH ? 31 : 1)
+                    .toMillis();
         } else if (limit instanceof SlidingWindowLog log) {
             return log.perMs();
         } else if (limit instanceof SlidingWindowCounter counter) {

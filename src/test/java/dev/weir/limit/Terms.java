@@ -2,6 +2,7 @@ package dev.weir.limit;
 
 import static dev.weir.limit.Limit.MAX_LEVEL;
 
+import java.time.ZoneId;
 import java.util.ArrayList;
 import java.util.List;
 
@@ -9,19 +10,38 @@ import java.util.List;
  * Limits of every algorithm, from the least to the largest that can be counted.
  *
  * @param limit the limit
- * @param perMs its window
+ * @param perMs its window; where they differ in length, the longest
  * @param ceiling the most tokens that its state can hold; a debt beyond it is forgotten
  */
 record Terms<S>(Limit<S> limit, long perMs, long ceiling) {
 
     private static final long DAY_MS = 86_400_000;
 
-    static List<Terms<FixedWindow.Window>> fixedWindows(boolean countDenied) {
-        List<Terms<FixedWindow.Window>> terms = new ArrayList<>();
+    static List<Terms<AlignedWindow.Window>> fixedWindows(boolean countDenied) {
+        List<Terms<AlignedWindow.Window>> terms = new ArrayList<>();
         for (long[] numbers : new long[][] {
             {1, 1}, {3, 10}, {7, 11_000}, {500, 60_000}, {1, DAY_MS}, {MAX_LEVEL, 1_000}, {MAX_LEVEL, MAX_LEVEL}
         }) {
             terms.add(new Terms<>(new FixedWindow(numbers[0], numbers[1], countDenied), numbers[1], MAX_LEVEL));
+        }
+        return terms;
+    }
+
+    static List<Terms<AlignedWindow.Window>> calendarWindows(boolean countDenied) {
+        List<Terms<AlignedWindow.Window>> terms = new ArrayList<>();
+        for (CalendarPeriod period : CalendarPeriod.values()) {
+            long days =
+                    switch (period) {
+                        case DAY -> 1;
+                        case WEEK -> 7;
+                        case MONTH -> 31;
+                    };
+            long perMs = days * DAY_MS + DAY_MS / 24;
+            for (String zone : List.of("UTC", "Europe/Berlin", "America/St_Johns", "Etc/GMT-14")) {
+                long limit = zone.equals("UTC") ? MAX_LEVEL : days;
+                terms.add(
+                        new Terms<>(new CalendarWindow(limit, period, ZoneId.of(zone), countDenied), perMs, MAX_LEVEL));
+            }
         }
         return terms;
     }
@@ -115,6 +135,7 @@ record Terms<S>(Limit<S> limit, long perMs, long ceiling) {
         List<Terms<?>> all = new ArrayList<>();
         for (boolean countDenied : new boolean[] {false, true}) {
             all.addAll(fixedWindows(countDenied));
+            all.addAll(calendarWindows(countDenied));
             all.addAll(logs(countDenied));
             all.addAll(counters(false, countDenied));
             all.addAll(counters(true, countDenied));

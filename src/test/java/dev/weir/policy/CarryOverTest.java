@@ -1,5 +1,9 @@
 package dev.weir.policy;
 
+import static dev.weir.limit.CalendarPeriod.DAY;
+import static dev.weir.limit.CalendarPeriod.MONTH;
+import static dev.weir.limit.CalendarPeriod.WEEK;
+import static dev.weir.policy.Samples.calendar;
 import static dev.weir.policy.Samples.consume;
 import static dev.weir.policy.Samples.counter;
 import static dev.weir.policy.Samples.gcra;
@@ -43,6 +47,11 @@ class CarryOverTest {
                 new Row(window(5, 60), window(9, 60), Start.USE),
                 new Row(window(5, 60), new FixedWindow(5, 60, true), Start.USE),
                 new Row(window(5, 60), window(5, 61), Start.IN_USE),
+                new Row(calendar(5, DAY, "UTC"), calendar(9, DAY, "UTC"), Start.USE),
+                new Row(calendar(5, DAY, "UTC"), calendar(5, WEEK, "UTC"), Start.IN_USE),
+                new Row(calendar(5, DAY, "UTC"), calendar(5, DAY, "Asia/Tokyo"), Start.IN_USE),
+                new Row(calendar(5, DAY, "UTC"), window(5, 86_400_000), Start.IN_USE),
+                new Row(window(5, 86_400_000), calendar(5, DAY, "UTC"), Start.IN_USE),
                 new Row(log(5, 60), log(9, 90), Start.USE),
                 new Row(counter(5, 60), counter(9, 60), Start.USE),
                 new Row(counter(5, 60), counter(5, 90), Start.IN_USE),
@@ -90,6 +99,16 @@ class CarryOverTest {
                         List.of()));
         assertThat(CarryOver.of(before, policy("p", log(6, 60))))
                 .isEqualTo(new CarryOver(true, List.of(new OfLimit("p/0", Start.COUNT, "p/1")), List.of("p/0", "p/2")));
+    }
+
+    @Test
+    void fixedWindowsThatGetATimeZoneGoOnFromThoseInTheirPlaces() {
+        Policy before = policy("p", window(5, 86_400_000), calendar(90, MONTH, "UTC"));
+        Policy after = policy("p", calendar(5, DAY, "Asia/Tokyo"), calendar(90, MONTH, "Asia/Tokyo"));
+        assertThat(CarryOver.of(before, after).limits())
+                .containsExactly(new OfLimit("p/0", Start.IN_USE, "p/0"), new OfLimit("p/1", Start.IN_USE, "p/1"));
+        assertThat(CarryOver.of(after, before).limits())
+                .containsExactly(new OfLimit("p/0", Start.IN_USE, "p/0"), new OfLimit("p/1", Start.IN_USE, "p/1"));
     }
 
     @Test

@@ -1,5 +1,7 @@
 package dev.weir.policy;
 
+import dev.weir.limit.CalendarPeriod;
+import dev.weir.limit.CalendarWindow;
 import dev.weir.limit.FixedWindow;
 import dev.weir.limit.Gcra;
 import dev.weir.limit.IntervalBucket;
@@ -9,6 +11,7 @@ import dev.weir.limit.Rate;
 import dev.weir.limit.SlidingWindowCounter;
 import dev.weir.limit.SlidingWindowLog;
 import dev.weir.limit.TokenBucket;
+import java.time.ZoneId;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
@@ -26,6 +29,10 @@ final class Samples {
 
     static FixedWindow windowCountingDenied(long limit, long perMs) {
         return new FixedWindow(limit, perMs, true);
+    }
+
+    static CalendarWindow calendar(long limit, CalendarPeriod period, String zone) {
+        return new CalendarWindow(limit, period, ZoneId.of(zone), false);
     }
 
     static SlidingWindowLog log(long limit, long perMs) {

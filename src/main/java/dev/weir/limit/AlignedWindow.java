@@ -1,0 +1,57 @@
+package dev.weir.limit;
+
+/**
+ * A count for each of the windows into which time is cut, with no gap and no overlap, by the clock ({@link
+ * FixedWindow}) or the calendar ({@link CalendarWindow}). What was counted is free again when the next window starts,
+ * so up to twice the limit may pass around a window's edge.
+ */
+public sealed interface AlignedWindow extends Limit<AlignedWindow.Window> permits FixedWindow, CalendarWindow {
+
+    /** What was counted in the window that starts at {@code startMs}. */
+    record Window(long startMs, long count) {}
+
+    /** Tokens a window. */
+    long limit();
+
+    /** When the window of {@code nowMs} started. */
+    long startMs(long nowMs);
+
+    /** When the window of {@code nowMs} ends and the next one starts. */
+    long endMs(long nowMs);
+
+    @Override
+    default long capacity() {
+        return limit();
+    }
+
+    @Override
+    default long windowMs(long nowMs) {
+        return endMs(nowMs) - startMs(nowMs);
+    }
+
+    @Override
+    default Window fresh(long nowMs) {
+        return new Window(startMs(nowMs), 0);
+    }
+
+    @Override
+    default long available(Window window, long nowMs) {
+        return limit() - at(window, nowMs).count();
+    }
+
+    @Override
+    default long waitMs(Window window, long cost, long nowMs) {
+        return cost <= available(window, nowMs) ? 0 : endMs(nowMs) - nowMs;
+    }
+
+    @Override
+    default Window charge(Window window, long cost, long nowMs) {
+        Window now = at(window, nowMs);
+        return new Window(now.startMs(), Limit.addToLevel(now.count(), cost));
+    }
+
+    private Window at(Window window, long nowMs) {
+        long startMs = startMs(nowMs);
+        return window.startMs() == startMs ? window : new Window(startMs, 0);
+    }
+}
