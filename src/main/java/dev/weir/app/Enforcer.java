@@ -2,10 +2,13 @@ package dev.weir.app;
 
 import dev.weir.config.WeirConfig;
 import dev.weir.processor.LivePolicies;
+import dev.weir.processor.LiveQueues;
 import dev.weir.topology.WeirTopology;
+import java.time.Clock;
 import java.time.Duration;
 import java.util.List;
 import java.util.Optional;
+import java.util.Properties;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
@@ -13,7 +16,9 @@ import java.util.concurrent.TimeoutException;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.apache.kafka.streams.CloseOptions;
 import org.apache.kafka.streams.KafkaStreams;
+import org.apache.kafka.streams.StreamsConfig;
 import org.apache.kafka.streams.errors.StreamsUncaughtExceptionHandler.StreamThreadExceptionResponse;
+import org.apache.kafka.streams.state.HostInfo;
 
 /** The enforcer of this process: both topologies, running. If one ends, so does the other. */
 public final class Enforcer implements AutoCloseable {
@@ -21,18 +26,36 @@ public final class Enforcer implements AutoCloseable {
     private static final Duration CLOSE_TIMEOUT = Duration.ofSeconds(30);
 
     private final List<KafkaStreams> applications;
+    private final Questions questions;
     private final AtomicInteger starting;
     private final CompletableFuture<Void> running = new CompletableFuture<>();
     private final CompletableFuture<Optional<Throwable>> ended = new CompletableFuture<>();
 
-    private Enforcer(WeirConfig config) {
+    private Enforcer(WeirConfig config, Optional<String> reachableAt) {
         LivePolicies forDeciding = new LivePolicies();
         LivePolicies forShaping = new LivePolicies(); // each follows the policies topic at its own pace
-        applications = List.of(
-                new KafkaStreams(WeirTopology.deciding(config, forDeciding), KafkaSettings.deciding(config)),
-                new KafkaStreams(WeirTopology.shaping(config, forShaping), KafkaSettings.shaping(config)));
+        LiveQueues queues = new LiveQueues();
+        String address = Owners.address(reachableAt);
+        KafkaStreams deciding = new KafkaStreams(
+                WeirTopology.deciding(config, forDeciding), at(address, KafkaSettings.deciding(config)));
+        KafkaStreams shaping = new KafkaStreams(
+                WeirTopology.shaping(config, forShaping, queues), at(address, KafkaSettings.shaping(config)));
+        applications = List.of(deciding, shaping);
+        HostInfo self = HostInfo.buildFromEndpoint(address);
+        questions = new Inquiries(
+                new Owners(deciding, self),
+                forDeciding,
+                new Owners(shaping, self),
+                forShaping,
+                queues,
+                Clock.systemUTC());
         starting = new AtomicInteger(applications.size());
         applications.forEach(this::watch);
+    }
+
+    private static Properties at(String address, Properties settings) {
+        settings.put(StreamsConfig.APPLICATION_SERVER_CONFIG, address);
+        return settings;
     }
 
     private void watch(KafkaStreams application) {
@@ -56,9 +79,18 @@ public final class Enforcer implements AutoCloseable {
         });
     }
 
-    /** Starts to restore and decide; the topics must be there. See {@link #awaitRunning}. */
+    /** Starts one that no other instance sends questions to. */
     public static Enforcer start(WeirConfig config) {
-        Enforcer enforcer = new Enforcer(config);
+        return start(config, Optional.empty());
+    }
+
+    /**
+     * Starts to restore and decide; the topics must be there. See {@link #awaitRunning}.
+     *
+     * @param reachableAt {@code host:port} at which other instances ask this one what they cannot answer
+     */
+    public static Enforcer start(WeirConfig config, Optional<String> reachableAt) {
+        Enforcer enforcer = new Enforcer(config, reachableAt);
         enforcer.applications.forEach(KafkaStreams::start);
         return enforcer;
     }
@@ -85,6 +117,11 @@ public final class Enforcer implements AutoCloseable {
         } catch (ExecutionException e) {
             throw new IllegalStateException(e); // never completed so
         }
+    }
+
+    /** What can be asked while it runs, from any thread. */
+    public Questions questions() {
+        return questions;
     }
 
     /** Commits, leaves the group, and stops. */

@@ -27,7 +27,10 @@ public interface Questions {
      */
     Answer<List<Usage>> usage(Request request);
 
-    /** How a request would be decided now if nothing else comes first. */
+    /**
+     * How a request would be decided now if nothing else comes first, but for a requestId that came before. If its queue is
+     * on another instance, all that is known is that it would be sent there.
+     */
     Answer<Decision> check(Request request);
 
     /** A queue as it is now; a queue that nothing has been sent to yet is empty. The value is null if there is none. */

@@ -4,10 +4,12 @@ import dev.weir.policy.StateKey;
 import java.io.ByteArrayOutputStream;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
+import java.util.List;
 
 /**
  * Keys of the stores as bytes whose order is the keys' order: client, policy, further values; behind them shelf and
- * number for a segment. A text ends in 0, and a 0 within it is followed by 255, so no text is another's start.
+ * number for a segment. A text ends in 0, and a 0 within it is followed by 255, with which no text begins.
  */
 public final class KeyCodec {
 
@@ -21,6 +23,25 @@ public final class KeyCodec {
             write(out, value);
         }
         return out.toByteArray();
+    }
+
+    /** What the keys of all states of a client start with; behind them, those of clients do that go on with a 0. */
+    public static byte[] prefix(String client) {
+        ByteArrayOutputStream out = new ByteArrayOutputStream(32);
+        write(out, client);
+        return out.toByteArray();
+    }
+
+    /** Reads what {@link #encode} wrote. */
+    public static StateKey decode(byte[] key) {
+        ByteBuffer in = ByteBuffer.wrap(key);
+        String client = readText(in);
+        String policyId = readText(in);
+        List<String> others = new ArrayList<>();
+        while (in.hasRemaining()) {
+            others.add(readText(in));
+        }
+        return new StateKey(client, policyId, others);
     }
 
     /** The key of one segment of the state that {@code state} is the key of. */
@@ -41,5 +62,22 @@ public final class KeyCodec {
             }
         }
         out.write(0);
+    }
+
+    static String readText(ByteBuffer in) {
+        ByteArrayOutputStream text = new ByteArrayOutputStream();
+        for (byte next = in.get(); next != 0 || isEscaped(in); next = in.get()) {
+            text.write(next);
+        }
+        return text.toString(StandardCharsets.UTF_8);
+    }
+
+    /** Whether the 0 that was just read is part of the text: then a 255 follows, which is read too. */
+    private static boolean isEscaped(ByteBuffer in) {
+        boolean escaped = in.hasRemaining() && in.get(in.position()) == (byte) 0xFF;
+        if (escaped) {
+            in.get();
+        }
+        return escaped;
     }
 }

@@ -6,7 +6,6 @@ import dev.weir.shape.QueueStore.Place;
 import dev.weir.shape.QueueStore.Ticket;
 import java.io.ByteArrayOutputStream;
 import java.nio.ByteBuffer;
-import java.nio.charset.StandardCharsets;
 
 /**
  * Keys of the queues' stores as bytes whose order is the keys' order: queue first, then tier, client and position of a slot;
@@ -49,9 +48,9 @@ public final class QueueKeys {
     /** Reads what {@link #slot} wrote. */
     public static SlotKey readSlot(byte[] key) {
         ByteBuffer in = ByteBuffer.wrap(key);
-        String queue = readText(in);
-        String tier = readText(in);
-        String client = readText(in);
+        String queue = KeyCodec.readText(in);
+        String tier = KeyCodec.readText(in);
+        String client = KeyCodec.readText(in);
         return new SlotKey(queue, new Place(new Flow(tier, client), in.getLong()));
     }
 
@@ -64,22 +63,5 @@ public final class QueueKeys {
     /** Positions and buckets are 0 or more: their bytes sort as they do. */
     private static void write(ByteArrayOutputStream out, long number) {
         out.writeBytes(ByteBuffer.allocate(Long.BYTES).putLong(number).array());
-    }
-
-    private static String readText(ByteBuffer in) {
-        ByteArrayOutputStream text = new ByteArrayOutputStream();
-        for (byte next = in.get(); next != 0 || isEscaped(in); next = in.get()) {
-            text.write(next);
-        }
-        return text.toString(StandardCharsets.UTF_8);
-    }
-
-    /** Whether the 0 that was just read is part of the text: then a 255 follows, which is read too. */
-    private static boolean isEscaped(ByteBuffer in) {
-        boolean escaped = in.hasRemaining() && in.get(in.position()) == (byte) 0xFF;
-        if (escaped) {
-            in.get();
-        }
-        return escaped;
     }
 }

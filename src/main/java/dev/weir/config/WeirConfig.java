@@ -37,8 +37,15 @@ public record WeirConfig(
     private static final Pattern APPLICATION_ID = Pattern.compile("(?!\\.{1,2}$)[A-Za-z0-9._-]{1,100}");
 
     /** Kafka properties that Weir sets itself, and its own keys for them. */
-    private static final Map<String, String> OWN_KEYS =
-            Map.of("application.id", "application-id", "num.stream.threads", "threads", "state.dir", "state.directory");
+    private static final Map<String, String> OWN_KEYS = Map.of(
+            "application.id",
+            "application-id",
+            "num.stream.threads",
+            "threads",
+            "state.dir",
+            "state.directory",
+            "application.server",
+            "service.advertise");
 
     private static final List<String> SECRET = List.of("password", "secret", "jaas", "token", "key", "credential");
 

@@ -121,12 +121,18 @@ public final class PolicyTable {
     }
 
     private final List<Layer> layers = new ArrayList<>();
+    private final Map<String, TreeMap<Long, Policy>> byId = new HashMap<>();
 
     /** @throws IllegalArgumentException if two policies have the same id and version */
     public PolicyTable(Collection<Policy> policies) {
         Map<String, List<Policy>> byLayer = new TreeMap<>();
         Map<Word, Integer> frequency = new HashMap<>();
-        Map<Policy, Long> untilMs = untilMs(policies);
+        for (Policy policy : policies) {
+            if (byId.computeIfAbsent(policy.id(), id -> new TreeMap<>()).put(policy.version(), policy) != null) {
+                throw new IllegalArgumentException("two policies have the id " + policy.id());
+            }
+        }
+        Map<Policy, Long> untilMs = untilMs();
         for (Policy policy : policies) {
             byLayer.computeIfAbsent(policy.layer(), layer -> new ArrayList<>()).add(policy);
             policy.match()
@@ -149,14 +155,19 @@ public final class PolicyTable {
         return applicable;
     }
 
-    /** When a later version takes over, of the policies that have one. */
-    private static Map<Policy, Long> untilMs(Collection<Policy> policies) {
-        Map<String, TreeMap<Long, Policy>> byId = new HashMap<>();
-        for (Policy policy : policies) {
-            if (byId.computeIfAbsent(policy.id(), id -> new TreeMap<>()).put(policy.version(), policy) != null) {
-                throw new IllegalArgumentException("two policies have the id " + policy.id());
+    /** The version of a policy that holds at a time, null if none does. */
+    public Policy inForce(String id, long atMs) {
+        for (Policy policy :
+                byId.getOrDefault(id, new TreeMap<>()).descendingMap().values()) {
+            if (policy.effectiveFromMs() <= atMs) {
+                return policy;
             }
         }
+        return null;
+    }
+
+    /** When a later version takes over, of the policies that have one. */
+    private Map<Policy, Long> untilMs() {
         Map<Policy, Long> untilMs = new HashMap<>();
         for (TreeMap<Long, Policy> versions : byId.values()) {
             long earliestMs = Long.MAX_VALUE;

@@ -9,6 +9,10 @@ import dev.weir.shape.Release;
 import dev.weir.shape.Shaper;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
+import java.util.Optional;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.ReentrantLock;
+import java.util.function.Function;
 import org.apache.kafka.common.header.Headers;
 import org.apache.kafka.common.header.internals.RecordHeaders;
 import org.apache.kafka.streams.processor.Cancellable;
@@ -42,27 +46,32 @@ public final class Shape implements Processor<byte[], byte[], byte[], Object> {
     private final LivePolicies policies;
     private final StoreNames stores;
     private final Outlets outlets;
+    private final LiveQueues live;
+    private final ReentrantLock working = new ReentrantLock(true); // fair: who asks gets in between two records
     private ProcessorContext<byte[], Object> context;
-    private Shaper shaper;
+    private Shaper shaper; // null while there is no task
     private long changesSeen;
     private Cancellable tick;
     private long tickAtMs;
 
-    public Shape(LivePolicies policies, StoreNames stores, Outlets outlets) {
+    public Shape(LivePolicies policies, StoreNames stores, Outlets outlets, LiveQueues live) {
         this.policies = policies;
         this.stores = stores;
         this.outlets = outlets;
+        this.live = live;
     }
 
     @Override
     public void init(ProcessorContext<byte[], Object> processorContext) {
         context = processorContext;
         StoreQueues queues = new StoreQueues(stores, context);
-        shaper = new Shaper(policies::queue, queues, new Sinks());
-        queues.restore(shaper);
+        Shaper restored = new Shaper(policies::queue, queues, new Sinks());
+        queues.restore(restored);
+        work(() -> shaper = restored);
         changesSeen = -1;
         cancelTick(); // of a task that failed and is revived
         planTick();
+        live.open(context.taskId().partition(), this);
     }
 
     @Override
@@ -77,20 +86,56 @@ public final class Shape implements Processor<byte[], byte[], byte[], Object> {
         }
         long nowMs = context.currentSystemTimeMs();
         long enqueuedAtMs = Math.min(record.timestamp(), nowMs);
-        shaper.admit(admission, metadata.offset(), enqueuedAtMs, nowMs * NANOS_PER_MS);
-        planTick();
+        work(() -> {
+            shaper.admit(admission, metadata.offset(), enqueuedAtMs, nowMs * NANOS_PER_MS);
+            planTick();
+        });
+    }
+
+    @Override
+    public void close() {
+        live.close(context.taskId().partition(), this);
+        work(() -> shaper = null);
+    }
+
+    /** Asks the queues something that leaves them as they are; none if they are busy for longer, or there are none. */
+    <T> Optional<T> ask(Duration patience, Function<Shaper, T> question) {
+        try {
+            if (!working.tryLock(patience.toNanos(), TimeUnit.NANOSECONDS)) {
+                return Optional.empty();
+            }
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            return Optional.empty();
+        }
+        try {
+            return Optional.ofNullable(shaper).map(question);
+        } finally {
+            working.unlock();
+        }
+    }
+
+    private void work(Runnable step) {
+        working.lock();
+        try {
+            step.run();
+        } finally {
+            working.unlock();
+        }
     }
 
     private void tick() {
         cancelTick();
         long nowNanos = context.currentSystemTimeMs() * NANOS_PER_MS;
-        long changes = policies.changes();
-        if (changes != changesSeen) {
-            changesSeen = changes;
-            shaper.refresh(nowNanos);
-        }
-        shaper.tick(nowNanos, STEPS_A_TICK);
-        planTick();
+        work(() -> {
+            long changes = policies.changes();
+            if (changes != changesSeen) {
+                changesSeen = changes;
+                shaper.refresh(nowNanos);
+            }
+            shaper.tick(nowNanos, STEPS_A_TICK);
+            planTick();
+        });
     }
 
     private void cancelTick() {

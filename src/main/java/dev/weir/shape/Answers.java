@@ -7,7 +7,7 @@ import dev.weir.policy.Reason;
 import dev.weir.policy.Request;
 
 /** The decisions of a queue. Times are whole milliseconds, rounded up. */
-final class Answers {
+public final class Answers {
 
     private static final int OK = 200;
     private static final int ACCEPTED = 202;
@@ -18,8 +18,24 @@ final class Answers {
 
     private Answers() {}
 
-    /** It waits, or would if it did more than ask. */
-    static Decision queued(Admission admission, long position, long expectedWaitMs, long nowMs) {
+    /**
+     * What is known of the answer to a request that is not asked of its queue: that there is none, or that it waits.
+     *
+     * @param rules the queue's, null if there is none
+     */
+    public static Decision unplaced(Admission admission, QueueRules rules, long nowMs) {
+        return rules == null
+                ? denied(admission, Reason.NO_QUEUE, null, null, null, nowMs)
+                : queued(admission, null, null, nowMs);
+    }
+
+    /**
+     * It waits, or would if it did more than ask.
+     *
+     * @param position null if it is not known
+     * @param expectedWaitMs null if it is not known
+     */
+    static Decision queued(Admission admission, Long position, Long expectedWaitMs, long nowMs) {
         return decision(
                 admission,
                 Outcome.QUEUED,

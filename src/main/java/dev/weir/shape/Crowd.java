@@ -63,6 +63,17 @@ final class Crowd {
         return tokens;
     }
 
+    /** How many of a tier wait. */
+    long size(String tier) {
+        Tier of = tiers.get(tier);
+        return of == null ? 0 : of.requests;
+    }
+
+    /** The tiers that somebody waits in. */
+    Set<String> tiers() {
+        return tiers.keySet();
+    }
+
     /** Changes what the tiers get, for those who wait as well. */
     void setRules(QueueRules newRules) {
         rules = newRules;

@@ -3,11 +3,17 @@ package dev.weir.shape;
 import dev.weir.policy.Admission;
 import dev.weir.policy.Decision;
 import dev.weir.policy.Kind;
+import dev.weir.policy.Outcome;
 import dev.weir.policy.Reason;
 import dev.weir.policy.Request;
 import dev.weir.shape.Crowd.Ahead;
 import dev.weir.shape.QueueStore.Place;
 import dev.weir.shape.Slot.Waiting;
+import java.util.Comparator;
+import java.util.List;
+import java.util.Set;
+import java.util.TreeSet;
+import java.util.function.Supplier;
 
 /**
  * The leaky bucket as a queue: requests come as they like and leave at a steady rate, a higher priority first, tiers by weight,
@@ -30,6 +36,9 @@ final class LeakyBucketQueue {
 
     /** What would expire later never does. */
     private static final long LAST_MS = Shaper.LAST_MS;
+
+    private static final Comparator<QueueView.OfTier> HIGHER_PRIORITY_FIRST =
+            Comparator.comparing(tier -> tier.share().priority(), Comparator.reverseOrder());
 
     private static final Ahead NOBODY = new Ahead(0, 0);
 
@@ -87,12 +96,17 @@ final class LeakyBucketQueue {
         if (same) {
             return;
         }
+        goBy(newRules);
+        room.setRules(rules);
+        isChanged = true;
+    }
+
+    private void goBy(QueueRules newRules) {
+        rules = newRules;
         Pacing old = pacing;
         pacing = rules.pacing();
         outflow =
                 new Outflow(pacing.adopt(old, outflow.arrival(), clockNanos), outflow.lastNanos(), outflow.sequence());
-        room.setRules(rules);
-        isChanged = true;
     }
 
     /** Lets nobody in any more; who waits leaves by the last rules. */
@@ -108,35 +122,118 @@ final class LeakyBucketQueue {
      */
     void offer(Admission admission, long number, long enqueuedAtMs, long nowNanos) {
         tell(nowNanos);
+        Decision decision = answerTo(admission, enqueuedAtMs);
+        if (decision.outcome() == Outcome.QUEUED && admission.request().kind() != Kind.PEEK) {
+            if (isFull()) {
+                evict();
+            }
+            room.enter(admission, number, enqueuedAtMs, expiry(admission.request(), enqueuedAtMs).atMs);
+        }
+        answer(admission, decision);
+    }
+
+    /** What a request is told that comes now. */
+    private Decision answerTo(Admission admission, long enqueuedAtMs) {
         Flow flow = Waiting.flowOf(admission);
         long cost = admission.request().cost();
-        boolean isFull = room.crowd().size() >= rules.capacity();
-        boolean evicts =
-                isFull && rules.share(flow.tier()).priority() > room.crowd().lowestPriority();
+        boolean hasRoom =
+                !isFull() || rules.share(flow.tier()).priority() > room.crowd().lowestPriority();
         Expiry expiry = expiry(admission.request(), enqueuedAtMs);
         long tooLateMs = ceilMs(turnNanos(room.surelyAhead(flow), cost)) - expiry.atMs;
         if (isDeleted) {
-            answer(admission, Answers.denied(admission, Reason.NO_QUEUE, null, null, null, nowMs()));
-        } else if (cost > rules.maxCost()) {
-            answer(admission, Answers.neverFits(admission, rules.maxCost(), nowMs()));
-        } else if (tooLateMs > 0) {
-            Long retryAfterMs = expiry.isDeadline ? null : (Long) Math.max(tooLateMs, isFull ? roomAfterMs() : 0);
-            answer(
-                    admission,
-                    Answers.denied(
-                            admission, Reason.TOO_LATE, expiry.limitedBy(), expiry.limitMs, retryAfterMs, nowMs()));
-        } else if (isFull && !evicts) {
-            answer(admission, noRoom(admission, Reason.QUEUE_FULL));
-        } else {
-            Ahead ahead = room.expectedAhead(flow, cost);
-            long waitMs = ceilMs(turnNanos(ahead, cost) - clockNanos);
-            if (admission.request().kind() != Kind.PEEK) {
-                if (evicts) {
-                    evict();
-                }
-                room.enter(admission, number, enqueuedAtMs, expiry.atMs);
+            return Answers.denied(admission, Reason.NO_QUEUE, null, null, null, nowMs());
+        }
+        if (cost > rules.maxCost()) {
+            return Answers.neverFits(admission, rules.maxCost(), nowMs());
+        }
+        if (tooLateMs > 0) {
+            Long retryAfterMs = expiry.isDeadline ? null : (Long) Math.max(tooLateMs, isFull() ? roomAfterMs() : 0);
+            return Answers.denied(
+                    admission, Reason.TOO_LATE, expiry.limitedBy(), expiry.limitMs, retryAfterMs, nowMs());
+        }
+        if (!hasRoom) {
+            return noRoom(admission, Reason.QUEUE_FULL);
+        }
+        Ahead ahead = room.expectedAhead(flow, cost);
+        long waitMs = ceilMs(turnNanos(ahead, cost) - clockNanos);
+        return Answers.queued(admission, ahead.requests() + 1, waitMs, nowMs());
+    }
+
+    private boolean isFull() {
+        return room.crowd().size() >= rules.capacity();
+    }
+
+    /**
+     * What a request would be told that came now, or one that withdraws another; leaves all as it is.
+     *
+     * @param current the rules in force, null if there are none any more
+     */
+    Decision check(Admission admission, QueueRules current, long nowNanos) {
+        return inPassing(current, nowNanos, () -> {
+            if (admission.request().kind() == Kind.CANCEL) {
+                return Answers.cancel(admission, room.find(WaitingRoom.ticket(admission)) != null, nowMs());
             }
-            answer(admission, Answers.queued(admission, ahead.requests() + 1, waitMs, nowMs()));
+            return answerTo(admission, nowMs());
+        });
+    }
+
+    /**
+     * How it is now; leaves all as it is.
+     *
+     * @param current the rules in force, null if there are none any more
+     */
+    QueueView view(QueueRules current, long nowNanos) {
+        return inPassing(
+                current,
+                nowNanos,
+                () -> new QueueView(
+                        rules,
+                        isDeleted,
+                        room.crowd().size(),
+                        room.crowd().tokens(),
+                        tiers(),
+                        room.oldestEnqueuedAtMs(),
+                        outflow.sequence(),
+                        room.isEmpty()
+                                ? null
+                                : (Long) turnNanos(NOBODY, room.next().headCost())));
+    }
+
+    private List<QueueView.OfTier> tiers() {
+        Set<String> names = new TreeSet<>(rules.tiers().keySet());
+        names.addAll(room.crowd().tiers());
+        return names.stream()
+                .map(name -> new QueueView.OfTier(
+                        name.isEmpty() ? null : name,
+                        rules.share(name),
+                        room.crowd().size(name)))
+                .sorted(HIGHER_PRIORITY_FIRST) // and then by name, as they are
+                .toList();
+    }
+
+    /**
+     * Asks something at a moment, by the rules then in force, and goes on as if nobody had. Who waits is still in the
+     * order of the rules before, if these have changed since the queue was worked on last.
+     */
+    private <T> T inPassing(QueueRules current, long nowNanos, Supplier<T> question) {
+        QueueRules rulesBefore = rules;
+        Pacing pacingBefore = pacing;
+        Outflow outflowBefore = outflow;
+        boolean deletedBefore = isDeleted;
+        long clockBefore = clockNanos;
+        try {
+            tell(nowNanos);
+            isDeleted = current == null;
+            if (current != null && !current.equals(rules)) {
+                goBy(current);
+            }
+            return question.get();
+        } finally {
+            rules = rulesBefore;
+            pacing = pacingBefore;
+            outflow = outflowBefore;
+            isDeleted = deletedBefore;
+            clockNanos = clockBefore;
         }
     }
 

@@ -28,6 +28,7 @@ final class Line {
     private long tokens;
     private long headCost;
     private long headNumber;
+    private long headEnqueuedAtMs;
     private long headExpiresAtMs;
     private long tailNumber;
     private long latestExpiryMs;
@@ -72,6 +73,10 @@ final class Line {
 
     long headNumber() {
         return headNumber;
+    }
+
+    long headEnqueuedAtMs() {
+        return headEnqueuedAtMs;
     }
 
     long headExpiresAtMs() {
@@ -142,6 +147,7 @@ final class Line {
     private void noteHead(Waiting waiting) {
         headCost = waiting.cost();
         headNumber = waiting.number();
+        headEnqueuedAtMs = waiting.enqueuedAtMs();
         headExpiresAtMs = waiting.expiresAtMs();
     }
 

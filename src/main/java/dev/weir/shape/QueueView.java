@@ -8,11 +8,12 @@ import java.util.List;
  * @param rules those in force, or the last that were
  * @param isDeleted it takes no more, and drains by its last rules
  * @param waiting how many requests wait
- * @param waitingTokens what they cost together
+ * @param waitingTokens what they cost together; one counts for 2<sup>35</sup> at most
  * @param tiers those that are named by the rules or that somebody waits in, higher priorities first, then by name
  * @param oldestEnqueuedAtMs when the one came that has waited longest, null if nobody waits
  * @param released how many it has released
- * @param nextReleaseAtNanos when the next one leaves if nothing else comes, ns since the epoch; null if nobody waits
+ * @param nextReleaseAtNanos when the next one leaves if nothing else comes and it does not expire before, ns since the
+ *     epoch; null if nobody waits
  */
 public record QueueView(
         QueueRules rules,

@@ -1,6 +1,7 @@
 package dev.weir.shape;
 
 import dev.weir.policy.Admission;
+import dev.weir.policy.Decision;
 import dev.weir.policy.Kind;
 import dev.weir.policy.Reason;
 import dev.weir.shape.QueueStore.Place;
@@ -57,8 +58,7 @@ public final class Shaper {
 
     /** Takes note of a queue that there was. */
     public void restore(QueueState state) {
-        String queue = state.rules().id();
-        queues.put(queue, new LeakyBucketQueue(state, stores.of(queue), outlet));
+        queues.put(state.rules().id(), make(state));
     }
 
     /** Takes note of a request that waits in a restored queue; those of one flow in the order of their positions. */
@@ -84,12 +84,7 @@ public final class Shaper {
         String id = admission.queue();
         LeakyBucketQueue queue = queue(id, nowNanos);
         if (queue == null) {
-            long nowMs = nowNanos / NANOS_PER_MS;
-            outlet.decide(
-                    admission,
-                    isCancel(admission)
-                            ? Answers.cancel(admission, false, nowMs)
-                            : Answers.denied(admission, Reason.NO_QUEUE, null, null, null, nowMs));
+            outlet.decide(admission, noQueue(admission, nowNanos));
             return;
         }
         if (isCancel(admission)) {
@@ -130,6 +125,37 @@ public final class Shaper {
         return soonestFirst.isEmpty() ? Long.MAX_VALUE : soonestFirst.first().nanos;
     }
 
+    /** What a request would be answered that came now; leaves all as it is. */
+    public Decision check(Admission admission, long nowNanos) {
+        QueueRules current = rules.of(admission.queue());
+        LeakyBucketQueue queue = glance(admission.queue(), current, nowNanos);
+        return queue == null ? noQueue(admission, nowNanos) : queue.check(admission, current, nowNanos);
+    }
+
+    /** A queue as it is now, null if there is none; leaves all as it is. */
+    public QueueView view(String id, long nowNanos) {
+        QueueRules current = rules.of(id);
+        LeakyBucketQueue queue = glance(id, current, nowNanos);
+        return queue == null ? null : queue.view(current, nowNanos);
+    }
+
+    /** A queue to look at; one that nothing has been sent to yet is made up. */
+    private LeakyBucketQueue glance(String id, QueueRules current, long nowNanos) {
+        LeakyBucketQueue queue = queues.get(id);
+        return queue == null && current != null ? make(LeakyBucketQueue.fresh(current, nowNanos)) : queue;
+    }
+
+    private LeakyBucketQueue make(QueueState state) {
+        return new LeakyBucketQueue(state, stores.of(state.rules().id()), outlet);
+    }
+
+    private static Decision noQueue(Admission admission, long nowNanos) {
+        long nowMs = nowNanos / NANOS_PER_MS;
+        return isCancel(admission)
+                ? Answers.cancel(admission, false, nowMs)
+                : Answers.denied(admission, Reason.NO_QUEUE, null, null, null, nowMs);
+    }
+
     private boolean isDue(long nowNanos) {
         return !soonestFirst.isEmpty() && soonestFirst.first().nanos <= nowNanos;
     }
@@ -141,7 +167,7 @@ public final class Shaper {
             apply(current, queue, nowNanos);
         } else if (current != null) {
             QueueState fresh = LeakyBucketQueue.fresh(current, nowNanos);
-            queue = new LeakyBucketQueue(fresh, stores.of(id), outlet);
+            queue = make(fresh);
             stores.save(fresh);
             queues.put(id, queue);
         }

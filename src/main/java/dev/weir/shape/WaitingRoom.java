@@ -79,6 +79,15 @@ final class WaitingRoom {
         return scheduler.next().map(lines::get).orElse(null);
     }
 
+    /** When the one came that has waited longest, null if nobody waits; asks every flow. */
+    Long oldestEnqueuedAtMs() {
+        long oldestMs = Long.MAX_VALUE;
+        for (Line line : lines.values()) {
+            oldestMs = Math.min(oldestMs, line.headEnqueuedAtMs());
+        }
+        return lines.isEmpty() ? null : (Long) oldestMs;
+    }
+
     /** When the next one may expire, in ms; {@link Waiting#NEVER} if nobody ever does. */
     long nextExpiryMs() {
         return expiries.isEmpty() ? Waiting.NEVER : Math.min(expiries.first().headExpiresAtMs(), alarms.dueMs());

@@ -8,6 +8,7 @@ import dev.weir.policy.Admission;
 import dev.weir.policy.Decision;
 import dev.weir.processor.Decide;
 import dev.weir.processor.LivePolicies;
+import dev.weir.processor.LiveQueues;
 import dev.weir.processor.ReadRequests;
 import dev.weir.processor.Shape;
 import dev.weir.processor.UpdatePolicies;
@@ -96,8 +97,9 @@ public final class WeirTopology {
      * Lets requests wait in queues, and releases them.
      *
      * @param policies kept up to date by the topology
+     * @param queues opened and closed by the topology
      */
-    public static Topology shaping(WeirConfig config, LivePolicies policies) {
+    public static Topology shaping(WeirConfig config, LivePolicies policies, LiveQueues queues) {
         Topics topics = Topics.of(config.topics().prefix());
         return withPolicies(topics, policies)
                 .addSource(
@@ -111,7 +113,8 @@ public final class WeirTopology {
                                         Stores.QUEUE_SLOTS,
                                         Stores.QUEUE_TICKETS,
                                         Stores.QUEUE_ALARMS),
-                                new Shape.Outlets(DECISIONS, RELEASES, DEAD_LETTERS)),
+                                new Shape.Outlets(DECISIONS, RELEASES, DEAD_LETTERS),
+                                queues),
                         ADMISSIONS_IN)
                 .addStateStore(Stores.persistent(Stores.QUEUE_STATES), SHAPE)
                 .addStateStore(Stores.persistent(Stores.QUEUE_SLOTS), SHAPE)

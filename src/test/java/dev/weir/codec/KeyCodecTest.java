@@ -8,6 +8,7 @@ import java.util.Arrays;
 import java.util.Comparator;
 import java.util.List;
 import java.util.Random;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 
 class KeyCodecTest {
@@ -29,6 +30,20 @@ class KeyCodecTest {
             int bytes = Arrays.compareUnsigned(KeyCodec.encode(keys.get(i - 1)), KeyCodec.encode(keys.get(i)));
             int logical = LOGICAL.compare(keys.get(i - 1), keys.get(i));
             assertThat(Integer.signum(bytes)).isEqualTo(Integer.signum(logical));
+        }
+    }
+
+    @Test
+    void a_decoded_key_is_the_one_that_was_encoded_and_starts_as_its_clients_keys_do() {
+        Random random = new Random(8);
+        for (int i = 0; i < 2_000; i++) {
+            List<String> others = Stream.generate(() -> text(random))
+                    .limit(2L * random.nextInt(3))
+                    .toList();
+            StateKey key = new StateKey(text(random), "p" + random.nextInt(3), others);
+            byte[] bytes = KeyCodec.encode(key);
+            assertThat(KeyCodec.decode(bytes)).isEqualTo(key);
+            assertThat(bytes).startsWith(KeyCodec.prefix(key.client()));
         }
     }
 

@@ -121,6 +121,20 @@ class PolicyTableTest {
     }
 
     @Test
+    void inForceIsTheNewestVersionWhoseTimeHasComeWhicheverApplies() {
+        PolicyTable table = table(
+                version(1, 10, policy("p", 0)),
+                version(2, 100, policy("p", 0)),
+                version(3, 50, policy("p", 0)),
+                version(4, 0, policy("other", 9)));
+        assertThat(table.inForce("p", 9)).isNull();
+        assertThat(table.inForce("p", 49).version()).isEqualTo(1);
+        assertThat(table.inForce("p", 50).version()).isEqualTo(3);
+        assertThat(table.inForce("p", 100).version()).isEqualTo(3);
+        assertThat(table.inForce("nobody", 100)).isNull();
+    }
+
+    @Test
     void aNegativePriorityStandsBack() {
         assertThat(applicable(table(policy("a", -1, "tier", "free"), policy("b", 0)), request("c", "free", Map.of())))
                 .containsExactly("b");

@@ -11,13 +11,16 @@ import dev.weir.policy.Outcome;
 import dev.weir.policy.Reason;
 import dev.weir.policy.Request;
 import dev.weir.shape.QueueRules;
+import dev.weir.shape.QueueView;
 import dev.weir.shape.Release;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Properties;
+import java.util.concurrent.atomic.AtomicInteger;
 import org.apache.kafka.common.serialization.Serdes;
 import org.apache.kafka.common.utils.Bytes;
 import org.apache.kafka.streams.processor.TaskId;
@@ -42,6 +45,7 @@ class ShapeTest {
     private Path directory;
 
     private final LivePolicies policies = new LivePolicies();
+    private final LiveQueues live = new LiveQueues();
     private final List<KeyValueStore<Bytes, byte[]>> stores = new ArrayList<>();
     private MockProcessorContext<byte[], Object> context;
     private Shape shape;
@@ -86,7 +90,7 @@ class ShapeTest {
         context = context();
         stores.forEach(context::addStateStore);
         context.setCurrentSystemTimeMs(nowMs);
-        shape = new Shape(policies, STORES, OUTLETS);
+        shape = new Shape(policies, STORES, OUTLETS, live);
         shape.init(context);
     }
 
@@ -214,6 +218,55 @@ class ShapeTest {
         context.addStateStore(stores.get(0));
         shape.init(context); // on the same object, as a task that is revived does
         assertThat(next()).isNotNull().isNotSameAs(failed);
+    }
+
+    private QueueView view() {
+        return live.ask(0, Duration.ofMinutes(1), shaper -> shaper.view("q", nowMs * 1_000_000))
+                .orElseThrow();
+    }
+
+    @Test
+    void its_queues_can_be_asked_while_it_works() {
+        assertThat(view().waiting()).isZero();
+        for (int i = 0; i < 5; i++) {
+            admit(Kind.CONSUME, "r" + i, "c");
+        }
+        assertThat(view().waiting()).isEqualTo(5);
+        pass(25);
+        long released = taken(OUTLETS.releases(), Release.class).size();
+        assertThat(view().released()).isEqualTo(released).isPositive();
+        assertThat(view().waiting()).isEqualTo(5 - released);
+        assertThat(live.ask(1, Duration.ZERO, shaper -> "another partition")).isEmpty();
+    }
+
+    @Test
+    void a_task_that_is_closed_answers_no_more_and_closes_no_other() {
+        admit(Kind.CONSUME, "a", "c");
+        Shape before = shape;
+        start();
+        before.close();
+        assertThat(view().waiting()).isEqualTo(1);
+        shape.close();
+        assertThat(live.ask(0, Duration.ofMinutes(1), shaper -> "here")).isEmpty();
+        assertThat(before.ask(Duration.ofMinutes(1), shaper -> "here")).isEmpty();
+    }
+
+    @Test
+    void who_asks_gets_in_between_two_records_of_a_task_that_never_rests() throws Exception {
+        AtomicInteger answers = new AtomicInteger();
+        Thread asking = new Thread(() -> {
+            for (int i = 0; i < 100; i++) {
+                view();
+                answers.incrementAndGet();
+            }
+        });
+        asking.start();
+        for (int i = 0; asking.isAlive(); i++) {
+            admit(i % 2 == 0 ? Kind.CONSUME : Kind.CANCEL, "r" + i / 2, "c");
+            context.resetForwards();
+        }
+        asking.join();
+        assertThat(answers).hasValue(100);
     }
 
     @Test

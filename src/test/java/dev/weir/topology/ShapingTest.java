@@ -16,6 +16,7 @@ import dev.weir.policy.Outcome;
 import dev.weir.policy.Reason;
 import dev.weir.policy.Request;
 import dev.weir.processor.LivePolicies;
+import dev.weir.processor.LiveQueues;
 import dev.weir.shape.Release;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
@@ -70,7 +71,9 @@ class ShapingTest {
         deciding = new TopologyTestDriver(
                 WeirTopology.deciding(config, new LivePolicies()), KafkaSettings.deciding(config), Instant.EPOCH);
         shaping = new TopologyTestDriver(
-                WeirTopology.shaping(config, new LivePolicies()), KafkaSettings.shaping(config), Instant.EPOCH);
+                WeirTopology.shaping(config, new LivePolicies(), new LiveQueues()),
+                KafkaSettings.shaping(config),
+                Instant.EPOCH);
         Topics topics = Topics.of("weir.");
         requests = in(deciding, topics.requests());
         admissionsOut = out(deciding, topics.admissions());

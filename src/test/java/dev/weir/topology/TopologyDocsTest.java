@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.weir.config.WeirConfig;
 import dev.weir.processor.LivePolicies;
+import dev.weir.processor.LiveQueues;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -28,7 +29,7 @@ class TopologyDocsTest {
                                 .describe())
                 + section(
                         "Shaping",
-                        WeirTopology.shaping(WeirConfig.DEFAULTS, new LivePolicies())
+                        WeirTopology.shaping(WeirConfig.DEFAULTS, new LivePolicies(), new LiveQueues())
                                 .describe());
         if ("write".equals(System.getProperty("weir.golden"))) {
             Files.writeString(GOLDEN, page);

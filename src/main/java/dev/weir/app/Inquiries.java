@@ -1,0 +1,142 @@
+package dev.weir.app;
+
+import dev.weir.policy.Admission;
+import dev.weir.policy.Decider;
+import dev.weir.policy.Decision;
+import dev.weir.policy.Kind;
+import dev.weir.policy.PolicyTable;
+import dev.weir.policy.Request;
+import dev.weir.policy.Ruling;
+import dev.weir.policy.StateKey;
+import dev.weir.policy.Usage;
+import dev.weir.policy.Usages;
+import dev.weir.processor.LivePolicies;
+import dev.weir.processor.LiveQueues;
+import dev.weir.processor.StateTrials;
+import dev.weir.shape.Answers;
+import dev.weir.shape.QueueView;
+import dev.weir.shape.Shaper;
+import dev.weir.topology.Stores;
+import java.time.Clock;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Optional;
+import java.util.function.Function;
+import org.apache.kafka.common.utils.Bytes;
+import org.apache.kafka.streams.StoreQueryParameters;
+import org.apache.kafka.streams.state.QueryableStoreTypes;
+import org.apache.kafka.streams.state.ReadOnlyKeyValueStore;
+
+/**
+ * Answers from the state of the running tasks, before it is committed. It reads what the stream threads write, and writes
+ * nothing.
+ */
+final class Inquiries implements Questions {
+
+    /** How many states of a client are told, beside those of the policies that apply. */
+    private static final int MAX_STATES = 1_000;
+
+    private static final Duration PATIENCE = Duration.ofSeconds(1);
+    private static final long NANOS_PER_MS = 1_000_000;
+
+    private final Owners clients;
+    private final Owners queueOwners;
+    private final LivePolicies policies;
+    private final LivePolicies queuePolicies;
+    private final LiveQueues queues;
+    private final Clock clock;
+
+    /** The two applications, and what they decide and shape by. */
+    Inquiries(
+            Owners clients,
+            LivePolicies policies,
+            Owners queueOwners,
+            LivePolicies queuePolicies,
+            LiveQueues queues,
+            Clock clock) {
+        this.clients = clients;
+        this.policies = policies;
+        this.queueOwners = queueOwners;
+        this.queuePolicies = queuePolicies;
+        this.queues = queues;
+        this.clock = clock;
+    }
+
+    @Override
+    public Answer<List<Usage>> usage(Request request) {
+        return clients.answer(Stores.POLICY_STATES, request.client(), partition -> {
+            StateTrials trials = trials(partition);
+            PolicyTable table = policies.table();
+            List<StateKey> stored = trials.keys(request.client(), MAX_STATES);
+            List<Usage> usages = new ArrayList<>();
+            for (Usages.Subject subject : Usages.subjects(request, table, stored)) {
+                Optional<Usage> usage = trials.attempt(states -> Usages.of(subject, request.timestampMs(), states));
+                if (usage.isEmpty()) {
+                    return changesTooFast();
+                }
+                usages.add(usage.get());
+            }
+            return new Answer.Here<>(usages);
+        });
+    }
+
+    @Override
+    public Answer<Decision> check(Request request) {
+        if (request.kind() == Kind.CANCEL) {
+            return ask(request.queue(), shaper -> shaper.check(cancel(request), nowNanos()));
+        }
+        return clients.answer(Stores.POLICY_STATES, request.client(), partition -> {
+            PolicyTable table = policies.table();
+            Optional<Ruling> ruling = trials(partition).attempt(states -> Decider.decide(request, table, states));
+            if (ruling.isEmpty()) {
+                return changesTooFast();
+            }
+            return ruling.get() instanceof Admission admission
+                    ? place(admission)
+                    : new Answer.Here<>((Decision) ruling.get());
+        });
+    }
+
+    @Override
+    public Answer<QueueView> queue(String id) {
+        return ask(id, shaper -> shaper.view(id, nowNanos()));
+    }
+
+    /** What the queue would say; if it is elsewhere, as much of it as is known here. */
+    private Answer<Decision> place(Admission admission) {
+        String id = admission.queue();
+        Answer<Decision> answer = ask(id, shaper -> shaper.check(admission, nowNanos()));
+        return answer instanceof Answer.Elsewhere
+                ? new Answer.Here<>(Answers.unplaced(admission, queuePolicies.queue(id), clock.millis()))
+                : answer;
+    }
+
+    private <T> Answer<T> ask(String queue, Function<Shaper, T> question) {
+        return queueOwners.answer(Stores.QUEUE_STATES, queue, partition -> queues.<Answer<T>>ask(
+                        partition, PATIENCE, shaper -> new Answer.Here<>(question.apply(shaper)))
+                .orElseGet(() -> new Answer.NotNow<>("the queue is being moved, or it is too busy")));
+    }
+
+    private static Admission cancel(Request request) {
+        return (Admission) Decider.decide(request, PolicyTable.EMPTY, null);
+    }
+
+    private StateTrials trials(int partition) {
+        return new StateTrials(store(Stores.POLICY_STATES, partition), store(Stores.LOG_SEGMENTS, partition));
+    }
+
+    private ReadOnlyKeyValueStore<Bytes, byte[]> store(String name, int partition) {
+        return clients.application()
+                .store(StoreQueryParameters.fromNameAndType(name, QueryableStoreTypes.<Bytes, byte[]>keyValueStore())
+                        .withPartition(partition));
+    }
+
+    private long nowNanos() {
+        return Math.min(clock.millis(), Shaper.LAST_MS) * NANOS_PER_MS;
+    }
+
+    private static <T> Answer<T> changesTooFast() {
+        return new Answer.NotNow<>("the client's state changes faster than it can be read");
+    }
+}

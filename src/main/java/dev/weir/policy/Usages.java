@@ -1,0 +1,98 @@
+package dev.weir.policy;
+
+import dev.weir.limit.Account;
+import dev.weir.limit.Limit;
+import dev.weir.limit.Unlimited;
+import dev.weir.limit.Verdict;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.Collection;
+import java.util.Comparator;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+
+/** Tells what was used; a pure function of the policies, the states and the time, that changes none of them. */
+public final class Usages {
+
+    private static final Comparator<Subject> BY_POLICY_THEN_OTHERS = Comparator.comparing(
+                    (Subject subject) -> subject.key.policyId())
+            .thenComparing(
+                    subject -> subject.key.others().toArray(String[]::new), (some, more) -> Arrays.compare(some, more));
+
+    private Usages() {}
+
+    /** A policy, and a key that is counted under it. */
+    public record Subject(Policy policy, StateKey key) {}
+
+    /**
+     * What there is to tell of a client at a request's time: each policy that applies to the request, and each other that
+     * the client has a state of. Of a state whose policy is not in force, or counts by another key now, there is nothing.
+     *
+     * @param stored the keys of the client's states
+     */
+    public static List<Subject> subjects(Request request, PolicyTable policies, Collection<StateKey> stored) {
+        Map<StateKey, Policy> subjects = new HashMap<>();
+        for (StateKey key : stored) {
+            Policy policy = policies.inForce(key.policyId(), request.timestampMs());
+            if (policy != null && counts(policy, key)) {
+                subjects.put(key, policy);
+            }
+        }
+        for (Policy policy : policies.applicable(request)) {
+            subjects.put(policy.stateKey(request), policy);
+        }
+        return subjects.entrySet().stream()
+                .map(entry -> new Subject(entry.getValue(), entry.getKey()))
+                .sorted(BY_POLICY_THEN_OTHERS)
+                .toList();
+    }
+
+    /**
+     * What was used at a time, or at that of the last charge if it is later; as it goes on under the policy. Of one that
+     * throttles nothing can be had before the moment to which it has put off the last request.
+     */
+    public static Usage of(Subject subject, long atMs, States states) {
+        Policy policy = subject.policy;
+        StateKey key = subject.key;
+        PolicyState state = policy.terms().isEmpty() ? null : states.get(key);
+        long clockMs = state == null ? atMs : Math.max(atMs, state.lastMs());
+        PolicyState now = (state == null ? new PolicyState(clockMs, List.of(), List.of()) : state)
+                .under(policy, clockMs, shelf -> states.segments(key, shelf));
+        long aheadMs = policy.onExceed() instanceof OnExceed.Throttle ? clockMs - atMs : 0;
+        List<Usage.OfLimit> limits = new ArrayList<>();
+        for (int i = 0; i < now.accounts().size(); i++) {
+            limits.add(ofLimit(policy.terms().get(i).label(), now.accounts().get(i), clockMs, aheadMs));
+        }
+        return new Usage(policy, key.others(), state == null ? null : (Long) state.lastMs(), limits);
+    }
+
+    private static Usage.OfLimit ofLimit(String label, Account<?> account, long clockMs, long aheadMs) {
+        Limit<?> limit = account.limit();
+        if (limit instanceof Unlimited) {
+            return new Usage.OfLimit(label, null, null, null, null, aheadMs);
+        }
+        long windowMs = limit.windowMs(clockMs);
+        Verdict free = account.verdict(true, 0, clockMs);
+        long used = account.used(clockMs);
+        return new Usage.OfLimit(
+                label,
+                limit.capacity(),
+                windowMs == 0 ? null : (Long) windowMs,
+                aheadMs > 0 ? Math.max(used, limit.capacity()) : used,
+                aheadMs > 0 ? 0 : free.remaining(),
+                free.resetAfterMs() + aheadMs);
+    }
+
+    /** Whether the policy, as it is now, counts under such a key. */
+    private static boolean counts(Policy policy, StateKey key) {
+        List<String> names = new ArrayList<>(policy.key());
+        names.remove("client");
+        List<String> others = key.others();
+        boolean counts = others.size() == 2 * names.size() && !policy.terms().isEmpty();
+        for (int i = 0; counts && i < names.size(); i++) {
+            counts = others.get(2 * i).equals(names.get(i));
+        }
+        return counts;
+    }
+}

@@ -1,0 +1,34 @@
+package dev.weir.processor;
+
+import dev.weir.shape.Shaper;
+import java.time.Duration;
+import java.util.Map;
+import java.util.Optional;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.function.Function;
+
+/** The queues of this application's tasks, by partition, open to questions from other threads while the tasks go on. */
+public final class LiveQueues {
+
+    private final Map<Integer, Shape> tasks = new ConcurrentHashMap<>();
+
+    /**
+     * Asks the queues of a partition something that leaves them as they are.
+     *
+     * @param patience how long to wait for the task's own work
+     * @return none if no task of this application has the partition, or it is busy
+     */
+    public <T> Optional<T> ask(int partition, Duration patience, Function<Shaper, T> question) {
+        Shape task = tasks.get(partition);
+        return task == null ? Optional.empty() : task.ask(patience, question);
+    }
+
+    void open(int partition, Shape task) {
+        tasks.put(partition, task);
+    }
+
+    /** Closes a task's queues, unless another has the partition by now. */
+    void close(int partition, Shape task) {
+        tasks.remove(partition, task);
+    }
+}

@@ -1,0 +1,147 @@
+package dev.weir.processor;
+
+import dev.weir.codec.KeyCodec;
+import dev.weir.codec.StateCodec;
+import dev.weir.limit.LogSegment;
+import dev.weir.limit.Segments;
+import dev.weir.policy.PolicyState;
+import dev.weir.policy.StateKey;
+import dev.weir.policy.States;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.function.Function;
+import org.apache.kafka.common.serialization.BytesSerializer;
+import org.apache.kafka.common.utils.Bytes;
+import org.apache.kafka.streams.state.KeyValueIterator;
+import org.apache.kafka.streams.state.ReadOnlyKeyValueStore;
+
+/**
+ * Tries out what somebody would do with the states of a task that goes on working: what is written is seen by nobody
+ * else, and all that one trial reads is of one moment.
+ */
+// The states are in two stores, and the task writes to both while they are read. So a trial counts only if each state
+// that it has read is the same at its end: then the segments were those of the state, too, and all states were so at
+// once.
+public final class StateTrials {
+
+    private static final int ATTEMPTS = 10;
+
+    private final ReadOnlyKeyValueStore<Bytes, byte[]> states;
+    private final ReadOnlyKeyValueStore<Bytes, byte[]> segments;
+
+    /**
+     * Trials over two stores.
+     *
+     * @param states what was used of the policies
+     * @param segments the full segments of logs
+     */
+    public StateTrials(ReadOnlyKeyValueStore<Bytes, byte[]> states, ReadOnlyKeyValueStore<Bytes, byte[]> segments) {
+        this.states = states;
+        this.segments = segments;
+    }
+
+    /** What comes of a trial; none if the states changed each time before it was over. */
+    public <T> Optional<T> attempt(Function<States, T> what) {
+        for (int i = 0; i < ATTEMPTS; i++) {
+            Trial trial = new Trial();
+            T outcome;
+            try {
+                outcome = what.apply(trial);
+            } catch (SegmentGoneException e) {
+                continue;
+            }
+            if (trial.isOfOneMoment()) {
+                return Optional.of(outcome);
+            }
+        }
+        return Optional.empty();
+    }
+
+    /** The keys of a client's states, the first so many in their order. */
+    public List<StateKey> keys(String client, int most) {
+        List<StateKey> keys = new ArrayList<>();
+        Bytes prefix = Bytes.wrap(KeyCodec.prefix(client));
+        try (KeyValueIterator<Bytes, byte[]> iterator = states.prefixScan(prefix, new BytesSerializer())) {
+            while (keys.size() < most && iterator.hasNext()) {
+                StateKey key = KeyCodec.decode(iterator.next().key.get());
+                if (!key.client().equals(client)) {
+                    break;
+                }
+                keys.add(key);
+            }
+        }
+        return keys;
+    }
+
+    private static final class SegmentGoneException extends RuntimeException {
+        private static final long serialVersionUID = 1;
+
+        SegmentGoneException(long number) {
+            super("segment " + number + " was deleted meanwhile", null, false, false);
+        }
+    }
+
+    private final class Trial implements States {
+        private final Map<Bytes, byte[]> seen = new HashMap<>();
+
+        @Override
+        public PolicyState get(StateKey key) {
+            Bytes keyBytes = Bytes.wrap(KeyCodec.encode(key));
+            byte[] state = states.get(keyBytes);
+            seen.put(keyBytes, state);
+            return state == null ? null : StateCodec.decode(state, shelf -> new Shelf(keyBytes.get(), shelf));
+        }
+
+        /** Nothing reads a state again that it has written. */
+        @Override
+        public void put(StateKey key, PolicyState state) {}
+
+        @Override
+        public Segments segments(StateKey key, int shelf) {
+            return new Shelf(KeyCodec.encode(key), shelf);
+        }
+
+        boolean isOfOneMoment() {
+            return seen.entrySet().stream()
+                    .allMatch(entry -> Arrays.equals(states.get(entry.getKey()), entry.getValue()));
+        }
+    }
+
+    /** The segments of one log, with those over them that the trial has written. */
+    private final class Shelf implements Segments {
+        private final byte[] stateKey;
+        private final int shelf;
+        private final Map<Long, LogSegment> written = new HashMap<>();
+
+        Shelf(byte[] stateKey, int shelf) {
+            this.stateKey = stateKey;
+            this.shelf = shelf;
+        }
+
+        @Override
+        public LogSegment get(long number) {
+            LogSegment own = written.get(number);
+            if (own != null) {
+                return own;
+            }
+            byte[] segment = segments.get(Bytes.wrap(KeyCodec.segment(stateKey, shelf, number)));
+            if (segment == null) {
+                throw new SegmentGoneException(number);
+            }
+            return StateCodec.decodeSegment(segment);
+        }
+
+        @Override
+        public void put(long number, LogSegment segment) {
+            written.put(number, segment);
+        }
+
+        /** Nothing reads a segment again that it has deleted. */
+        @Override
+        public void delete(long number) {}
+    }
+}

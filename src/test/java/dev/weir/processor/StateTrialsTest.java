@@ -1,0 +1,199 @@
+package dev.weir.processor;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.weir.codec.KeyCodec;
+import dev.weir.codec.PolicyFile;
+import dev.weir.policy.Decider;
+import dev.weir.policy.Kind;
+import dev.weir.policy.PolicyTable;
+import dev.weir.policy.Request;
+import dev.weir.policy.Ruling;
+import dev.weir.policy.StateKey;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.Properties;
+import java.util.Random;
+import org.apache.kafka.common.utils.Bytes;
+import org.apache.kafka.streams.KeyValue;
+import org.apache.kafka.streams.processor.TaskId;
+import org.apache.kafka.streams.processor.api.MockProcessorContext;
+import org.apache.kafka.streams.state.KeyValueIterator;
+import org.apache.kafka.streams.state.KeyValueStore;
+import org.apache.kafka.streams.state.ReadOnlyKeyValueStore;
+import org.apache.kafka.streams.state.Stores;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+class StateTrialsTest {
+
+    private static final String LOG =
+            "policies: [{id: log, limits: [{algorithm: sliding-window-log, limit: 1000, per: 1s}]}]";
+
+    @TempDir
+    private Path directory;
+
+    private KeyValueStore<Bytes, byte[]> states;
+    private KeyValueStore<Bytes, byte[]> segments;
+    private StoreStates task;
+    private StateTrials trials;
+    private Runnable atEachRead = () -> {};
+    private int attempts;
+
+    @BeforeEach
+    void open() {
+        states = open("states");
+        segments = open("segments");
+        task = new StoreStates(states, segments);
+        trials = new StateTrials(states, new Watched());
+    }
+
+    private KeyValueStore<Bytes, byte[]> open(String name) {
+        KeyValueStore<Bytes, byte[]> store = Stores.inMemoryKeyValueStore(name).get();
+        store.init(
+                new MockProcessorContext<>(new Properties(), new TaskId(0, 0), directory.toFile())
+                        .getStateStoreContext(),
+                store);
+        return store;
+    }
+
+    @AfterEach
+    void close() {
+        states.close();
+        segments.close();
+    }
+
+    /** The segments, while the task does something at each read. */
+    private final class Watched implements ReadOnlyKeyValueStore<Bytes, byte[]> {
+
+        @Override
+        public byte[] get(Bytes key) {
+            atEachRead.run();
+            return segments.get(key);
+        }
+
+        @Override
+        public KeyValueIterator<Bytes, byte[]> range(Bytes from, Bytes to) {
+            throw new UnsupportedOperationException();
+        }
+
+        @Override
+        public KeyValueIterator<Bytes, byte[]> all() {
+            throw new UnsupportedOperationException();
+        }
+
+        @Override
+        public long approximateNumEntries() {
+            throw new UnsupportedOperationException();
+        }
+    }
+
+    private static Request request(Kind kind, long cost, long timestampMs) {
+        return new Request(
+                "r", "c", kind, null, cost, null, Map.of(), null, null, null, timestampMs, new Request.Source(0, 0));
+    }
+
+    private Optional<Ruling> foretell(Request request, PolicyTable policies) {
+        return trials.attempt(tried -> {
+            attempts++;
+            return Decider.decide(request, policies, tried);
+        });
+    }
+
+    private List<String> stored() {
+        List<String> stored = new ArrayList<>();
+        for (KeyValueStore<Bytes, byte[]> store : List.of(states, segments)) {
+            try (KeyValueIterator<Bytes, byte[]> all = store.all()) {
+                while (all.hasNext()) {
+                    KeyValue<Bytes, byte[]> entry = all.next();
+                    stored.add(entry.key + "=" + Bytes.wrap(entry.value));
+                }
+            }
+        }
+        return stored;
+    }
+
+    @Test
+    void a_trial_says_what_the_task_says_next_and_writes_nothing() throws Exception {
+        List<PolicyTable> versions = List.of(table("""
+                policies:
+                  - id: first
+                    limits:
+                      - {algorithm: sliding-window-log, limit: 100, per: 1s, count-denied: true}
+                      - {algorithm: gcra, limit: 90, per: 1s}
+                  - {id: second, layer: second, limits: [{algorithm: sliding-window-log, limit: 150, per: 2s}]}
+                """), table("""
+                policies:
+                  - {id: first, limits: [{algorithm: token-bucket, limit: 80, per: 1s}]}
+                  - {id: second, layer: second, limits: [{algorithm: sliding-window-log, limit: 200, per: 1s}]}
+                """));
+        Random random = new Random(3);
+        long nowMs = 1_000_000;
+        for (int i = 0; i < 6_000; i++) {
+            nowMs += random.nextInt(12);
+            PolicyTable policies = versions.get(i / 500 % 2);
+            Kind kind = random.nextInt(8) == 0 ? Kind.SETTLE : Kind.CONSUME;
+            long cost = kind == Kind.SETTLE ? random.nextInt(60) - 50 : random.nextInt(3);
+            Request request = request(kind, cost, nowMs);
+            List<String> before = i % 20 == 0 ? stored() : null;
+            Optional<Ruling> foretold = foretell(request, policies);
+            assertThat(before == null ? null : stored()).isEqualTo(before);
+            assertThat(foretold).contains(Decider.decide(request, policies, task));
+        }
+    }
+
+    private static PolicyTable table(String yaml) throws Exception {
+        return PolicyFile.read("test", yaml).table();
+    }
+
+    private PolicyTable sevenSegments() throws Exception {
+        PolicyTable policies = table(LOG);
+        for (int t = 0; t < 200; t++) {
+            Decider.decide(request(Kind.CONSUME, 1, t), policies, task);
+        }
+        return policies;
+    }
+
+    @Test
+    void a_trial_that_misses_a_segment_is_made_anew() throws Exception {
+        PolicyTable policies = sevenSegments();
+        Request request = request(Kind.CONSUME, 1, 1_110);
+        boolean[] moved = {false};
+        atEachRead = () -> {
+            if (!moved[0]) {
+                moved[0] = true;
+                Decider.decide(request(Kind.CONSUME, 1, 1_100), policies, task); // deletes the first two
+            }
+        };
+        Optional<Ruling> foretold = foretell(request, policies);
+        assertThat(attempts).isEqualTo(2);
+        assertThat(foretold).contains(Decider.decide(request, policies, task));
+    }
+
+    @Test
+    void a_trial_over_a_state_that_changes_all_the_time_is_given_up() throws Exception {
+        PolicyTable policies = sevenSegments();
+        atEachRead = () -> Decider.decide(request(Kind.CONSUME, 1, 1_005), policies, task);
+        assertThat(foretell(request(Kind.CONSUME, 1, 1_050), policies)).isEmpty();
+        assertThat(attempts).isGreaterThan(2);
+    }
+
+    @Test
+    void the_keys_of_a_client_are_its_own_in_order_and_not_more_than_asked_for() {
+        for (String client : List.of("b", "c", "c\0", "ca", "d")) {
+            for (String policy : List.of("p2", "p1", "p3")) {
+                states.put(Bytes.wrap(KeyCodec.encode(new StateKey(client, policy, List.of()))), new byte[] {1});
+            }
+        }
+        assertThat(trials.keys("c", 10))
+                .extracting(key -> key.client() + key.policyId())
+                .containsExactly("cp1", "cp2", "cp3");
+        assertThat(trials.keys("c", 2)).hasSize(2);
+        assertThat(trials.keys("nobody", 2)).isEmpty();
+    }
+}
