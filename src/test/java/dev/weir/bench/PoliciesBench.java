@@ -1,0 +1,261 @@
+package dev.weir.bench;
+
+import dev.weir.app.Enforcer;
+import dev.weir.app.KafkaSettings;
+import dev.weir.app.PolicyTopic;
+import dev.weir.app.Sender;
+import dev.weir.app.TopicReader;
+import dev.weir.app.TopicSetup;
+import dev.weir.codec.FaultsException;
+import dev.weir.codec.PolicyFile;
+import dev.weir.config.WeirConfig;
+import dev.weir.dev.EmbeddedBroker;
+import dev.weir.limit.Segments;
+import dev.weir.policy.Decider;
+import dev.weir.policy.Decision;
+import dev.weir.policy.Kind;
+import dev.weir.policy.PolicyState;
+import dev.weir.policy.PolicyTable;
+import dev.weir.policy.Request;
+import dev.weir.policy.StateKey;
+import dev.weir.policy.States;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.atomic.AtomicBoolean;
+import org.apache.kafka.clients.admin.Admin;
+
+/**
+ * Measures what many policies cost, and how soon a change holds; {@code topology-docs/deciding.md} has the figures. Run
+ * it with
+ *
+ * <pre>
+ *   mvn -q test-compile exec:java -Dexec.classpathScope=test -Dexec.mainClass=dev.weir.bench.PoliciesBench \
+ *       -Dexec.args="load"        (or "decide", or "change")
+ * </pre>
+ */
+public final class PoliciesBench {
+
+    private static final int MANY = 10_000;
+    private static final int FEW = 10;
+    private static final Duration PATIENCE = Duration.ofMinutes(2);
+    private static final double NANOS_PER_MS = 1e6;
+
+    private PoliciesBench() {}
+
+    public static void main(String[] args) throws Exception {
+        switch (args.length == 0 ? "" : args[0]) {
+            case "load" -> load();
+            case "decide" -> decide();
+            case "change" -> change();
+            default -> throw new IllegalArgumentException("load, decide or change");
+        }
+        System.exit(0);
+    }
+
+    /** Policies for a tier and an endpoint each, in two layers. */
+    private static String policies(int count, int limit) {
+        StringBuilder yaml = new StringBuilder("policies:\n");
+        for (int i = 0; i < count; i++) {
+            yaml.append(
+                    "- {id: p%d, layer: %s, priority: %d, match: {tier: [free, gold], endpoint: \"/api/%d/**\"}, limits: ["
+                            .formatted(i, i % 2 == 0 ? "client" : "endpoint", i % 7, i));
+            yaml.append("{algorithm: sliding-window-counter, limit: %d, per: 1m}]}%n".formatted(limit));
+        }
+        return yaml.toString();
+    }
+
+    private static PolicyFile.Contents contents(int count, int limit) throws FaultsException {
+        return PolicyFile.read("policies.yaml", policies(count, limit));
+    }
+
+    /** A file read, applied, and in force in an instance that starts. */
+    private static void load() throws Exception {
+        System.out.println("ms from text to a table, three times; then from start to running, broker in this process");
+        for (int round = 0; round < 3; round++) {
+            for (int count : new int[] {FEW, MANY}) {
+                String text = policies(count, 5);
+                long begin = System.nanoTime();
+                PolicyTable table = PolicyFile.read("policies.yaml", text).table();
+                double readMs = (System.nanoTime() - begin) / NANOS_PER_MS;
+                System.out.printf("  %,6d policies read %8.1f ms   (%d apply)%n", count, readMs, applying(table));
+            }
+        }
+        for (int count : new int[] {FEW, FEW, MANY, FEW, MANY}) {
+            try (EmbeddedBroker broker = EmbeddedBroker.start(0)) {
+                WeirConfig config = config(broker, Files.createTempDirectory("weir-bench-"));
+                long begin = System.nanoTime();
+                new PolicyTopic(config).apply(contents(count, 5), PolicyTopic.Options.DEFAULTS, 0);
+                double applyMs = (System.nanoTime() - begin) / NANOS_PER_MS;
+                begin = System.nanoTime();
+                try (Enforcer enforcer = Enforcer.start(config)) {
+                    enforcer.awaitRunning(PATIENCE);
+                    double startMs = (System.nanoTime() - begin) / NANOS_PER_MS;
+                    System.out.printf("  %,6d policies applied %8.1f ms   running %8.1f ms%n", count, applyMs, startMs);
+                }
+            }
+        }
+    }
+
+    /** States on the heap, of limits without logs. */
+    private static final class MapStates implements States {
+        private final Map<StateKey, PolicyState> byKey = new HashMap<>();
+
+        @Override
+        public PolicyState get(StateKey key) {
+            return byKey.get(key);
+        }
+
+        @Override
+        public void put(StateKey key, PolicyState state) {
+            byKey.put(key, state);
+        }
+
+        @Override
+        public Segments segments(StateKey key, int slot) {
+            throw new UnsupportedOperationException();
+        }
+    }
+
+    private static int applying(PolicyTable table) {
+        return table.applicable(request(1)).size();
+    }
+
+    /** A decision in process, without a broker, few and many policies by turns. */
+    private static void decide() throws FaultsException {
+        System.out.println("ns a decision, 10,000 clients, by turns; median of 9 rounds after 3 of warm-up");
+        int rounds = 12;
+        int requests = 500_000;
+        List<Request> sample = new ArrayList<>();
+        for (int i = 0; i < 10_000; i++) {
+            sample.add(request(i));
+        }
+        Map<Integer, PolicyTable> tables =
+                Map.of(FEW, contents(FEW, 5).table(), MANY, contents(MANY, 5).table());
+        Map<Integer, List<Double>> nanos = Map.of(FEW, new ArrayList<>(), MANY, new ArrayList<>());
+        for (int round = 0; round < rounds; round++) {
+            for (int count : new int[] {FEW, MANY}) {
+                MapStates states = new MapStates();
+                long begin = System.nanoTime();
+                for (int i = 0; i < requests; i++) {
+                    Decider.decide(sample.get(i % sample.size()), tables.get(count), states);
+                }
+                if (round >= 3) {
+                    nanos.get(count).add((System.nanoTime() - begin) / (double) requests);
+                }
+            }
+        }
+        nanos.values().forEach(all -> all.sort(null));
+        double few = nanos.get(FEW).get(nanos.get(FEW).size() / 2);
+        double many = nanos.get(MANY).get(nanos.get(MANY).size() / 2);
+        System.out.printf("  10 policies %.0f ns, 10,000 policies %.0f ns, ratio %.2f%n", few, many, many / few);
+    }
+
+    /** One policy of many changed again and again, under load, until each of two instances decides by it. */
+    private static void change() throws Exception {
+        System.out.println("ms from the end of apply to the first committed decision by the new version, 1 of 10,000"
+                + " policies, two instances, 2,000 requests a second");
+        try (EmbeddedBroker broker = EmbeddedBroker.start(0)) {
+            WeirConfig config = config(broker, Files.createTempDirectory("weir-bench-"));
+            PolicyTopic topic = new PolicyTopic(config);
+            topic.apply(contents(MANY, 5), PolicyTopic.Options.DEFAULTS, 0);
+            WeirConfig second = config.withStateDirectory(Files.createTempDirectory("weir-bench-"));
+            AtomicBoolean stop = new AtomicBoolean();
+            try (Enforcer one = Enforcer.start(config);
+                    Enforcer two = Enforcer.start(second);
+                    TopicReader<Decision> decisions = TopicReader.decisions(config, TopicReader.From.END, true)) {
+                one.awaitRunning(PATIENCE);
+                two.awaitRunning(PATIENCE);
+                Thread load = new Thread(() -> load(config, stop));
+                load.start();
+                List<Double> firstMs = new ArrayList<>();
+                List<Double> lastMs = new ArrayList<>();
+                for (int change = 0; change < 20; change++) {
+                    PolicyFile.Contents next = contents(1, 6 + change);
+                    long version = topic.apply(next, PolicyTopic.Options.DEFAULTS, change)
+                            .get(0)
+                            .version();
+                    long begin = System.nanoTime();
+                    Double[] seenMs = new Double[config.topics().partitions()];
+                    while (Arrays.asList(seenMs).contains(null)) {
+                        decisions.poll(Duration.ofMillis(10), decision -> {
+                            int partition = decision.source().partition();
+                            boolean isNew = "p0".equals(decision.policyId()) && decision.policyVersion() >= version;
+                            if (isNew && seenMs[partition] == null) {
+                                seenMs[partition] = (System.nanoTime() - begin) / NANOS_PER_MS;
+                            }
+                        });
+                    }
+                    Arrays.sort(seenMs);
+                    firstMs.add(seenMs[0]);
+                    lastMs.add(seenMs[seenMs.length - 1]);
+                }
+                stop.set(true);
+                load.join();
+                firstMs.sort(null);
+                lastMs.sort(null);
+                System.out.printf(
+                        "  first partition p50 %.0f max %.0f ms, last of %d partitions p50 %.0f max %.0f ms%n",
+                        firstMs.get(10), firstMs.get(19), config.topics().partitions(), lastMs.get(10), lastMs.get(19));
+            }
+        }
+    }
+
+    private static void load(WeirConfig config, AtomicBoolean stop) {
+        try (Sender sender = new Sender(config)) {
+            for (int i = 0; !stop.get(); i++) {
+                Request request = new Request(
+                        "r" + i,
+                        "c" + i % 1_000,
+                        Kind.CONSUME,
+                        "free",
+                        1,
+                        null,
+                        Map.of("endpoint", "/api/0/x"),
+                        null,
+                        null,
+                        null,
+                        System.currentTimeMillis(),
+                        new Request.Source(0, 0));
+                sender.send(request);
+                if (i % 20 == 0) {
+                    Thread.sleep(10);
+                }
+            }
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+        }
+    }
+
+    private static Request request(int i) {
+        String endpoint = "/api/" + i % FEW + "/articles/" + i;
+        return new Request(
+                "r",
+                "c" + i,
+                Kind.CONSUME,
+                "free",
+                1,
+                null,
+                Map.of("endpoint", endpoint, "method", "GET"),
+                null,
+                null,
+                null,
+                1_000L + i,
+                new Request.Source(0, 0));
+    }
+
+    private static WeirConfig config(EmbeddedBroker broker, Path state) {
+        WeirConfig config = WeirConfig.DEFAULTS
+                .withKafka("bootstrap.servers", broker.bootstrapServers())
+                .withStateDirectory(state);
+        try (Admin admin = Admin.create(KafkaSettings.admin(config))) {
+            TopicSetup.createMissing(admin, config, TopicSetup.RequestTime.LOG_APPEND);
+        }
+        return config;
+    }
+}
