@@ -32,23 +32,17 @@ public final class Enforcer implements AutoCloseable {
     private final CompletableFuture<Optional<Throwable>> ended = new CompletableFuture<>();
 
     private Enforcer(WeirConfig config, Optional<String> reachableAt) {
-        LivePolicies forDeciding = new LivePolicies();
-        LivePolicies forShaping = new LivePolicies(); // each follows the policies topic at its own pace
+        LivePolicies policies = new LivePolicies();
         LiveQueues queues = new LiveQueues();
         String address = Owners.address(reachableAt);
-        KafkaStreams deciding = new KafkaStreams(
-                WeirTopology.deciding(config, forDeciding), at(address, KafkaSettings.deciding(config)));
+        KafkaStreams deciding =
+                new KafkaStreams(WeirTopology.deciding(config, policies), at(address, KafkaSettings.deciding(config)));
         KafkaStreams shaping = new KafkaStreams(
-                WeirTopology.shaping(config, forShaping, queues), at(address, KafkaSettings.shaping(config)));
-        applications = List.of(deciding, shaping);
+                WeirTopology.shaping(config, policies, queues), at(address, KafkaSettings.shaping(config)));
+        applications = List.of(deciding, shaping); // the first has read the policies topic when its start() returns
         HostInfo self = HostInfo.buildFromEndpoint(address);
         questions = new Inquiries(
-                new Owners(deciding, self),
-                forDeciding,
-                new Owners(shaping, self),
-                forShaping,
-                queues,
-                Clock.systemUTC());
+                policies, new Owners(deciding, self), new Owners(shaping, self), queues, Clock.systemUTC());
         starting = new AtomicInteger(applications.size());
         applications.forEach(this::watch);
     }

@@ -43,22 +43,14 @@ final class Inquiries implements Questions {
     private final Owners clients;
     private final Owners queueOwners;
     private final LivePolicies policies;
-    private final LivePolicies queuePolicies;
     private final LiveQueues queues;
     private final Clock clock;
 
     /** The two applications, and what they decide and shape by. */
-    Inquiries(
-            Owners clients,
-            LivePolicies policies,
-            Owners queueOwners,
-            LivePolicies queuePolicies,
-            LiveQueues queues,
-            Clock clock) {
-        this.clients = clients;
+    Inquiries(LivePolicies policies, Owners clients, Owners queueOwners, LiveQueues queues, Clock clock) {
         this.policies = policies;
+        this.clients = clients;
         this.queueOwners = queueOwners;
-        this.queuePolicies = queuePolicies;
         this.queues = queues;
         this.clock = clock;
     }
@@ -108,7 +100,7 @@ final class Inquiries implements Questions {
         String id = admission.queue();
         Answer<Decision> answer = ask(id, shaper -> shaper.check(admission, nowNanos()));
         return answer instanceof Answer.Elsewhere
-                ? new Answer.Here<>(Answers.unplaced(admission, queuePolicies.queue(id), clock.millis()))
+                ? new Answer.Here<>(Answers.unplaced(admission, policies.queue(id), clock.millis()))
                 : answer;
     }
 

@@ -18,6 +18,8 @@ public final class KafkaSettings {
 
     private static final String SHAPING_SUFFIX = "-shaping";
 
+    private static final String READ_COMMITTED = "read_committed";
+
     private static final String MAX_REQUEST_BYTES = String.valueOf(4 << 20);
 
     private KafkaSettings() {}
@@ -53,6 +55,9 @@ public final class KafkaSettings {
         settings.put(StreamsConfig.STATESTORE_CACHE_MAX_BYTES_CONFIG, 0);
         settings.put(StreamsConfig.ROCKSDB_CONFIG_SETTER_CLASS_CONFIG, SharedRocksMemory.class);
         settings.put(SharedRocksMemory.MEMORY_BYTES, config.state().memoryBytes());
+        // What another writer of policies left undone is no policy, also where Streams itself reads all there is.
+        settings.put(StreamsConfig.mainConsumerPrefix(ConsumerConfig.ISOLATION_LEVEL_CONFIG), READ_COMMITTED);
+        settings.put(StreamsConfig.globalConsumerPrefix(ConsumerConfig.ISOLATION_LEVEL_CONFIG), READ_COMMITTED);
         settings.put(StreamsConfig.mainConsumerPrefix(ConsumerConfig.SESSION_TIMEOUT_MS_CONFIG), 6_000);
         settings.put(StreamsConfig.mainConsumerPrefix(ConsumerConfig.HEARTBEAT_INTERVAL_MS_CONFIG), 2_000);
         settings.put(StreamsConfig.producerPrefix(ProducerConfig.LINGER_MS_CONFIG), 2);

@@ -2,6 +2,7 @@ package dev.weir.processor;
 
 import dev.weir.policy.Rejection;
 import java.nio.charset.StandardCharsets;
+import org.apache.kafka.common.header.Header;
 import org.apache.kafka.common.header.Headers;
 import org.apache.kafka.streams.processor.api.Record;
 import org.apache.kafka.streams.processor.api.RecordMetadata;
@@ -19,6 +20,19 @@ public final class DeadLetter {
     /** The longest detail, in characters: it may quote what the record holds. */
     static final int MAX_DETAIL = 500;
 
+    /**
+     * The most that key, value and headers may have together, uncompressed: what is made of them must fit the output
+     * topics, while the topic that they are from bounds only what producers compressed.
+     */
+    static final int MAX_RECORD_BYTES = 2 << 20;
+
+    private static final int MAX_KEPT_KEY_BYTES = 1 << 10;
+
+    /** The most that a header takes beside its key and value, and a character of its key: a header may be all overhead. */
+    private static final long HEADER_BYTES = 10;
+
+    private static final long UTF_8_BYTES = 3;
+
     private DeadLetter() {}
 
     /** A record as it came, with the reason in headers of its own; the record's stay as they are. */
@@ -33,6 +47,25 @@ public final class DeadLetter {
         add(headers, OFFSET, String.valueOf(metadata.offset()));
         add(headers, TIMESTAMP, String.valueOf(record.timestamp()));
         return dead;
+    }
+
+    /** What the record has uncompressed. */
+    static long bytes(Record<byte[], byte[]> record) {
+        long size = length(record.key()) + length(record.value());
+        for (Header header : record.headers()) {
+            size += HEADER_BYTES + UTF_8_BYTES * header.key().length() + length(header.value());
+        }
+        return size;
+    }
+
+    /** What of a record that is too large is a dead letter: its key, if that is not what is large. */
+    static Record<byte[], byte[]> withoutBulk(Record<byte[], byte[]> record) {
+        byte[] key = length(record.key()) > MAX_KEPT_KEY_BYTES ? null : record.key();
+        return new Record<>(key, null, record.timestamp());
+    }
+
+    private static long length(byte[] bytes) {
+        return bytes == null ? 0 : bytes.length;
     }
 
     private static void add(Headers headers, String name, String value) {

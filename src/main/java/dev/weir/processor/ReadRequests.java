@@ -8,7 +8,6 @@ import dev.weir.policy.RequestRules;
 import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
 import java.util.Optional;
-import org.apache.kafka.common.header.Header;
 import org.apache.kafka.streams.processor.api.Processor;
 import org.apache.kafka.streams.processor.api.ProcessorContext;
 import org.apache.kafka.streams.processor.api.Record;
@@ -16,19 +15,6 @@ import org.apache.kafka.streams.processor.api.RecordMetadata;
 
 /** Reads records as requests; what is none goes to the dead letters as it came, with the reason in its headers. */
 public final class ReadRequests implements Processor<byte[], byte[], byte[], Object> {
-
-    /**
-     * The most that key, value and headers may have together, uncompressed: what is made of them must fit the output
-     * topics, while the request topic bounds only what producers compressed.
-     */
-    static final int MAX_RECORD_BYTES = 2 << 20;
-
-    private static final int MAX_KEPT_KEY_BYTES = 1 << 10;
-
-    /** The most that a header takes beside its key and value, and a character of its key: a header may be all overhead. */
-    private static final long HEADER_BYTES = 10;
-
-    private static final long UTF_8_BYTES = 3;
 
     private final RequestAvro avro = new RequestAvro();
     private final RequestRules rules;
@@ -54,10 +40,10 @@ public final class ReadRequests implements Processor<byte[], byte[], byte[], Obj
     @Override
     public void process(Record<byte[], byte[]> record) {
         RecordMetadata metadata = context.recordMetadata().orElseThrow();
-        long size = size(record);
-        if (size > MAX_RECORD_BYTES) {
-            String detail = "the record has " + size + " bytes, the most is " + MAX_RECORD_BYTES;
-            reject(withoutBulk(record), metadata, Rejection.RECORD_TOO_LARGE, detail);
+        long size = DeadLetter.bytes(record);
+        if (size > DeadLetter.MAX_RECORD_BYTES) {
+            String detail = "the record has " + size + " bytes, the most is " + DeadLetter.MAX_RECORD_BYTES;
+            reject(DeadLetter.withoutBulk(record), metadata, Rejection.RECORD_TOO_LARGE, detail);
             return;
         }
         if (record.key() == null) {
@@ -88,22 +74,5 @@ public final class ReadRequests implements Processor<byte[], byte[], byte[], Obj
 
     private void reject(Record<byte[], byte[]> record, RecordMetadata metadata, Rejection rejection, String detail) {
         context.forward(DeadLetter.of(record, rejection, detail, metadata), deadLetters);
-    }
-
-    private static long size(Record<byte[], byte[]> record) {
-        long size = length(record.key()) + length(record.value());
-        for (Header header : record.headers()) {
-            size += HEADER_BYTES + UTF_8_BYTES * header.key().length() + length(header.value());
-        }
-        return size;
-    }
-
-    private static long length(byte[] bytes) {
-        return bytes == null ? 0 : bytes.length;
-    }
-
-    private static Record<byte[], byte[]> withoutBulk(Record<byte[], byte[]> record) {
-        byte[] key = length(record.key()) > MAX_KEPT_KEY_BYTES ? null : record.key();
-        return new Record<>(key, null, record.timestamp());
     }
 }

@@ -31,6 +31,9 @@ public final class Stores {
     /** The policies topic, in memory, on every instance. */
     public static final String POLICIES = "policies";
 
+    /** The last good value of each key of the policies topic. */
+    public static final String GOOD_POLICIES = "good-policies";
+
     /**
      * Small segments, so that a compacted changelog stays near the size of the state and restores fast. Its records have
      * the requests' times, and a time far ahead must not be refused here once it was taken there; nor must a large request

@@ -6,6 +6,7 @@ import dev.weir.codec.ReleaseAvro;
 import dev.weir.config.WeirConfig;
 import dev.weir.policy.Admission;
 import dev.weir.policy.Decision;
+import dev.weir.processor.CheckPolicies;
 import dev.weir.processor.Decide;
 import dev.weir.processor.LivePolicies;
 import dev.weir.processor.LiveQueues;
@@ -34,7 +35,11 @@ import org.apache.kafka.streams.processor.TimestampExtractor;
  *                          │              └──▶ weir.admissions
  *                          └──▶ weir.dead-letters
  *
- *   weir.policies ──▶ update-policies ──▶ (policies)
+ *   weir.policies ──▶ check-policies ──▶ weir.policies
+ *                          ├── (good-policies)
+ *                          └──▶ weir.dead-letters
+ *
+ *                                         (policies)
  *                                             ┊
  *   weir.admissions ──────────────────▶ shape ──▶ weir.decisions
  *                                         ├── (queue-states)
@@ -56,6 +61,11 @@ public final class WeirTopology {
     private static final String RELEASES = "releases";
     private static final String ADMISSIONS_OUT = "shaped";
     private static final String DEAD_LETTERS = "dead-letters";
+    private static final String POLICIES = "policies";
+    private static final String UPDATE_POLICIES = "update-policies";
+    private static final String CHECK_POLICIES = "check-policies";
+    private static final String RESTORED_POLICIES = "restored-policies";
+    private static final String BAD_POLICIES = "bad-policies";
 
     /** A record without a time is as old as can be: it is decided at its client's last charge. */
     private static final TimestampExtractor RECORD_TIME = (record, partitionTime) -> Math.max(0, record.timestamp());
@@ -72,7 +82,15 @@ public final class WeirTopology {
      */
     public static Topology deciding(WeirConfig config, LivePolicies policies) {
         Topics topics = Topics.of(config.topics().prefix());
-        return withPolicies(topics, policies)
+        return new Topology()
+                .addGlobalStore(
+                        Stores.policies(),
+                        POLICIES,
+                        new StringDeserializer(),
+                        BYTES_IN,
+                        topics.policies(),
+                        UPDATE_POLICIES,
+                        () -> new UpdatePolicies(policies, Stores.POLICIES))
                 .addSource(AutoOffsetReset.earliest(), REQUESTS, RECORD_TIME, BYTES_IN, BYTES_IN, topics.requests())
                 .addProcessor(
                         READ_REQUESTS,
@@ -94,14 +112,23 @@ public final class WeirTopology {
     }
 
     /**
-     * Lets requests wait in queues, and releases them.
+     * Lets requests wait in queues, and releases them; apart from that, looks after the policies topic.
      *
-     * @param policies kept up to date by the topology
+     * @param policies kept up to date by the deciding topology of the same process
      * @param queues opened and closed by the topology
      */
     public static Topology shaping(WeirConfig config, LivePolicies policies, LiveQueues queues) {
         Topics topics = Topics.of(config.topics().prefix());
-        return withPolicies(topics, policies)
+        return new Topology()
+                .addSource(AutoOffsetReset.earliest(), POLICIES, RECORD_TIME, BYTES_IN, BYTES_IN, topics.policies())
+                .addProcessor(
+                        CHECK_POLICIES,
+                        () -> new CheckPolicies(
+                                Stores.GOOD_POLICIES, new CheckPolicies.Outlets(RESTORED_POLICIES, BAD_POLICIES)),
+                        POLICIES)
+                .addStateStore(Stores.persistent(Stores.GOOD_POLICIES), CHECK_POLICIES)
+                .addSink(RESTORED_POLICIES, topics.policies(), BYTES_OUT, BYTES_OUT, CHECK_POLICIES)
+                .addSink(BAD_POLICIES, topics.deadLetters(), BYTES_OUT, BYTES_OUT, CHECK_POLICIES)
                 .addSource(
                         AutoOffsetReset.earliest(), ADMISSIONS_IN, RECORD_TIME, BYTES_IN, BYTES_IN, topics.admissions())
                 .addProcessor(
@@ -123,18 +150,6 @@ public final class WeirTopology {
                 .addSink(DECISIONS, topics.decisions(), BYTES_OUT, decisions(), SHAPE)
                 .addSink(RELEASES, topics.releases(), BYTES_OUT, releases(), SHAPE)
                 .addSink(DEAD_LETTERS, topics.deadLetters(), BYTES_OUT, BYTES_OUT, SHAPE);
-    }
-
-    private static Topology withPolicies(Topics topics, LivePolicies policies) {
-        return new Topology()
-                .addGlobalStore(
-                        Stores.policies(),
-                        "policies",
-                        new StringDeserializer(),
-                        BYTES_IN,
-                        topics.policies(),
-                        "update-policies",
-                        () -> new UpdatePolicies(policies, Stores.POLICIES));
     }
 
     private static Serializer<Decision> decisions() {

@@ -276,7 +276,7 @@ class LiveTest {
     }
 
     /** Reads a topic from its beginning to so many records, and not one more. */
-    private static List<ConsumerRecord<byte[], byte[]>> read(WeirConfig config, String topic, int count) {
+    static List<ConsumerRecord<byte[], byte[]>> read(WeirConfig config, String topic, int count) {
         Properties settings = KafkaSettings.consumer(config);
         settings.put(ConsumerConfig.ISOLATION_LEVEL_CONFIG, "read_committed");
         List<ConsumerRecord<byte[], byte[]>> records = new ArrayList<>();

@@ -72,6 +72,21 @@ class QueuesOnTopicTest {
     }
 
     @Test
+    void the_versions_of_the_past_are_listed() throws IOException {
+        String later = "policies: [{id: old, limits: [{unlimited: true}], effective-from: 2999-01-01T00:00:00Z}]";
+        apply("policies: [{id: old, limits: [{unlimited: true}]}]");
+        assertThat(apply(later, "--dry-run").out()).startsWith("changed    old (version 2)\n");
+        assertThat(apply(later).out()).startsWith("changed    old (version 2)\n");
+        policies("delete", "old");
+        String now = "\\d{4}-\\d{2}-\\d{2}T[0-9:.]+Z";
+        assertThat(policies("history", "old").out())
+                .matches("3\t" + now + "\t\tdeleted\n"
+                        + "2\t" + now + "\t2999-01-01T00:00:00Z\t\\{.*}\n"
+                        + "1\t" + now + "\t\t\\{.*}\n");
+        assertThat(policies("history", "--queue", "old")).isEqualTo(failed("weir policies history: no queue old\n"));
+    }
+
+    @Test
     void a_change_is_told_with_what_it_carries_over() throws IOException {
         String rules = "policies: [{id: diff, limits: [{algorithm: gcra, limit: 5, per: 1m}]}]";
         apply(rules);

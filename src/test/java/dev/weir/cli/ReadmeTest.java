@@ -85,7 +85,7 @@ class ReadmeTest {
     @Test
     void the_blocks_are_found() throws IOException {
         assertThat(yaml()).hasSize(4);
-        assertThat(commands()).hasSize(10);
+        assertThat(commands()).hasSize(11);
     }
 
     @Test

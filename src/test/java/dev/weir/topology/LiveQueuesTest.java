@@ -95,6 +95,20 @@ class LiveQueuesTest {
     }
 
     @Test
+    void what_is_in_force_is_told_policies_first() throws Exception {
+        weir.apply("policies: [{id: z, queue: sms}, {id: sms, queue: sms}]\n" + SMS, 1);
+        weir.apply("queues: [{id: a, limit: 1, per: 1s}]", 4);
+        assertThat(weir.live.applied())
+                .extracting(PolicyAvro.Applied::key)
+                .containsExactly("policy/sms", "policy/z", "queue/a", "queue/sms");
+        assertThat(weir.live.applied(PolicyAvro.Kind.QUEUE, "a").version()).isEqualTo(4);
+        assertThat(weir.live.applied(PolicyAvro.Kind.POLICY, "a")).isNull();
+        weir.rules("queue/a", new PolicyAvro().encode(new PolicyAvro.Applied(PolicyAvro.Kind.QUEUE, "a", 5, null, 0)));
+        assertThat(weir.live.applied(PolicyAvro.Kind.QUEUE, "a")).isNull();
+        assertThat(weir.live.applied()).hasSize(3);
+    }
+
+    @Test
     void a_record_that_cannot_be_read_leaves_the_queue_before_in_force() throws Exception {
         weir.apply(SMS, 1);
         QueueRules before = weir.live.queue("sms");

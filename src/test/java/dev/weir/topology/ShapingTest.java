@@ -68,12 +68,11 @@ class ShapingTest {
     @BeforeEach
     void open() {
         WeirConfig config = WeirConfig.DEFAULTS.withStateDirectory(directory.resolve("weir-state"));
+        LivePolicies live = new LivePolicies();
         deciding = new TopologyTestDriver(
-                WeirTopology.deciding(config, new LivePolicies()), KafkaSettings.deciding(config), Instant.EPOCH);
+                WeirTopology.deciding(config, live), KafkaSettings.deciding(config), Instant.EPOCH);
         shaping = new TopologyTestDriver(
-                WeirTopology.shaping(config, new LivePolicies(), new LiveQueues()),
-                KafkaSettings.shaping(config),
-                Instant.EPOCH);
+                WeirTopology.shaping(config, live, new LiveQueues()), KafkaSettings.shaping(config), Instant.EPOCH);
         Topics topics = Topics.of("weir.");
         requests = in(deciding, topics.requests());
         admissionsOut = out(deciding, topics.admissions());

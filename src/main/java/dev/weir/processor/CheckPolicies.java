@@ -1,0 +1,97 @@
+package dev.weir.processor;
+
+import dev.weir.codec.AppliedRules;
+import dev.weir.codec.PolicyAvro;
+import dev.weir.codec.UnreadableException;
+import dev.weir.policy.Rejection;
+import java.nio.charset.StandardCharsets;
+import java.util.Arrays;
+import org.apache.kafka.common.utils.Bytes;
+import org.apache.kafka.streams.processor.api.Processor;
+import org.apache.kafka.streams.processor.api.ProcessorContext;
+import org.apache.kafka.streams.processor.api.Record;
+import org.apache.kafka.streams.state.KeyValueStore;
+
+/**
+ * Sends each bad record of the policies topic to the dead letters, and writes the last good one of its key back to the
+ * topic: so it is in force after a restart too, and compaction does not take it.
+ *
+ * <p>What is written back comes by here again, and is the last good one: nothing more is written.
+ */
+public final class CheckPolicies implements Processor<byte[], byte[], byte[], byte[]> {
+
+    private final PolicyAvro avro = new PolicyAvro();
+    private final String storeName;
+    private final Outlets outlets;
+    private ProcessorContext<byte[], byte[]> context;
+    private KeyValueStore<Bytes, byte[]> good;
+
+    /** The nodes that take what comes out. */
+    public record Outlets(String policies, String deadLetters) {}
+
+    /** @param storeName by key, the last good value */
+    public CheckPolicies(String storeName, Outlets outlets) {
+        this.storeName = storeName;
+        this.outlets = outlets;
+    }
+
+    @Override
+    public void init(ProcessorContext<byte[], byte[]> processorContext) {
+        context = processorContext;
+        good = context.getStateStore(storeName);
+    }
+
+    @Override
+    public void process(Record<byte[], byte[]> record) {
+        long size = DeadLetter.bytes(record);
+        if (size > DeadLetter.MAX_RECORD_BYTES) {
+            String detail = "the record has " + size + " bytes, the most is " + DeadLetter.MAX_RECORD_BYTES;
+            reject(DeadLetter.withoutBulk(record), Rejection.RECORD_TOO_LARGE, detail);
+            restore(record);
+            return;
+        }
+        if (record.key() == null) {
+            reject(record, Rejection.NO_KEY, "the record has no key");
+            return;
+        }
+        Bytes key = Bytes.wrap(record.key());
+        if (record.value() == null) {
+            good.delete(key);
+            return;
+        }
+        byte[] last = good.get(key);
+        try {
+            String text = new String(record.key(), StandardCharsets.UTF_8);
+            AppliedRules.read(text, record.value(), version(text, last));
+            if (!Arrays.equals(record.value(), last)) {
+                good.put(key, record.value());
+            }
+        } catch (UnreadableException e) {
+            reject(record, e.rejection(), e.getMessage());
+            restore(record);
+        }
+    }
+
+    /** 0 if there is none. */
+    private long version(String key, byte[] value) {
+        try {
+            return value == null ? 0 : avro.decode(key, value).version();
+        } catch (UnreadableException e) {
+            return 0; // it was good to another version of Weir
+        }
+    }
+
+    private void reject(Record<byte[], byte[]> record, Rejection rejection, String detail) {
+        context.forward(
+                DeadLetter.of(
+                        record, rejection, detail, context.recordMetadata().orElseThrow()),
+                outlets.deadLetters);
+    }
+
+    private void restore(Record<byte[], byte[]> bad) {
+        byte[] last = bad.key() == null ? null : good.get(Bytes.wrap(bad.key()));
+        if (last != null && !Arrays.equals(last, bad.value())) {
+            context.forward(new Record<>(bad.key(), last, context.currentSystemTimeMs()), outlets.policies);
+        }
+    }
+}
