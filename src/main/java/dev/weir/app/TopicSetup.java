@@ -38,6 +38,7 @@ public final class TopicSetup {
     }
 
     private static final int TIMEOUT_SECONDS = 30;
+    private static final int POLL_MS = 20;
 
     /** By the broker's clock, with room for the largest request. */
     private static final Map<String, String> WRITTEN_BY_WEIR = Map.of(
@@ -61,6 +62,7 @@ public final class TopicSetup {
                     admin.createTopics(missing).values().values()) {
                 await(created);
             }
+            awaitKnown(admin, missing);
         } catch (ExecutionException e) {
             throw new UnreachableException("cannot create the topics: " + UnreachableException.why(e.getCause()), e);
         } catch (TimeoutException e) {
@@ -69,6 +71,22 @@ public final class TopicSetup {
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
             throw new UnreachableException("interrupted while creating the topics", e);
+        }
+    }
+
+    /** The controller has created them; a broker tells clients of them a moment later. */
+    private static void awaitKnown(Admin admin, List<NewTopic> created)
+            throws ExecutionException, InterruptedException, TimeoutException {
+        List<String> names = created.stream().map(NewTopic::name).toList();
+        long deadlineNanos = System.nanoTime() + TimeUnit.SECONDS.toNanos(TIMEOUT_SECONDS);
+        while (!admin.listTopics()
+                .names()
+                .get(TIMEOUT_SECONDS, TimeUnit.SECONDS)
+                .containsAll(names)) {
+            if (System.nanoTime() - deadlineNanos > 0) {
+                throw new TimeoutException();
+            }
+            Thread.sleep(POLL_MS);
         }
     }
 
