@@ -53,7 +53,7 @@ public final class Backtest {
      */
     public Tally run(NdjsonLines requests, DecisionJson decisions, ReleaseJson releases) throws IOException {
         Run run = new Run(decisions, releases);
-        MemoryStates states = new MemoryStates(config.state().forgetAfter().toMillis());
+        MemoryStates states = new MemoryStates(config.state());
         long offset = 0;
         try {
             for (String line = requests.next(); line != null; line = requests.next()) {
@@ -79,7 +79,7 @@ public final class Backtest {
         final Tally tally = new Tally();
         private final DecisionJson decisions;
         private final ReleaseJson releases;
-        private final Shaper shaper = new Shaper(queues::get, new MemoryQueues(), this);
+        private final Shaper shaper = new Shaper(queues::get, new MemoryQueues(config.state()), this);
         private long nowMs;
         private long admitted;
 

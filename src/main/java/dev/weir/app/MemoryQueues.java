@@ -1,35 +1,20 @@
 package dev.weir.app;
 
+import dev.weir.config.WeirConfig;
+import dev.weir.policy.FirstAnswers;
+import dev.weir.policy.MemoryTable;
 import dev.weir.shape.QueueState;
 import dev.weir.shape.QueueStore;
 import dev.weir.shape.Shaper;
-import dev.weir.shape.Table;
-import java.util.HashMap;
-import java.util.Map;
 
 /** Queues on the heap, for the backtest: they end with it. */
 final class MemoryQueues implements Shaper.Stores {
 
-    private record MemoryTable<K, V>(Map<K, V> entries) implements Table<K, V> {
+    private final FirstAnswers firstAnswers;
 
-        MemoryTable() {
-            this(new HashMap<>());
-        }
-
-        @Override
-        public V get(K key) {
-            return entries.get(key);
-        }
-
-        @Override
-        public void put(K key, V value) {
-            entries.put(key, value);
-        }
-
-        @Override
-        public void delete(K key) {
-            entries.remove(key);
-        }
+    MemoryQueues(WeirConfig.State config) {
+        firstAnswers = FirstAnswers.inMemory(
+                config.maxRemembered(), config.forgetAfter().toMillis());
     }
 
     @Override
@@ -39,4 +24,9 @@ final class MemoryQueues implements Shaper.Stores {
 
     @Override
     public void save(QueueState state) {}
+
+    @Override
+    public FirstAnswers firstAnswers() {
+        return firstAnswers;
+    }
 }

@@ -1,7 +1,9 @@
 package dev.weir.app;
 
+import dev.weir.config.WeirConfig;
 import dev.weir.limit.LogSegment;
 import dev.weir.limit.Segments;
+import dev.weir.policy.FirstAnswers;
 import dev.weir.policy.PolicyState;
 import dev.weir.policy.StateKey;
 import dev.weir.policy.States;
@@ -15,15 +17,16 @@ final class MemoryStates implements States {
     private static final int EPOCH = 1_000;
 
     private final Map<StateKey, PolicyState> states = new HashMap<>();
+    private final FirstAnswers firstAnswers;
     private final long keepMs;
     private int sweepAtSize = FIRST_SWEEP;
     private long requests;
     private long earliestMs = Long.MAX_VALUE;
     private long earliestBeforeMs = Long.MAX_VALUE;
 
-    /** @param keepMs how long a state is kept beyond the time at which it says what a fresh one says */
-    MemoryStates(long keepMs) {
-        this.keepMs = keepMs;
+    MemoryStates(WeirConfig.State config) {
+        keepMs = config.forgetAfter().toMillis();
+        firstAnswers = FirstAnswers.inMemory(config.maxRemembered(), keepMs);
     }
 
     /** Takes note of a request's time; the earliest of the last thousand or two is "now" for the sweep. */
@@ -74,5 +77,10 @@ final class MemoryStates implements States {
                 segments.remove(number);
             }
         };
+    }
+
+    @Override
+    public FirstAnswers firstAnswers() {
+        return firstAnswers;
     }
 }

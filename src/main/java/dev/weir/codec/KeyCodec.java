@@ -1,5 +1,6 @@
 package dev.weir.codec;
 
+import dev.weir.policy.RequestKey;
 import dev.weir.policy.StateKey;
 import java.io.ByteArrayOutputStream;
 import java.nio.ByteBuffer;
@@ -9,7 +10,8 @@ import java.util.List;
 
 /**
  * Keys of the stores as bytes whose order is the keys' order: client, policy, further values; behind them shelf and
- * number for a segment. A text ends in 0, and a 0 within it is followed by 255, with which no text begins.
+ * number for a segment; client, kind and id of a request; a number. A text ends in 0, and a 0 within it is followed by 255,
+ * with which no text begins.
  */
 public final class KeyCodec {
 
@@ -51,6 +53,25 @@ public final class KeyCodec {
                 .putInt(shelf)
                 .putLong(number)
                 .array();
+    }
+
+    /** The key of the first answer to a request. */
+    public static byte[] encode(RequestKey key) {
+        ByteArrayOutputStream out = new ByteArrayOutputStream(64);
+        write(out, key.client());
+        write(out, key.kind().name());
+        write(out, key.requestId());
+        return out.toByteArray();
+    }
+
+    /** A number of 0 or more. */
+    public static byte[] number(long number) {
+        return ByteBuffer.allocate(Long.BYTES).putLong(number).array();
+    }
+
+    /** Reads what {@link #number} wrote. */
+    public static long readNumber(byte[] key) {
+        return ByteBuffer.wrap(key).getLong();
     }
 
     static void write(ByteArrayOutputStream out, String text) {

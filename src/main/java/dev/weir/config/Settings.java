@@ -62,21 +62,38 @@ final class Settings {
         text("state.memory", (c, size) -> {
             State s = c.state();
             long bytes = Quantities.sizeBytes(size);
-            return with(c, new State(s.directory(), bytes, s.sweepEvery(), s.sweepKeys(), s.forgetAfter()));
+            return with(
+                    c,
+                    new State(s.directory(), bytes, s.sweepEvery(), s.sweepKeys(), s.forgetAfter(), s.maxRemembered()));
         });
         text("state.sweep-every", (c, duration) -> {
             State s = c.state();
+            Duration every = duration(duration);
             return with(
-                    c, new State(s.directory(), s.memoryBytes(), duration(duration), s.sweepKeys(), s.forgetAfter()));
+                    c,
+                    new State(
+                            s.directory(), s.memoryBytes(), every, s.sweepKeys(), s.forgetAfter(), s.maxRemembered()));
         });
         number("state.sweep-keys", 1, State.MAX_SWEEP_KEYS, (c, n) -> {
             State s = c.state();
-            return with(c, new State(s.directory(), s.memoryBytes(), s.sweepEvery(), n.intValue(), s.forgetAfter()));
+            int keys = n.intValue();
+            return with(
+                    c,
+                    new State(
+                            s.directory(), s.memoryBytes(), s.sweepEvery(), keys, s.forgetAfter(), s.maxRemembered()));
         });
         text("state.forget-after", (c, duration) -> {
             State s = c.state();
+            Duration after = duration(duration);
             return with(
-                    c, new State(s.directory(), s.memoryBytes(), s.sweepEvery(), s.sweepKeys(), duration(duration)));
+                    c,
+                    new State(s.directory(), s.memoryBytes(), s.sweepEvery(), s.sweepKeys(), after, s.maxRemembered()));
+        });
+        number("state.max-remembered", 1, State.MAX_REMEMBERED, (c, n) -> {
+            State s = c.state();
+            int most = n.intValue();
+            return with(
+                    c, new State(s.directory(), s.memoryBytes(), s.sweepEvery(), s.sweepKeys(), s.forgetAfter(), most));
         });
 
         text("requests.max-payload", (c, size) -> {

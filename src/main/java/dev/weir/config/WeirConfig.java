@@ -105,23 +105,34 @@ public record WeirConfig(
      * @param sweepEvery how often what is not needed any more is looked for, 10 ms to 1 day
      * @param sweepKeys how many states are looked at each time, 1 to {@value #MAX_SWEEP_KEYS}
      * @param forgetAfter how long a state that says nothing any more is kept, 1 ms to 3650 days
+     * @param maxRemembered how many first answers are kept in each partition for requests that may be repeated, 1 to
+     *     {@value #MAX_REMEMBERED}
      */
-    public record State(Path directory, long memoryBytes, Duration sweepEvery, int sweepKeys, Duration forgetAfter) {
+    public record State(
+            Path directory,
+            long memoryBytes,
+            Duration sweepEvery,
+            int sweepKeys,
+            Duration forgetAfter,
+            int maxRemembered) {
 
         public static final int MAX_SWEEP_KEYS = 10_000_000;
+        public static final int MAX_REMEMBERED = 100_000_000;
 
         static final State DEFAULTS = new State(
                 Path.of(System.getProperty("java.io.tmpdir"), "weir"),
                 256L << 20,
                 Duration.ofSeconds(1),
                 10_000,
-                Duration.ofHours(1));
+                Duration.ofHours(1),
+                1_000_000);
 
         public State {
             requireBytes("state.memory", memoryBytes, 1L << 20, 1L << 40);
             requireDuration("state.sweep-every", sweepEvery, Duration.ofMillis(10), Duration.ofDays(1));
             requireRange("state.sweep-keys", sweepKeys, 1, MAX_SWEEP_KEYS);
             requireDuration("state.forget-after", forgetAfter, Duration.ofMillis(1), Duration.ofDays(3650));
+            requireRange("state.max-remembered", maxRemembered, 1, MAX_REMEMBERED);
         }
     }
 
@@ -213,7 +224,13 @@ public record WeirConfig(
     }
 
     public WeirConfig withStateDirectory(Path directory) {
-        State changed = new State(directory, state.memoryBytes, state.sweepEvery, state.sweepKeys, state.forgetAfter);
+        State changed = new State(
+                directory,
+                state.memoryBytes,
+                state.sweepEvery,
+                state.sweepKeys,
+                state.forgetAfter,
+                state.maxRemembered);
         return new WeirConfig(applicationId, threads, topics, changed, requests, shaping, service, kafka);
     }
 

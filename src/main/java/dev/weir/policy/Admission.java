@@ -30,6 +30,11 @@ public record Admission(
     @SuppressWarnings("ArrayRecordComponent") // carried, never compared
     public record Header(String key, byte[] value) {}
 
+    /** The same, to be answered again until then. */
+    Admission rememberedUntil(long untilMs) {
+        return new Admission(request, queue, policyId, policyVersion, limitedBy, limit, repeated, untilMs, headers);
+    }
+
     /** The same with headers. */
     public Admission withHeaders(List<Header> all) {
         return new Admission(request, queue, policyId, policyVersion, limitedBy, limit, repeated, rememberUntilMs, all);

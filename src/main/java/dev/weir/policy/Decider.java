@@ -25,6 +25,9 @@ import java.util.List;
  *   delay  =  start − now,  refused if above max-delay
  * </pre>
  *
+ * <p>A request that was answered before is answered as the first time, if its policies ask for that, and charges nothing
+ * ({@link Repeats}).
+ *
  * <p>What is shaped is charged where it is within the limits, and goes to the queue of the first such policy, by layer.
  * A policy that observes is asked and charged as if it enforced, but refuses nothing.
  */
@@ -44,6 +47,11 @@ public final class Decider {
         List<Policy> applicable = policies.applicable(request);
         if (applicable.isEmpty()) {
             return unmatched(request);
+        }
+        long windowMs = Repeats.windowMs(request, applicable);
+        Ruling repeat = windowMs == 0 ? null : Repeats.again(request, states.firstAnswers());
+        if (repeat != null) {
+            return repeat;
         }
         List<Ledger> ledgers = new ArrayList<>(applicable.size());
         long nowMs = request.timestampMs();
@@ -66,10 +74,10 @@ public final class Decider {
                 ledger.charge(refused || ledger.refuses(), states);
             }
         }
-        if (refused) {
-            return refusal(request, ledgers, nowMs);
-        }
-        return shaping == null ? permission(request, ledgers, delayMs, nowMs) : admission(request, shaping);
+        Ruling ruling = refused
+                ? refusal(request, ledgers, nowMs)
+                : shaping == null ? permission(request, ledgers, delayMs, nowMs) : admission(request, shaping);
+        return windowMs == 0 ? ruling : Repeats.remember(request, ruling, nowMs, windowMs, states.firstAnswers());
     }
 
     /** Asks every policy; gives by how long those that throttle put the request off together. */

@@ -44,7 +44,32 @@ public record Decision(
         int httpStatus,
         long decidedAtMs,
         Request.Source source)
-        implements Ruling {
+        implements Ruling, FirstAnswer {
+
+    /** The same for a repeat of the request, which was read elsewhere. */
+    public Decision again(Request.Source repeat) {
+        return new Decision(
+                requestId,
+                client,
+                outcome,
+                reason,
+                policyId,
+                policyVersion,
+                limitedBy,
+                limit,
+                windowMs,
+                remaining,
+                resetAfterMs,
+                retryAfterMs,
+                delayMs,
+                observed,
+                shadowBanned,
+                true,
+                queueing,
+                httpStatus,
+                decidedAtMs,
+                repeat);
+    }
 
     /** Whether it tells how a wait has ended: the request has had a QUEUED decision before. */
     public boolean endsWait() {

@@ -12,4 +12,7 @@ public interface States {
 
     /** The full segments of the log in one slot of the state under a key. */
     Segments segments(StateKey key, int slot);
+
+    /** The answers to requests that may be repeated. */
+    FirstAnswers firstAnswers();
 }

@@ -3,6 +3,7 @@ package dev.weir.processor;
 import dev.weir.config.WeirConfig;
 import dev.weir.policy.Admission;
 import dev.weir.policy.Decider;
+import dev.weir.policy.FirstAnswers;
 import dev.weir.policy.Request;
 import dev.weir.policy.Ruling;
 import java.nio.charset.StandardCharsets;
@@ -27,8 +28,8 @@ public final class Decide implements Processor<byte[], Request, byte[], Object> 
     private StoreStates states;
     private StateSweep sweep;
 
-    /** The stores: what was used of the policies, and the segments of logs. */
-    public record StoreNames(String states, String segments) {}
+    /** The stores: what was used of the policies, the segments of logs, first answers, and their notes. */
+    public record StoreNames(String states, String segments, String answers, String notes) {}
 
     /** The nodes that take what comes out. */
     public record Outlets(String decisions, String admissions) {}
@@ -44,7 +45,9 @@ public final class Decide implements Processor<byte[], Request, byte[], Object> 
     public void init(ProcessorContext<byte[], Object> processorContext) {
         context = processorContext;
         KeyValueStore<Bytes, byte[]> store = context.getStateStore(stores.states);
-        states = new StoreStates(store, context.getStateStore(stores.segments));
+        FirstAnswers firstAnswers = StoreFirstAnswers.open(
+                context.getStateStore(stores.answers), context.getStateStore(stores.notes), config);
+        states = new StoreStates(store, context.getStateStore(stores.segments), firstAnswers);
         sweep = new StateSweep(
                 store, states, config.sweepKeys(), config.forgetAfter().toMillis());
         context.schedule(config.sweepEvery(), PunctuationType.WALL_CLOCK_TIME, now -> sweep.run());

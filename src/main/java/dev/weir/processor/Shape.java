@@ -2,6 +2,7 @@ package dev.weir.processor;
 
 import dev.weir.codec.AdmissionAvro;
 import dev.weir.codec.UnreadableException;
+import dev.weir.config.WeirConfig;
 import dev.weir.policy.Admission;
 import dev.weir.policy.Decision;
 import dev.weir.shape.Outlet;
@@ -36,14 +37,16 @@ public final class Shape implements Processor<byte[], byte[], byte[], Object> {
 
     private static final long NANOS_PER_MS = 1_000_000;
 
-    /** The stores: each queue's state, its slots, tickets and alarms. */
-    public record StoreNames(String states, String slots, String tickets, String alarms) {}
+    /** The stores: each queue's state, its slots, tickets and alarms; the queues' first answers, and their notes. */
+    public record StoreNames(
+            String states, String slots, String tickets, String alarms, String answers, String notes) {}
 
     /** The nodes that take what comes out. */
     public record Outlets(String decisions, String releases, String deadLetters) {}
 
     private final AdmissionAvro avro = new AdmissionAvro();
     private final LivePolicies policies;
+    private final WeirConfig.State config;
     private final StoreNames stores;
     private final Outlets outlets;
     private final LiveQueues live;
@@ -54,8 +57,9 @@ public final class Shape implements Processor<byte[], byte[], byte[], Object> {
     private Cancellable tick;
     private long tickAtMs;
 
-    public Shape(LivePolicies policies, StoreNames stores, Outlets outlets, LiveQueues live) {
+    public Shape(LivePolicies policies, WeirConfig.State config, StoreNames stores, Outlets outlets, LiveQueues live) {
         this.policies = policies;
+        this.config = config;
         this.stores = stores;
         this.outlets = outlets;
         this.live = live;
@@ -64,7 +68,7 @@ public final class Shape implements Processor<byte[], byte[], byte[], Object> {
     @Override
     public void init(ProcessorContext<byte[], Object> processorContext) {
         context = processorContext;
-        StoreQueues queues = new StoreQueues(stores, context);
+        StoreQueues queues = new StoreQueues(stores, config, context);
         Shaper restored = new Shaper(policies::queue, queues, new Sinks());
         queues.restore(restored);
         work(() -> shaper = restored);

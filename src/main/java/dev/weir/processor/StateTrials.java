@@ -4,6 +4,7 @@ import dev.weir.codec.KeyCodec;
 import dev.weir.codec.StateCodec;
 import dev.weir.limit.LogSegment;
 import dev.weir.limit.Segments;
+import dev.weir.policy.FirstAnswers;
 import dev.weir.policy.PolicyState;
 import dev.weir.policy.StateKey;
 import dev.weir.policy.States;
@@ -103,6 +104,12 @@ public final class StateTrials {
         @Override
         public Segments segments(StateKey key, int shelf) {
             return new Shelf(KeyCodec.encode(key), shelf);
+        }
+
+        /** None: a trial is always of a first request. */
+        @Override
+        public FirstAnswers firstAnswers() {
+            return FirstAnswers.inMemory(1, 0);
         }
 
         boolean isOfOneMoment() {

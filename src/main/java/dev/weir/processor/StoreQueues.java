@@ -2,6 +2,8 @@ package dev.weir.processor;
 
 import dev.weir.codec.QueueCodec;
 import dev.weir.codec.QueueKeys;
+import dev.weir.config.WeirConfig;
+import dev.weir.policy.FirstAnswers;
 import dev.weir.shape.QueueState;
 import dev.weir.shape.QueueStore;
 import dev.weir.shape.Shaper;
@@ -20,12 +22,15 @@ final class StoreQueues implements Shaper.Stores {
     private final KeyValueStore<Bytes, byte[]> slots;
     private final KeyValueStore<Bytes, byte[]> tickets;
     private final KeyValueStore<Bytes, byte[]> alarms;
+    private final FirstAnswers firstAnswers;
 
-    StoreQueues(Shape.StoreNames names, ProcessorContext<?, ?> context) {
+    StoreQueues(Shape.StoreNames names, WeirConfig.State config, ProcessorContext<?, ?> context) {
         states = context.getStateStore(names.states());
         slots = context.getStateStore(names.slots());
         tickets = context.getStateStore(names.tickets());
         alarms = context.getStateStore(names.alarms());
+        firstAnswers = StoreFirstAnswers.open(
+                context.getStateStore(names.answers()), context.getStateStore(names.notes()), config);
     }
 
     @Override
@@ -44,6 +49,11 @@ final class StoreQueues implements Shaper.Stores {
     @Override
     public void save(QueueState state) {
         states.put(Bytes.wrap(QueueKeys.queue(state.rules().id())), QueueCodec.encode(state));
+    }
+
+    @Override
+    public FirstAnswers firstAnswers() {
+        return firstAnswers;
     }
 
     /** Tells a new shaper what there is: reads every slot once, whose keys are in the order of their flows. */

@@ -4,13 +4,14 @@ import dev.weir.codec.KeyCodec;
 import dev.weir.codec.StateCodec;
 import dev.weir.limit.LogSegment;
 import dev.weir.limit.Segments;
+import dev.weir.policy.FirstAnswers;
 import dev.weir.policy.PolicyState;
 import dev.weir.policy.StateKey;
 import dev.weir.policy.States;
 import org.apache.kafka.common.utils.Bytes;
 import org.apache.kafka.streams.state.KeyValueStore;
 
-/** States in two stores: the states themselves, and the full segments of logs. */
+/** States in two stores: the states themselves, and the full segments of logs. First answers have their own. */
 final class StoreStates implements States {
 
     /** How many bounded parts of one state are forgotten in one visit. */
@@ -18,10 +19,12 @@ final class StoreStates implements States {
 
     private final KeyValueStore<Bytes, byte[]> states;
     private final KeyValueStore<Bytes, byte[]> segments;
+    private final FirstAnswers firstAnswers;
 
-    StoreStates(KeyValueStore<Bytes, byte[]> states, KeyValueStore<Bytes, byte[]> segments) {
+    StoreStates(KeyValueStore<Bytes, byte[]> states, KeyValueStore<Bytes, byte[]> segments, FirstAnswers firstAnswers) {
         this.states = states;
         this.segments = segments;
+        this.firstAnswers = firstAnswers;
     }
 
     @Override
@@ -39,6 +42,11 @@ final class StoreStates implements States {
     @Override
     public Segments segments(StateKey key, int shelf) {
         return segments(KeyCodec.encode(key), shelf);
+    }
+
+    @Override
+    public FirstAnswers firstAnswers() {
+        return firstAnswers;
     }
 
     /** Forgets what an encoded state under an encoded key holds, or a bounded part of it; the sweep comes again. */

@@ -1,6 +1,6 @@
 package dev.weir.processor;
 
-import dev.weir.shape.Table;
+import dev.weir.policy.Table;
 import java.util.function.Function;
 import org.apache.kafka.common.utils.Bytes;
 import org.apache.kafka.streams.state.KeyValueStore;

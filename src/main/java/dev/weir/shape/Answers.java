@@ -48,6 +48,20 @@ public final class Answers {
                 nowMs);
     }
 
+    /** It came before and was taken in, as far as is known. */
+    static Decision taken(Admission admission, long nowMs) {
+        return decision(
+                admission,
+                Outcome.QUEUED,
+                Reason.SHAPED,
+                admission.limitedBy(),
+                admission.limit(),
+                0L,
+                nowhere(admission),
+                ACCEPTED,
+                nowMs);
+    }
+
     /**
      * It does not wait, or no longer.
      *

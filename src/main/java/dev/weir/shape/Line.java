@@ -1,5 +1,6 @@
 package dev.weir.shape;
 
+import dev.weir.policy.Table;
 import dev.weir.shape.QueueStore.Place;
 import dev.weir.shape.Slot.Gap;
 import dev.weir.shape.Slot.Waiting;

@@ -1,5 +1,7 @@
 package dev.weir.shape;
 
+import dev.weir.policy.Table;
+
 /**
  * Where one queue keeps what waits. Whoever works on a queue is alone with its store.
  *

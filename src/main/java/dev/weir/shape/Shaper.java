@@ -2,6 +2,7 @@ package dev.weir.shape;
 
 import dev.weir.policy.Admission;
 import dev.weir.policy.Decision;
+import dev.weir.policy.FirstAnswers;
 import dev.weir.policy.Kind;
 import dev.weir.policy.Reason;
 import dev.weir.shape.QueueStore.Place;
@@ -37,13 +38,16 @@ public final class Shaper {
         QueueStore of(String queue);
 
         void save(QueueState state);
+
+        /** The queues' answers to requests that may be repeated. */
+        FirstAnswers firstAnswers();
     }
 
     private record Due(long nanos, long order, String queue) {}
 
     private final Rules rules;
     private final Stores stores;
-    private final Outlet outlet;
+    private final Remembering outlet;
     private final Map<String, LeakyBucketQueue> queues = new TreeMap<>();
     private final Map<String, Due> dueByQueue = new HashMap<>();
     private final TreeSet<Due> soonestFirst =
@@ -53,7 +57,7 @@ public final class Shaper {
     public Shaper(Rules rules, Stores stores, Outlet outlet) {
         this.rules = rules;
         this.stores = stores;
-        this.outlet = outlet;
+        this.outlet = new Remembering(stores.firstAnswers(), outlet);
     }
 
     /** Takes note of a queue that there was. */
@@ -75,12 +79,17 @@ public final class Shaper {
     }
 
     /**
-     * Lets a request into its queue, or withdraws one from it; answers in any case.
+     * Lets a request into its queue, or withdraws one from it; answers in any case. A repeat is answered as the first time,
+     * whatever became of the request since.
      *
      * @param number its place in the order of arrival
      * @param enqueuedAtMs when it came, not after now
      */
     public void admit(Admission admission, long number, long enqueuedAtMs, long nowNanos) {
+        if (admission.repeated()) {
+            outlet.again(admission, nowNanos / NANOS_PER_MS);
+            return;
+        }
         String id = admission.queue();
         LeakyBucketQueue queue = queue(id, nowNanos);
         if (queue == null) {

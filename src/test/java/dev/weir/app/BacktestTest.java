@@ -22,6 +22,7 @@ import java.io.StringWriter;
 import java.io.UncheckedIOException;
 import java.nio.charset.StandardCharsets;
 import java.time.Clock;
+import java.time.Duration;
 import java.time.Instant;
 import java.time.ZoneOffset;
 import java.util.ArrayList;
@@ -100,6 +101,51 @@ class BacktestTest {
     }
 
     @Test
+    void a_repeated_request_is_answered_as_the_first_time_and_released_once() throws Exception {
+        StringWriter decisions = new StringWriter();
+        StringWriter releases = new StringWriter();
+        String requests = """
+                {"requestId":"a","client":"c","timestamp":1000}
+                {"requestId":"a","client":"c","timestamp":1500}
+                {"requestId":"b","client":"c","timestamp":2000}
+                {"requestId":"b","client":"c","timestamp":9000}
+                {"requestId":"a","client":"c","timestamp":61000}
+                """;
+        String rules = """
+                policies:
+                  - id: p
+                    limits: [{algorithm: fixed-window, limit: 1, per: 1h}]
+                    on-exceed: shape
+                    queue: q
+                    idempotency: 1m
+                queues: [{id: q, limit: 1, per: 1s}]
+                """;
+        try (DecisionJson decisionsOut = new DecisionJson(decisions);
+                ReleaseJson releasesOut = new ReleaseJson(releases)) {
+            backtest(rules).run(lines(requests), decisionsOut, releasesOut);
+        }
+        assertThat(decisions.toString().lines().map(BacktestTest::answer))
+                .containsExactly(
+                        "a ALLOWED false 1000 0",
+                        "a ALLOWED true 1000 1",
+                        "b QUEUED false 2000 2",
+                        "b QUEUED true 2000 3",
+                        "a QUEUED false 61000 4");
+        assertThat(releases.toString().lines().map(BacktestTest::release)).containsExactly("1 b 2000 0", "2 a 61000 0");
+    }
+
+    private static String answer(String line) {
+        try {
+            JsonNode decision = new ObjectMapper().readTree(line);
+            return decision.get("requestId").asText() + " "
+                    + decision.get("outcome").asText() + " " + decision.get("repeated") + " "
+                    + decision.get("decidedAt") + " " + decision.get("sourceOffset");
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+    }
+
+    @Test
     void a_queue_that_would_drain_for_centuries_ends_the_backtest() {
         StringBuilder requests = new StringBuilder();
         for (int i = 0; i < 3_000; i++) {
@@ -169,7 +215,15 @@ class BacktestTest {
                 null,
                 dev.weir.policy.OnExceed.DENY,
                 0)));
-        MemoryStates states = new MemoryStates(1_000);
+        WeirConfig.State defaults = WeirConfig.DEFAULTS.state();
+        WeirConfig.State config = new WeirConfig.State(
+                defaults.directory(),
+                defaults.memoryBytes(),
+                defaults.sweepEvery(),
+                defaults.sweepKeys(),
+                Duration.ofSeconds(1),
+                defaults.maxRemembered());
+        MemoryStates states = new MemoryStates(config);
         int most = 0;
         for (int i = 0; i < 1_000_000; i++) { // one a millisecond: some 2,000 are live at a time
             Request request = new Request(

@@ -86,7 +86,7 @@ class LiveTest {
         }
 
         PolicyTable table = table(policies);
-        MemoryStates states = new MemoryStates(config.state().forgetAfter().toMillis());
+        MemoryStates states = new MemoryStates(config.state());
         DecisionAvro avro = new DecisionAvro();
         RequestAvro requestAvro = new RequestAvro();
         int compared = 0;

@@ -13,6 +13,7 @@ import dev.weir.dev.EmbeddedBroker;
 import dev.weir.limit.Segments;
 import dev.weir.policy.Decider;
 import dev.weir.policy.Decision;
+import dev.weir.policy.FirstAnswers;
 import dev.weir.policy.Kind;
 import dev.weir.policy.PolicyState;
 import dev.weir.policy.PolicyTable;
@@ -118,6 +119,11 @@ public final class PoliciesBench {
 
         @Override
         public Segments segments(StateKey key, int slot) {
+            throw new UnsupportedOperationException();
+        }
+
+        @Override
+        public FirstAnswers firstAnswers() {
             throw new UnsupportedOperationException();
         }
     }

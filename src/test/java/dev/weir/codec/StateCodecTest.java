@@ -20,6 +20,7 @@ import dev.weir.limit.SlidingWindowLog;
 import dev.weir.limit.TokenBucket;
 import dev.weir.limit.Unlimited;
 import dev.weir.policy.Decider;
+import dev.weir.policy.FirstAnswers;
 import dev.weir.policy.Kind;
 import dev.weir.policy.Match;
 import dev.weir.policy.OnExceed;
@@ -62,6 +63,11 @@ class StateCodecTest {
             states.put(key, StateCodec.encode(state));
             assertThat(get(key)).isEqualTo(state);
             assertThat(StateCodec.forgettableAtMs(states.get(key))).isEqualTo(state.forgettableAtMs());
+        }
+
+        @Override
+        public FirstAnswers firstAnswers() {
+            throw new AssertionError("no policy asks for it");
         }
 
         @Override

@@ -38,7 +38,7 @@ class ConfigFileTest {
             application-id: weir                # consumer group, state directory and transactional ids
             threads: 1                          # stream threads
             topics: {prefix: weir., partitions: 4, replication-factor: default}
-            state: {memory: 256MiB, sweep-every: 1s, sweep-keys: 10000, forget-after: 1h}
+            state: {memory: 256MiB, sweep-every: 1s, sweep-keys: 10000, forget-after: 1h, max-remembered: 1000000}
             requests: {max-payload: 64KiB, max-attributes: 64, max-attribute-length: 1024, max-cost: 1000000000000}
             shaping: {threads: 1, commit-every: 20ms}
             kafka: {}
@@ -57,6 +57,7 @@ class ConfigFileTest {
               sweep-every: 100ms
               sweep-keys: 50_000
               forget-after: 2d
+              max-remembered: 1
             requests:
               max-payload: 1500
               max-attributes: 0
@@ -103,7 +104,8 @@ class ConfigFileTest {
                                 268_435_456,
                                 Duration.ofSeconds(1),
                                 10_000,
-                                Duration.ofHours(1)),
+                                Duration.ofHours(1),
+                                1_000_000),
                         new Requests(65_536, 64, 1024, 1_000_000_000_000L),
                         new Shaping(1, Duration.ofMillis(20)),
                         new Service(true, "127.0.0.1", 8680, Optional.empty(), Optional.empty()),
@@ -120,7 +122,12 @@ class ConfigFileTest {
                         8,
                         new Topics("", 32, Optional.of(3)),
                         new State(
-                                Path.of("/var/lib/weir"), 2L << 30, Duration.ofMillis(100), 50_000, Duration.ofDays(2)),
+                                Path.of("/var/lib/weir"),
+                                2L << 30,
+                                Duration.ofMillis(100),
+                                50_000,
+                                Duration.ofDays(2),
+                                1),
                         new Requests(1500, 0, 1, 1L << 61),
                         new Shaping(64, Duration.ofSeconds(10)),
                         new Service(
@@ -205,6 +212,9 @@ class ConfigFileTest {
                 Arguments.of(
                         "state: {sweep-keys: 0}",
                         "state.sweep-keys: must be a whole number from 1 to 10000000, is '0'"),
+                Arguments.of(
+                        "state: {max-remembered: 100000001}",
+                        "state.max-remembered: must be a whole number from 1 to 100000000, is '100000001'"),
                 Arguments.of("state: {forget-after: 3651d}", "state.forget-after: must be 1ms to 3650d, is 3651d"),
                 Arguments.of(
                         "requests: {max-payload: 2MiB}",
@@ -318,10 +328,13 @@ class ConfigFileTest {
                 "topics.replication-factor must be 1 to 32767, is 32768", () -> new Topics("", 1, Optional.of(32_768)));
         assertRefused(
                 "state.sweep-keys must be 1 to 10000000, is 0",
-                () -> new State(state.directory(), 1L << 30, state.sweepEvery(), 0, state.forgetAfter()));
+                () -> new State(state.directory(), 1L << 30, state.sweepEvery(), 0, state.forgetAfter(), 1));
         assertRefused(
                 "state.forget-after must be 1ms to 3650d, is 0d",
-                () -> new State(state.directory(), 1L << 30, state.sweepEvery(), 1, Duration.ZERO));
+                () -> new State(state.directory(), 1L << 30, state.sweepEvery(), 1, Duration.ZERO, 1));
+        assertRefused(
+                "state.max-remembered must be 1 to 100000000, is 0",
+                () -> new State(state.directory(), 1L << 30, state.sweepEvery(), 1, state.forgetAfter(), 0));
         assertRefused("requests.max-attributes must be 0 to 10000, is -1", () -> new Requests(1, -1, 1, 1));
         assertRefused("requests.max-attribute-length must be 1 to 1000000, is 0", () -> new Requests(1, 1, 0, 1));
         assertRefused("requests.max-cost must be 1 to 2305843009213693952, is 0", () -> new Requests(1, 1, 1, 0));

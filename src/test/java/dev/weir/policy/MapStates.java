@@ -13,6 +13,7 @@ final class MapStates implements States {
 
     private final Map<StateKey, PolicyState> byKey = new HashMap<>();
     private final Map<Shelf, MapSegments> shelves = new HashMap<>();
+    private final FirstAnswers firstAnswers = FirstAnswers.inMemory(1_000_000, 3_600_000);
     private int puts;
 
     @Override
@@ -29,6 +30,11 @@ final class MapStates implements States {
     @Override
     public Segments segments(StateKey key, int slot) {
         return shelves.computeIfAbsent(new Shelf(key, slot), shelf -> new MapSegments());
+    }
+
+    @Override
+    public FirstAnswers firstAnswers() {
+        return firstAnswers;
     }
 
     int puts() {

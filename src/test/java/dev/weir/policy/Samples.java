@@ -88,6 +88,21 @@ final class Samples {
         return changed(policy, policy.layer(), key, policy.maxSizeBytes(), policy.onExceed());
     }
 
+    static Policy idempotent(long windowMs, Policy policy) {
+        return new Policy(
+                policy.id(),
+                policy.version(),
+                policy.effectiveFromMs(),
+                policy.layer(),
+                policy.priority(),
+                policy.match(),
+                policy.key(),
+                policy.terms(),
+                policy.maxSizeBytes(),
+                policy.onExceed(),
+                windowMs);
+    }
+
     private static Policy changed(Policy from, String layer, List<String> key, Long maxSizeBytes, OnExceed onExceed) {
         return new Policy(
                 from.id(),

@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.weir.codec.AdmissionAvro;
+import dev.weir.config.WeirConfig;
 import dev.weir.policy.Admission;
 import dev.weir.policy.Decision;
 import dev.weir.policy.Kind;
@@ -38,7 +39,8 @@ import org.junit.jupiter.api.io.TempDir;
 /** The processor over RocksDB stores that outlive it, as after a crash; its clock and punctuators are the test's. */
 class ShapeTest {
 
-    private static final Shape.StoreNames STORES = new Shape.StoreNames("states", "slots", "tickets", "alarms");
+    private static final Shape.StoreNames STORES =
+            new Shape.StoreNames("states", "slots", "tickets", "alarms", "answers", "notes");
     private static final Shape.Outlets OUTLETS = new Shape.Outlets("decisions", "releases", "dead-letters");
 
     @TempDir
@@ -56,7 +58,8 @@ class ShapeTest {
     void openStores() {
         policies.put(rules(1, 100));
         MockProcessorContext<byte[], Object> opening = context();
-        for (String name : List.of(STORES.states(), STORES.slots(), STORES.tickets(), STORES.alarms())) {
+        for (String name : List.of(
+                STORES.states(), STORES.slots(), STORES.tickets(), STORES.alarms(), STORES.answers(), STORES.notes())) {
             stores.add(open(name, opening));
         }
         start();
@@ -90,7 +93,7 @@ class ShapeTest {
         context = context();
         stores.forEach(context::addStateStore);
         context.setCurrentSystemTimeMs(nowMs);
-        shape = new Shape(policies, STORES, OUTLETS, live);
+        shape = new Shape(policies, WeirConfig.DEFAULTS.state(), STORES, OUTLETS, live);
         shape.init(context);
     }
 

@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import dev.weir.codec.KeyCodec;
 import dev.weir.codec.PolicyFile;
 import dev.weir.policy.Decider;
+import dev.weir.policy.FirstAnswers;
 import dev.weir.policy.Kind;
 import dev.weir.policy.PolicyTable;
 import dev.weir.policy.Request;
@@ -49,7 +50,7 @@ class StateTrialsTest {
     void open() {
         states = open("states");
         segments = open("segments");
-        task = new StoreStates(states, segments);
+        task = new StoreStates(states, segments, FirstAnswers.inMemory(1, 0));
         trials = new StateTrials(states, new Watched());
     }
 

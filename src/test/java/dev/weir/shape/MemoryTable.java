@@ -1,5 +1,6 @@
 package dev.weir.shape;
 
+import dev.weir.policy.Table;
 import java.util.HashMap;
 import java.util.Map;
 

@@ -2,6 +2,7 @@ package dev.weir.shape;
 
 import dev.weir.policy.Admission;
 import dev.weir.policy.Decision;
+import dev.weir.policy.FirstAnswers;
 import dev.weir.policy.Kind;
 import dev.weir.policy.Request;
 import dev.weir.shape.QueueStore.Alarm;
@@ -23,6 +24,7 @@ final class QueueHarness {
     final MemoryTable<Place, Slot> slots = new MemoryTable<>();
     final MemoryTable<Ticket, Place> tickets = new MemoryTable<>();
     final MemoryTable<Alarm, Place> alarms = new MemoryTable<>();
+    final FirstAnswers firstAnswers = FirstAnswers.inMemory(100, 0);
     final List<Decision> decisions = new ArrayList<>();
     final List<Release> releases = new ArrayList<>();
     QueueState saved;
@@ -53,6 +55,11 @@ final class QueueHarness {
                     @Override
                     public void save(QueueState state) {
                         saved = state;
+                    }
+
+                    @Override
+                    public FirstAnswers firstAnswers() {
+                        return firstAnswers;
                     }
                 },
                 new Outlet() {

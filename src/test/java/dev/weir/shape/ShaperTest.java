@@ -5,7 +5,10 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.weir.policy.Admission;
 import dev.weir.policy.Decision;
+import dev.weir.policy.FirstAnswers;
 import dev.weir.policy.Kind;
+import dev.weir.policy.Outcome;
+import dev.weir.policy.Reason;
 import dev.weir.policy.Request;
 import dev.weir.shape.QueueStore.Place;
 import java.util.ArrayList;
@@ -34,6 +37,11 @@ class ShaperTest {
                 @Override
                 public void save(QueueState state) {
                     saves++;
+                }
+
+                @Override
+                public FirstAnswers firstAnswers() {
+                    return FirstAnswers.inMemory(1, 0);
                 }
             },
             new Outlet() {
@@ -99,5 +107,61 @@ class ShaperTest {
         shaper.tick(0, 1_000);
         assertThat(releases).hasSize(400);
         assertThat(saves).isEqualTo(1);
+    }
+
+    @Test
+    void a_repeat_whose_first_answer_is_dropped_counts_as_taken_in() {
+        QueueHarness weir = new QueueHarness(QueueHarness.rules(1, 1_000, 1, 10, 60_000));
+        Admission first = admission("r", false);
+        weir.send(first, 0);
+        for (int i = 0; i < 100; i++) { // as many as are remembered
+            weir.send(admission("other" + i, false), 0);
+        }
+        Decision again = weir.send(admission("r", true), 5);
+        assertThat(again.repeated()).isTrue();
+        assertThat(again.outcome()).isEqualTo(Outcome.QUEUED);
+        assertThat(again.reason()).isEqualTo(Reason.SHAPED);
+        assertThat(again.queueing()).isEqualTo(new Decision.Queueing("q", null, null));
+        assertThat(again.httpStatus()).isEqualTo(202);
+        assertThat(again.source()).isEqualTo(new Request.Source(0, 1));
+        weir.runDry();
+        assertThat(weir.takeReleases()).hasSize(10).containsOnlyOnce("r@0");
+    }
+
+    @Test
+    void how_a_wait_ended_is_no_first_answer() {
+        QueueHarness weir = new QueueHarness(QueueHarness.rules(1, 1_000, 1, 10, 60_000));
+        weir.send(admission("a", false), 0);
+        Decision queued = weir.send(admission("b", false), 0);
+        weir.cancel("b", "c", 10);
+        assertThat(weir.send(admission("b", true), 20)).isEqualTo(queued.again(new Request.Source(0, 1)));
+    }
+
+    @Test
+    void a_queue_that_is_not_there_gives_the_same_answer_when_it_is() {
+        QueueHarness weir = new QueueHarness(QueueHarness.rules(1, 1_000, 1, 10, 60_000));
+        QueueRules q = weir.rules.remove("q");
+        assertThat(weir.send(admission("a", false), 0).reason()).isEqualTo(Reason.NO_QUEUE);
+        weir.rules.put("q", q);
+        assertThat(weir.send(admission("a", true), 10).reason()).isEqualTo(Reason.NO_QUEUE);
+        weir.runDry();
+        assertThat(weir.takeReleases()).isEmpty();
+    }
+
+    private static Admission admission(String id, boolean repeated) {
+        Request request = new Request(
+                id,
+                "c",
+                Kind.CONSUME,
+                null,
+                1,
+                null,
+                Map.of(),
+                null,
+                null,
+                null,
+                0,
+                new Request.Source(0, repeated ? 1 : 0));
+        return new Admission(request, "q", "p", 1L, null, null, repeated, 1_000, List.of());
     }
 }

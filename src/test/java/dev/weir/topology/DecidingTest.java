@@ -185,6 +185,45 @@ class DecidingTest {
         return longest;
     }
 
+    @Test
+    void a_repeated_request_is_answered_as_the_first_time_and_charged_once() throws Exception {
+        weir.apply(TWO_A_SECOND.replace("limits:", "idempotency: 10m, limits:"), 4);
+        Decision first = weir.ask(request("a", "alice", 1));
+        assertThat(first.repeated()).isFalse();
+        assertThat(first.source()).isEqualTo(new Request.Source(0, 0));
+        assertThat(weir.ask(request("a", "alice", 1))).isEqualTo(first.again(new Request.Source(0, 1)));
+        assertThat(weir.ask(request("b", "alice", 1)).remaining()).isZero();
+        Decision denied = weir.ask(request("c", "alice", 1));
+        assertThat(denied.outcome()).isEqualTo(Outcome.DENIED);
+        weir.pass(Duration.ofHours(1)); // the clock of the machine does not matter
+        assertThat(weir.ask(request("c", "alice", 1))).isEqualTo(denied.again(new Request.Source(0, 4)));
+        assertThat(weir.stored(Stores.FIRST_ANSWERS)).isEqualTo(3);
+        assertThat(weir.stored(Stores.FIRST_ANSWER_NOTES)).isEqualTo(3);
+    }
+
+    @Test
+    void first_answers_are_dropped_when_they_are_over() throws Exception {
+        weir.apply(TWO_A_SECOND.replace("limits:", "idempotency: 1s, limits:"), 1);
+        for (int i = 0; i < 1_000; i++) {
+            weir.ask("alice", 0);
+        }
+        long later = Duration.ofHours(1).toMillis() + 1_000;
+        for (int i = 0; i < 2_000; i++) {
+            weir.ask("alice", later);
+        }
+        assertThat(weir.stored(Stores.FIRST_ANSWERS)).isEqualTo(2_000);
+        assertThat(weir.stored(Stores.FIRST_ANSWER_NOTES)).isEqualTo(2_000);
+    }
+
+    @Test
+    void without_idempotency_no_answer_is_kept() throws Exception {
+        weir.apply(TWO_A_SECOND, 1);
+        assertThat(weir.ask(request("a", "alice", 1)).remaining()).isEqualTo(1);
+        assertThat(weir.ask(request("a", "alice", 1)).remaining()).isZero();
+        assertThat(weir.stored(Stores.FIRST_ANSWERS)).isZero();
+        assertThat(weir.stored(Stores.FIRST_ANSWER_NOTES)).isZero();
+    }
+
     /** A record that is no request: its key, its value, and what is said of it. */
     @SuppressWarnings("ArrayRecordComponent") // only carried
     private record Bad(String reason, String detail, byte[] key, byte[] value, long timestampMs) {

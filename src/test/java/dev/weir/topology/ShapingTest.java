@@ -194,6 +194,40 @@ class ShapingTest {
     }
 
     @Test
+    void a_repeat_is_answered_as_the_first_time_and_never_queued_again() throws Exception {
+        apply(ALL.replace("queue: sms}", "queue: sms, idempotency: 10m}"));
+        Decision a = ask("a", null);
+        Decision b = ask("b", null);
+        assertThat(b.queueing().position()).isEqualTo(2);
+        ask("c", null);
+        Decision full = ask("d", null);
+        assertThat(full.reason()).isEqualTo(Reason.QUEUE_FULL);
+        assertThat(List.of(a, b, full)).extracting(Decision::repeated).containsOnly(false);
+        assertThat(ask("b", null)).isEqualTo(b.again(new Request.Source(0, 4)));
+        assertThat(releases(150)).extracting(Release::requestId).containsExactly("a", "b");
+        assertThat(ask("a", null)).isEqualTo(a.again(new Request.Source(0, 5)));
+        assertThat(ask("d", null)).isEqualTo(full.again(new Request.Source(0, 6))); // though there is room now
+        apply(ALL.replace("queue: sms}", "queue: other, idempotency: 1m}") + "  - {id: other, limit: 1, per: 1s}\n");
+        assertThat(ask(Kind.CANCEL, "c", null, "sms").reason()).isEqualTo(Reason.CANCELLED);
+        laterDecisions();
+        assertThat(ask("c", null))
+                .returns(true, Decision::repeated)
+                .returns(Outcome.QUEUED, Decision::outcome)
+                .returns(new Decision.Queueing("sms", 3L, 200L), Decision::queueing);
+        assertThat(releases(2_000)).isEmpty();
+    }
+
+    @Test
+    void a_request_allowed_at_first_is_not_queued_when_it_is_repeated() throws Exception {
+        apply(BEYOND_ONE_A_MINUTE.replace("queue: sms}", "queue: sms, idempotency: 10m}"));
+        assertThat(ask("a", null).outcome()).isEqualTo(Outcome.ALLOWED);
+        assertThat(ask("b", null).outcome()).isEqualTo(Outcome.QUEUED);
+        assertThat(ask("a", null)).returns(Outcome.ALLOWED, Decision::outcome).returns(true, Decision::repeated);
+        assertThat(ask("b", null)).returns(Outcome.QUEUED, Decision::outcome).returns(true, Decision::repeated);
+        assertThat(releases(500)).extracting(Release::requestId).containsExactly("b");
+    }
+
+    @Test
     void another_layer_is_charged_on_the_way_and_what_it_refuses_is_not_queued() throws Exception {
         apply("""
                 policies:

@@ -1,6 +1,6 @@
-package dev.weir.shape;
+package dev.weir.policy;
 
-/** Where a queue keeps what waits: values by their keys, read and written one at a time, never walked over. */
+/** Values by their keys, read and written one at a time, never walked over. */
 public interface Table<K, V> {
 
     /** The value under a key, null if there is none. */

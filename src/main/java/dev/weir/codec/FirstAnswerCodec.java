@@ -1,0 +1,109 @@
+package dev.weir.codec;
+
+import dev.weir.policy.Decision;
+import dev.weir.policy.FirstAnswer;
+import dev.weir.policy.FirstAnswers.Entry;
+import dev.weir.policy.FirstAnswers.Note;
+import dev.weir.policy.Kind;
+import dev.weir.policy.RequestKey;
+
+/**
+ * First answers and their notes as bytes. Numbers are written as in {@link StateBytes}, signed ones marked ±.
+ *
+ * <pre>
+ *   answer   version  number  until±  0  decision
+ *            version  number  until±  1  queue  policy  version  flags  limited by (if flags & 1)  limit± (if flags & 2)
+ *   note     version  at±  until±  client  kind  request id
+ * </pre>
+ */
+public final class FirstAnswerCodec {
+
+    private static final int VERSION = 1;
+    private static final int DECIDED = 0;
+    private static final int SENT = 1;
+
+    private static final int LIMITED_BY = 1;
+    private static final int LIMIT = 2;
+
+    private final DecisionAvro decisions = new DecisionAvro();
+
+    public byte[] encode(Entry entry) {
+        StateBytes out = start();
+        out.write(entry.number());
+        out.writeSigned(entry.untilMs());
+        if (entry.answer() instanceof FirstAnswer.Sent sent) {
+            out.writeByte(SENT);
+            out.write(sent.queue());
+            out.write(sent.policyId());
+            out.write(sent.policyVersion());
+            out.writeByte((sent.limitedBy() == null ? 0 : LIMITED_BY) | (sent.limit() == null ? 0 : LIMIT));
+            if (sent.limitedBy() != null) {
+                out.write(sent.limitedBy());
+            }
+            if (sent.limit() != null) {
+                out.writeSigned(sent.limit());
+            }
+        } else {
+            out.writeByte(DECIDED);
+            out.write(decisions.encode((Decision) entry.answer()));
+        }
+        return out.written();
+    }
+
+    public Entry decodeEntry(byte[] bytes) {
+        StateBytes in = read(bytes);
+        long number = in.read();
+        long untilMs = in.readSigned();
+        return new Entry(number, untilMs, in.readByte() == SENT ? sent(in) : decision(in));
+    }
+
+    public static byte[] encode(Note note) {
+        StateBytes out = start();
+        out.writeSigned(note.atMs());
+        out.writeSigned(note.untilMs());
+        out.write(note.key().client());
+        out.write(note.key().kind().name());
+        out.write(note.key().requestId());
+        return out.written();
+    }
+
+    public static Note decodeNote(byte[] bytes) {
+        StateBytes in = read(bytes);
+        long atMs = in.readSigned();
+        long untilMs = in.readSigned();
+        return new Note(new RequestKey(in.readText(), Kind.valueOf(in.readText()), in.readText()), atMs, untilMs);
+    }
+
+    private static FirstAnswer sent(StateBytes in) {
+        String queue = in.readText();
+        String policyId = in.readText();
+        long policyVersion = in.read();
+        int flags = in.readByte();
+        String limitedBy = (flags & LIMITED_BY) == 0 ? null : in.readText();
+        Long limit = (flags & LIMIT) == 0 ? null : (Long) in.readSigned();
+        return new FirstAnswer.Sent(queue, policyId, policyVersion, limitedBy, limit);
+    }
+
+    private FirstAnswer decision(StateBytes in) {
+        try {
+            return decisions.decode(in.readBytes());
+        } catch (UnreadableException e) {
+            throw new IllegalStateException("a remembered decision cannot be read", e);
+        }
+    }
+
+    private static StateBytes start() {
+        StateBytes out = StateBytes.toWrite();
+        out.writeByte(VERSION);
+        return out;
+    }
+
+    private static StateBytes read(byte[] bytes) {
+        StateBytes in = StateBytes.toRead(bytes, 0);
+        int version = in.readByte();
+        if (version != VERSION) {
+            throw new IllegalStateException("a first answer is of version " + version + ", not " + VERSION);
+        }
+        return in;
+    }
+}

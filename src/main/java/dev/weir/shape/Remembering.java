@@ -1,0 +1,39 @@
+package dev.weir.shape;
+
+import dev.weir.policy.Admission;
+import dev.weir.policy.Decision;
+import dev.weir.policy.FirstAnswers;
+import dev.weir.policy.RequestKey;
+
+/** Passes on what queues say, and remembers the first answers that are to be given again. */
+final class Remembering implements Outlet {
+
+    private final FirstAnswers memory;
+    private final Outlet next;
+
+    Remembering(FirstAnswers memory, Outlet next) {
+        this.memory = memory;
+        this.next = next;
+    }
+
+    @Override
+    public void decide(Admission of, Decision decision) {
+        if (of.rememberUntilMs() > 0 && !decision.endsWait()) {
+            long atMs = of.request().timestampMs();
+            memory.put(RequestKey.of(of.request()), decision, atMs, of.rememberUntilMs());
+        }
+        next.decide(of, decision);
+    }
+
+    @Override
+    public void release(Admission of, Release release) {
+        next.release(of, release);
+    }
+
+    /** Answers a request that was here before; whoever sent it knows that its time is not over. */
+    void again(Admission repeat, long nowMs) {
+        FirstAnswers.Entry first = memory.get(RequestKey.of(repeat.request()));
+        Decision decision = first == null ? Answers.taken(repeat, nowMs) : (Decision) first.answer();
+        next.decide(repeat, decision.again(repeat.request().source()));
+    }
+}

@@ -1,0 +1,95 @@
+package dev.weir.codec;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import dev.weir.policy.Decision;
+import dev.weir.policy.FirstAnswer;
+import dev.weir.policy.FirstAnswers.Entry;
+import dev.weir.policy.FirstAnswers.Note;
+import dev.weir.policy.Kind;
+import dev.weir.policy.Outcome;
+import dev.weir.policy.Reason;
+import dev.weir.policy.Request;
+import dev.weir.policy.RequestKey;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import org.junit.jupiter.api.Test;
+
+class FirstAnswerCodecTest {
+
+    private final FirstAnswerCodec codec = new FirstAnswerCodec();
+
+    @Test
+    void answers_come_back_as_they_were() {
+        Decision decision = new Decision(
+                "żądanie",
+                "żółw",
+                Outcome.QUEUED,
+                Reason.SHAPED,
+                "p",
+                3L,
+                "gcra 1/1s",
+                1L,
+                1_000L,
+                0L,
+                5L,
+                null,
+                7L,
+                true,
+                true,
+                false,
+                new Decision.Queueing("q", 4L, 400L),
+                202,
+                1_785_000_000_123L,
+                new Request.Source(3, 14));
+        for (FirstAnswer answer : List.of(
+                decision,
+                new FirstAnswer.Sent("kolejka", "reguła", Long.MAX_VALUE, "gcra 1/1s", 0L),
+                new FirstAnswer.Sent("q", "p", 1, null, null))) {
+            for (Entry entry : List.of(new Entry(0, -1, answer), new Entry(1L << 40, 253_402_300_799_999L, answer))) {
+                assertThat(codec.decodeEntry(codec.encode(entry))).isEqualTo(entry);
+            }
+        }
+    }
+
+    @Test
+    void notes_come_back_as_they_were() {
+        for (Kind kind : Kind.values()) {
+            Note note = new Note(new RequestKey("żółw\0", kind, "r"), -5, 253_402_300_799_999L);
+            assertThat(FirstAnswerCodec.decodeNote(FirstAnswerCodec.encode(note)))
+                    .isEqualTo(note);
+        }
+    }
+
+    @Test
+    void bytes_of_another_version_are_refused() {
+        byte[] bytes = FirstAnswerCodec.encode(new Note(new RequestKey("c", Kind.CONSUME, "r"), 0, 1));
+        bytes[0] = 2;
+        assertThatThrownBy(() -> FirstAnswerCodec.decodeNote(bytes))
+                .hasMessage("a first answer is of version 2, not 1");
+    }
+
+    @Test
+    void no_two_requests_have_one_key() {
+        List<byte[]> keys = new ArrayList<>();
+        for (String[] texts : new String[][] {{"a", "bc"}, {"ab", "c"}, {"a\0", "bc"}, {"a", "\0bc"}}) {
+            for (Kind kind : Kind.values()) {
+                keys.add(KeyCodec.encode(new RequestKey(texts[0], kind, texts[1])));
+            }
+        }
+        assertThat(keys).doesNotHaveDuplicates();
+    }
+
+    @Test
+    void the_order_of_numbers_is_the_order_of_their_bytes() {
+        List<Long> numbers = List.of(0L, 1L, 127L, 128L, 255L, 256L, 1L << 40, Long.MAX_VALUE);
+        for (int i = 1; i < numbers.size(); i++) {
+            byte[] key = KeyCodec.number(numbers.get(i));
+            assertThat(KeyCodec.readNumber(key)).isEqualTo(numbers.get(i));
+            assertThat(Arrays.compareUnsigned(KeyCodec.number(numbers.get(i - 1)), key))
+                    .isNegative();
+        }
+    }
+}

@@ -1,0 +1,239 @@
+package dev.weir.policy;
+
+import static dev.weir.policy.Samples.idempotent;
+import static dev.weir.policy.Samples.inLayer;
+import static dev.weir.policy.Samples.log;
+import static dev.weir.policy.Samples.match;
+import static dev.weir.policy.Samples.onExceed;
+import static dev.weir.policy.Samples.policy;
+import static dev.weir.policy.Samples.table;
+import static dev.weir.policy.Samples.tokens;
+import static dev.weir.policy.Samples.window;
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Random;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
+
+class RepeatsTest {
+
+    private final MapStates states = new MapStates();
+    private long offset;
+
+    private Request request(Kind kind, String client, String id, long cost, Map<String, String> attributes, long atMs) {
+        Request.Source source = new Request.Source(1, offset++);
+        return new Request(id, client, kind, null, cost, null, attributes, null, null, "q", atMs, source);
+    }
+
+    private Request request(Kind kind, String id, long atMs) {
+        return request(kind, "c", id, 1, Map.of(), atMs);
+    }
+
+    private Decision ask(Policy policy, Kind kind, String id, long atMs) {
+        return (Decision) Decider.decide(request(kind, id, atMs), table(policy), states);
+    }
+
+    private Decision ask(Policy policy, String id, long atMs) {
+        return ask(policy, Kind.CONSUME, id, atMs);
+    }
+
+    @ParameterizedTest
+    @CsvSource({
+        "1000, true",
+        "1001, true",
+        "1999, true",
+        "2000, false", // the end of the window
+        "2001, false",
+        "0, true" // it comes late
+    })
+    void a_repeat_is_answered_as_the_first_time_until_its_window_ends(long atMs, boolean repeated) {
+        Policy policy = idempotent(1_000, policy("p", log(5, 60_000)));
+        Decision first = ask(policy, "r", 1_000);
+        int puts = states.puts();
+        Decision second = ask(policy, "r", atMs);
+        assertThat(second.repeated()).isEqualTo(repeated);
+        assertThat(second.source()).isEqualTo(new Request.Source(1, 1));
+        assertThat(second.remaining()).isEqualTo(repeated ? 4 : 3);
+        assertThat(states.puts()).isEqualTo(repeated ? puts : puts + 1);
+        if (repeated) {
+            assertThat(second).isEqualTo(first.again(second.source()));
+            assertThat(second.decidedAtMs()).isEqualTo(1_000);
+        }
+    }
+
+    @Test
+    void a_repeat_does_not_prolong_the_window_and_a_first_request_after_it_begins_another() {
+        Policy policy = idempotent(1_000, policy("p", log(5, 60_000)));
+        assertThat(ask(policy, "r", 0).repeated()).isFalse();
+        assertThat(ask(policy, "r", 999).repeated()).isTrue();
+        assertThat(ask(policy, "r", 1_000).repeated()).isFalse();
+        assertThat(ask(policy, "r", 1_999).repeated()).isTrue();
+        assertThat(ask(policy, "r", 2_000).remaining()).isEqualTo(2);
+    }
+
+    @Test
+    void the_window_counts_from_the_decision() {
+        Policy policy = idempotent(1_000, policy("p", log(5, 60_000)));
+        ask(policy, "ahead", 5_000);
+        assertThat(ask(policy, "r", 1_000).decidedAtMs()).isEqualTo(5_000);
+        assertThat(ask(policy, "r", 5_999).repeated()).isTrue();
+        assertThat(ask(policy, "r", 6_000).repeated()).isFalse();
+    }
+
+    @Test
+    void a_denial_is_repeated_too() {
+        Policy policy = idempotent(60_000, policy("p", window(1, 1_000)));
+        ask(policy, "a", 0);
+        assertThat(ask(policy, "b", 10).outcome()).isEqualTo(Outcome.DENIED);
+        Decision again = ask(policy, "b", 5_000);
+        assertThat(again.outcome()).isEqualTo(Outcome.DENIED);
+        assertThat(again.repeated()).isTrue();
+        assertThat(again.retryAfterMs()).isEqualTo(990);
+        assertThat(ask(policy, "c", 5_000).outcome()).isEqualTo(Outcome.ALLOWED);
+    }
+
+    @Test
+    void each_kind_is_remembered_on_its_own_and_a_peek_never() {
+        Policy policy = idempotent(1_000, policy("p", log(10, 60_000)));
+        assertThat(ask(policy, Kind.PEEK, "r", 0).repeated()).isFalse();
+        assertThat(ask(policy, Kind.CONSUME, "r", 0).remaining()).isEqualTo(9);
+        assertThat(ask(policy, Kind.SETTLE, "r", 0).remaining()).isEqualTo(8);
+        assertThat(ask(policy, Kind.SETTLE, "r", 1))
+                .returns(true, Decision::repeated)
+                .returns(Reason.SETTLED, Decision::reason)
+                .returns(8L, Decision::remaining);
+        assertThat(ask(policy, Kind.CONSUME, "r", 1))
+                .returns(true, Decision::repeated)
+                .returns(9L, Decision::remaining);
+        assertThat(ask(policy, Kind.PEEK, "r", 1))
+                .returns(false, Decision::repeated)
+                .returns(8L, Decision::remaining);
+    }
+
+    @Test
+    void each_client_has_its_own_ids() {
+        PolicyTable table = table(idempotent(1_000, policy("p", log(5, 60_000))));
+        for (String client : List.of("a", "b")) {
+            Request request = request(Kind.CONSUME, client, "r", 1, Map.of(), 0);
+            assertThat(((Decision) Decider.decide(request, table, states)).remaining())
+                    .isEqualTo(4);
+        }
+    }
+
+    @Test
+    void the_longest_window_of_the_policies_that_apply_counts() {
+        PolicyTable table = table(
+                idempotent(100, policy("p", log(5, 60_000))),
+                inLayer("b", policy("q", log(5, 60_000))),
+                inLayer("c", idempotent(1_000, policy("r", log(5, 60_000)))));
+        for (long atMs : new long[] {0, 999}) {
+            Decision decision = (Decision) Decider.decide(request(Kind.CONSUME, "r", atMs), table, states);
+            assertThat(decision.repeated()).isEqualTo(atMs > 0);
+            assertThat(decision.remaining()).isEqualTo(4);
+        }
+        assertThat(states.puts()).isEqualTo(3);
+    }
+
+    @Test
+    void without_idempotency_nothing_is_looked_up_or_remembered() {
+        Policy policy = policy("p", log(5, 60_000));
+        ask(policy, "r", 0);
+        assertThat(ask(policy, "r", 0).remaining()).isEqualTo(3);
+        assertThat(ask(idempotent(1_000, policy), "r", 0).remaining()).isEqualTo(2);
+        assertThat(ask(policy, "r", 0).remaining()).isEqualTo(1);
+        assertThat(ask(idempotent(1, policy), "r", 999).remaining()).isEqualTo(2); // as it was remembered
+    }
+
+    @Test
+    void a_repeat_of_what_was_shaped_goes_to_the_same_queue_though_the_policy_has_changed() {
+        Policy policy = onExceed(new OnExceed.Shape("sms"), policy("p", window(1, 60_000)));
+        PolicyTable before = table(idempotent(1_000, policy));
+        Decider.decide(request(Kind.CONSUME, "a", 0), before, states);
+        Request request = request(Kind.CONSUME, "b", 500);
+        Admission first = (Admission) Decider.decide(request, before, states);
+        assertThat(first).isEqualTo(new Admission(request, "sms", "p", 1L, "p/0", 1L, false, 1_500, List.of()));
+        PolicyTable after = table(idempotent(5, onExceed(new OnExceed.Shape("mail"), policy)));
+        Request repeat = request(Kind.CONSUME, "b", 1_499);
+        assertThat(Decider.decide(repeat, after, states))
+                .isEqualTo(new Admission(repeat, "sms", "p", 1L, "p/0", 1L, true, 1_500, List.of()));
+        Request next = request(Kind.CONSUME, "b", 1_500);
+        assertThat(Decider.decide(next, after, states))
+                .isEqualTo(new Admission(next, "mail", "p", 1L, "p/0", 1L, false, 1_505, List.of()));
+    }
+
+    @Test
+    void a_cancel_is_not_remembered() {
+        PolicyTable table = table(idempotent(1_000, policy("p", log(5, 60_000))));
+        for (int i = 0; i < 2; i++) {
+            Admission cancel = (Admission) Decider.decide(request(Kind.CANCEL, "r", 0), table, states);
+            assertThat(cancel.repeated()).isFalse();
+            assertThat(cancel.rememberUntilMs()).isZero();
+        }
+    }
+
+    @ParameterizedTest
+    @ValueSource(longs = {1, 2, 3, 4, 5, 6})
+    void random_repeats_are_answered_as_by_a_plain_memory(long seed) {
+        Random random = new Random(seed);
+        List<Policy> policies = new ArrayList<>();
+        for (String layer : List.of("a", "b", "c")) {
+            for (String endpoint : List.of("x", "y", "**")) {
+                Policy policy = policy(
+                        layer + "-" + (endpoint.equals("**") ? "all" : endpoint),
+                        layer,
+                        random.nextInt(2),
+                        match("endpoint", endpoint),
+                        random.nextBoolean() ? log(1 + random.nextInt(9), 100) : tokens(1, 20, 5));
+                policy = random.nextInt(4) == 0 ? onExceed(OnExceed.OBSERVE, policy) : policy;
+                policies.add(random.nextInt(3) == 0 ? policy : idempotent(1 + random.nextInt(200), policy));
+            }
+        }
+        PolicyTable table = new PolicyTable(policies);
+        PolicyTable forgetful = new PolicyTable(
+                policies.stream().map(policy -> idempotent(0, policy)).toList());
+        MapStates plain = new MapStates();
+        Map<RequestKey, Decision> firsts = new HashMap<>();
+        Map<RequestKey, Long> ends = new HashMap<>();
+        Kind[] kinds = {Kind.CONSUME, Kind.CONSUME, Kind.CONSUME, Kind.SETTLE, Kind.PEEK};
+        int repeats = 0;
+        long nowMs = 100;
+        for (int i = 0; i < 5_000; i++) {
+            nowMs += random.nextInt(4);
+            Request request = request(
+                    kinds[random.nextInt(kinds.length)],
+                    "c" + random.nextInt(3),
+                    "r" + random.nextInt(40),
+                    random.nextInt(3),
+                    Map.of("endpoint", random.nextBoolean() ? "x" : "y"),
+                    nowMs - (random.nextInt(10) == 0 ? random.nextInt(30) : 0));
+            long windowMs = request.kind() == Kind.PEEK
+                    ? 0
+                    : table.applicable(request).stream()
+                            .mapToLong(Policy::idempotencyMs)
+                            .max()
+                            .getAsLong();
+            RequestKey key = RequestKey.of(request);
+            Decision expected;
+            if (windowMs > 0 && request.timestampMs() < ends.getOrDefault(key, Long.MIN_VALUE)) {
+                expected = firsts.get(key).again(request.source());
+                repeats++;
+            } else {
+                expected = (Decision) Decider.decide(request, forgetful, plain);
+                if (windowMs > 0) {
+                    firsts.put(key, expected);
+                    ends.put(key, expected.decidedAtMs() + windowMs);
+                }
+            }
+            assertThat(Decider.decide(request, table, states)).isEqualTo(expected);
+            assertThat(states.all().keySet()).isEqualTo(plain.all().keySet());
+        }
+        assertThat(repeats).isBetween(100, 4_900);
+        assertThat(states.puts()).isEqualTo(plain.puts());
+    }
+}

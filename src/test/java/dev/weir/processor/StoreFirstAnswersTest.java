@@ -1,0 +1,118 @@
+package dev.weir.processor;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.weir.config.WeirConfig;
+import dev.weir.policy.FirstAnswer;
+import dev.weir.policy.FirstAnswers;
+import dev.weir.policy.Kind;
+import dev.weir.policy.RequestKey;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.Properties;
+import org.apache.kafka.common.serialization.Serdes;
+import org.apache.kafka.common.utils.Bytes;
+import org.apache.kafka.streams.processor.TaskId;
+import org.apache.kafka.streams.processor.api.MockProcessorContext;
+import org.apache.kafka.streams.state.KeyValueStore;
+import org.apache.kafka.streams.state.Stores;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** First answers in RocksDB stores that outlive their owner. */
+class StoreFirstAnswersTest {
+
+    private static final int MOST = 300;
+
+    @TempDir
+    private Path directory;
+
+    private KeyValueStore<Bytes, byte[]> answers;
+    private KeyValueStore<Bytes, byte[]> notes;
+
+    @BeforeEach
+    void openStores() {
+        answers = store("answers");
+        notes = store("notes");
+    }
+
+    @AfterEach
+    void closeStores() {
+        answers.close();
+        notes.close();
+    }
+
+    private KeyValueStore<Bytes, byte[]> store(String name) {
+        KeyValueStore<Bytes, byte[]> store = Stores.keyValueStoreBuilder(
+                        Stores.persistentKeyValueStore(name), Serdes.Bytes(), Serdes.ByteArray())
+                .withLoggingDisabled()
+                .withCachingDisabled()
+                .build();
+        MockProcessorContext<?, ?> context =
+                new MockProcessorContext<>(new Properties(), new TaskId(0, 0), directory.toFile());
+        store.init(context.getStateStoreContext(), store);
+        return store;
+    }
+
+    private FirstAnswers open() {
+        WeirConfig.State state = WeirConfig.DEFAULTS.state();
+        WeirConfig.State config = new WeirConfig.State(
+                state.directory(),
+                state.memoryBytes(),
+                state.sweepEvery(),
+                state.sweepKeys(),
+                Duration.ofMillis(1),
+                MOST);
+        return StoreFirstAnswers.open(answers, notes, config);
+    }
+
+    private static RequestKey key(int id) {
+        return new RequestKey("c", Kind.CONSUME, "r" + id);
+    }
+
+    private static FirstAnswer answer(int id) {
+        return new FirstAnswer.Sent("q", "p", id, null, null);
+    }
+
+    private static int size(KeyValueStore<Bytes, byte[]> store) {
+        int size = 0;
+        try (var all = store.all()) {
+            for (; all.hasNext(); all.next()) {
+                size++;
+            }
+        }
+        return size;
+    }
+
+    @Test
+    void a_restart_goes_on_where_it_was() {
+        for (int i = 0; i < 1_000; i++) {
+            FirstAnswers memory = open();
+            memory.put(key(i), answer(i), i, Long.MAX_VALUE / 2);
+            assertThat(memory.get(key(i)).number()).isEqualTo(i);
+        }
+        assertThat(size(answers)).isEqualTo(MOST);
+        assertThat(size(notes)).isEqualTo(MOST);
+        FirstAnswers memory = open();
+        assertThat(memory.get(key(699))).isNull();
+        assertThat(memory.get(key(700)).answer()).isEqualTo(answer(700));
+        assertThat(memory.get(key(999)).untilMs()).isEqualTo(Long.MAX_VALUE / 2);
+    }
+
+    @Test
+    void what_is_over_is_deleted_from_both() {
+        FirstAnswers memory = open();
+        for (int i = 0; i < 200; i++) {
+            memory.put(key(i), answer(i), 0, 10);
+        }
+        for (int i = 0; i < 900; i++) {
+            memory = i % 7 == 0 ? open() : memory;
+            memory.put(key(1_000 + i % 20), answer(i), 20, 30);
+        }
+        assertThat(memory.get(key(0))).isNull();
+        assertThat(size(answers)).isEqualTo(20);
+        assertThat(size(notes)).isEqualTo(MOST);
+    }
+}
