@@ -115,7 +115,10 @@ final class Inquiries implements Questions {
     }
 
     private StateTrials trials(int partition) {
-        return new StateTrials(store(Stores.POLICY_STATES, partition), store(Stores.LOG_SEGMENTS, partition));
+        return new StateTrials(
+                store(Stores.POLICY_STATES, partition),
+                store(Stores.LOG_SEGMENTS, partition),
+                store(Stores.FIRST_ANSWERS, partition));
     }
 
     private ReadOnlyKeyValueStore<Bytes, byte[]> store(String name, int partition) {

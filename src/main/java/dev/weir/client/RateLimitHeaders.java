@@ -21,7 +21,8 @@ import java.util.Map;
  * id, with the figures of the limit that binds. {@code qu} and {@code pk} are left out: a decision does not know what
  * its tokens stand for, and whose it is concerns nobody else.
  *
- * <p>No figures, no fields: nothing is limited, it waits in a queue, or a queue or {@code max-size} refuses it.
+ * <p>No figures, no fields: nothing is limited, it waits in a queue, or a queue or {@code max-size} refuses it; or it is
+ * shadow-banned by a limit of 0.
  *
  * @see <a href="https://datatracker.ietf.org/doc/draft-ietf-httpapi-ratelimit-headers/">RateLimit header fields for
  *     HTTP, drafts 10 and 11</a>
@@ -32,7 +33,8 @@ import java.util.Map;
 //
 //   shadow-banned   Told like a request that was served and took all that was left: r=0, and no Retry-After. The
 //                   requests before the ban were told a falling r under the same name, so this goes on as they did;
-//                   fields that vanish, or a quota that seems full again, would mark where the ban begins.
+//                   fields that vanish, or a quota that seems full again, would mark where the ban begins. A limit of
+//                   0 has served none before: there, a quota of 0 would be the mark.
 //   observed        Told nothing: the figures are those of a limit that is not in force, for which a client that
 //                   behaves well would slow down.
 public final class RateLimitHeaders {
@@ -82,7 +84,9 @@ public final class RateLimitHeaders {
     }
 
     private static boolean tellsFigures(Decision decision) {
+        boolean bannedFromTheFirst = decision.shadowBanned() && Long.valueOf(0).equals(decision.limit());
         return !decision.observed()
+                && !bannedFromTheFirst
                 && decision.limit() != null
                 && decision.remaining() != null
                 && decision.resetAfterMs() != null;

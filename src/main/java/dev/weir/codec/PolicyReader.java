@@ -177,6 +177,8 @@ final class PolicyReader {
     private static long instantMs(String text) {
         try {
             return OffsetDateTime.parse(text).toInstant().toEpochMilli();
+        } catch (ArithmeticException e) {
+            throw new IllegalArgumentException("must be 1970 to 9999, is '" + text + "'", e);
         } catch (DateTimeParseException e) {
             throw new IllegalArgumentException(
                     "must be a time with its offset such as 2026-12-01T00:00:00Z, is '" + text + "'", e);

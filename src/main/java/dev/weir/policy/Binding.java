@@ -30,7 +30,10 @@ record Binding(Policy policy, Reason reason, String label, Long limit, Long wind
             for (int i = 0; i < ledger.size(); i++) {
                 if (ledger.refuses(i)) {
                     Verdict verdict = ledger.verdict(i, false);
-                    if (longest == null || retryMs(verdict) > retryMs(longest.verdict)) {
+                    boolean asLong = longest != null && retryMs(verdict) == retryMs(longest.verdict);
+                    if (longest == null
+                            || retryMs(verdict) > retryMs(longest.verdict)
+                            || (asLong && longest.limit == null)) {
                         Reason reason =
                                 verdict instanceof Verdict.NeverFits ? Reason.COST_NEVER_FITS : Reason.LIMIT_EXCEEDED;
                         longest = of(ledger, i, reason, verdict);
@@ -41,14 +44,15 @@ record Binding(Policy policy, Reason reason, String label, Long limit, Long wind
         return longest;
     }
 
-    /** Of the limits of policies that throttle, the one to wait for longest. */
+    /** Of the limits of policies that throttle, the one to wait for longest; one that is unlimited only if all are. */
     static Binding longestDelay(List<Ledger> ledgers) {
         Ledger longest = null;
         int index = 0;
         for (Ledger ledger : ledgers) {
             for (int i = 0; ledger.throttles() && i < ledger.size(); i++) {
-                boolean limits = !(ledger.term(i).limit() instanceof Unlimited);
-                if (limits && (longest == null || ledger.waitMs(i) > longest.waitMs(index))) {
+                if (longest == null
+                        || ledger.waitMs(i) > longest.waitMs(index)
+                        || longest.term(index).limit() instanceof Unlimited) {
                     longest = ledger;
                     index = i;
                 }
@@ -89,16 +93,19 @@ record Binding(Policy policy, Reason reason, String label, Long limit, Long wind
     }
 
     Long remaining() {
-        return verdict == null ? null : (Long) verdict.remaining();
+        return verdict == null || limit == null ? null : (Long) verdict.remaining();
     }
 
     Long resetAfterMs() {
-        return verdict == null ? null : (Long) verdict.resetAfterMs();
+        return verdict == null || limit == null ? null : (Long) verdict.resetAfterMs();
     }
 
     private static Binding of(Ledger ledger, int index, Reason reason, Verdict verdict) {
         Policy.Term term = ledger.term(index);
         Limit<?> limit = term.limit();
+        if (limit instanceof Unlimited) {
+            return new Binding(ledger.policy(), reason, null, null, null, verdict);
+        }
         long windowMs = limit.windowMs(ledger.clockMs());
         Long window = windowMs == 0 ? null : (Long) windowMs;
         return new Binding(ledger.policy(), reason, term.label(), limit.capacity(), window, verdict);

@@ -49,10 +49,17 @@ public final class Decider {
             return unmatched(request);
         }
         long windowMs = Repeats.windowMs(request, applicable);
-        Ruling repeat = windowMs == 0 ? null : Repeats.again(request, states.firstAnswers());
-        if (repeat != null) {
-            return repeat;
+        if (windowMs == 0) {
+            return decideFirst(request, applicable, states);
         }
+        FirstAnswers memory = states.firstAnswers();
+        Ruling repeat = Repeats.again(request, memory);
+        return repeat != null
+                ? repeat
+                : Repeats.remember(request, decideFirst(request, applicable, states), windowMs, memory);
+    }
+
+    private static Ruling decideFirst(Request request, List<Policy> applicable, States states) {
         List<Ledger> ledgers = new ArrayList<>(applicable.size());
         long nowMs = request.timestampMs();
         for (Policy policy : applicable) {
@@ -60,7 +67,14 @@ public final class Decider {
             nowMs = ledger.throttles() ? nowMs : ledger.notBeforeMs(nowMs);
             ledgers.add(ledger);
         }
-        long delayMs = ask(request, ledgers, nowMs, states);
+        long startMs = nowMs;
+        for (Ledger ledger : ledgers) {
+            startMs = ledger.throttles() ? ledger.notBeforeMs(startMs) : startMs;
+        }
+        for (Ledger ledger : ledgers) {
+            ledger.ask(nowMs, ledger.throttles() ? startMs : nowMs, states);
+        }
+        long delayMs = putOff(request, ledgers, startMs - nowMs);
         boolean refused = false;
         boolean tooLarge = false;
         Ledger shaping = null;
@@ -74,25 +88,25 @@ public final class Decider {
                 ledger.charge(refused || ledger.refuses(), states);
             }
         }
-        Ruling ruling = refused
-                ? refusal(request, ledgers, nowMs)
-                : shaping == null ? permission(request, ledgers, delayMs, nowMs) : admission(request, shaping);
-        return windowMs == 0 ? ruling : Repeats.remember(request, ruling, nowMs, windowMs, states.firstAnswers());
+        if (refused) {
+            putOff(request, ledgers, startMs - nowMs); // for longer, where this denial was counted
+            return refusal(request, ledgers, nowMs);
+        }
+        return shaping == null ? permission(request, ledgers, delayMs, nowMs) : admission(request, shaping);
     }
 
-    /** Asks every policy; gives by how long those that throttle put the request off together. */
-    private static long ask(Request request, List<Ledger> ledgers, long nowMs, States states) {
-        long startMs = nowMs;
-        for (Ledger ledger : ledgers) {
-            startMs = ledger.throttles() ? ledger.notBeforeMs(startMs) : startMs;
-        }
+    /**
+     * By how long the policies that throttle put the request off together.
+     *
+     * @param aheadMs from now to the last start
+     */
+    private static long putOff(Request request, List<Ledger> ledgers, long aheadMs) {
         long waitMs = 0;
         for (Ledger ledger : ledgers) {
-            ledger.ask(nowMs, ledger.throttles() ? startMs : nowMs, states);
-            waitMs = Math.max(waitMs, ledger.waitMs());
+            waitMs = Math.max(waitMs, ledger.askWaitMs());
         }
         boolean takes = request.kind() != Kind.SETTLE && request.cost() > 0;
-        long delayMs = !takes ? 0 : waitMs == Long.MAX_VALUE ? waitMs : startMs - nowMs + waitMs;
+        long delayMs = !takes ? 0 : waitMs == Long.MAX_VALUE ? waitMs : aheadMs + waitMs;
         for (Ledger ledger : ledgers) {
             ledger.putOff(delayMs);
         }

@@ -24,6 +24,7 @@ final class Ledger {
     private long[] waitsMs = {};
     private boolean adopted;
     private long nowMs;
+    private long ownMs;
     private long clockMs;
     private long delayMs;
 
@@ -61,26 +62,35 @@ final class Ledger {
      */
     void ask(long atMs, long clock, States states) {
         nowMs = atMs;
+        ownMs = notBeforeMs(atMs);
         clockMs = clock;
         adopted = state != null && !state.fits(policy);
         state = state == null
-                ? PolicyState.fresh(policy, clockMs, shelf -> states.segments(key, shelf))
-                : state.under(policy, clockMs, shelf -> states.segments(key, shelf));
+                ? PolicyState.fresh(policy, ownMs, shelf -> states.segments(key, shelf))
+                : state.under(policy, ownMs, shelf -> states.segments(key, shelf));
         accounts = state.accounts().toArray(Account<?>[]::new);
         permits = new boolean[accounts.length];
         for (int i = 0; i < accounts.length; i++) {
             permits[i] = request.kind() == Kind.SETTLE || accounts[i].permits(request.cost(), clockMs);
         }
-        if (throttles()) {
-            waitsMs = new long[accounts.length];
-            for (int i = 0; i < accounts.length; i++) {
-                waitsMs[i] = permits[i] ? 0 : accounts[i].waitMs(request.cost(), clockMs);
-            }
-        }
     }
 
-    /** If it throttles: from its clock on, how long until every limit permits; {@link Long#MAX_VALUE} for never. */
-    long waitMs() {
+    /**
+     * If it throttles: from its clock on, how long until every limit permits; {@link Long#MAX_VALUE} for never. Longer
+     * once a denial was counted.
+     */
+    long askWaitMs() {
+        if (throttles() && request.kind() != Kind.SETTLE) {
+            waitsMs = new long[accounts.length];
+            for (int i = 0; i < accounts.length; i++) {
+                waitsMs[i] =
+                        accounts[i].permits(request.cost(), clockMs) ? 0 : accounts[i].waitMs(request.cost(), clockMs);
+            }
+        }
+        return waitMs();
+    }
+
+    private long waitMs() {
         long longestMs = 0;
         for (long waitMs : waitsMs) {
             longestMs = Math.max(longestMs, waitMs);
@@ -88,7 +98,7 @@ final class Ledger {
         return longestMs;
     }
 
-    /** As {@link #waitMs()}, of one limit. */
+    /** As {@link #askWaitMs}, of one limit, as it was asked last. */
     long waitMs(int index) {
         return waitsMs[index];
     }
@@ -171,30 +181,30 @@ final class Ledger {
         return policy.terms().get(index);
     }
 
-    /** The time that it is asked at, or was charged at. */
+    /** The time that it is asked at, or to which the request was put off. */
     long clockMs() {
         return clockMs;
     }
 
     /**
      * Charges what is to be charged. Changed terms are written with a denial too: the wait that it tells begins now. What
-     * is put off is charged at the moment to which it is.
+     * is put off is charged at the moment to which it is; all else at the policy's own time, so that it puts nothing off.
      */
     @SuppressWarnings("ReferenceEquality") // an account that did not change is the same one
     void charge(boolean denied, States states) {
-        if (throttles() && !denied && request.kind() != Kind.SETTLE && request.cost() > 0) {
-            clockMs = nowMs + delayMs;
-        }
+        boolean putOff = throttles() && !denied && request.kind() != Kind.SETTLE && request.cost() > 0;
+        clockMs = putOff ? nowMs + delayMs : clockMs;
+        long chargedAtMs = putOff ? clockMs : ownMs;
         boolean changed = adopted;
         for (int i = 0; i < accounts.length; i++) {
             if (!denied || (!tooLarge && accounts[i].limit().countDenied())) {
                 Account<?> before = accounts[i];
-                accounts[i] = before.charge(request.cost(), clockMs);
+                accounts[i] = before.charge(request.cost(), chargedAtMs);
                 changed |= accounts[i] != before;
             }
         }
         if (changed) {
-            states.put(key, state.charged(clockMs, accounts));
+            states.put(key, state.charged(chargedAtMs, accounts));
         }
     }
 }

@@ -50,7 +50,8 @@ final class Repeats {
     }
 
     /** Remembers a ruling for so long; gives it, marked if it is a queue that has to remember the answer. */
-    static Ruling remember(Request request, Ruling ruling, long nowMs, long windowMs, FirstAnswers memory) {
+    static Ruling remember(Request request, Ruling ruling, long windowMs, FirstAnswers memory) {
+        long nowMs = ruling instanceof Decision decision ? decision.decidedAtMs() : request.timestampMs();
         long untilMs = nowMs + windowMs;
         if (ruling instanceof Admission admission) {
             FirstAnswer.Sent sent = new FirstAnswer.Sent(

@@ -1,13 +1,17 @@
 package dev.weir.processor;
 
+import dev.weir.codec.FirstAnswerCodec;
 import dev.weir.codec.KeyCodec;
 import dev.weir.codec.StateCodec;
 import dev.weir.limit.LogSegment;
 import dev.weir.limit.Segments;
 import dev.weir.policy.FirstAnswers;
+import dev.weir.policy.MemoryTable;
 import dev.weir.policy.PolicyState;
+import dev.weir.policy.RequestKey;
 import dev.weir.policy.StateKey;
 import dev.weir.policy.States;
+import dev.weir.policy.Table;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.HashMap;
@@ -31,18 +35,26 @@ public final class StateTrials {
 
     private static final int ATTEMPTS = 10;
 
+    private final FirstAnswerCodec codec = new FirstAnswerCodec();
+
     private final ReadOnlyKeyValueStore<Bytes, byte[]> states;
     private final ReadOnlyKeyValueStore<Bytes, byte[]> segments;
+    private final ReadOnlyKeyValueStore<Bytes, byte[]> answers;
 
     /**
-     * Trials over two stores.
+     * Trials over a task's stores.
      *
      * @param states what was used of the policies
      * @param segments the full segments of logs
+     * @param answers the first answers to requests that may be repeated
      */
-    public StateTrials(ReadOnlyKeyValueStore<Bytes, byte[]> states, ReadOnlyKeyValueStore<Bytes, byte[]> segments) {
+    public StateTrials(
+            ReadOnlyKeyValueStore<Bytes, byte[]> states,
+            ReadOnlyKeyValueStore<Bytes, byte[]> segments,
+            ReadOnlyKeyValueStore<Bytes, byte[]> answers) {
         this.states = states;
         this.segments = segments;
+        this.answers = answers;
     }
 
     /** What comes of a trial; none if the states changed each time before it was over. */
@@ -106,16 +118,32 @@ public final class StateTrials {
             return new Shelf(KeyCodec.encode(key), shelf);
         }
 
-        /** None: a trial is always of a first request. */
+        /** Those that there are; what is remembered on top is forgotten with the trial. */
         @Override
         public FirstAnswers firstAnswers() {
-            return FirstAnswers.inMemory(1, 0);
+            return new FirstAnswers(new FirstAnswers.Kept(new Answers(), new MemoryTable<>(), 0, 0), 1, 0);
         }
 
         boolean isOfOneMoment() {
             return seen.entrySet().stream()
                     .allMatch(entry -> Arrays.equals(states.get(entry.getKey()), entry.getValue()));
         }
+    }
+
+    /** The first answers, of which a trial reads one and writes one. */
+    private final class Answers implements Table<RequestKey, FirstAnswers.Entry> {
+
+        @Override
+        public FirstAnswers.Entry get(RequestKey key) {
+            byte[] entry = answers.get(Bytes.wrap(KeyCodec.encode(key)));
+            return entry == null ? null : codec.decodeEntry(entry);
+        }
+
+        @Override
+        public void put(RequestKey key, FirstAnswers.Entry entry) {}
+
+        @Override
+        public void delete(RequestKey key) {}
     }
 
     /** The segments of one log, with those over them that the trial has written. */

@@ -30,10 +30,15 @@ final class Remembering implements Outlet {
         next.release(of, release);
     }
 
-    /** Answers a request that was here before; whoever sent it knows that its time is not over. */
-    void again(Admission repeat, long nowMs) {
+    /** Answers a request that was here before. */
+    void repeat(Admission repeat, long nowMs) {
+        next.decide(repeat, again(repeat, nowMs));
+    }
+
+    /** The answer to a request that was here before; whoever sent it knows that its time is not over. */
+    Decision again(Admission repeat, long nowMs) {
         FirstAnswers.Entry first = memory.get(RequestKey.of(repeat.request()));
         Decision decision = first == null ? Answers.taken(repeat, nowMs) : (Decision) first.answer();
-        next.decide(repeat, decision.again(repeat.request().source()));
+        return decision.again(repeat.request().source());
     }
 }

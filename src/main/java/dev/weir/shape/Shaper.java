@@ -87,7 +87,7 @@ public final class Shaper {
      */
     public void admit(Admission admission, long number, long enqueuedAtMs, long nowNanos) {
         if (admission.repeated()) {
-            outlet.again(admission, nowNanos / NANOS_PER_MS);
+            outlet.repeat(admission, nowNanos / NANOS_PER_MS);
             return;
         }
         String id = admission.queue();
@@ -136,6 +136,9 @@ public final class Shaper {
 
     /** What a request would be answered that came now; leaves all as it is. */
     public Decision check(Admission admission, long nowNanos) {
+        if (admission.repeated()) {
+            return outlet.again(admission, nowNanos / NANOS_PER_MS);
+        }
         QueueRules current = rules.of(admission.queue());
         LeakyBucketQueue queue = glance(admission.queue(), current, nowNanos);
         return queue == null ? noQueue(admission, nowNanos) : queue.check(admission, current, nowNanos);

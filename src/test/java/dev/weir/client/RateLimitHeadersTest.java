@@ -97,6 +97,8 @@ class RateLimitHeadersTest {
             SHADOW_BANNED  | 100  | 60000    | 0         | 59400   | 600     | "p";q=100;w=60 | "p";r=0;t=60  | -
             SHADOW_BANNED  | 100  | 60000    | 7         | 59400   | 9000    | "p";q=100;w=60 | "p";r=0;t=60  | -
             SHADOW_BANNED  | 65536| -        | -         | -       | -       | -              | -             | -
+            # a quota of 0 would tell of the ban
+            SHADOW_BANNED  | 0    | -        | 0         | 0       | -       | -              | -             | -
             """)
     void rows(
             Told told,

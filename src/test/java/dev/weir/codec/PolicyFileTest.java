@@ -557,6 +557,9 @@ class PolicyFileTest {
                 Arguments.of(
                         "id: a, effective-from: 1969-12-31T23:59:59Z, " + unlimited,
                         "effective-from: must be 1970 to 9999, is -1000 ms"),
+                Arguments.of(
+                        "id: a, effective-from: '+999999999-12-31T00:00:00Z', " + unlimited,
+                        "effective-from: must be 1970 to 9999, is '+999999999-12-31T00:00:00Z'"),
                 Arguments.of("id: a, timezone: Europe/Berlin, " + unlimited, "timezone: unknown key"),
                 Arguments.of("id: a, maxSize: 1, " + unlimited, "maxSize: unknown key, did you mean max-size?"),
                 Arguments.of("id: a, unknown: 1, " + unlimited, "unknown: unknown key"),

@@ -19,6 +19,7 @@ import static dev.weir.policy.Samples.window;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.weir.limit.Blocked;
+import dev.weir.limit.Gcra;
 import dev.weir.limit.Limit;
 import dev.weir.limit.Unlimited;
 import java.util.ArrayList;
@@ -148,6 +149,110 @@ class ThrottleTest {
         Policy policy = throttle(1_000, policy("p", new Unlimited()));
         assertThat(decide(consume(1, 0), policy).delayMs()).isZero();
         assertThat(decide(consume(1, 0), policy).limit()).isNull();
+    }
+
+    @Test
+    void whereLimitsAreLiftedTheNextStillStartsNoEarlierThanTheLast() {
+        Policy limited = throttle(1_000, policy("p", gcra(10, 1_000, 1)));
+        Policy lifted = throttle(1_000, policy("p", new Unlimited()));
+        for (long delayMs : new long[] {0, 100, 200}) {
+            assertThat(decide(consume(1, 0), limited).delayMs()).isEqualTo(delayMs);
+        }
+        Decision next = decide(consume(1, 50), lifted);
+        assertThat(next.reason()).isEqualTo(Reason.THROTTLED);
+        assertThat(next.delayMs()).isEqualTo(150);
+        assertThat(next.limitedBy()).isNull();
+        assertThat(next.limit()).isNull();
+        assertThat(next.remaining()).isNull();
+        Decision denied = decide(consume(1, 50), throttle(100, policy("p", new Unlimited())));
+        assertThat(denied.outcome()).isEqualTo(Outcome.DENIED);
+        assertThat(denied.retryAfterMs()).isEqualTo(50);
+        assertThat(denied.limit()).isNull();
+        assertThat(decide(consume(1, 200), lifted).delayMs()).isZero();
+    }
+
+    @Test
+    void aLimitBindsBeforeWhatIsUnlimited() {
+        Policy policy = throttle(100, policy("p", new Unlimited(), gcra(10, 1_000, 1), new Unlimited()));
+        for (long delayMs : new long[] {0, 100}) {
+            Decision decision = decide(consume(1, 0), policy);
+            assertThat(decision.delayMs()).isEqualTo(delayMs);
+            assertThat(decision.limitedBy()).isEqualTo("p/1");
+        }
+        Policy wider = throttle(50, policy("p", new Unlimited(), gcra(10, 1_000, 9), new Unlimited()));
+        Decision denied = decide(consume(1, 0), wider);
+        assertThat(denied.outcome()).isEqualTo(Outcome.DENIED);
+        assertThat(denied.limitedBy()).isEqualTo("p/1");
+        assertThat(denied.limit()).isEqualTo(9);
+    }
+
+    @Test
+    void whatIsDeniedOrSettlesMovesNoOthersTime() {
+        Policy quick = throttle(500, policy("quick", counting(gcra(100, 1_000, 100))));
+        Policy slow = inLayer("other", throttle(10_000, policy("slow", gcra(1, 9_000, 1))));
+        decide(consume(1, 0), slow);
+        assertThat(decide(consume(1, 0), slow).delayMs()).isEqualTo(9_000);
+        assertThat(decide(consume(1, 0), quick, slow).outcome()).isEqualTo(Outcome.DENIED);
+        assertThat(decide(settle(1, 0), quick, slow).reason()).isEqualTo(Reason.SETTLED);
+        Decision decision = decide(consume(1, 0), quick);
+        assertThat(decision.delayMs()).isZero();
+        assertThat(decision.remaining()).as("both were counted").isEqualTo(97);
+        Policy changed = throttle(500, policy("quick", gcra(50, 1_000, 100)));
+        assertThat(decide(consume(1, 0), changed, slow).outcome()).isEqualTo(Outcome.DENIED);
+        assertThat(decide(consume(1, 0), changed).delayMs())
+                .as("the terms changed with a denial")
+                .isZero();
+    }
+
+    @Test
+    void aDenialThatIsCountedIsPartOfTheRetryThatItTells() {
+        Policy policy = throttle(1_000, policy("p", counting(gcra(1, 1_000, 1))));
+        decide(consume(1, 0), policy);
+        assertThat(decide(consume(1, 0), policy).delayMs()).isEqualTo(1_000);
+        assertThat(decide(consume(1, 0), policy).retryAfterMs()).isEqualTo(2_000);
+        assertThat(decide(peek(1, 1_999), policy).outcome()).isEqualTo(Outcome.DENIED);
+        assertThat(decide(peek(1, 2_000), policy).delayMs()).isEqualTo(1_000);
+    }
+
+    /** Over two layers that throttle, whichever counts what. */
+    @ParameterizedTest
+    @ValueSource(longs = {1, 2, 3, 4})
+    void theRetryIsExactWhereDenialsCount(long seed) {
+        Random random = new Random(seed);
+        int denied = 0;
+        for (int trial = 0; trial < 60; trial++) {
+            Policy[] policies = {randomCounting("p", random), inLayer("other", randomCounting("q", random))};
+            MapStates counted = new MapStates();
+            long nowMs = 1_000;
+            for (int i = 0; i < 100; i++) {
+                nowMs += random.nextLong(random.nextInt(4) == 0 ? 40 : 3);
+                long cost = 1 + random.nextLong(2);
+                Decision decision = (Decision) Decider.decide(consume(cost, nowMs), table(policies), counted);
+                if (decision.retryAfterMs() != null && decision.retryAfterMs() > 0) {
+                    long retryMs = nowMs + decision.retryAfterMs();
+                    assertThat(((Decision) Decider.decide(peek(cost, retryMs - 1), table(policies), counted)).outcome())
+                            .isEqualTo(Outcome.DENIED);
+                    assertThat(((Decision) Decider.decide(peek(cost, retryMs), table(policies), counted)).outcome())
+                            .isEqualTo(Outcome.ALLOWED);
+                    denied++;
+                }
+            }
+        }
+        assertThat(denied).isGreaterThan(500);
+    }
+
+    private static Policy randomCounting(String id, Random random) {
+        Limit<?>[] limits = new Limit<?>[1 + random.nextInt(2)];
+        for (int i = 0; i < limits.length; i++) {
+            limits[i] = random.nextBoolean()
+                    ? counting(gcra(1 + random.nextLong(6), 5 + random.nextLong(40), 1 + random.nextLong(8)))
+                    : randomLimit(random);
+        }
+        return throttle(1 + random.nextLong(60), policy(id, limits));
+    }
+
+    private static Gcra counting(Gcra limit) {
+        return new Gcra(limit.rate(), limit.burst(), true);
     }
 
     /** Every start is permitted where the same limits deny, none could be sooner, and what is denied would be too late. */

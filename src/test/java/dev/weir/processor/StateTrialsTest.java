@@ -4,8 +4,9 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.weir.codec.KeyCodec;
 import dev.weir.codec.PolicyFile;
+import dev.weir.config.WeirConfig;
 import dev.weir.policy.Decider;
-import dev.weir.policy.FirstAnswers;
+import dev.weir.policy.Decision;
 import dev.weir.policy.Kind;
 import dev.weir.policy.PolicyTable;
 import dev.weir.policy.Request;
@@ -41,6 +42,8 @@ class StateTrialsTest {
 
     private KeyValueStore<Bytes, byte[]> states;
     private KeyValueStore<Bytes, byte[]> segments;
+    private KeyValueStore<Bytes, byte[]> answers;
+    private KeyValueStore<Bytes, byte[]> notes;
     private StoreStates task;
     private StateTrials trials;
     private Runnable atEachRead = () -> {};
@@ -50,8 +53,11 @@ class StateTrialsTest {
     void open() {
         states = open("states");
         segments = open("segments");
-        task = new StoreStates(states, segments, FirstAnswers.inMemory(1, 0));
-        trials = new StateTrials(states, new Watched());
+        answers = open("answers");
+        notes = open("notes");
+        task = new StoreStates(
+                states, segments, StoreFirstAnswers.open(answers, notes, WeirConfig.DEFAULTS.state()));
+        trials = new StateTrials(states, new Watched(), answers);
     }
 
     private KeyValueStore<Bytes, byte[]> open(String name) {
@@ -67,6 +73,27 @@ class StateTrialsTest {
     void close() {
         states.close();
         segments.close();
+        answers.close();
+        notes.close();
+    }
+
+    @Test
+    void a_trial_of_a_repeated_request_tells_the_first_answer_and_remembers_nothing() throws Exception {
+        PolicyTable policies = PolicyFile.read(
+                        "test",
+                        "policies: [{id: p, idempotency: 10m, limits: [{algorithm: sliding-window-log, limit: 1, per: 1m}]}]")
+                .table();
+        Request request = request(Kind.CONSUME, 1, 1_000);
+        Decision first = (Decision) foretell(request, policies).orElseThrow();
+        assertThat(first.repeated()).isFalse();
+        assertThat(first.remaining()).isZero();
+        assertThat(answers.approximateNumEntries()).isZero();
+
+        assertThat(Decider.decide(request, policies, task)).isEqualTo(first);
+        assertThat(foretell(request(Kind.CONSUME, 1, 5_000), policies))
+                .contains(first.again(new Request.Source(0, 0)));
+        assertThat(answers.approximateNumEntries()).isEqualTo(1);
+        assertThat(notes.approximateNumEntries()).isEqualTo(1);
     }
 
     /** The segments, while the task does something at each read. */
