@@ -1,7 +1,11 @@
 package dev.weir.config;
 
+import static dev.weir.config.Checks.require;
+import static dev.weir.config.Checks.requireBytes;
+import static dev.weir.config.Checks.requireDuration;
+import static dev.weir.config.Checks.requireRange;
+
 import dev.weir.limit.Limit;
-import dev.weir.policy.Quantities;
 import dev.weir.policy.RequestRules;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -209,6 +213,10 @@ public record WeirConfig(
             advertise.ifPresent(address -> require(
                     ADDRESS.matcher(address).matches(), "service.advertise must be host:port, is '" + address + "'"));
         }
+
+        public Service withPort(int other) {
+            return new Service(enabled, host, other, advertise, tokenFile);
+        }
     }
 
     /** This configuration with another service. */
@@ -247,26 +255,5 @@ public record WeirConfig(
     private static boolean isSecret(String key) {
         String lower = key.toLowerCase(Locale.ROOT);
         return SECRET.stream().anyMatch(lower::contains);
-    }
-
-    private static void require(boolean holds, String message) {
-        if (!holds) {
-            throw new IllegalArgumentException(message);
-        }
-    }
-
-    private static void requireRange(String key, long value, long min, long max) {
-        require(value >= min && value <= max, key + " must be " + min + " to " + max + ", is " + value);
-    }
-
-    private static void requireBytes(String key, long value, long min, long max) {
-        require(value >= min && value <= max, key + " must be " + min + " to " + max + " bytes, is " + value);
-    }
-
-    private static void requireDuration(String key, Duration value, Duration min, Duration max) {
-        require(
-                value.compareTo(min) >= 0 && value.compareTo(max) <= 0,
-                key + " must be " + Quantities.duration(min.toMillis()) + " to " + Quantities.duration(max.toMillis())
-                        + ", is " + Quantities.duration(value.toMillis()));
     }
 }
