@@ -101,6 +101,21 @@ class LayeringTest {
                     "kafka..", "scala..", "org.apache.kafka.server..", "org.apache.kafka.metadata.."));
 
     @ArchTest
+    static final ArchRule http_stays_in_service = noClasses()
+            .that(not(resideInAPackage("dev.weir.service")))
+            .should()
+            .dependOnClassesThat()
+            .resideInAnyPackage("io.javalin..", "jakarta..", "org.eclipse.jetty..");
+
+    @ArchTest
+    static final ArchRule only_the_command_line_starts_the_service = noClasses()
+            .that()
+            .resideOutsideOfPackages("dev.weir.service", "dev.weir.cli")
+            .should()
+            .dependOnClassesThat()
+            .resideInAPackage("dev.weir.service");
+
+    @ArchTest
     static final ArchRule the_command_line_is_on_top = noClasses()
             .that(not(resideInAPackage("dev.weir.cli")))
             .should()

@@ -26,13 +26,14 @@ public final class Enforcer implements AutoCloseable {
     private static final Duration CLOSE_TIMEOUT = Duration.ofSeconds(30);
 
     private final List<KafkaStreams> applications;
+    private final LivePolicies policies;
     private final Questions questions;
     private final AtomicInteger starting;
     private final CompletableFuture<Void> running = new CompletableFuture<>();
     private final CompletableFuture<Optional<Throwable>> ended = new CompletableFuture<>();
 
     private Enforcer(WeirConfig config, Optional<String> reachableAt) {
-        LivePolicies policies = new LivePolicies();
+        policies = new LivePolicies();
         LiveQueues queues = new LiveQueues();
         String address = Owners.address(reachableAt);
         KafkaStreams deciding =
@@ -111,6 +112,11 @@ public final class Enforcer implements AutoCloseable {
         } catch (ExecutionException e) {
             throw new IllegalStateException(e); // never completed so
         }
+    }
+
+    /** What it decides by. */
+    public LivePolicies policies() {
+        return policies;
     }
 
     /** What can be asked while it runs, from any thread. */

@@ -8,6 +8,7 @@ import dev.weir.app.RefusedChangeException;
 import dev.weir.app.UnreachableException;
 import dev.weir.codec.FaultsException;
 import dev.weir.codec.UnreadableLineException;
+import dev.weir.service.BadSettingException;
 import java.io.PrintWriter;
 import java.util.Set;
 import java.util.concurrent.Callable;
@@ -42,6 +43,8 @@ import picocli.CommandLine.Spec;
             RunCommand.class,
             BacktestCommand.class,
             PoliciesCommand.class,
+            UsageCommand.class,
+            QueuesCommand.class,
             SendCommand.class,
             WatchCommand.class,
             AutoComplete.GenerateCompletion.class,
@@ -134,6 +137,7 @@ public final class Main implements Callable<Integer> {
                 || failure instanceof ConflictException
                 || failure instanceof UnreadableLineException
                 || failure instanceof FaultsException
+                || failure instanceof BadSettingException
                 || failure instanceof ConfigException;
     }
 

@@ -5,9 +5,11 @@ import dev.weir.app.KafkaSettings;
 import dev.weir.app.PolicyTopic;
 import dev.weir.app.TopicSetup;
 import dev.weir.app.UnreachableException;
+import dev.weir.codec.FaultsException;
 import dev.weir.codec.PolicyFile;
 import dev.weir.config.WeirConfig;
 import dev.weir.dev.EmbeddedBroker;
+import dev.weir.service.RulesService;
 import dev.weir.topology.Topics;
 import java.io.PrintWriter;
 import java.nio.file.Path;
@@ -33,6 +35,7 @@ import picocli.CommandLine.Spec;
             "",
             "Creates the topics that are missing, then answers each request on weir.requests with a decision on",
             "weir.decisions. Start several with the same application-id to share the work.",
+            "Serves the rules over HTTP; the environment variable WEIR_TOKEN has the token that changes need.",
             "",
             "Examples:",
             "  weir run --dev --policies rules.yaml     with a broker of its own on localhost:9092",
@@ -61,24 +64,52 @@ final class RunCommand implements Callable<Integer> {
             description = "The embedded broker's port (default: ${DEFAULT-VALUE}; 0: any that is free).")
     private int devPort;
 
+    @Option(
+            names = "--service-port",
+            paramLabel = "PORT",
+            description = "The port of the service (default: the configuration's, else "
+                    + WeirConfig.Service.DEFAULT_PORT + "; 0: any that is free).")
+    private Integer servicePort;
+
     @Spec
     private CommandSpec spec;
 
+    /** Nobody asks any more when the enforcer leaves. */
+    private record Running(Enforcer enforcer, Optional<RulesService> service) implements AutoCloseable {
+        @Override
+        public void close() {
+            service.ifPresent(RulesService::close);
+            enforcer.close();
+        }
+    }
+
     @Override
     public Integer call() throws Exception {
-        WeirConfig config = cluster.read();
+        WeirConfig config = read();
         PolicyFile.Contents contents = policies == null
                 ? PolicyFile.Contents.NONE
                 : UserFiles.read(policies, file -> PolicyFile.read(file, () -> dev ? Set.of() : queues(config)));
         if (!dev) {
-            return enforce(config, contents, enforcer -> {});
+            return serve(config, contents, closeable -> {});
         }
         try (EmbeddedBroker broker = startBroker(devPort)) {
             TempDirectory state = TempDirectory.create("weir-dev-");
             broker.beforeClose(state);
             WeirConfig local = config.withKafka("bootstrap.servers", broker.bootstrapServers())
                     .withStateDirectory(state.path());
-            return enforce(local, contents, broker::beforeClose);
+            return serve(local, contents, broker::beforeClose);
+        }
+    }
+
+    private WeirConfig read() throws FaultsException {
+        WeirConfig config = cluster.read();
+        if (servicePort == null) {
+            return config;
+        }
+        try {
+            return config.withService(config.service().withPort(servicePort));
+        } catch (IllegalArgumentException e) {
+            throw new InputException("--service-port: " + e.getMessage(), e);
         }
     }
 
@@ -103,8 +134,22 @@ final class RunCommand implements Callable<Integer> {
         }
     }
 
-    /** @param beforeBroker is told of the enforcer, which is to be closed while its broker is still there */
-    private int enforce(WeirConfig config, PolicyFile.Contents contents, Consumer<Enforcer> beforeBroker)
+    /** @param beforeBroker is told what is to be closed while the broker is still there */
+    private int serve(WeirConfig config, PolicyFile.Contents contents, Consumer<AutoCloseable> beforeBroker)
+            throws InterruptedException {
+        if (!config.service().enabled()) {
+            return enforce(config, contents, Optional.empty(), beforeBroker);
+        }
+        try (RulesService service = RulesService.open(config, System.getenv())) {
+            return enforce(config, contents, Optional.of(service), beforeBroker);
+        }
+    }
+
+    private int enforce(
+            WeirConfig config,
+            PolicyFile.Contents contents,
+            Optional<RulesService> service,
+            Consumer<AutoCloseable> beforeBroker)
             throws InterruptedException {
         PrintWriter out = spec.commandLine().getOut();
         createTopics(config);
@@ -113,30 +158,33 @@ final class RunCommand implements Callable<Integer> {
                     new PolicyTopic(config).apply(contents, PolicyTopic.Options.DEFAULTS, System.currentTimeMillis());
             PolicyChanges.print(out, changes);
         }
-        Enforcer enforcer = Enforcer.start(config);
+        Running running = new Running(Enforcer.start(config, service.map(RulesService::address)), service);
         AtomicBoolean stopping = new AtomicBoolean();
         Thread stop = new Thread(
                 () -> {
                     stopping.set(true);
-                    enforcer.close();
+                    running.close();
                 },
                 "stop");
         Runtime.getRuntime().addShutdownHook(stop);
-        beforeBroker.accept(enforcer);
-        enforcer.awaitRunning(START_TIMEOUT);
+        beforeBroker.accept(running);
+        running.enforcer().awaitRunning(START_TIMEOUT);
+        service.ifPresent(one ->
+                one.speakFor(running.enforcer().policies(), running.enforcer().questions()));
         Topics topics = Topics.of(config.topics().prefix());
         out.printf(
-                "weir is ready: requests on %s, decisions on %s, brokers %s%n",
+                "weir is ready: requests on %s, decisions on %s%s, brokers %s%n",
                 topics.requests(),
                 topics.decisions(),
+                service.map(one -> ", rules on http://" + one.address() + "/v1").orElse(""),
                 KafkaSettings.deciding(config).getProperty("bootstrap.servers"));
         out.flush();
-        Optional<Throwable> failure = enforcer.awaitEnd();
+        Optional<Throwable> failure = running.enforcer().awaitEnd();
         if (failure.isEmpty() && stopping.get()) {
             stop.join();
             return 0;
         }
-        enforcer.close();
+        running.close();
         String why = failure.map(UnreachableException::why).orElse("it ended by itself");
         spec.commandLine().getErr().println("weir run: the topology failed: " + why);
         return 1;

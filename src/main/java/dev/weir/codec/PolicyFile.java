@@ -146,6 +146,46 @@ public final class PolicyFile {
     }
 
     /**
+     * One policy or queue by itself, as it is written in a file.
+     *
+     * @param id what it is called; the text may leave it out, but not say otherwise
+     * @param existingQueues the queues that a policy may name; asked only if it names one
+     * @throws FaultsException with everything that is wrong
+     */
+    public static Contents readOne(
+            PolicyAvro.Kind kind, String id, String place, String text, Supplier<Set<String>> existingQueues)
+            throws FaultsException {
+        Faults faults = new Faults(place);
+        YamlTree tree = YamlTree.read(text, faults);
+        name(tree, id);
+        if (kind == PolicyAvro.Kind.POLICY) {
+            Policy policy = PolicyReader.read(tree, 1);
+            requireDefined(List.of(tree), List.of(), existingQueues);
+            faults.throwIfAny();
+            Contents contents = new Contents(List.of(new Definition.OfPolicy(policy, json(tree))), List.of());
+            faults.throwIfAny();
+            return contents;
+        }
+        QueueRules queue = QueueReader.read(tree, 1);
+        faults.throwIfAny();
+        Contents contents = new Contents(List.of(), List.of(new Definition.OfQueue(queue, json(tree))));
+        faults.throwIfAny();
+        return contents;
+    }
+
+    private static void name(YamlTree tree, String id) {
+        if (tree.kind() != YamlTree.Kind.MAPPING) {
+            return;
+        }
+        YamlTree written = tree.get("id");
+        if (!written.isThere()) {
+            tree.putFirst("id", id);
+        } else if (written.isScalar() && !written.text().equals(id)) {
+            written.fault("must be '" + id + "', which it is asked for by, is '" + written.text() + "'");
+        }
+    }
+
+    /**
      * One policy from its {@link Definition#json}; its queue need not exist.
      *
      * @param place where it is from, for the faults

@@ -79,6 +79,14 @@ public final class YamlTree {
         return fields.putIfAbsent(field.key, field);
     }
 
+    /** Gives this mapping a first field, as if it were written where the mapping begins. */
+    void putFirst(String fieldKey, String fieldText) {
+        Map<String, YamlTree> others = fields;
+        fields = new LinkedHashMap<>();
+        put(newField(fieldKey, line, Kind.QUOTED, fieldText));
+        others.values().forEach(this::put);
+    }
+
     /** Adds a last value to this list. */
     YamlTree addItem(int itemLine, Kind itemKind, String itemText) {
         items = items.isEmpty() ? new ArrayList<>(4) : items;

@@ -88,7 +88,7 @@ class CrashTest {
     }
 
     private Process start(Path settings) throws IOException {
-        return JavaProcess.of(List.of(), Main.class, "run", "-c", settings.toString())
+        return JavaProcess.of(List.of(), Main.class, "run", "--service-port", "0", "-c", settings.toString())
                 .redirectErrorStream(true)
                 .redirectOutput(ProcessBuilder.Redirect.appendTo(
                         directory.resolve("log").toFile()))

@@ -28,6 +28,8 @@ class MainTest {
                 "policies",
                 "policies apply",
                 "policies delete",
+                "usage",
+                "queues",
                 "send",
                 "watch",
                 "watch decisions",
@@ -41,7 +43,17 @@ class MainTest {
     }
 
     @ParameterizedTest
-    @ValueSource(strings = {"bogus", "backtest", "run --devport 1", "policies", "watch", "policies apply"})
+    @ValueSource(
+            strings = {
+                "bogus",
+                "backtest",
+                "run --devport 1",
+                "run --service-port x",
+                "usage",
+                "policies",
+                "watch",
+                "policies apply"
+            })
     void wrong_usage_is_one_line_and_exit_2(String command) {
         Shell.Result result = Shell.run(command.split(" "));
         assertThat(result.exit()).isEqualTo(2);
@@ -188,7 +200,7 @@ class MainTest {
         String config = write(
                 "weir.yaml",
                 "kafka: {bootstrap.servers: \"localhost:1\", request.timeout.ms: 1000, default.api.timeout.ms: 1000}\n");
-        Shell.Result result = Shell.run("run", "-c", config);
+        Shell.Result result = Shell.run("run", "--service-port", "0", "-c", config);
         assertThat(result.exit()).isEqualTo(1);
         assertThat(result.err()).startsWith("weir run: ").hasLineCount(1);
     }

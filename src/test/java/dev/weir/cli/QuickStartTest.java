@@ -29,12 +29,14 @@ class QuickStartTest {
     void a_broker_and_the_enforcer_answer_requests_by_policies_that_change_and_leave_nothing_behind() throws Exception {
         Path rules = write("rules.yaml", RULES.formatted(2));
         Path temp = Files.createDirectory(directory.resolve("tmp"));
-        Process weir = start(temp, "run", "--dev", "--dev-port", "0", "--policies", rules.toString());
+        Process weir =
+                start(temp, "run", "--dev", "--dev-port", "0", "--service-port", "0", "--policies", rules.toString());
         try (BufferedReader out = reader(weir)) {
             assertThat(out.readLine()).isEqualTo("added      free (version 1)");
             String ready = out.readLine();
             assertThat(ready)
-                    .startsWith("weir is ready: requests on weir.requests, decisions on weir.decisions, brokers ");
+                    .matches("weir is ready: requests on weir\\.requests, decisions on weir\\.decisions,"
+                            + " rules on http://127\\.0\\.0\\.1:[0-9]+/v1, brokers 127\\.0\\.0\\.1:[0-9]+");
             String broker = ready.substring(ready.lastIndexOf(' ') + 1);
 
             assertThat(ask(broker, "r1", "r2", "r2"))
@@ -42,6 +44,11 @@ class QuickStartTest {
                             line -> assertThat(line).contains("\"r1\"", "ALLOWED", "\"remaining\":1"),
                             line -> assertThat(line).contains("\"r2\"", "ALLOWED", "\"remaining\":0"),
                             line -> assertThat(line).contains("\"r2\"", "DENIED", "\"policyVersion\":1"));
+
+            String service = ready.replaceFirst(".* rules on (http://[^/]*)/v1,.*", "$1");
+            assertThat(Shell.run("usage", "alice", "--tier", "free", "--service", service)
+                            .out())
+                    .containsPattern("free \\(version 1\\) +client=alice +sliding-window-log 2/1m +2 +0 ");
 
             write("rules.yaml", RULES.formatted(3));
             assertThat(Shell.run("policies", "apply", "-b", broker, rules.toString())
@@ -67,7 +74,7 @@ class QuickStartTest {
                     .isZero();
             assertThat(Shell.run("policies", "delete", "-b", broker, "free").exit())
                     .isEqualTo(2);
-            aQueueAnswersAndReleases(broker);
+            aQueueAnswersAndReleases(broker, service);
         } finally {
             weir.destroy(); // SIGTERM
         }
@@ -102,7 +109,7 @@ class QuickStartTest {
     }
 
     /** The README's first queue. */
-    private void aQueueAnswersAndReleases(String broker) throws IOException {
+    private void aQueueAnswersAndReleases(String broker, String service) throws IOException {
         Path queue = write(
                 "sms.yaml",
                 ReadmeTest.yaml().stream()
@@ -126,6 +133,7 @@ class QuickStartTest {
         Shell.Result released =
                 Shell.run("watch", "releases", "-b", broker, "--queue", "sms", "--from-beginning", "-n", "1");
         assertThat(released.out()).contains("\"requestId\":\"m1\"", "\"sequence\":1", "\"payload\":\"aGVsbG8=\"");
+        assertThat(Shell.run("queues", "--service", service).out()).containsPattern("sms +1 +10/1s +0 +- +[0-9]+\n");
         assertThat(Shell.run("policies", "delete", "-b", broker, "--queue", "sms")
                         .exit())
                 .isEqualTo(2); // a policy names it

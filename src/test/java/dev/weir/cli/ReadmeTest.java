@@ -5,17 +5,20 @@ import static org.assertj.core.api.Assertions.assertThatCode;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
+import com.fasterxml.jackson.dataformat.yaml.YAMLFactory;
 import dev.weir.app.PolicyTopic;
 import dev.weir.codec.PolicyAvro;
 import dev.weir.codec.PolicyFile;
 import dev.weir.config.ConfigFile;
 import java.io.IOException;
+import java.io.InputStream;
 import java.io.PrintWriter;
 import java.io.StringWriter;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Locale;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import java.util.stream.Stream;
@@ -29,6 +32,8 @@ import picocli.CommandLine;
 class ReadmeTest {
 
     private static final Pattern BLOCK = Pattern.compile("```(\\w*)\n(.*?)```", Pattern.DOTALL);
+
+    private static final Pattern CALL = Pattern.compile("curl (?:-X ([A-Z]+) )?'?localhost:8680([^ ?']*).*");
 
     /** A fenced block of the README. */
     record Block(String language, String text) {
@@ -60,6 +65,10 @@ class ReadmeTest {
                 .map(line -> line.substring(line.indexOf("weir.jar ") + "weir.jar ".length()));
     }
 
+    static Stream<String> calls() throws IOException {
+        return blocks("").stream().flatMap(block -> block.text.lines()).filter(line -> line.startsWith("curl "));
+    }
+
     @ParameterizedTest
     @MethodSource("yaml")
     void every_yaml_block_is_read(Block block) {
@@ -82,10 +91,26 @@ class ReadmeTest {
                 .doesNotThrowAnyException();
     }
 
+    @ParameterizedTest
+    @MethodSource("calls")
+    void every_call_is_of_an_operation_of_the_service(String call) throws IOException {
+        Matcher parts = CALL.matcher(call);
+        assertThat(parts.matches()).isTrue();
+        String method = parts.group(1) != null ? parts.group(1) : call.matches(".* (-d|--data).*") ? "POST" : "GET";
+        JsonNode paths;
+        try (InputStream in = ReadmeTest.class.getResourceAsStream("/openapi.yaml")) {
+            paths = new ObjectMapper(new YAMLFactory()).readTree(in).get("paths");
+        }
+        assertThat(paths.properties())
+                .anyMatch(path -> parts.group(2).matches(path.getKey().replaceAll("\\{[a-z]+}", "[^/]+"))
+                        && path.getValue().has(method.toLowerCase(Locale.ROOT)));
+    }
+
     @Test
     void the_blocks_are_found() throws IOException {
         assertThat(yaml()).hasSize(4);
-        assertThat(commands()).hasSize(11);
+        assertThat(commands()).hasSize(13);
+        assertThat(calls()).hasSize(5);
     }
 
     @Test

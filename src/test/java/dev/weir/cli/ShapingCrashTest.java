@@ -110,7 +110,7 @@ class ShapingCrashTest {
     }
 
     private Process start(Path settings) throws IOException {
-        return JavaProcess.of(List.of(), Main.class, "run", "-c", settings.toString())
+        return JavaProcess.of(List.of(), Main.class, "run", "--service-port", "0", "-c", settings.toString())
                 .redirectErrorStream(true)
                 .redirectOutput(ProcessBuilder.Redirect.appendTo(
                         directory.resolve("log").toFile()))

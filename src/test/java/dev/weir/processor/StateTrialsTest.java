@@ -55,8 +55,7 @@ class StateTrialsTest {
         segments = open("segments");
         answers = open("answers");
         notes = open("notes");
-        task = new StoreStates(
-                states, segments, StoreFirstAnswers.open(answers, notes, WeirConfig.DEFAULTS.state()));
+        task = new StoreStates(states, segments, StoreFirstAnswers.open(answers, notes, WeirConfig.DEFAULTS.state()));
         trials = new StateTrials(states, new Watched(), answers);
     }
 
@@ -90,8 +89,7 @@ class StateTrialsTest {
         assertThat(answers.approximateNumEntries()).isZero();
 
         assertThat(Decider.decide(request, policies, task)).isEqualTo(first);
-        assertThat(foretell(request(Kind.CONSUME, 1, 5_000), policies))
-                .contains(first.again(new Request.Source(0, 0)));
+        assertThat(foretell(request(Kind.CONSUME, 1, 5_000), policies)).contains(first.again(new Request.Source(0, 0)));
         assertThat(answers.approximateNumEntries()).isEqualTo(1);
         assertThat(notes.approximateNumEntries()).isEqualTo(1);
     }

@@ -1,0 +1,103 @@
+package dev.weir.cli;
+
+import com.fasterxml.jackson.core.JsonProcessingException;
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import dev.weir.app.UnreachableException;
+import dev.weir.config.WeirConfig.Service;
+import dev.weir.service.Token;
+import java.io.IOException;
+import java.net.URI;
+import java.net.URLEncoder;
+import java.net.http.HttpClient;
+import java.net.http.HttpRequest;
+import java.net.http.HttpResponse;
+import java.net.http.HttpResponse.BodyHandlers;
+import java.nio.charset.StandardCharsets;
+import java.time.Duration;
+import java.util.Optional;
+import picocli.CommandLine.Option;
+
+/** Asks the service of a running instance. */
+final class ServiceClient {
+
+    private static final String DEFAULT_URL = "http://127.0.0.1:" + Service.DEFAULT_PORT;
+    private static final Duration CONNECT_TIMEOUT = Duration.ofSeconds(5);
+    private static final Duration TIMEOUT = Duration.ofSeconds(30);
+    private static final ObjectMapper JSON = new ObjectMapper();
+
+    private final HttpClient http =
+            HttpClient.newBuilder().connectTimeout(CONNECT_TIMEOUT).build();
+
+    @Option(
+            names = "--service",
+            paramLabel = "URL",
+            defaultValue = DEFAULT_URL,
+            description = {
+                "The service of any instance (default: ${DEFAULT-VALUE}).",
+                "If it asks for a token, the environment variable " + Service.TOKEN_VARIABLE + " has it."
+            })
+    private String url;
+
+    /** As a part of a path or a query. */
+    static String encoded(String text) {
+        return URLEncoder.encode(text, StandardCharsets.UTF_8)
+                .replace("+", "%20")
+                .replace(".", "%2E");
+    }
+
+    /**
+     * What the service answers, empty if there is no such thing.
+     *
+     * @param path with its query, its parts {@link #encoded}
+     * @throws UnreachableException if it does not answer, or cannot now
+     * @throws InputException if it refuses
+     */
+    Optional<JsonNode> get(String path) {
+        HttpResponse<String> answer = send(request(path));
+        if (answer.statusCode() == 404) {
+            return Optional.empty();
+        }
+        JsonNode body = body(answer);
+        if (answer.statusCode() == 200) {
+            return Optional.of(body);
+        }
+        String why = url + ": " + body.path("detail").asText("it answers " + answer.statusCode());
+        if (answer.statusCode() >= 500) {
+            throw new UnreachableException(why, null);
+        }
+        throw new InputException(why, null);
+    }
+
+    private HttpRequest request(String path) {
+        try {
+            HttpRequest.Builder request = HttpRequest.newBuilder(URI.create(url.replaceAll("/+$", "") + path))
+                    .timeout(TIMEOUT)
+                    .header("Accept", "application/json");
+            Token.fromEnvironment(System.getenv())
+                    .ifPresent(token -> request.header("Authorization", token.authorization()));
+            return request.build();
+        } catch (IllegalArgumentException e) {
+            throw new InputException("--service must be a URL such as " + DEFAULT_URL + ", is '" + url + "'", e);
+        }
+    }
+
+    private HttpResponse<String> send(HttpRequest request) {
+        try {
+            return http.send(request, BodyHandlers.ofString());
+        } catch (IOException e) {
+            throw new UnreachableException("nobody answers at " + url + "; `weir run` does, --service says where", e);
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            throw new UnreachableException("interrupted while asking " + url, e);
+        }
+    }
+
+    private JsonNode body(HttpResponse<String> answer) {
+        try {
+            return JSON.readTree(answer.body());
+        } catch (JsonProcessingException e) {
+            throw new UnreachableException(url + " is not the service of Weir", e);
+        }
+    }
+}

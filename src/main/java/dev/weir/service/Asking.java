@@ -1,0 +1,136 @@
+package dev.weir.service;
+
+import com.fasterxml.jackson.core.JsonProcessingException;
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import dev.weir.app.Questions;
+import dev.weir.app.Questions.Answer;
+import dev.weir.codec.PolicyAvro;
+import dev.weir.codec.RequestJson;
+import dev.weir.config.WeirConfig;
+import dev.weir.policy.Kind;
+import dev.weir.policy.Request;
+import dev.weir.policy.RequestRules;
+import io.javalin.http.Context;
+import java.util.Optional;
+import java.util.function.Consumer;
+import java.util.function.Supplier;
+
+/** What can be asked about clients and queues; who does not have the answer asks the instance that has. */
+final class Asking {
+
+    private static final String ATTRIBUTE = "attribute.";
+
+    /** Names a request that its caller did not name. */
+    private static final String UNNAMED = "check";
+
+    private static final Request.Source NOWHERE = new Request.Source(0, 0);
+
+    private final RequestRules rules;
+    private final Supplier<Instance> instance;
+    private final Peers peers;
+
+    Asking(WeirConfig config, Supplier<Instance> instance, Peers peers) {
+        this.rules = config.requests().rules();
+        this.instance = instance;
+        this.peers = peers;
+    }
+
+    /** What a client has used. */
+    void usage(Context request) {
+        Format format = Format.accepted(request);
+        Parameters parameters = Parameters.ofPrefix(request, ATTRIBUTE, "tier");
+        String client = request.pathParam("client");
+        long nowMs = System.currentTimeMillis();
+        Request question = new Request(
+                UNNAMED,
+                client,
+                Kind.PEEK,
+                parameters.text("tier").orElse(null),
+                0,
+                null,
+                parameters.withPrefix(ATTRIBUTE),
+                null,
+                null,
+                null,
+                nowMs,
+                NOWHERE);
+        requireRules(question);
+        Questions questions = instance.get().questions();
+        answer(
+                request,
+                "",
+                questions.usage(question),
+                usage -> Answers.write(request, format, 200, Views.usage(client, nowMs, usage)));
+    }
+
+    /** How a request would be decided. */
+    void check(Context request) {
+        Format format = Format.accepted(request);
+        Format sent = Format.sent(request);
+        Parameters.none(request);
+        String body = Body.text(request);
+        Request question = read(sent, body);
+        requireRules(question);
+        Questions questions = instance.get().questions();
+        answer(
+                request,
+                body,
+                questions.check(question),
+                decision -> Answers.write(request, format, 200, Views.decision(decision)));
+    }
+
+    /** A queue's definition, and how it is. */
+    void queue(Context request) {
+        Format format = Format.accepted(request);
+        Parameters.none(request);
+        String id = request.pathParam("id");
+        Instance here = instance.get();
+        answer(request, "", here.questions().queue(id), queue -> {
+            Optional<PolicyAvro.Applied> applied = here.rules().applied(PolicyAvro.Kind.QUEUE, id);
+            boolean drains = queue != null && queue.waiting() > 0;
+            if (applied.isEmpty() && !drains) {
+                throw Problem.of(404, "there is no queue '" + id + "'").found();
+            }
+            ObjectNode json = applied.map(Views::applied).orElseGet(() -> Views.deleted(queue.rules()));
+            request.header("ETag", Condition.tag(json.get("version").longValue()));
+            json.set("state", queue == null ? null : Views.queueState(queue, System.currentTimeMillis()));
+            Answers.write(request, format, 200, json);
+        });
+    }
+
+    private <T> void answer(Context request, String body, Answer<T> answer, Consumer<T> here) {
+        if (answer instanceof Answer.Here<T> found) {
+            here.accept(found.value());
+        } else if (answer instanceof Answer.Elsewhere<T> elsewhere) {
+            request.future(() -> peers.ask(elsewhere.address(), request, body));
+        } else if (answer instanceof Answer.NotNow<T> notNow) {
+            throw Problem.notNow(notNow.why()).found();
+        }
+    }
+
+    private static Request read(Format sent, String body) {
+        try {
+            JsonNode tree = sent.read(body);
+            if (tree instanceof ObjectNode fields && !fields.has("requestId")) {
+                fields.put("requestId", UNNAMED);
+            }
+            return RequestJson.read(String.valueOf(tree), System.currentTimeMillis(), NOWHERE);
+        } catch (JsonProcessingException e) {
+            throw Problem.of(
+                            400,
+                            "the body is not " + sent + ": line "
+                                    + e.getLocation().getLineNr())
+                    .found();
+        } catch (IllegalArgumentException | ArithmeticException e) {
+            throw Problem.of(400, "the body " + e.getMessage()).found();
+        }
+    }
+
+    private void requireRules(Request request) {
+        Optional<RequestRules.Violation> violation = rules.check(request);
+        if (violation.isPresent()) {
+            throw Problem.of(400, violation.get().detail()).found();
+        }
+    }
+}

@@ -1,0 +1,138 @@
+package dev.weir.service;
+
+import com.fasterxml.jackson.core.JsonProcessingException;
+import com.fasterxml.jackson.databind.DeserializationFeature;
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import com.fasterxml.jackson.dataformat.yaml.YAMLFactory;
+import com.fasterxml.jackson.dataformat.yaml.YAMLGenerator;
+import io.javalin.http.Context;
+import java.io.UncheckedIOException;
+import java.nio.charset.StandardCharsets;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+
+/** How bodies are written: what the caller sends, and what it accepts. */
+enum Format {
+    JSON("application/json"),
+    YAML("application/yaml");
+
+    private static final ObjectMapper AS_JSON = new ObjectMapper();
+    private static final ObjectMapper AS_YAML = new ObjectMapper(YAMLFactory.builder()
+            .disable(YAMLGenerator.Feature.WRITE_DOC_START_MARKER)
+            .disable(YAMLGenerator.Feature.SPLIT_LINES)
+            .build());
+
+    /** YAML had these names before RFC 9512 gave it one. */
+    private static final Map<String, Format> NAMES = Map.of(
+            "application/json", JSON,
+            "application/yaml", YAML,
+            "application/x-yaml", YAML,
+            "text/yaml", YAML);
+
+    private final String contentType;
+
+    Format(String contentType) {
+        this.contentType = contentType;
+    }
+
+    String contentType() {
+        return contentType;
+    }
+
+    byte[] write(JsonNode value) {
+        try {
+            return mapper().writeValueAsBytes(value);
+        } catch (JsonProcessingException e) {
+            throw new UncheckedIOException(e);
+        }
+    }
+
+    /** @throws JsonProcessingException if it is not of this format */
+    JsonNode read(String text) throws JsonProcessingException {
+        return mapper().reader()
+                .with(DeserializationFeature.FAIL_ON_TRAILING_TOKENS)
+                .readTree(text);
+    }
+
+    /**
+     * What the caller accepts best (RFC 9110, 12.5.1); JSON if it does not care.
+     *
+     * @throws Problem.Found if it accepts neither, 406
+     */
+    static Format accepted(Context request) {
+        String header = request.header("Accept");
+        if (header == null || header.isBlank()) {
+            return JSON;
+        }
+        Format best = null;
+        double bestQuality = 0;
+        for (Format format : List.of(JSON, YAML)) {
+            double quality = quality(format, header);
+            if (quality > bestQuality) {
+                best = format;
+                bestQuality = quality;
+            }
+        }
+        if (best == null) {
+            throw Problem.of(406, "this comes as application/json or application/yaml")
+                    .found();
+        }
+        return best;
+    }
+
+    /**
+     * How the body is written.
+     *
+     * @throws Problem.Found if it is neither, 415
+     */
+    static Format sent(Context request) {
+        String[] parts = String.valueOf(request.contentType()).split(";", 2);
+        Format format = NAMES.get(parts[0].strip().toLowerCase(Locale.ROOT));
+        if (format == null) {
+            throw Problem.of(415, "the body must be application/json or application/yaml, and Content-Type say so")
+                    .found();
+        }
+        String charset = request.req().getCharacterEncoding();
+        if (charset != null && !charset.equalsIgnoreCase(StandardCharsets.UTF_8.name())) {
+            throw Problem.of(415, "the body must be in UTF-8").found();
+        }
+        return format;
+    }
+
+    private ObjectMapper mapper() {
+        return this == JSON ? AS_JSON : AS_YAML;
+    }
+
+    /** From 0 to 1; of the ranges that hold it, the most exact counts. */
+    private static double quality(Format format, String accept) {
+        double quality = 0;
+        int exactness = -1;
+        for (String element : accept.split(",", -1)) {
+            String[] parts = element.split(";", -1);
+            String range = parts[0].strip().toLowerCase(Locale.ROOT);
+            int exact =
+                    NAMES.get(range) == format ? 2 : range.equals("application/*") ? 1 : range.equals("*/*") ? 0 : -1;
+            if (exact > exactness) {
+                exactness = exact;
+                quality = weight(parts);
+            }
+        }
+        return quality;
+    }
+
+    private static double weight(String[] parts) {
+        for (int i = 1; i < parts.length; i++) {
+            String parameter = parts[i].strip().toLowerCase(Locale.ROOT);
+            if (parameter.startsWith("q=")) {
+                try {
+                    return Math.min(1, Math.max(0, Double.parseDouble(parameter.substring(2))));
+                } catch (NumberFormatException e) {
+                    return 0;
+                }
+            }
+        }
+        return 1;
+    }
+}

@@ -1,0 +1,74 @@
+package dev.weir.service;
+
+import dev.weir.app.UnreachableException;
+import dev.weir.config.WeirConfig.Service;
+import java.io.IOException;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.net.UnknownHostException;
+import java.nio.channels.ServerSocketChannel;
+import java.util.Locale;
+import java.util.Set;
+import java.util.TreeSet;
+
+/**
+ * Where the service listens.
+ *
+ * @param address at which other instances reach it, {@code host:port}
+ * @param isLoopback only this machine reaches it
+ * @param names what callers on this machine may call it, without the port
+ */
+record Listener(ServerSocketChannel socket, String address, boolean isLoopback, Set<String> names) {
+
+    /**
+     * Takes the port.
+     *
+     * @throws BadSettingException if the host is not usable
+     * @throws UnreachableException if the port is not free
+     */
+    static Listener open(Service service) {
+        InetAddress host = resolve(service.host());
+        if (host.isAnyLocalAddress() && service.advertise().isEmpty()) {
+            throw new BadSettingException(
+                    "service.host is " + service.host()
+                            + ", so service.advertise must say at which host:port other instances reach this one",
+                    null);
+        }
+        try {
+            ServerSocketChannel socket = ServerSocketChannel.open();
+            try {
+                socket.bind(new InetSocketAddress(host, service.port()));
+                int port = ((InetSocketAddress) socket.getLocalAddress()).getPort();
+                String address = service.advertise().orElse(bracketed(service.host()) + ":" + port);
+                return new Listener(socket, address, host.isLoopbackAddress(), names(service, address));
+            } catch (IOException e) {
+                socket.close();
+                throw e;
+            }
+        } catch (IOException e) {
+            throw new UnreachableException(
+                    "service.port: cannot listen at " + bracketed(service.host()) + ":" + service.port() + ": "
+                            + e.getMessage() + " (--service-port takes another)",
+                    e);
+        }
+    }
+
+    private static InetAddress resolve(String host) {
+        try {
+            return InetAddress.getByName(host);
+        } catch (UnknownHostException e) {
+            throw new BadSettingException("service.host: there is no host " + host, e);
+        }
+    }
+
+    private static Set<String> names(Service service, String address) {
+        Set<String> names = new TreeSet<>(Set.of("localhost", "127.0.0.1", "[::1]"));
+        names.add(bracketed(service.host()).toLowerCase(Locale.ROOT));
+        names.add(address.substring(0, address.lastIndexOf(':')).toLowerCase(Locale.ROOT));
+        return names;
+    }
+
+    private static String bracketed(String host) {
+        return host.contains(":") && !host.startsWith("[") ? "[" + host + "]" : host;
+    }
+}

@@ -1,0 +1,137 @@
+package dev.weir.service;
+
+import io.javalin.http.Context;
+import java.net.URI;
+import java.net.URLEncoder;
+import java.net.http.HttpClient;
+import java.net.http.HttpRequest;
+import java.net.http.HttpRequest.BodyPublishers;
+import java.net.http.HttpResponse;
+import java.net.http.HttpResponse.BodyHandlers;
+import java.nio.charset.StandardCharsets;
+import java.time.Duration;
+import java.util.List;
+import java.util.Optional;
+import java.util.Set;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionException;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Semaphore;
+import java.util.concurrent.TimeUnit;
+import java.util.regex.Pattern;
+
+/** The other instances: asks one what this one was asked, and answers as it does. A question goes on only once. */
+final class Peers implements AutoCloseable {
+
+    /** On a question that comes from another instance. */
+    static final String FORWARDED = "Weir-Forwarded";
+
+    private static final Duration CONNECT_TIMEOUT = Duration.ofSeconds(2);
+    private static final Duration TIMEOUT = Duration.ofSeconds(5);
+    private static final int MAX_ASKED = 64;
+    private static final int THREADS = 2;
+
+    /** Answers that hold whoever gives them. */
+    private static final Set<Integer> PASSED_ON = Set.of(200, 400, 404, 406, 413, 415);
+
+    private static final List<String> HEADERS_ASKED = List.of("Accept", "Content-Type");
+    private static final List<String> HEADERS_ANSWERED = List.of("Content-Type", "ETag", "Vary");
+
+    private static final Pattern ILLEGAL = Pattern.compile("[^A-Za-z0-9._~!$&'()*+,;=:@/?%-]+");
+
+    private final Optional<Token> token;
+    private final Semaphore asked = new Semaphore(MAX_ASKED);
+    private final ExecutorService executor;
+    private final HttpClient http;
+
+    Peers(Optional<Token> token) {
+        this.token = token;
+        executor = Executors.newFixedThreadPool(THREADS, task -> {
+            Thread thread = new Thread(task, "service-peers");
+            thread.setDaemon(true);
+            return thread;
+        });
+        http = HttpClient.newBuilder()
+                .executor(executor)
+                .connectTimeout(CONNECT_TIMEOUT)
+                .version(HttpClient.Version.HTTP_1_1)
+                .followRedirects(HttpClient.Redirect.NEVER) // the token is for this address alone
+                .build();
+    }
+
+    /**
+     * Asks another instance, and writes what it answers.
+     *
+     * @param address its {@code host:port}
+     * @return fails with a {@link Problem.Found} if it does not answer
+     */
+    CompletableFuture<Void> ask(String address, Context request, String body) {
+        if (request.header(FORWARDED) != null) {
+            throw Problem.notNow("the partition is moving between instances").found();
+        }
+        HttpRequest question = question(address, request, body);
+        if (!asked.tryAcquire()) {
+            throw Problem.notNow("too many questions at once to other instances")
+                    .found();
+        }
+        return http.sendAsync(question, BodyHandlers.ofByteArray())
+                .orTimeout(TIMEOUT.toMillis(), TimeUnit.MILLISECONDS)
+                .whenComplete((answer, failure) -> asked.release())
+                .handle((answer, failure) -> {
+                    if (failure != null) {
+                        throw new CompletionException(unreachable(address, "does not answer"));
+                    }
+                    pass(answer, address, request);
+                    return null;
+                });
+    }
+
+    /** Lets go of its threads. */
+    @Override
+    public void close() {
+        executor.shutdownNow();
+    }
+
+    private HttpRequest question(String address, Context request, String body) {
+        String query = request.queryString();
+        String target = legal(request.req().getRequestURI()) + (query == null ? "" : "?" + legal(query));
+        try {
+            HttpRequest.Builder question = HttpRequest.newBuilder(URI.create("http://" + address + target))
+                    .timeout(TIMEOUT)
+                    .method(request.method().name(), BodyPublishers.ofString(body))
+                    .header(FORWARDED, "1");
+            for (String header : HEADERS_ASKED) {
+                Optional.ofNullable(request.header(header)).ifPresent(value -> question.header(header, value));
+            }
+            token.ifPresent(shown -> question.header("Authorization", shown.authorization()));
+            return question.build();
+        } catch (IllegalArgumentException e) {
+            throw unreachable(address, "cannot be asked");
+        }
+    }
+
+    /** A path or a query that Jetty took, as a URI has it. */
+    private static String legal(String received) {
+        return ILLEGAL.matcher(received).replaceAll(one -> URLEncoder.encode(one.group(), StandardCharsets.UTF_8));
+    }
+
+    private static void pass(HttpResponse<byte[]> answer, String address, Context request) {
+        int status = answer.statusCode();
+        if (status == 401 || status == 403 || status == 421) {
+            throw unreachable(address, "refuses the token of this one: all must have the same");
+        }
+        if (!PASSED_ON.contains(status)) {
+            throw unreachable(address, "cannot answer now");
+        }
+        for (String header : HEADERS_ANSWERED) {
+            answer.headers().firstValue(header).ifPresent(value -> request.header(header, value));
+        }
+        request.status(status).result(answer.body());
+    }
+
+    private static Problem.Found unreachable(String address, String why) {
+        return Problem.notNow("the instance that knows, " + address + ", " + why)
+                .found();
+    }
+}

@@ -1,0 +1,130 @@
+package dev.weir.service;
+
+import com.fasterxml.jackson.databind.ObjectMapper;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import dev.weir.codec.Fault;
+import io.javalin.http.HttpStatus;
+import java.nio.charset.StandardCharsets;
+import java.util.List;
+import java.util.Map;
+import java.util.OptionalLong;
+
+/**
+ * Why a request was not done, as RFC 9457 writes it.
+ *
+ * @param detail for people; holds nothing of the inside
+ * @param faults what is wrong with a definition, empty if it is not about one
+ * @param currentVersion what is in force of that which was to be changed, if that is what hinders it
+ * @param headers what goes with the answer
+ */
+record Problem(
+        Type type,
+        int status,
+        String detail,
+        List<Fault> faults,
+        OptionalLong currentVersion,
+        Map<String, String> headers) {
+
+    static final String CONTENT_TYPE = "application/problem+json";
+
+    private static final ObjectMapper JSON = new ObjectMapper();
+    private static final String RETRY_AFTER_SECONDS = "1";
+
+    /** What kind of problem it is, beyond what its status says. */
+    enum Type {
+        BY_STATUS("about:blank", ""),
+        INVALID("urn:weir:problem:invalid", "The definition is not valid"),
+        REFUSED("urn:weir:problem:refused", "It does not go with what is in force"),
+        CHANGED("urn:weir:problem:changed", "It is of another version than expected"),
+        CONDITION_MISSING("urn:weir:problem:condition-missing", "It must be said which version is changed"),
+        NOT_NOW("urn:weir:problem:not-now", "It can be asked again in a moment");
+
+        private final String uri;
+        private final String title;
+
+        Type(String uri, String title) {
+            this.uri = uri;
+            this.title = title;
+        }
+    }
+
+    /** One that its status explains. */
+    static Problem of(int status, String detail) {
+        return of(status, detail, Map.of());
+    }
+
+    static Problem of(int status, String detail, Map<String, String> headers) {
+        return new Problem(Type.BY_STATUS, status, detail, List.of(), OptionalLong.empty(), headers);
+    }
+
+    static Problem invalid(List<Fault> faults) {
+        String detail = faults.size() == 1 ? "it has 1 fault" : "it has " + faults.size() + " faults";
+        return new Problem(Type.INVALID, 422, detail, faults, OptionalLong.empty(), Map.of());
+    }
+
+    static Problem refused(String why) {
+        return new Problem(Type.REFUSED, 409, why, List.of(), OptionalLong.empty(), Map.of());
+    }
+
+    static Problem changed(OptionalLong currentVersion) {
+        String detail = "nothing was changed: "
+                + (currentVersion.isPresent() ? "it is of version " + currentVersion.getAsLong() : "there is none");
+        return ofVersion(Type.CHANGED, 412, detail, currentVersion);
+    }
+
+    static Problem conditionMissing(OptionalLong currentVersion) {
+        String detail = "nothing was changed: it exists, so If-Match must say which version is meant, or * for any";
+        return ofVersion(Type.CONDITION_MISSING, 428, detail, currentVersion);
+    }
+
+    static Problem notNow(String why) {
+        Map<String, String> headers = Map.of("Retry-After", RETRY_AFTER_SECONDS);
+        return new Problem(Type.NOT_NOW, 503, why, List.of(), OptionalLong.empty(), headers);
+    }
+
+    private static Problem ofVersion(Type type, int status, String detail, OptionalLong currentVersion) {
+        Map<String, String> headers =
+                currentVersion.isPresent() ? Map.of("ETag", Condition.tag(currentVersion.getAsLong())) : Map.of();
+        return new Problem(type, status, detail, List.of(), currentVersion, headers);
+    }
+
+    Found found() {
+        return new Found(this);
+    }
+
+    byte[] json() {
+        ObjectNode json = JSON.createObjectNode();
+        json.put("type", type.uri);
+        json.put("title", type == Type.BY_STATUS ? HttpStatus.forStatus(status).getMessage() : type.title);
+        json.put("status", status);
+        json.put("detail", detail);
+        if (!faults.isEmpty()) {
+            var list = json.putArray("faults");
+            for (Fault fault : faults) {
+                list.addObject()
+                        .put("line", fault.line())
+                        .put("path", fault.path())
+                        .put("message", fault.message());
+            }
+        }
+        currentVersion.ifPresent(version -> json.put("currentVersion", version));
+        return json.toString().getBytes(StandardCharsets.UTF_8);
+    }
+
+    /** Ends the handling of a request. */
+    static final class Found extends RuntimeException {
+
+        private static final long serialVersionUID = 1L;
+
+        private final transient Problem problem;
+
+        Found(Problem problem) {
+            super(problem.detail(), null, false, false);
+            this.problem = problem;
+        }
+
+        Problem problem() {
+            return problem;
+        }
+    }
+}

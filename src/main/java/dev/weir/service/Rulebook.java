@@ -1,0 +1,148 @@
+package dev.weir.service;
+
+import dev.weir.app.ConflictException;
+import dev.weir.app.PolicyTopic;
+import dev.weir.app.PolicyTopic.Change;
+import dev.weir.app.PolicyTopic.Expected;
+import dev.weir.app.PolicyTopic.Options;
+import dev.weir.codec.PolicyAvro.Applied;
+import dev.weir.codec.PolicyAvro.Kind;
+import dev.weir.codec.PolicyFile.Contents;
+import dev.weir.processor.LivePolicies;
+import java.util.List;
+import java.util.Optional;
+import java.util.OptionalLong;
+import java.util.Set;
+import java.util.concurrent.Semaphore;
+import java.util.function.Function;
+import java.util.function.Supplier;
+
+/** The policies and queues: those that this instance decides by, and the topic, to change them. */
+final class Rulebook {
+
+    /** At once on the topic, so that threads are left for those who only read. */
+    private static final int MAX_CALLS = 8;
+
+    /** How often a change of whichever version starts over, because another one came first. */
+    private static final int MAX_ATTEMPTS = 10;
+
+    private static final long FOLLOWS_WITHIN_MS = 5_000;
+    private static final long LOOK_EVERY_MS = 5;
+
+    private final Semaphore calls = new Semaphore(MAX_CALLS);
+    private final LivePolicies live;
+    private final PolicyTopic topic;
+
+    Rulebook(LivePolicies live, PolicyTopic topic) {
+        this.live = live;
+        this.topic = topic;
+    }
+
+    /** Those in force here, by id. */
+    List<Applied> applied(Kind kind) {
+        return live.applied().stream().filter(one -> one.kind() == kind).toList();
+    }
+
+    /** The one in force here. */
+    Optional<Applied> applied(Kind kind, String id) {
+        return Optional.ofNullable(live.applied(kind, id));
+    }
+
+    /** The versions that are known, newest first. */
+    List<Applied> history(Kind kind, String id) {
+        return call(() -> topic.history(kind, id));
+    }
+
+    /** The queues that a policy may name. */
+    Set<String> queues() {
+        return call(topic::queues);
+    }
+
+    /** What applying would change. */
+    List<Change> tryOut(Contents contents, boolean prune) {
+        Options options = Options.DEFAULTS.withPrune(prune).withDryRun(true);
+        return call(() -> topic.apply(contents, options, System.currentTimeMillis()));
+    }
+
+    /**
+     * Applies one policy or queue; when this returns, it is in force here, or is about to be.
+     *
+     * @throws Problem.Found if the condition does not hold, 412 or 428
+     */
+    Change apply(Contents contents, Condition condition) {
+        Change change = require(condition, options -> topic.apply(contents, options, System.currentTimeMillis()))
+                .get(0);
+        awaitVersion(change.kind(), change.id(), change.version());
+        return change;
+    }
+
+    /**
+     * Deletes one; false if there is none.
+     *
+     * @throws Problem.Found if the condition does not hold, 412 or 428
+     */
+    boolean delete(Kind kind, String id, Condition condition) {
+        try {
+            List<Change> changes =
+                    require(condition, options -> topic.delete(kind, List.of(id), options, System.currentTimeMillis()));
+            return !changes.isEmpty();
+        } catch (Problem.Found found) {
+            if (found.problem().currentVersion().isEmpty()) {
+                return false; // without the condition, it would not be found either
+            }
+            throw found;
+        }
+    }
+
+    private List<Change> require(Condition condition, Function<Options, List<Change>> change) {
+        Expected expected = condition instanceof Condition.Version of
+                ? new Expected.Version(of.version())
+                : condition instanceof Condition.Unsaid || condition instanceof Condition.None
+                        ? new Expected.Absent()
+                        : new Expected.Version(Long.MAX_VALUE);
+        for (int attempt = 1; ; attempt++) {
+            Options options = Options.DEFAULTS.withExpected(expected);
+            try {
+                return call(() -> change.apply(options));
+            } catch (ConflictException e) {
+                boolean again =
+                        condition instanceof Condition.Any && e.current().isPresent() && attempt < MAX_ATTEMPTS;
+                if (!again) {
+                    throw notAsExpected(condition, e.current());
+                }
+                expected = new Expected.Version(e.current().getAsLong());
+            }
+        }
+    }
+
+    private static Problem.Found notAsExpected(Condition condition, OptionalLong current) {
+        if (condition instanceof Condition.Unsaid) {
+            return Problem.conditionMissing(current).found();
+        }
+        return Problem.changed(current).found();
+    }
+
+    private void awaitVersion(Kind kind, String id, long version) {
+        long deadline = System.nanoTime() + FOLLOWS_WITHIN_MS * 1_000_000;
+        while (System.nanoTime() - deadline < 0
+                && applied(kind, id).map(Applied::version).orElse(0L) < version) {
+            try {
+                Thread.sleep(LOOK_EVERY_MS);
+            } catch (InterruptedException e) {
+                Thread.currentThread().interrupt();
+                return;
+            }
+        }
+    }
+
+    private <T> T call(Supplier<T> call) {
+        if (!calls.tryAcquire()) {
+            throw Problem.notNow("too many changes at once").found();
+        }
+        try {
+            return call.get();
+        } finally {
+            calls.release();
+        }
+    }
+}

@@ -1,0 +1,207 @@
+package dev.weir.service;
+
+import static io.javalin.http.HandlerType.DELETE;
+import static io.javalin.http.HandlerType.GET;
+import static io.javalin.http.HandlerType.HEAD;
+import static io.javalin.http.HandlerType.POST;
+import static io.javalin.http.HandlerType.PUT;
+
+import dev.weir.app.PolicyTopic;
+import dev.weir.app.Questions;
+import dev.weir.app.RefusedChangeException;
+import dev.weir.app.UnreachableException;
+import dev.weir.codec.FaultsException;
+import dev.weir.codec.PolicyAvro.Kind;
+import dev.weir.config.WeirConfig;
+import dev.weir.processor.LivePolicies;
+import dev.weir.service.Access.Role;
+import io.javalin.Javalin;
+import io.javalin.compression.CompressionStrategy;
+import io.javalin.config.JavalinConfig;
+import io.javalin.http.Handler;
+import io.javalin.http.HandlerType;
+import io.javalin.http.HttpResponseException;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import org.eclipse.jetty.server.HttpConfiguration;
+import org.eclipse.jetty.server.HttpConnectionFactory;
+import org.eclipse.jetty.server.NetworkConnectionLimit;
+import org.eclipse.jetty.server.Server;
+import org.eclipse.jetty.server.ServerConnector;
+import org.eclipse.jetty.util.thread.QueuedThreadPool;
+
+/** Rules and questions over HTTP: {@code openapi.yaml} describes them. */
+public final class RulesService implements AutoCloseable {
+
+    private static final int MIN_THREADS = 2;
+    private static final int MAX_THREADS = 16;
+    private static final int MAX_CONNECTIONS = 256; // and so no more that wait for a thread
+    private static final int IDLE_MS = 30_000;
+    private static final long ANSWER_WITHIN_MS = 15_000;
+    private static final long STOP_WITHIN_MS = 2_000;
+
+    private final WeirConfig config;
+    private final Listener listener;
+    private final Access access;
+    private final Peers peers;
+    private final Javalin javalin;
+    private volatile Instance instance;
+    private boolean closed;
+
+    /** What is done with a path. */
+    record Route(HandlerType method, String path, Role role, Handler handler) {}
+
+    private RulesService(WeirConfig config, Optional<Token> token, Listener listener) {
+        this.config = config;
+        this.listener = listener;
+        access = new Access(token, listener.isLoopback(), listener.names());
+        peers = new Peers(token);
+        javalin = Javalin.create(this::setUp).start();
+    }
+
+    /**
+     * Starts to listen; until it can {@link #speakFor} an enforcer, it answers 503.
+     *
+     * @param environment the variables of the process
+     * @throws BadSettingException if the settings do not allow it
+     * @throws UnreachableException if the port is not free
+     */
+    public static RulesService open(WeirConfig config, Map<String, String> environment) {
+        Optional<Token> token = Token.read(config.service(), environment);
+        Listener listener = Listener.open(config.service());
+        if (token.isEmpty() && !listener.isLoopback()) {
+            close(listener);
+            throw new BadSettingException(
+                    "service.host is " + config.service().host() + ", beyond loopback, which needs a token: set"
+                            + " service.token-file or the environment variable WEIR_TOKEN",
+                    null);
+        }
+        return new RulesService(config, token, listener);
+    }
+
+    /** Where other instances reach it: {@code host:port}. */
+    public String address() {
+        return listener.address();
+    }
+
+    int port() {
+        return javalin.port();
+    }
+
+    /**
+     * Begins to answer.
+     *
+     * @param live what the enforcer decides by
+     */
+    public void speakFor(LivePolicies live, Questions questions) {
+        instance = new Instance(new Rulebook(live, new PolicyTopic(config)), questions);
+    }
+
+    /** Answers what it was asked, and no more. */
+    @Override
+    public synchronized void close() {
+        if (!closed) {
+            closed = true;
+            javalin.stop();
+            peers.close();
+        }
+    }
+
+    private Instance instance() {
+        Instance current = instance;
+        if (current == null) {
+            throw Problem.notNow("the enforcer is starting").found();
+        }
+        return current;
+    }
+
+    List<Route> routes() {
+        Definitions policies =
+                new Definitions(Kind.POLICY, "policies", () -> instance().rules());
+        Definitions queues =
+                new Definitions(Kind.QUEUE, "queues", () -> instance().rules());
+        Asking asking = new Asking(config, this::instance, peers);
+        Trial trial = new Trial(() -> instance().rules());
+        OpenApi openApi = new OpenApi();
+        return List.of(
+                new Route(GET, "/v1/policies", Role.READS, policies::list),
+                new Route(GET, "/v1/policies/{id}", Role.READS, policies::get),
+                new Route(PUT, "/v1/policies/{id}", Role.CHANGES, policies::put),
+                new Route(DELETE, "/v1/policies/{id}", Role.CHANGES, policies::delete),
+                new Route(GET, "/v1/policies/{id}/history", Role.READS, policies::history),
+                new Route(GET, "/v1/queues", Role.READS, queues::list),
+                new Route(GET, "/v1/queues/{id}", Role.READS, asking::queue),
+                new Route(PUT, "/v1/queues/{id}", Role.CHANGES, queues::put),
+                new Route(DELETE, "/v1/queues/{id}", Role.CHANGES, queues::delete),
+                new Route(GET, "/v1/queues/{id}/history", Role.READS, queues::history),
+                new Route(POST, "/v1/validate", Role.READS, trial::validate),
+                new Route(GET, "/v1/usage/{client}", Role.READS, asking::usage),
+                new Route(POST, "/v1/check", Role.READS, asking::check),
+                new Route(GET, "/v1/openapi.json", Role.READS, openApi::json),
+                new Route(GET, "/v1/openapi.yaml", Role.READS, openApi::yaml));
+    }
+
+    private void setUp(JavalinConfig settings) {
+        settings.startup.showJavalinBanner = false;
+        settings.startup.showOldJavalinVersionWarning = false;
+        settings.startup.startupWatcherEnabled = false;
+        settings.http.prefer405over404 = true;
+        settings.http.compressionStrategy = CompressionStrategy.NONE;
+        settings.http.asyncTimeout = ANSWER_WITHIN_MS;
+        settings.jetty.threadPool = threads();
+        settings.jetty.modifyServer(this::bound);
+        settings.jetty.addConnector(this::connector);
+        settings.routes.before(access::checkRead);
+        settings.routes.before(request -> request.header("Cache-Control", "no-cache"));
+        settings.routes.beforeMatched(access::checkChange);
+        for (Route route : routes()) {
+            settings.routes.addHttpHandler(route.method(), route.path(), route.handler(), route.role());
+            if (route.method().equals(GET)) {
+                settings.routes.addHttpHandler(HEAD, route.path(), route.handler(), route.role());
+            }
+        }
+        settings.routes.exception(Problem.Found.class, (e, request) -> Answers.write(request, e.problem()));
+        settings.routes.exception(HttpResponseException.class, (e, request) -> Answers.write(request, e));
+        settings.routes.exception(
+                FaultsException.class, (e, request) -> Answers.write(request, Problem.invalid(e.faults())));
+        settings.routes.exception(
+                RefusedChangeException.class, (e, request) -> Answers.write(request, Problem.refused(e.getMessage())));
+        settings.routes.exception(UnreachableException.class, (e, request) -> Answers.write(request, e));
+        settings.routes.exception(Exception.class, (e, request) -> Answers.writeUnexpected(request, e));
+    }
+
+    private static QueuedThreadPool threads() {
+        QueuedThreadPool threads = new QueuedThreadPool(MAX_THREADS, MIN_THREADS, IDLE_MS);
+        threads.setName("service");
+        threads.setDaemon(true);
+        return threads;
+    }
+
+    private void bound(Server server) {
+        server.setErrorHandler(new JettyErrors());
+        server.addBean(new NetworkConnectionLimit(MAX_CONNECTIONS, server));
+        server.setStopTimeout(STOP_WITHIN_MS);
+    }
+
+    private ServerConnector connector(Server server, HttpConfiguration http) {
+        ServerConnector connector = new ServerConnector(server, 1, 1, new HttpConnectionFactory(http));
+        connector.setIdleTimeout(IDLE_MS);
+        try {
+            connector.open(listener.socket());
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+        return connector;
+    }
+
+    private static void close(Listener listener) {
+        try {
+            listener.socket().close();
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+    }
+}

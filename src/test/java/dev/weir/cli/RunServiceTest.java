@@ -1,0 +1,66 @@
+package dev.weir.cli;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.io.IOException;
+import java.net.InetAddress;
+import java.net.ServerSocket;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+
+/** {@code weir run} with a service that cannot be: found before anything else is started. */
+class RunServiceTest {
+
+    @TempDir
+    Path directory;
+
+    @ParameterizedTest
+    @CsvSource(delimiter = '|', textBlock = """
+            host: 0.0.0.0                                | service.advertise must say
+            host: '::'                                   | service.advertise must say
+            host: 0.0.0.0, advertise: 'a:1'              | beyond loopback, which needs a token
+            host: no-such-host.invalid                   | there is no host no-such-host.invalid
+            token-file: /no/such/file                    | /no/such/file: no such file
+            token-file: /dev/null                        | a token has at least 16 characters, this one has 0
+            """)
+    void settings_that_do_not_go_together_are_one_line_and_exit_2(String settings, String told) throws IOException {
+        Shell.Result result = run("service: {" + settings + "}\n", "--service-port", "0");
+        assertThat(result.exit()).isEqualTo(2);
+        assertThat(result.err()).startsWith("weir run: service.").contains(told).hasLineCount(1);
+        assertThat(result.out()).isEmpty();
+    }
+
+    @Test
+    void a_port_that_is_taken_is_one_line_and_exit_1() throws IOException {
+        try (ServerSocket taken = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
+            int port = taken.getLocalPort();
+            assertThat(run("service: {port: " + port + "}\n"))
+                    .isEqualTo(new Shell.Result(
+                            1,
+                            "",
+                            "weir run: service.port: cannot listen at 127.0.0.1:" + port
+                                    + ": Address already in use (--service-port takes another)\n"));
+        }
+    }
+
+    @Test
+    void a_port_that_is_none_is_exit_2() throws IOException {
+        assertThat(run("", "--service-port", "65536"))
+                .isEqualTo(new Shell.Result(
+                        2, "", "weir run: --service-port: service.port must be 0 to 65535, is 65536\n"));
+    }
+
+    private Shell.Result run(String config, String... options) throws IOException {
+        Path file = Files.writeString(directory.resolve("weir.yaml"), config);
+        String[] args = new String[options.length + 3];
+        args[0] = "run";
+        args[1] = "-c";
+        args[2] = file.toString();
+        System.arraycopy(options, 0, args, 3, options.length);
+        return Shell.run(args);
+    }
+}

@@ -1,0 +1,117 @@
+package dev.weir.cli;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import com.sun.net.httpserver.HttpServer;
+import java.io.IOException;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.nio.charset.StandardCharsets;
+import java.util.Map;
+import java.util.TreeMap;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+
+/** The commands that ask the service, with answers as {@code openapi.yaml} describes them. */
+class ServiceCommandsTest {
+
+    private static final String USAGE = """
+            {"client":"a/b c","at":5,"usage":[
+            {"policyId":"free","policyVersion":3,"key":{"client":"a/b c","endpoint":"/x"},"lastAt":5,"limits":[
+            {"label":"gcra 5/1m","limit":5,"windowMs":60000,"used":2,"remaining":3,"resetAfterMs":24000}]},
+            {"policyId":"staff","policyVersion":1,"key":{"client":"a/b c"},"lastAt":null,"limits":[
+            {"label":"unlimited","limit":null,"windowMs":null,"used":null,"remaining":null,"resetAfterMs":0}]}]}
+            """;
+
+    private static final String SMS = """
+            {"id":"sms","version":2,"appliedAt":5,"definition":{"id":"sms","limit":100,"per":"1s"},"state":{"deleted":false,
+            "waiting":3,"waitingTokens":7,"oldestWaitMs":75000,"tiers":[
+            {"tier":"gold","priority":1,"weight":4,"waiting":2},{"tier":null,"priority":0,"weight":1,"waiting":1}],
+            "rate":{"limit":100,"perMs":1000,"burst":1},"released":42,"nextReleaseAt":1000.02}}
+            """;
+
+    /** By path and query, as they are asked for. */
+    private final Map<String, String> answers = new TreeMap<>();
+
+    private HttpServer server;
+    private String url;
+    private int refusal = 404;
+
+    @BeforeEach
+    void start() throws IOException {
+        server = HttpServer.create(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0), 0);
+        url = "http://127.0.0.1:" + server.getAddress().getPort();
+        server.createContext("/", exchange -> {
+            String answer = answers.get(exchange.getRequestURI().getRawPath()
+                    + (exchange.getRequestURI().getRawQuery() == null
+                            ? ""
+                            : "?" + exchange.getRequestURI().getRawQuery()));
+            byte[] body = (answer == null ? "{\"detail\":\"no, since\"}" : answer).getBytes(StandardCharsets.UTF_8);
+            exchange.sendResponseHeaders(answer == null ? refusal : 200, body.length);
+            exchange.getResponseBody().write(body);
+            exchange.close();
+        });
+        server.start();
+    }
+
+    @AfterEach
+    void stop() {
+        server.stop(0);
+    }
+
+    @Test
+    void usage_is_a_table() {
+        answers.put("/v1/usage/a%2Fb%20c?attribute%2Ex=%26&tier=free", USAGE);
+        assertThat(Shell.run("usage", "a/b c", "--tier", "free", "--attribute", "x=&", "--service", url + "/"))
+                .isEqualTo(new Shell.Result(0, """
+                        POLICY             KEY                       LIMIT      USED  LEFT  WHOLE AGAIN IN
+                        free (version 3)   client=a/b c endpoint=/x  gcra 5/1m  2     3     24.0s
+                        staff (version 1)  client=a/b c              unlimited  -     -     0ms
+                        """, ""));
+        answers.put("/v1/usage/bob", "{\"client\":\"bob\",\"at\":5,\"usage\":[]}");
+        assertThat(Shell.run("usage", "bob", "--service", url).out()).isEqualTo("no policy applies to it\n");
+        assertThat(Shell.run("usage", "bob", "--json", "--service", url).out())
+                .isEqualTo("{\"client\":\"bob\",\"at\":5,\"usage\":[]}\n");
+    }
+
+    @Test
+    void queues_are_a_table_and_one_is_told_by_tiers() {
+        answers.put("/v1/queues?after=", "{\"queues\":[{\"id\":\"sms\"}],\"next\":\"sms\"}");
+        answers.put("/v1/queues?after=sms", "{\"queues\":[{\"id\":\"gone\"}],\"next\":null}");
+        answers.put("/v1/queues/sms", SMS);
+        assertThat(Shell.run("queues", "--service", url)).isEqualTo(new Shell.Result(0, """
+                QUEUE  VERSION  RATE    WAITING  OLDEST  RELEASED
+                sms    2        100/1s  3        1m 15s  42
+                """, ""));
+        assertThat(Shell.run("queues", "sms", "--service", url)).isEqualTo(new Shell.Result(0, """
+                QUEUE  VERSION  RATE    WAITING  OLDEST  RELEASED
+                sms    2        100/1s  3        1m 15s  42
+
+                TIER  PRIORITY  WEIGHT  WAITING
+                gold  1         4       2
+                -     0         1       1
+                """, ""));
+        assertThat(Shell.run("queues", "mail", "--service", url))
+                .isEqualTo(new Shell.Result(2, "", "weir queues: no queue mail\n"));
+    }
+
+    @Test
+    void what_is_refused_is_one_line() {
+        refusal = 401;
+        assertThat(Shell.run("usage", "bob", "--service", url))
+                .isEqualTo(new Shell.Result(2, "", "weir usage: " + url + ": no, since\n"));
+        refusal = 503;
+        assertThat(Shell.run("usage", "bob", "--service", url).exit()).isEqualTo(1);
+        assertThat(Shell.run("usage", "bob", "--service", "http://127.0.0.1:1"))
+                .isEqualTo(new Shell.Result(
+                        1,
+                        "",
+                        "weir usage: nobody answers at http://127.0.0.1:1; `weir run` does, --service says where\n"));
+        for (String bad : new String[] {"127.0.0.1:8680", "ftp://x", "http://a b"}) {
+            assertThat(Shell.run("usage", "bob", "--service", bad).exit())
+                    .as(bad)
+                    .isEqualTo(2);
+        }
+    }
+}

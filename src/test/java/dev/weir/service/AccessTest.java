@@ -1,0 +1,165 @@
+package dev.weir.service;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import dev.weir.app.UnreachableException;
+import dev.weir.config.WeirConfig;
+import dev.weir.config.WeirConfig.Service;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** Who may do what, on a service that waits for its enforcer: what may be asked is answered with 503. */
+class AccessTest {
+
+    private static final String TOKEN = "0123456789abcdef";
+    private static final int MAY = 503;
+
+    @TempDir
+    Path directory;
+
+    @Test
+    void on_loopback_all_can_read_and_the_token_changes() throws IOException {
+        try (RulesService service = open("127.0.0.1", Optional.empty(), Map.of("WEIR_TOKEN", " " + TOKEN + "\n"))) {
+            Caller anybody = Caller.of(service, null);
+            assertThat(anybody.get("/v1/policies").status()).isEqualTo(MAY);
+            for (Reply refused : List.of(anybody.put("/v1/policies/a", "{}"), anybody.delete("/v1/queues/a"))) {
+                assertThat(refused.status()).isEqualTo(401);
+                assertThat(refused.header("WWW-Authenticate")).isEqualTo("Bearer realm=\"weir\"");
+            }
+            Caller trusted = anybody.withToken(TOKEN);
+            assertThat(trusted.get("/v1/policies").status()).isEqualTo(MAY);
+            assertThat(trusted.put("/v1/policies/a", "{}").status()).isEqualTo(MAY);
+            for (String wrong : List.of(TOKEN + "0", TOKEN.substring(1), "é", "", "0123456789abcdeF")) {
+                Reply refused = anybody.withToken(wrong).get("/v1/policies");
+                assertThat(refused.status()).as(wrong).isEqualTo(401);
+                assertThat(refused.header("WWW-Authenticate")).contains("error=\"invalid_token\"");
+                assertThat(refused.text()).doesNotContain(TOKEN);
+            }
+            assertThat(anybody.get("/v1/policies", "Authorization: bEARER " + TOKEN)
+                            .status())
+                    .isEqualTo(MAY);
+            assertThat(anybody.get("/v1/policies", "Authorization: Basic " + TOKEN)
+                            .status())
+                    .isEqualTo(401);
+        }
+    }
+
+    @Test
+    void without_a_token_nothing_can_be_changed_and_it_is_told_how() throws IOException {
+        try (RulesService service = open("localhost", Optional.empty(), Map.of())) {
+            Caller anybody = Caller.of(service, null);
+            Reply refused = anybody.put("/v1/policies/a", "{}");
+            assertThat(refused.status()).isEqualTo(403);
+            assertThat(refused.detail()).contains("WEIR_TOKEN", "service.token-file");
+            assertThat(anybody.withToken("whatever").get("/v1/policies").status())
+                    .isEqualTo(MAY);
+            assertThat(anybody.post("/v1/check", "{\"client\":\"a\"}").status()).isEqualTo(MAY);
+        }
+    }
+
+    @Test
+    void a_page_that_was_made_to_lead_here_is_not_answered() throws IOException {
+        try (RulesService service = open("127.0.0.1", Optional.of("weir-1.example:80"), Map.of("WEIR_TOKEN", TOKEN))) {
+            assertThat(service.address()).isEqualTo("weir-1.example:80");
+        }
+        try (RulesService service = open("127.0.0.1", Optional.empty(), Map.of("WEIR_TOKEN", TOKEN))) {
+            Caller anybody = Caller.of(service, null);
+            for (String host : List.of("localhost", "LOCALHOST:80", "127.0.0.1:1", "[::1]", "[::1]:8680")) {
+                assertThat(anybody.get("/v1/policies", "Host: " + host).status())
+                        .as(host)
+                        .isEqualTo(MAY);
+            }
+            for (String host : List.of("evil.example", "evil.example:8680", "127.0.0.1.evil.example", "[::2]:80")) {
+                assertThat(anybody.get("/v1/policies", "Host: " + host).status())
+                        .as(host)
+                        .isEqualTo(421);
+                assertThat(anybody.get("/v1/openapi.yaml", "Host: " + host).status())
+                        .as(host)
+                        .isEqualTo(421);
+                assertThat(anybody.withToken(TOKEN)
+                                .get("/v1/policies", "Host: " + host)
+                                .status())
+                        .as(host)
+                        .isEqualTo(MAY);
+            }
+        }
+    }
+
+    @Test
+    void beyond_loopback_everything_needs_the_token() throws IOException {
+        try (RulesService service = open("0.0.0.0", Optional.of("127.0.0.1:1"), Map.of("WEIR_TOKEN", TOKEN))) {
+            assertThat(service.address()).isEqualTo("127.0.0.1:1");
+            Caller trusted = Caller.at("127.0.0.1:" + service.port(), TOKEN);
+            assertThat(trusted.get("/v1/policies", "Host: weir.example").status())
+                    .isEqualTo(MAY);
+            for (String path : List.of("/v1/policies", "/v1/openapi.json", "/nowhere")) {
+                assertThat(trusted.withToken(null).get(path).status()).as(path).isEqualTo(401);
+            }
+        }
+        assertThatThrownBy(() -> open("0.0.0.0", Optional.of("127.0.0.1:1"), Map.of()))
+                .isInstanceOf(BadSettingException.class)
+                .hasMessageStartingWith("service.host is 0.0.0.0, beyond loopback, which needs a token")
+                .hasMessageContaining("WEIR_TOKEN");
+    }
+
+    @Test
+    void a_wildcard_needs_the_address_at_which_others_reach_it() {
+        for (String host : List.of("0.0.0.0", "::", "[::]")) {
+            assertThatThrownBy(() -> open(host, Optional.empty(), Map.of("WEIR_TOKEN", TOKEN)))
+                    .isInstanceOf(BadSettingException.class)
+                    .hasMessageContaining("service.advertise must say");
+        }
+        assertThatThrownBy(() -> open("no-such-host.invalid", Optional.empty(), Map.of()))
+                .hasMessage("service.host: there is no host no-such-host.invalid");
+    }
+
+    @Test
+    void the_token_of_the_file_counts_and_one_that_is_none_is_refused() throws IOException {
+        Path file = Files.writeString(directory.resolve("token"), TOKEN + "\n");
+        try (RulesService service = open(file, Map.of("WEIR_TOKEN", "another-token-than-that"))) {
+            assertThat(Caller.of(service, TOKEN).get("/v1/policies").status()).isEqualTo(MAY);
+        }
+        for (String bad :
+                List.of("", "  \n", "too-short", "with spaces in between", "with-umlauts-äöüäöü", "a\nb".repeat(9))) {
+            Files.writeString(file, bad);
+            assertThatThrownBy(() -> open(file, Map.of()))
+                    .isInstanceOf(BadSettingException.class)
+                    .hasMessageStartingWith("service.token-file: " + file + ": a token ")
+                    .hasMessageNotContaining(bad.isBlank() ? "\n" : bad);
+        }
+        Files.delete(file);
+        assertThatThrownBy(() -> open(file, Map.of())).hasMessageEndingWith(": no such file");
+        assertThatThrownBy(() -> Token.read(WeirConfig.DEFAULTS.service(), Map.of("WEIR_TOKEN", "")))
+                .hasMessage("the environment variable WEIR_TOKEN: a token has at least 16 characters, this one has 0");
+        assertThat(Token.fromEnvironment(Map.of("WEIR_TOKEN", TOKEN)).orElseThrow())
+                .hasToString("<hidden>");
+    }
+
+    @Test
+    void a_port_that_is_taken_is_named() {
+        try (RulesService service = open("127.0.0.1", Optional.empty(), Map.of())) {
+            Service same = WeirConfig.DEFAULTS.service().withPort(service.port());
+            assertThatThrownBy(() -> RulesService.open(WeirConfig.DEFAULTS.withService(same), Map.of()))
+                    .isInstanceOf(UnreachableException.class)
+                    .hasMessage("service.port: cannot listen at " + service.address()
+                            + ": Address already in use (--service-port takes another)");
+        }
+    }
+
+    private static RulesService open(String host, Optional<String> advertise, Map<String, String> environment) {
+        Service service = new Service(true, host, 0, advertise, Optional.empty());
+        return RulesService.open(WeirConfig.DEFAULTS.withService(service), environment);
+    }
+
+    private static RulesService open(Path tokenFile, Map<String, String> environment) {
+        Service service = new Service(true, "127.0.0.1", 0, Optional.empty(), Optional.of(tokenFile));
+        return RulesService.open(WeirConfig.DEFAULTS.withService(service), environment);
+    }
+}

@@ -1,0 +1,38 @@
+package dev.weir.service;
+
+import dev.weir.app.Questions;
+import dev.weir.policy.Decision;
+import dev.weir.policy.Request;
+import dev.weir.policy.Usage;
+import dev.weir.shape.QueueView;
+import java.util.List;
+import java.util.concurrent.atomic.AtomicReference;
+import java.util.function.Function;
+
+/** Answers as it is told to. */
+final class FixedAnswers implements Questions {
+
+    volatile Answer<List<Usage>> usage = new Answer.NotNow<>("the state is being restored");
+    volatile Function<Request, Answer<Decision>> check = request -> new Answer.NotNow<>("the state is being restored");
+    volatile Answer<QueueView> queue = new Answer.NotNow<>("the state is being restored");
+
+    /** What was asked last. */
+    final AtomicReference<Request> asked = new AtomicReference<>();
+
+    @Override
+    public Answer<List<Usage>> usage(Request request) {
+        asked.set(request);
+        return usage;
+    }
+
+    @Override
+    public Answer<Decision> check(Request request) {
+        asked.set(request);
+        return check.apply(request);
+    }
+
+    @Override
+    public Answer<QueueView> queue(String id) {
+        return queue;
+    }
+}

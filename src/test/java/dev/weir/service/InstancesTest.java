@@ -1,0 +1,183 @@
+package dev.weir.service;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import dev.weir.app.Enforcer;
+import dev.weir.app.KafkaSettings;
+import dev.weir.app.Questions.Answer;
+import dev.weir.app.Sender;
+import dev.weir.app.TopicSetup;
+import dev.weir.codec.RequestJson;
+import dev.weir.config.WeirConfig;
+import dev.weir.dev.EmbeddedBroker;
+import dev.weir.policy.Request;
+import java.io.IOException;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.concurrent.Callable;
+import org.apache.kafka.clients.admin.Admin;
+import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** Two instances share the partitions, and each answers for every client and every queue. */
+class InstancesTest {
+
+    private static final String TOKEN = "a-token-of-some-length";
+    private static final int CLIENTS = 24;
+    private static final Duration PATIENCE = Duration.ofSeconds(90);
+
+    @TempDir
+    static Path directory;
+
+    private static EmbeddedBroker broker;
+    private static Running first;
+    private static Running second;
+
+    /** An instance, as {@code weir run} has it. */
+    private record Running(RulesService service, Enforcer enforcer, Caller caller) implements AutoCloseable {
+
+        static Running start(String name) throws IOException {
+            WeirConfig config = config(name);
+            RulesService service = RulesService.open(config, Map.of(WeirConfig.Service.TOKEN_VARIABLE, TOKEN));
+            Enforcer enforcer = Enforcer.start(config, Optional.of(service.address()));
+            enforcer.awaitRunning(PATIENCE);
+            service.speakFor(enforcer.policies(), enforcer.questions());
+            return new Running(service, enforcer, Caller.of(service, TOKEN));
+        }
+
+        @Override
+        public void close() {
+            service.close();
+            enforcer.close();
+        }
+    }
+
+    @BeforeAll
+    static void start() throws IOException {
+        broker = EmbeddedBroker.start();
+        try (Admin admin = Admin.create(KafkaSettings.admin(config("topics")))) {
+            TopicSetup.createMissing(admin, config("topics"), TopicSetup.RequestTime.LOG_APPEND);
+        }
+        first = Running.start("first");
+        second = Running.start("second");
+    }
+
+    @AfterAll
+    static void stop() {
+        first.close();
+        second.close();
+        broker.close();
+    }
+
+    @Test
+    void any_instance_answers_for_every_client_and_queue_also_when_one_has_left() throws Exception {
+        assertThat(first.caller().put("/v1/policies/log", """
+                                {"match": {"endpoint": "/a"},
+                                 "limits": [{"algorithm": "sliding-window-log", "limit": 10, "per": "1h"}]}""").status()).isEqualTo(201);
+        assertThat(first.caller()
+                        .put("/v1/queues/slow", "{\"limit\":1,\"per\":\"1h\"}")
+                        .status())
+                .isEqualTo(201);
+        assertThat(first.caller()
+                        .put(
+                                "/v1/policies/shaped",
+                                "{\"queue\":\"slow\",\"priority\":1,\"match\":{\"endpoint\":\"/q\"}}")
+                        .status())
+                .isEqualTo(201);
+        until(() -> second.caller().get("/v1/policies/shaped").status() == 200);
+        until(() ->
+                answeredBy(first) > 0 && answeredBy(second) > 0 && answeredBy(first) + answeredBy(second) == CLIENTS);
+        send();
+
+        for (Running asked : List.of(first, second)) {
+            for (int i = 0; i < CLIENTS; i++) {
+                awaitUsage(asked, i);
+                Reply check = asked.caller()
+                        .post("/v1/check", "{\"client\":\"client " + i + "\",\"attributes\":{\"endpoint\":\"/a\"}}");
+                assertThat(check.json().get("remaining").asInt()).isEqualTo(10 - used(i) - 1);
+            }
+            until(() -> waiting(asked) == 2); // the first has left
+            assertThat(asked.caller().get("/v1/queues/nowhere").status()).isEqualTo(404);
+        }
+
+        second.close();
+        for (int i = 0; i < CLIENTS; i++) {
+            awaitUsage(first, i);
+        }
+        until(() -> waiting(first) == 2);
+    }
+
+    private static void send() {
+        List<Request> requests = new ArrayList<>();
+        for (int i = 0; i < CLIENTS; i++) {
+            for (int j = 0; j < used(i); j++) {
+                requests.add(request("client " + i, "/a"));
+            }
+        }
+        for (int i = 0; i < 3; i++) {
+            requests.add(request("client 0", "/q"));
+        }
+        try (Sender sender = new Sender(config("sender"))) {
+            requests.forEach(sender::send);
+            sender.flush();
+        }
+    }
+
+    private static Request request(String client, String endpoint) {
+        return RequestJson.read(
+                "{\"requestId\":\"r\",\"client\":\"" + client + "\",\"attributes\":{\"endpoint\":\"" + endpoint
+                        + "\"}}",
+                System.currentTimeMillis(),
+                new Request.Source(0, 0));
+    }
+
+    private static int used(int client) {
+        return client % 9;
+    }
+
+    private static void awaitUsage(Running asked, int client) throws Exception {
+        until(() -> {
+            Reply usage = asked.caller().get("/v1/usage/client%20" + client + "?attribute.endpoint=/a");
+            return usage.status() == 200
+                    && usage.json().at("/usage/0/limits/0/used").asInt(-1) == used(client);
+        });
+    }
+
+    private static int waiting(Running asked) throws IOException {
+        JsonNode waiting = asked.caller().get("/v1/queues/slow").json().at("/state/waiting");
+        return waiting.asInt(-1);
+    }
+
+    /** How many clients an instance answers for by itself. */
+    private static int answeredBy(Running instance) {
+        int here = 0;
+        for (int i = 0; i < CLIENTS; i++) {
+            if (instance.enforcer().questions().usage(request("client " + i, "/a")) instanceof Answer.Here) {
+                here++;
+            }
+        }
+        return here;
+    }
+
+    private static void until(Callable<Boolean> holds) throws Exception {
+        long deadline = System.nanoTime() + PATIENCE.toNanos();
+        while (!holds.call()) {
+            assertThat(System.nanoTime()).as("in time").isLessThan(deadline);
+            Thread.sleep(50);
+        }
+    }
+
+    private static WeirConfig config(String name) {
+        return WeirConfig.DEFAULTS
+                .withKafka("bootstrap.servers", broker.bootstrapServers())
+                .withStateDirectory(directory.resolve(name))
+                .withService(WeirConfig.DEFAULTS.service().withPort(0));
+    }
+}
