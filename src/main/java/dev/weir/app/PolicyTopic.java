@@ -18,6 +18,7 @@ import java.util.TreeSet;
 import java.util.concurrent.ThreadLocalRandom;
 import java.util.function.Consumer;
 import java.util.stream.Collectors;
+import java.util.stream.Stream;
 import org.apache.kafka.clients.consumer.ConsumerRecord;
 
 /**
@@ -51,8 +52,8 @@ public final class PolicyTopic {
      * A policy or queue and what was done with it.
      *
      * @param version the version that is in force now, or was last
-     * @param before the definition that was in force as JSON, null if there was none
-     * @param after the definition that is in force now as JSON, null if there is none
+     * @param before the definition that it takes over from as JSON, null if there was none
+     * @param after the definition that was applied as JSON, null if it was deleted
      */
     public record Change(PolicyAvro.Kind kind, String id, Effect effect, long version, String before, String after) {}
 
@@ -109,6 +110,19 @@ public final class PolicyTopic {
             log.readAll(record -> read(record, onTopic));
         }
         return onTopic.values().stream().filter(applied -> !applied.isDeleted()).toList();
+    }
+
+    /**
+     * As {@link #read}, with every version of a policy that holds now or later, oldest first.
+     *
+     * @throws UnreachableException if the topic cannot be read
+     */
+    public List<PolicyAvro.Applied> readHeldFrom(long nowMs) {
+        return read().stream()
+                .flatMap(applied -> applied.kind() == PolicyAvro.Kind.QUEUE
+                        ? Stream.of(applied)
+                        : PolicyVersions.heldFrom(applied, nowMs).stream())
+                .toList();
     }
 
     /**

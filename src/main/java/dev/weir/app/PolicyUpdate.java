@@ -108,8 +108,15 @@ final class PolicyUpdate {
                 definition.id(),
                 effect,
                 version,
-                old == null ? null : old.definition(),
+                old == null || old.isDeleted() ? null : replaced(definition, old),
                 definition.json()));
+    }
+
+    /** What a definition takes over from: not what was applied last, if that is still to come. */
+    private String replaced(PolicyFile.Definition definition, PolicyAvro.Applied old) {
+        return definition instanceof PolicyFile.Definition.OfPolicy of
+                ? PolicyVersions.heldAt(old, Math.max(nowMs, of.policy().effectiveFromMs()))
+                : old.definition();
     }
 
     private void delete(String key) {

@@ -74,6 +74,35 @@ final class PolicyVersions {
         return record;
     }
 
+    /** The definition that holds at a record time; that of the newest version if none does yet. */
+    static String heldAt(PolicyAvro.Applied applied, long timestampMs) {
+        for (Holding holding : of(applied)) {
+            if (holding.policy().effectiveFromMs() <= timestampMs && timestampMs < holding.untilMs()) {
+                return holding.version().definition();
+            }
+        }
+        return applied.definition();
+    }
+
+    /** The versions that hold at a record time or later, each alone, oldest first. */
+    static List<PolicyAvro.Applied> heldFrom(PolicyAvro.Applied applied, long timestampMs) {
+        List<PolicyAvro.Applied> held = new ArrayList<>();
+        for (Holding holding : of(applied)) {
+            if (timestampMs < holding.untilMs()) {
+                PolicyAvro.Earlier version = holding.version();
+                held.add(
+                        0,
+                        new PolicyAvro.Applied(
+                                applied.kind(),
+                                applied.id(),
+                                version.version(),
+                                version.definition(),
+                                version.appliedAtMs()));
+            }
+        }
+        return held;
+    }
+
     private static PolicyAvro.Applied with(PolicyAvro.Applied of, List<PolicyAvro.Earlier> before) {
         return new PolicyAvro.Applied(of.kind(), of.id(), of.version(), of.definition(), of.appliedAtMs(), before);
     }

@@ -131,7 +131,7 @@ final class PoliciesCommand implements Runnable {
             name = "list",
             mixinStandardHelpOptions = true,
             description =
-                    "Prints the policies and queues in force, one a line: policy or queue, id, version, definition.")
+                    "Prints the policies and queues in force or to come, one a line: policy or queue, id, version, definition.")
     static final class ListAll implements Callable<Integer> {
 
         @Mixin
@@ -142,11 +142,13 @@ final class PoliciesCommand implements Runnable {
 
         @Override
         public Integer call() throws FaultsException {
-            new PolicyTopic(cluster.read()).read().forEach(applied -> spec.commandLine()
-                    .getOut()
-                    .printf(
-                            "%s\t%s\t%d\t%s%n",
-                            applied.kind().word(), applied.id(), applied.version(), applied.definition()));
+            new PolicyTopic(cluster.read())
+                    .readHeldFrom(System.currentTimeMillis())
+                    .forEach(applied -> spec.commandLine()
+                            .getOut()
+                            .printf(
+                                    "%s\t%s\t%d\t%s%n",
+                                    applied.kind().word(), applied.id(), applied.version(), applied.definition()));
             return 0;
         }
     }
@@ -230,13 +232,17 @@ final class PoliciesCommand implements Runnable {
         }
 
         /** Empty if it applies at once. */
-        private static String effectiveFrom(PolicyAvro.Applied version) throws FaultsException {
+        private static String effectiveFrom(PolicyAvro.Applied version) {
             if (version.isDeleted() || version.kind() == PolicyAvro.Kind.QUEUE) {
                 return "";
             }
-            long fromMs = PolicyFile.parse(version.key(), version.definition(), version.version())
-                    .effectiveFromMs();
-            return fromMs == 0 ? "" : Instant.ofEpochMilli(fromMs).toString();
+            try {
+                long fromMs = PolicyFile.parse(version.key(), version.definition(), version.version())
+                        .effectiveFromMs();
+                return fromMs == 0 ? "" : Instant.ofEpochMilli(fromMs).toString();
+            } catch (FaultsException e) {
+                return ""; // of another version of Weir
+            }
         }
     }
 }

@@ -33,6 +33,10 @@ final class StateBytes {
         bytes[position++] = (byte) value;
     }
 
+    boolean hasMore() {
+        return position < bytes.length;
+    }
+
     int readByte() {
         if (position >= bytes.length) {
             throw new IllegalStateException("a state ends after " + position + " bytes");

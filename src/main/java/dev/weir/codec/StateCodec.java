@@ -30,7 +30,7 @@ import java.util.function.IntFunction;
  * States and log segments as bytes.
  *
  * <pre>
- *   state    = version 1 | forgettableAtMs, 8 bytes | lastMs | n, account × n | m, log × m (retired)
+ *   state    = version 1 | forgettableAtMs, 8 bytes | lastMs | n, account × n | m, log × m (retired) | putOffMs, if it is not 0
  *   account  = algorithm | its terms | its state, times as distances from lastMs
  *   log      = shelf | first | head − first | tail − head | oldest | gone | segment (the tail)
  *   segment  = sum before | size | first time | (distance in time, cost) × size
@@ -88,6 +88,9 @@ public final class StateCodec {
         for (Log log : state.retired()) {
             writeLog(out, log, state.lastMs());
         }
+        if (state.putOffMs() != 0) {
+            out.write(state.putOffMs());
+        }
         return out.written();
     }
 
@@ -116,7 +119,8 @@ public final class StateCodec {
         for (int i = 0; i < logs; i++) {
             retired.add(readLog(in, lastMs, shelves));
         }
-        return new PolicyState(lastMs, accounts, retired);
+        long putOffMs = in.hasMore() ? in.read() : 0;
+        return new PolicyState(lastMs, putOffMs, accounts, retired);
     }
 
     public static byte[] encode(LogSegment segment) {

@@ -64,15 +64,15 @@ public final class Decider {
         long nowMs = request.timestampMs();
         for (Policy policy : applicable) {
             Ledger ledger = new Ledger(policy, request, states);
-            nowMs = ledger.throttles() ? nowMs : ledger.notBeforeMs(nowMs);
+            nowMs = ledger.notBeforeMs(nowMs);
             ledgers.add(ledger);
         }
         long startMs = nowMs;
         for (Ledger ledger : ledgers) {
-            startMs = ledger.throttles() ? ledger.notBeforeMs(startMs) : startMs;
+            startMs = ledger.throttles() ? ledger.clockMs(startMs) : startMs;
         }
         for (Ledger ledger : ledgers) {
-            ledger.ask(nowMs, ledger.throttles() ? startMs : nowMs, states);
+            ledger.ask(nowMs, startMs, states);
         }
         long delayMs = putOff(request, ledgers, startMs - nowMs);
         boolean refused = false;

@@ -49,8 +49,13 @@ final class Ledger {
         return policy.onExceed() instanceof OnExceed.Throttle;
     }
 
-    /** The time that its state has come to, or {@code atMs} if that is later. */
+    /** When the request came that was charged last, or {@code atMs} if that is later. */
     long notBeforeMs(long atMs) {
+        return state == null ? atMs : Math.max(atMs, state.requestedMs());
+    }
+
+    /** The time that its limits have come to, or {@code atMs} if that is later: ahead, where something was put off. */
+    long clockMs(long atMs) {
         return state == null ? atMs : Math.max(atMs, state.lastMs());
     }
 
@@ -58,12 +63,12 @@ final class Ledger {
      * Asks every limit.
      *
      * @param atMs the time of the request
-     * @param clock the time at which it is asked: that of the request, or the one that throttling has come to
+     * @param startMs the time to which those that throttle have come together, which it is asked at if it is one
      */
-    void ask(long atMs, long clock, States states) {
+    void ask(long atMs, long startMs, States states) {
         nowMs = atMs;
-        ownMs = notBeforeMs(atMs);
-        clockMs = clock;
+        ownMs = clockMs(atMs);
+        clockMs = throttles() ? startMs : ownMs;
         adopted = state != null && !state.fits(policy);
         state = state == null
                 ? PolicyState.fresh(policy, ownMs, shelf -> states.segments(key, shelf))
@@ -162,14 +167,17 @@ final class Ledger {
     /** What one limit says at the request's time, once it was charged or left as it was. */
     Verdict verdict(int index, boolean permitted) {
         Verdict verdict = accounts[index].verdict(permitted, request.cost(), clockMs);
-        if (!throttles()) {
+        long aheadMs = clockMs - nowMs;
+        if (aheadMs == 0 && !throttles()) {
             return verdict;
         }
-        long aheadMs = clockMs - nowMs;
-        long remaining = aheadMs > 0 ? 0 : verdict.remaining();
+        long remaining = aheadMs > 0 && throttles() ? 0 : verdict.remaining();
         long resetAfterMs = verdict.resetAfterMs() + aheadMs;
-        if (verdict instanceof Verdict.Denied && policy.onExceed() instanceof OnExceed.Throttle throttle) {
-            return new Verdict.Denied(remaining, resetAfterMs, delayMs - throttle.maxDelayMs());
+        if (verdict instanceof Verdict.Denied denied) {
+            long retryAfterMs = policy.onExceed() instanceof OnExceed.Throttle throttle
+                    ? delayMs - throttle.maxDelayMs()
+                    : denied.retryAfterMs() + aheadMs;
+            return new Verdict.Denied(remaining, resetAfterMs, retryAfterMs);
         }
         return verdict instanceof Verdict.NeverFits
                 ? new Verdict.NeverFits(remaining, resetAfterMs)
@@ -189,6 +197,7 @@ final class Ledger {
     /**
      * Charges what is to be charged. Changed terms are written with a denial too: the wait that it tells begins now. What
      * is put off is charged at the moment to which it is; all else at the policy's own time, so that it puts nothing off.
+     * Limits that counted a denial are asked again: it may pass later now.
      */
     @SuppressWarnings("ReferenceEquality") // an account that did not change is the same one
     void charge(boolean denied, States states) {
@@ -204,7 +213,10 @@ final class Ledger {
             }
         }
         if (changed) {
-            states.put(key, state.charged(chargedAtMs, accounts));
+            states.put(key, state.charged(nowMs, chargedAtMs, accounts));
+        }
+        for (int i = 0; denied && request.kind() != Kind.SETTLE && i < accounts.length; i++) {
+            permits[i] = accounts[i].permits(request.cost(), clockMs);
         }
     }
 }

@@ -13,11 +13,12 @@ import java.util.function.IntFunction;
 /**
  * What one key has used of one policy.
  *
- * @param lastMs the last charge: time does not go back behind it
+ * @param lastMs the time of the last charge: the limits' time does not go back behind it
+ * @param putOffMs by how much the request that was charged came before that, as it was put off; 0 if it was not
  * @param accounts one for each limit, in the order of the policy's limits when they were last charged
  * @param retired logs that no limit uses any more, kept until their segments are deleted
  */
-public record PolicyState(long lastMs, List<Account<?>> accounts, List<Log> retired) {
+public record PolicyState(long lastMs, long putOffMs, List<Account<?>> accounts, List<Log> retired) {
 
     /**
      * The state of one who has not asked before.
@@ -25,7 +26,7 @@ public record PolicyState(long lastMs, List<Account<?>> accounts, List<Log> reti
      * @param shelves where the segments of a log are, by its shelf
      */
     static PolicyState fresh(Policy policy, long nowMs, IntFunction<Segments> shelves) {
-        return new PolicyState(nowMs, List.of(), List.of()).under(policy, nowMs, shelves);
+        return new PolicyState(nowMs, 0, List.of(), List.of()).under(policy, nowMs, shelves);
     }
 
     /**
@@ -46,12 +47,22 @@ public record PolicyState(long lastMs, List<Account<?>> accounts, List<Log> reti
                     ? Account.open(limits.get(i), nowMs)
                     : accounts.get(old).under(limits.get(i), nowMs);
         }
-        return new PolicyState(lastMs, shelve(next, shelves), retire(next));
+        return new PolicyState(lastMs, putOffMs, shelve(next, shelves), retire(next));
     }
 
-    /** This state with the accounts as they are after a charge at {@code nowMs}. */
-    PolicyState charged(long nowMs, Account<?>[] next) {
-        return new PolicyState(nowMs, List.of(next), trim(retired));
+    /** When the request came that was charged last: time does not go back behind it. */
+    long requestedMs() {
+        return lastMs - putOffMs;
+    }
+
+    /**
+     * This state with the accounts as they are after a charge.
+     *
+     * @param nowMs when the request came
+     * @param atMs at which time it was charged, not before that
+     */
+    PolicyState charged(long nowMs, long atMs, Account<?>[] next) {
+        return new PolicyState(atMs, atMs - nowMs, List.of(next), trim(retired));
     }
 
     /** From when on this state may be forgotten: a request then is answered like a first one. */
@@ -68,7 +79,7 @@ public record PolicyState(long lastMs, List<Account<?>> accounts, List<Log> reti
         List<Log> logs = new ArrayList<>(retired);
         logsOf(accounts).forEach(log -> logs.add(log.retired()));
         List<Log> left = trim(logs);
-        return left.isEmpty() ? null : new PolicyState(lastMs, List.of(), left);
+        return left.isEmpty() ? null : new PolicyState(lastMs, putOffMs, List.of(), left);
     }
 
     /** Whether the accounts are of the policy's present limits. */

@@ -56,18 +56,21 @@ public final class Usages {
         Policy policy = subject.policy;
         StateKey key = subject.key;
         PolicyState state = policy.terms().isEmpty() ? null : states.get(key);
-        long clockMs = state == null ? atMs : Math.max(atMs, state.lastMs());
-        PolicyState now = (state == null ? new PolicyState(clockMs, List.of(), List.of()) : state)
-                .under(policy, clockMs, shelf -> states.segments(key, shelf));
-        long aheadMs = policy.onExceed() instanceof OnExceed.Throttle ? clockMs - atMs : 0;
+        long nowMs = state == null ? atMs : Math.max(atMs, state.requestedMs());
+        long clockMs = state == null ? atMs : Math.max(nowMs, state.lastMs());
+        PolicyState now = state == null
+                ? PolicyState.fresh(policy, clockMs, shelf -> states.segments(key, shelf))
+                : state.under(policy, clockMs, shelf -> states.segments(key, shelf));
+        long aheadMs = clockMs - nowMs;
+        boolean waits = aheadMs > 0 && policy.onExceed() instanceof OnExceed.Throttle;
         List<Usage.OfLimit> limits = new ArrayList<>();
         for (int i = 0; i < now.accounts().size(); i++) {
-            limits.add(ofLimit(policy.terms().get(i).label(), now.accounts().get(i), clockMs, aheadMs));
+            limits.add(ofLimit(policy.terms().get(i).label(), now.accounts().get(i), clockMs, aheadMs, waits));
         }
-        return new Usage(policy, key.others(), state == null ? null : (Long) state.lastMs(), limits);
+        return new Usage(policy, key.others(), state == null ? null : (Long) state.requestedMs(), limits);
     }
 
-    private static Usage.OfLimit ofLimit(String label, Account<?> account, long clockMs, long aheadMs) {
+    private static Usage.OfLimit ofLimit(String label, Account<?> account, long clockMs, long aheadMs, boolean waits) {
         Limit<?> limit = account.limit();
         if (limit instanceof Unlimited) {
             return new Usage.OfLimit(label, null, null, null, null, aheadMs);
@@ -79,8 +82,8 @@ public final class Usages {
                 label,
                 limit.capacity(),
                 windowMs == 0 ? null : (Long) windowMs,
-                aheadMs > 0 ? Math.max(used, limit.capacity()) : used,
-                aheadMs > 0 ? 0 : free.remaining(),
+                waits ? Math.max(used, limit.capacity()) : used,
+                waits ? 0 : free.remaining(),
                 free.resetAfterMs() + aheadMs);
     }
 

@@ -11,7 +11,9 @@ import dev.weir.config.WeirConfig;
 import dev.weir.dev.EmbeddedBroker;
 import dev.weir.policy.Decider;
 import dev.weir.policy.Decision;
+import dev.weir.policy.Outcome;
 import dev.weir.policy.PolicyTable;
+import dev.weir.policy.Reason;
 import dev.weir.policy.Request;
 import dev.weir.policy.RequestRules;
 import dev.weir.topology.Topics;
@@ -24,6 +26,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Properties;
+import java.util.function.Predicate;
 import org.apache.kafka.clients.admin.Admin;
 import org.apache.kafka.clients.admin.NewTopic;
 import org.apache.kafka.clients.consumer.ConsumerConfig;
@@ -62,15 +65,76 @@ class LiveTest {
         broker.close();
     }
 
+    /** Every way to answer, with limits by the calendar and a policy that begins in the middle of the trace. */
+    private static final String EVERY_WAY = """
+            policies:
+              - id: daily
+                layer: daily
+                match: {tier: [free, commercial]}
+                idempotency: 10m
+                deny-status: 503
+                limits: [{algorithm: fixed-window, limit: 60, per: 1 day, timezone: Asia/Tokyo}]
+              - id: academic
+                match: {tier: academic}
+                limits: [{algorithm: gcra, limit: 6, per: 1m, burst: 3}]
+                on-exceed: throttle
+                max-delay: 30s
+              - id: commercial
+                match: {tier: commercial}
+                limits: [{algorithm: sliding-window-log, limit: 20, per: 10m, count-denied: true}]
+                on-exceed: throttle
+                max-delay: 2m
+              - id: free
+                match: {tier: free}
+                limits: [{algorithm: token-bucket, limit: 6, per: 1m, burst: 10}]
+                on-exceed: shadow-ban
+              - id: trial
+                layer: trial
+                effective-from: 1995-08-01T10:26:40Z
+                max-size: 100KB
+                limits: [{algorithm: sliding-window-counter, limit: 10, per: 1m}]
+                on-exceed: observe
+            """;
+
     @Test
     void live_and_backtest_take_the_same_decisions_byte_for_byte_across_restarts() throws Exception {
-        WeirConfig config = config("same.");
-        create(config, TopicSetup.RequestTime.CREATE);
         // a queue drains by the wall clock
         String policies = DemoTrace.policies().replace("queue: archive", "limits: [{unlimited: true}]");
-        new PolicyTopic(config).apply(PolicyFile.read("policies.yaml", policies), PolicyTopic.Options.DEFAULTS, 0);
         List<Request> requests = DemoTrace.requests();
-        Map<String, byte[]> live = new HashMap<>();
+        assertThat(decideAlike(config("same."), policies, requests)).hasSize(30_969);
+    }
+
+    @Test
+    void so_they_do_for_every_way_to_answer_and_repeated_requests() throws Exception {
+        List<Request> requests = new ArrayList<>();
+        for (Request request : DemoTrace.requests().subList(0, 20_000)) {
+            requests.add(request);
+            if (requests.size() % 7 == 0) {
+                requests.add(requests.get(requests.size() - 5));
+            }
+        }
+        List<Decision> decisions = decideAlike(config("ways."), EVERY_WAY, requests);
+        assertThat(decisions).hasSizeGreaterThan(23_000);
+        List<Predicate<Decision>> ways = List.of(
+                Decision::repeated,
+                Decision::observed,
+                Decision::shadowBanned,
+                decision -> decision.delayMs() != null && decision.delayMs() > 0,
+                decision -> decision.httpStatus() == 503,
+                decision -> "trial".equals(decision.policyId()) && decision.reason() == Reason.TOO_LARGE,
+                decision -> "commercial".equals(decision.policyId()) && decision.outcome() == Outcome.DENIED);
+        for (int i = 0; i < ways.size(); i++) {
+            assertThat(decisions.stream().filter(ways.get(i)).count())
+                    .as("way %d", i)
+                    .isGreaterThan(20);
+        }
+    }
+
+    /** The decisions of three instances after one another, which are those that the same code takes without a broker. */
+    private List<Decision> decideAlike(WeirConfig config, String policies, List<Request> requests) throws Exception {
+        create(config, TopicSetup.RequestTime.CREATE);
+        new PolicyTopic(config).apply(PolicyFile.read("policies.yaml", policies), PolicyTopic.Options.DEFAULTS, 0);
+        Map<Request.Source, byte[]> live = new HashMap<>();
         List<WeirConfig> instances = List.of(
                 config, // at first
                 config, // goes on with its state
@@ -89,15 +153,15 @@ class LiveTest {
         MemoryStates states = new MemoryStates(config.state());
         DecisionAvro avro = new DecisionAvro();
         RequestAvro requestAvro = new RequestAvro();
-        int compared = 0;
+        List<Decision> compared = new ArrayList<>();
         for (ConsumerRecord<byte[], byte[]> record : read(config, topics(config).requests(), requests.size())) {
             Request.Source source = new Request.Source(record.partition(), record.offset());
             Request request = requestAvro.decode(record.value(), record.timestamp(), source);
-            assertThat(live.get(request.requestId())).as(request.requestId()).isEqualTo(avro.encode((Decision)
-                    Decider.decide(request, table, states)));
-            compared++;
+            Decision decision = (Decision) Decider.decide(request, table, states);
+            assertThat(live.get(source)).as(request.requestId()).isEqualTo(avro.encode(decision));
+            compared.add(decision);
         }
-        assertThat(compared).isEqualTo(requests.size()).isEqualTo(30_969);
+        return compared;
     }
 
     @Test
@@ -265,11 +329,12 @@ class LiveTest {
         }
     }
 
-    private static Map<String, byte[]> decisions(WeirConfig config, int count) throws Exception {
+    /** By the request that each is of, which has one. */
+    private static Map<Request.Source, byte[]> decisions(WeirConfig config, int count) throws Exception {
         DecisionAvro avro = new DecisionAvro();
-        Map<String, byte[]> decisions = new HashMap<>();
+        Map<Request.Source, byte[]> decisions = new HashMap<>();
         for (ConsumerRecord<byte[], byte[]> record : read(config, topics(config).decisions(), count)) {
-            assertThat(decisions.put(avro.decode(record.value()).requestId(), record.value()))
+            assertThat(decisions.put(avro.decode(record.value()).source(), record.value()))
                     .isNull();
         }
         return decisions;

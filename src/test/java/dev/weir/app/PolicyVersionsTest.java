@@ -85,6 +85,26 @@ class PolicyVersionsTest {
     }
 
     @Test
+    void a_change_is_held_against_what_it_takes_over_from() throws FaultsException {
+        apply(NONE, 5);
+        apply(100, 5);
+        PolicyAvro.Applied applied = topic.get("policy/a");
+        String first = applied.before().get(0).definition();
+        assertThat(PolicyVersions.heldAt(applied, 99_999)).isEqualTo(first);
+        assertThat(PolicyVersions.heldAt(applied, 100_000)).isEqualTo(applied.definition());
+        assertThat(PolicyVersions.heldFrom(applied, 99_999))
+                .extracting(PolicyAvro.Applied::version)
+                .containsExactly(1L, 2L);
+        assertThat(PolicyVersions.heldFrom(applied, 100_000))
+                .extracting(PolicyAvro.Applied::version)
+                .containsExactly(2L);
+
+        PolicyUpdate update = new PolicyUpdate(topic, 6_000);
+        update.apply(PolicyFile.read("test", "policies: [{id: a, limits: [{unlimited: true}]}]"), Options.DEFAULTS);
+        assertThat(update.changes().get(0).before()).isEqualTo(first);
+    }
+
+    @Test
     void a_deleted_policy_leaves_nothing_behind() throws FaultsException {
         apply(NONE, 5);
         apply(100, 5);

@@ -145,7 +145,7 @@ class StateCodecTest {
         long nowMs = Instant.parse("2026-06-01T00:00:00.005Z").toEpochMilli(); // a Monday
         Account<?> account = Account.open(new CalendarWindow(1_000_000, period, zone, countDenied), nowMs)
                 .charge(7, nowMs);
-        PolicyState state = new PolicyState(nowMs, List.of(account), List.of());
+        PolicyState state = new PolicyState(nowMs, 0, List.of(account), List.of());
 
         byte[] bytes = StateCodec.encode(state);
 
@@ -160,7 +160,7 @@ class StateCodecTest {
     @Test
     void a_calendar_window_of_an_unknown_zone_or_period_is_refused() {
         Account<?> account = Account.open(new CalendarWindow(5, CalendarPeriod.DAY, ZoneId.of("UTC"), false), 0);
-        byte[] state = StateCodec.encode(new PolicyState(0, List.of(account), List.of()));
+        byte[] state = StateCodec.encode(new PolicyState(0, 0, List.of(account), List.of()));
         int zone = new String(state, StandardCharsets.ISO_8859_1).indexOf("UTC");
         byte[] otherZone = state.clone();
         otherZone[zone] = 'X';

@@ -144,6 +144,7 @@ class DeciderModelTest {
             for (Policy policy : policies) {
                 charge(policy, request, parts, refused, nowMs);
             }
+            askAgain(request, parts, refused, nowMs);
         }
         if (tooLargeFor != null) {
             boolean banned = tooLargeFor.onExceed() instanceof OnExceed.ShadowBan;
@@ -192,6 +193,19 @@ class DeciderModelTest {
                 book(policy, request).open(nowMs);
             }
         }
+    }
+
+    /** A denial that was counted may let others refuse, too: the same cost passes when all of them permit it. */
+    private static void askAgain(Request request, List<Part> parts, boolean refused, long nowMs) {
+        if (request.kind() == Kind.SETTLE) {
+            return;
+        }
+        List<Policy> refusing =
+                parts.stream().filter(part -> !part.permits).map(Part::policy).toList();
+        parts.replaceAll(part -> refused || refusing.contains(part.policy)
+                ? new Part(
+                        part.policy, part.index, part.limit, part.model, request.cost() <= part.model.available(nowMs))
+                : part);
     }
 
     private static long waitMs(Part part, Request request, long nowMs) {

@@ -145,6 +145,33 @@ class ThrottleTest {
     }
 
     @Test
+    void timeThatGoesBackIsTheTimeOfTheLastRequest() {
+        Policy policy = throttle(500, policy("p", gcra(1_000, 1_000, 1_000)));
+        assertThat(decide(consume(1, 10_000), policy).delayMs()).isZero();
+        Decision late = decide(consume(1, 1_000), policy);
+        assertThat(late.delayMs()).isZero();
+        assertThat(late.decidedAtMs()).isEqualTo(10_000);
+    }
+
+    @Test
+    void onceItThrottlesNoMoreOnlyItsOwnTimeIsAhead() {
+        Policy throttling = throttle(3_600_000, policy("a", gcra(1, 60_000, 1)));
+        Policy beside = inLayer("beside", policy("b", window(10, 60_000)));
+        for (int i = 0; i < 4; i++) {
+            assertThat(decide(consume(1, 0), throttling, beside).delayMs()).isEqualTo(60_000L * i);
+        }
+        Policy lifted = policy("a", gcra(1, 60_000, 1));
+        Decision denied = decide(consume(1, 1_000), lifted, beside);
+        assertThat(denied.decidedAtMs()).isEqualTo(1_000);
+        assertThat(denied.retryAfterMs()).isEqualTo(239_000);
+        assertThat(decide(consume(1, 60_000), beside).remaining())
+                .as("a minute later")
+                .isEqualTo(9);
+        assertThat(decide(peek(1, 239_999), lifted).outcome()).isEqualTo(Outcome.DENIED);
+        assertThat(decide(peek(1, 240_000), lifted).outcome()).isEqualTo(Outcome.ALLOWED);
+    }
+
+    @Test
     void withNoLimitNothingIsPutOff() {
         Policy policy = throttle(1_000, policy("p", new Unlimited()));
         assertThat(decide(consume(1, 0), policy).delayMs()).isZero();
