@@ -36,7 +36,7 @@ import org.apache.kafka.clients.admin.Admin;
  * it with
  *
  * <pre>
- *   mvn -q test-compile exec:java -Dexec.classpathScope=test -Dexec.mainClass=dev.weir.bench.PoliciesBench \
+ *   mvn -q test-compile exec:java -Dexec.classpathScope=test -Dmain.class=dev.weir.bench.PoliciesBench \
  *       -Dexec.args="load"        (or "decide", or "change")
  * </pre>
  */

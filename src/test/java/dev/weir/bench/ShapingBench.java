@@ -45,7 +45,7 @@ import org.apache.kafka.common.serialization.ByteArraySerializer;
  * Measures queues on a real broker in this process; {@code topology-docs/shaping.md} has the figures. Run it with
  *
  * <pre>
- *   mvn -q test-compile exec:java -Dexec.classpathScope=test -Dexec.mainClass=dev.weir.bench.ShapingBench \
+ *   mvn -q test-compile exec:java -Dexec.classpathScope=test -Dmain.class=dev.weir.bench.ShapingBench \
  *       -Dexec.args="smoothness"        (or "cost", or "restore")
  * </pre>
  */
