@@ -1,5 +1,6 @@
 package dev.weir.service;
 
+import com.fasterxml.jackson.core.JsonLocation;
 import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
@@ -117,11 +118,9 @@ final class Asking {
             }
             return RequestJson.read(String.valueOf(tree), System.currentTimeMillis(), NOWHERE);
         } catch (JsonProcessingException e) {
-            throw Problem.of(
-                            400,
-                            "the body is not " + sent + ": line "
-                                    + e.getLocation().getLineNr())
-                    .found();
+            JsonLocation location = e.getLocation(); // null if something in it is too long or too deep
+            String where = location == null ? "" : ": line " + location.getLineNr();
+            throw Problem.of(400, "the body is not " + sent + where).found();
         } catch (IllegalArgumentException | ArithmeticException e) {
             throw Problem.of(400, "the body " + e.getMessage()).found();
         }

@@ -75,9 +75,13 @@ final class Peers implements AutoCloseable {
             throw Problem.notNow("too many questions at once to other instances")
                     .found();
         }
-        return http.sendAsync(question, BodyHandlers.ofByteArray())
+        CompletableFuture<HttpResponse<byte[]>> exchange = http.sendAsync(question, BodyHandlers.ofByteArray());
+        return exchange.copy()
                 .orTimeout(TIMEOUT.toMillis(), TimeUnit.MILLISECONDS)
-                .whenComplete((answer, failure) -> asked.release())
+                .whenComplete((answer, failure) -> {
+                    exchange.cancel(true); // one that takes too long would be read on
+                    asked.release();
+                })
                 .handle((answer, failure) -> {
                     if (failure != null) {
                         throw new CompletionException(unreachable(address, "does not answer"));

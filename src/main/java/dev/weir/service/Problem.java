@@ -88,6 +88,11 @@ record Problem(
         return new Problem(type, status, detail, List.of(), currentVersion, headers);
     }
 
+    /** Whether what was to be changed does not exist, though the caller says which version it has. */
+    boolean tellsThereIsNone() {
+        return type == Type.CHANGED && currentVersion.isEmpty();
+    }
+
     Found found() {
         return new Found(this);
     }

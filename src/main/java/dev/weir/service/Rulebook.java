@@ -14,6 +14,7 @@ import java.util.Optional;
 import java.util.OptionalLong;
 import java.util.Set;
 import java.util.concurrent.Semaphore;
+import java.util.function.BooleanSupplier;
 import java.util.function.Function;
 import java.util.function.Supplier;
 
@@ -72,26 +73,32 @@ final class Rulebook {
     Change apply(Contents contents, Condition condition) {
         Change change = require(condition, options -> topic.apply(contents, options, System.currentTimeMillis()))
                 .get(0);
-        awaitVersion(change.kind(), change.id(), change.version());
+        await(() -> applied(change.kind(), change.id())
+                .filter(one -> one.version() >= change.version())
+                .isPresent());
         return change;
     }
 
     /**
-     * Deletes one; false if there is none.
+     * Deletes one; when this returns, it is out of force here, or is about to be. False if there is none.
      *
      * @throws Problem.Found if the condition does not hold, 412 or 428
      */
     boolean delete(Kind kind, String id, Condition condition) {
+        List<Change> changes;
         try {
-            List<Change> changes =
+            changes =
                     require(condition, options -> topic.delete(kind, List.of(id), options, System.currentTimeMillis()));
-            return !changes.isEmpty();
         } catch (Problem.Found found) {
-            if (found.problem().currentVersion().isEmpty()) {
+            if (found.problem().tellsThereIsNone()) {
                 return false; // without the condition, it would not be found either
             }
             throw found;
         }
+        for (Change change : changes) {
+            await(() -> applied(kind, id).map(Applied::version).orElse(Long.MAX_VALUE) > change.version());
+        }
+        return !changes.isEmpty();
     }
 
     private List<Change> require(Condition condition, Function<Options, List<Change>> change) {
@@ -122,10 +129,10 @@ final class Rulebook {
         return Problem.changed(current).found();
     }
 
-    private void awaitVersion(Kind kind, String id, long version) {
+    /** Until what was changed has come here, up to a time. */
+    private static void await(BooleanSupplier hasCome) {
         long deadline = System.nanoTime() + FOLLOWS_WITHIN_MS * 1_000_000;
-        while (System.nanoTime() - deadline < 0
-                && applied(kind, id).map(Applied::version).orElse(0L) < version) {
+        while (System.nanoTime() - deadline < 0 && !hasCome.getAsBoolean()) {
             try {
                 Thread.sleep(LOOK_EVERY_MS);
             } catch (InterruptedException e) {
@@ -137,7 +144,7 @@ final class Rulebook {
 
     private <T> T call(Supplier<T> call) {
         if (!calls.tryAcquire()) {
-            throw Problem.notNow("too many changes at once").found();
+            throw Problem.notNow("too many calls on the topics at once").found();
         }
         try {
             return call.get();

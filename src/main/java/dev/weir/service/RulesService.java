@@ -149,6 +149,7 @@ public final class RulesService implements AutoCloseable {
         settings.startup.showOldJavalinVersionWarning = false;
         settings.startup.startupWatcherEnabled = false;
         settings.http.prefer405over404 = true;
+        settings.router.ignoreTrailingSlashes = false;
         settings.http.compressionStrategy = CompressionStrategy.NONE;
         settings.http.asyncTimeout = ANSWER_WITHIN_MS;
         settings.jetty.threadPool = threads();

@@ -21,13 +21,15 @@ import dev.weir.shape.QueueView;
 import dev.weir.shape.Share;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
+import java.net.InetAddress;
+import java.net.ServerSocket;
+import java.net.Socket;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
-import java.util.concurrent.Callable;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
@@ -138,7 +140,8 @@ class RulesServiceTest {
         JsonNode versions = caller.get("/v1/policies/free/history").json().get("versions");
         assertThat(versions.findValuesAsText("version")).containsExactly("3", "2", "1");
         assertThat(versions.get(0).get("definition").isNull()).isTrue();
-        Reply gone = eventually(404, () -> caller.get("/v1/policies/free"));
+        Reply gone = caller.get("/v1/policies/free"); // out of force already
+        assertThat(gone.status()).isEqualTo(404);
         assertThat(gone.detail()).isEqualTo("there is no policy 'free'");
         assertThat(caller.get("/v1/policies/never/history").status()).isEqualTo(404);
     }
@@ -197,6 +200,27 @@ class RulesServiceTest {
             threads.shutdown();
         }
         assertThat(caller.get(path).header("ETag")).isEqualTo("\"2\"");
+    }
+
+    @Test
+    void what_cannot_be_deleted_now_is_not_told_to_be_missing() throws Exception {
+        String path = "/v1/policies/stays";
+        trusted.put(path, body(1));
+        ExecutorService threads = Executors.newFixedThreadPool(14);
+        try {
+            List<Future<Reply>> replies = new ArrayList<>();
+            for (int i = 0; i < 14; i++) {
+                replies.add(threads.submit(() -> trusted.delete(path, "If-Match: \"7\"")));
+            }
+            for (Future<Reply> reply : replies) {
+                assertThat(reply.get().status()).isIn(412, 503);
+            }
+        } finally {
+            threads.shutdown();
+        }
+        assertThat(caller.get(path).status()).isEqualTo(200);
+        assertThat(trusted.delete(path, "If-Match: \"1\"").status()).isEqualTo(204);
+        assertThat(trusted.delete(path, "If-Match: \"1\"").status()).isEqualTo(404);
     }
 
     @Test
@@ -259,7 +283,7 @@ class RulesServiceTest {
 
         trusted.delete("/v1/policies/all-sms", ANY);
         assertThat(trusted.delete("/v1/queues/sms", ANY).status()).isEqualTo(204);
-        assertThat(eventually(404, () -> caller.get("/v1/queues/sms")).detail()).isEqualTo("there is no queue 'sms'");
+        assertThat(caller.get("/v1/queues/sms").detail()).isEqualTo("there is no queue 'sms'");
         HERE.queue = new Answer.Here<>(new QueueView(rules, true, 3, 7, tiers, enqueuedAtMs, 42, 0L));
         Reply draining = caller.get("/v1/queues/sms");
         assertThat(draining.json().get("definition").isNull()).isTrue();
@@ -456,7 +480,10 @@ class RulesServiceTest {
                 "{\"client\":\"a\",\"colour\":1}",
                 "{\"client\":\"a\",\"cost\":-1}",
                 "{\"client\":\"a\",\"cost\":1.5}",
-                "{\"client\":\"a\"} {}")) {
+                "{\"client\":\"a\"} {}",
+                "{\"client\":\"a\",\"cost\":" + "1".repeat(2_000) + "}",
+                "{\"client\":\"a\",\"" + "n".repeat(60_000) + "\":1}",
+                "{\"client\":\"a\",\"attributes\":" + "[".repeat(2_000) + "]".repeat(2_000) + "}")) {
             assertThat(caller.post("/v1/check", body).status()).as(body).isEqualTo(400);
         }
     }
@@ -500,10 +527,32 @@ class RulesServiceTest {
     }
 
     @Test
+    void who_answers_without_an_end_is_not_listened_to_for_long() throws Exception {
+        try (ServerSocket endless = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
+            HERE.usage = new Answer.Elsewhere<>("127.0.0.1:" + endless.getLocalPort());
+            ExecutorService thread = Executors.newSingleThreadExecutor();
+            try {
+                Future<Reply> reply = thread.submit(() -> caller.get("/v1/usage/alice"));
+                try (Socket asked = endless.accept()) {
+                    asked.getOutputStream()
+                            .write("HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n{"
+                                    .getBytes(StandardCharsets.US_ASCII));
+                    assertThat(reply.get().status()).isEqualTo(503);
+                    asked.setSoTimeout(5_000);
+                    asked.getInputStream().readAllBytes(); // it has hung up, or this times out
+                }
+            } finally {
+                thread.shutdown();
+            }
+        }
+    }
+
+    @Test
     void what_is_not_there_or_not_possible_is_told_as_a_problem() throws IOException {
         assertThat(caller.get("/").status()).isEqualTo(404);
         assertThat(caller.get("/v2/policies").status()).isEqualTo(404);
         assertThat(caller.get("/v1/policies/a/b/c").status()).isEqualTo(404);
+        assertThat(caller.get("/v1/queues/").status()).isEqualTo(404);
         assertThat(caller.post("/v1/policies", "{}").header("Allow")).isEqualTo("GET, HEAD");
         assertThat(caller.send("PATCH", "/v1/policies/a", "").header("Allow")).isEqualTo("DELETE, GET, HEAD, PUT");
         assertThat(caller.send("OPTIONS", "/v1/check", "").status()).isEqualTo(405);
@@ -568,20 +617,5 @@ class RulesServiceTest {
         }
         out.write("0\r\n\r\n".getBytes(StandardCharsets.UTF_8));
         return out.toByteArray();
-    }
-
-    /** What is deleted goes out of force within moments. */
-    private static Reply eventually(int status, Callable<Reply> call) {
-        try {
-            Reply reply = call.call();
-            for (int i = 0; i < 200 && reply.status() != status; i++) {
-                Thread.sleep(20);
-                reply = call.call();
-            }
-            assertThat(reply.status()).isEqualTo(status);
-            return reply;
-        } catch (Exception e) {
-            throw new AssertionError(e);
-        }
     }
 }
