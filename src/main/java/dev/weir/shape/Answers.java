@@ -19,14 +19,23 @@ public final class Answers {
     private Answers() {}
 
     /**
-     * What is known of the answer to a request that is not asked of its queue: that there is none, or that it waits.
+     * What is known of the answer to a request that is not asked of its queue: that there is none, that it waits, or that it
+     * came before.
      *
      * @param rules the queue's, null if there is none
      */
     public static Decision unplaced(Admission admission, QueueRules rules, long nowMs) {
+        if (admission.repeated()) {
+            return taken(admission, nowMs);
+        }
         return rules == null
                 ? denied(admission, Reason.NO_QUEUE, null, null, null, nowMs)
                 : queued(admission, null, null, nowMs);
+    }
+
+    /** It came before and was taken in, as far as is known. */
+    static Decision taken(Admission repeat, long nowMs) {
+        return queued(repeat, null, null, nowMs).again(repeat.request().source());
     }
 
     /**
@@ -44,20 +53,6 @@ public final class Answers {
                 admission.limit(),
                 0L,
                 new Decision.Queueing(admission.queue(), position, expectedWaitMs),
-                ACCEPTED,
-                nowMs);
-    }
-
-    /** It came before and was taken in, as far as is known. */
-    static Decision taken(Admission admission, long nowMs) {
-        return decision(
-                admission,
-                Outcome.QUEUED,
-                Reason.SHAPED,
-                admission.limitedBy(),
-                admission.limit(),
-                0L,
-                nowhere(admission),
                 ACCEPTED,
                 nowMs);
     }

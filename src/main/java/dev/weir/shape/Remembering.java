@@ -38,7 +38,8 @@ final class Remembering implements Outlet {
     /** The answer to a request that was here before; whoever sent it knows that its time is not over. */
     Decision again(Admission repeat, long nowMs) {
         FirstAnswers.Entry first = memory.get(RequestKey.of(repeat.request()));
-        Decision decision = first == null ? Answers.taken(repeat, nowMs) : (Decision) first.answer();
-        return decision.again(repeat.request().source());
+        return first == null
+                ? Answers.taken(repeat, nowMs)
+                : ((Decision) first.answer()).again(repeat.request().source());
     }
 }

@@ -129,6 +129,16 @@ class ShaperTest {
     }
 
     @Test
+    void a_repeat_whose_queue_cannot_be_asked_counts_as_taken_in_too() {
+        for (QueueRules rules : new QueueRules[] {null, QueueHarness.rules(1, 1_000, 1, 10, 60_000)}) {
+            Decision told = Answers.unplaced(admission("r", true), rules, 5);
+            assertThat(told.repeated()).isTrue();
+            assertThat(told.outcome()).isEqualTo(Outcome.QUEUED);
+        }
+        assertThat(Answers.unplaced(admission("r", false), null, 5).reason()).isEqualTo(Reason.NO_QUEUE);
+    }
+
+    @Test
     void how_a_wait_ended_is_no_first_answer() {
         QueueHarness weir = new QueueHarness(QueueHarness.rules(1, 1_000, 1, 10, 60_000));
         weir.send(admission("a", false), 0);
