@@ -26,8 +26,8 @@ final class ServiceClient {
     private static final Duration TIMEOUT = Duration.ofSeconds(30);
     private static final ObjectMapper JSON = new ObjectMapper();
 
-    private final HttpClient http =
-            HttpClient.newBuilder().connectTimeout(CONNECT_TIMEOUT).build();
+    /** Made when it is needed first: all commands are made at once, and it has a thread. */
+    private HttpClient http;
 
     @Option(
             names = "--service",
@@ -83,6 +83,9 @@ final class ServiceClient {
     }
 
     private HttpResponse<String> send(HttpRequest request) {
+        http = http == null
+                ? HttpClient.newBuilder().connectTimeout(CONNECT_TIMEOUT).build()
+                : http;
         try {
             return http.send(request, BodyHandlers.ofString());
         } catch (IOException e) {
