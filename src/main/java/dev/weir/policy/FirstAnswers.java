@@ -6,17 +6,15 @@ package dev.weir.policy;
  * matter.
  */
 // An answer has a note in the order of arrival, numbered without gaps from oldest to next. Each answer that comes takes
-// up
-// to two notes off the other end, with their answers, unless a later answer to the same request has taken the place:
+// up to two notes off the other end, with their answers, unless a later answer to the same request has taken the place:
 //
 //   notes     17: alice/r1   18: bob/r7   19: alice/r1   20: bob/r8          oldest = 17, next = 21
 //   answers   alice/r1 → 19, ALLOWED      bob/r7 → 18, DENIED      bob/r8 → 20, ALLOWED
 //
 // Taking off 17 leaves alice/r1 in place. An answer is over once the requests' time is past its end; but one request
-// whose
-// clock runs ahead must not end what others rely on. So "now" is the earliest time among the latest thousand or two, in
-// whole epochs, less a while for those that come late. An answer of these epochs is itself among the latest and never
-// over, so after a restart the notes that are left are enough to tell "now" again.
+// whose clock runs ahead must not end what others rely on. So "now" is the earliest time among the latest thousand or
+// two, in whole epochs, less a while for those that come late. An answer of these epochs is itself among the latest and
+// never over, so after a restart the notes that are left are enough to tell "now" again.
 public final class FirstAnswers {
 
     private static final int EPOCH = 1_000;
@@ -66,7 +64,7 @@ public final class FirstAnswers {
         this.kept = kept;
         this.most = most;
         this.lateMs = lateMs;
-        epoch = Math.max(1, Math.min(EPOCH, most / 2)); // two fit into what is kept
+        epoch = Math.max(1, Math.min(EPOCH, most / 2)); // two fit into what is kept; if that is one, the one
         oldest = kept.oldest;
         next = kept.next;
         for (long number = Math.max(oldest, (next / epoch - 1) * epoch); number < next; number++) {
