@@ -231,7 +231,7 @@ public final class PolicyTopic {
                 pause(attempt);
             }
         }
-        throw new RefusedChangeException("nothing was changed: others change the rules without a pause; try again");
+        throw new UnreachableException("nothing was changed: others change the rules without a pause; try again", null);
     }
 
     /** What is to be written after what is on the topic by now. */

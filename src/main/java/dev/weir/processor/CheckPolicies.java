@@ -43,13 +43,6 @@ public final class CheckPolicies implements Processor<byte[], byte[], byte[], by
 
     @Override
     public void process(Record<byte[], byte[]> record) {
-        long size = DeadLetter.bytes(record);
-        if (size > DeadLetter.MAX_RECORD_BYTES) {
-            String detail = "the record has " + size + " bytes, the most is " + DeadLetter.MAX_RECORD_BYTES;
-            reject(DeadLetter.withoutBulk(record), Rejection.RECORD_TOO_LARGE, detail);
-            restore(record);
-            return;
-        }
         if (record.key() == null) {
             reject(record, Rejection.NO_KEY, "the record has no key");
             return;
@@ -82,9 +75,13 @@ public final class CheckPolicies implements Processor<byte[], byte[], byte[], by
     }
 
     private void reject(Record<byte[], byte[]> record, Rejection rejection, String detail) {
+        boolean fits = DeadLetter.bytes(record) <= DeadLetter.MAX_RECORD_BYTES;
         context.forward(
                 DeadLetter.of(
-                        record, rejection, detail, context.recordMetadata().orElseThrow()),
+                        fits ? record : DeadLetter.withoutBulk(record),
+                        rejection,
+                        detail,
+                        context.recordMetadata().orElseThrow()),
                 outlets.deadLetters);
     }
 

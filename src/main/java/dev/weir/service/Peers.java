@@ -82,13 +82,15 @@ final class Peers implements AutoCloseable {
                     exchange.cancel(true); // one that takes too long would be read on
                     asked.release();
                 })
-                .handle((answer, failure) -> {
-                    if (failure != null) {
-                        throw new CompletionException(unreachable(address, "does not answer"));
-                    }
-                    pass(answer, address, request);
-                    return null;
-                });
+                .handleAsync(
+                        (answer, failure) -> {
+                            if (failure != null) {
+                                throw new CompletionException(unreachable(address, "does not answer"));
+                            }
+                            pass(answer, address, request);
+                            return null;
+                        },
+                        executor);
     }
 
     /** Lets go of its threads. */

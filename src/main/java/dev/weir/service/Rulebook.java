@@ -21,8 +21,10 @@ import java.util.function.Supplier;
 /** The policies and queues: those that this instance decides by, and the topic, to change them. */
 final class Rulebook {
 
-    /** At once on the topic, so that threads are left for those who only read. */
-    private static final int MAX_CALLS = 8;
+    /** At once on the topics, so that threads are left for what is in memory, and no reader keeps out a change. */
+    private static final int MAX_CHANGES = 4;
+
+    private static final int MAX_READS = 4;
 
     /** How often a change of whichever version starts over, because another one came first. */
     private static final int MAX_ATTEMPTS = 10;
@@ -30,7 +32,8 @@ final class Rulebook {
     private static final long FOLLOWS_WITHIN_MS = 5_000;
     private static final long LOOK_EVERY_MS = 5;
 
-    private final Semaphore calls = new Semaphore(MAX_CALLS);
+    private final Semaphore changes = new Semaphore(MAX_CHANGES);
+    private final Semaphore reads = new Semaphore(MAX_READS);
     private final LivePolicies live;
     private final PolicyTopic topic;
 
@@ -51,18 +54,23 @@ final class Rulebook {
 
     /** The versions that are known, newest first. */
     List<Applied> history(Kind kind, String id) {
-        return call(() -> topic.history(kind, id));
+        return call(reads, () -> topic.history(kind, id));
     }
 
-    /** The queues that a policy may name. */
+    /** The queues that a policy may name that is to be applied. */
     Set<String> queues() {
-        return call(topic::queues);
+        return call(changes, topic::queues);
+    }
+
+    /** As {@link #queues}, for one that is only tried out. */
+    Set<String> queuesToTryOut() {
+        return call(reads, topic::queues);
     }
 
     /** What applying would change. */
     List<Change> tryOut(Contents contents, boolean prune) {
         Options options = Options.DEFAULTS.withPrune(prune).withDryRun(true);
-        return call(() -> topic.apply(contents, options, System.currentTimeMillis()));
+        return call(reads, () -> topic.apply(contents, options, System.currentTimeMillis()));
     }
 
     /**
@@ -110,7 +118,7 @@ final class Rulebook {
         for (int attempt = 1; ; attempt++) {
             Options options = Options.DEFAULTS.withExpected(expected);
             try {
-                return call(() -> change.apply(options));
+                return call(changes, () -> change.apply(options));
             } catch (ConflictException e) {
                 boolean again =
                         condition instanceof Condition.Any && e.current().isPresent() && attempt < MAX_ATTEMPTS;
@@ -142,14 +150,14 @@ final class Rulebook {
         }
     }
 
-    private <T> T call(Supplier<T> call) {
-        if (!calls.tryAcquire()) {
+    private static <T> T call(Semaphore permits, Supplier<T> call) {
+        if (!permits.tryAcquire()) {
             throw Problem.notNow("too many calls on the topics at once").found();
         }
         try {
             return call.get();
         } finally {
-            calls.release();
+            permits.release();
         }
     }
 }

@@ -18,7 +18,7 @@ final class Trial {
         Format format = Format.accepted(request);
         Format.sent(request);
         boolean prune = Parameters.of(request, "prune").flag("prune");
-        PolicyFile.Contents contents = PolicyFile.read("body", Body.text(request), rules.get()::queues);
+        PolicyFile.Contents contents = PolicyFile.read("body", Body.text(request), rules.get()::queuesToTryOut);
         Answers.write(request, format, 200, Views.changes(rules.get().tryOut(contents, prune)));
     }
 }

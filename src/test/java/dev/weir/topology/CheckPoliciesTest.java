@@ -118,10 +118,24 @@ class CheckPoliciesTest {
         policies.pipeInput(bytes("rule/a"), GOOD);
         policies.pipeInput(null, GOOD);
         policies.pipeInput(null, new byte[3 << 20]);
-        assertThat(dead.readRecordsToList())
+        policies.pipeInput(bytes("policy/c"), new byte[3 << 20]);
+        List<TestRecord<byte[], byte[]>> letters = dead.readRecordsToList();
+        assertThat(letters)
                 .extracting(letter -> header(letter, "weir.reason"))
-                .containsExactly("NOT_AVRO", "KEY_IS_NOT_POLICY", "KEY_IS_NOT_POLICY", "NO_KEY", "RECORD_TOO_LARGE");
+                .containsExactly(
+                        "NOT_AVRO", "KEY_IS_NOT_POLICY", "KEY_IS_NOT_POLICY", "NO_KEY", "NO_KEY", "RECORD_TOO_LARGE");
+        assertThat(letters.subList(4, 6)).as("without their bulk").allMatch(letter -> letter.value() == null);
         assertThat(restored.isEmpty()).isTrue();
+    }
+
+    @Test
+    void a_good_record_is_judged_by_its_value_as_those_do_who_decide_by_it() {
+        TestRecord<byte[], byte[]> bulky = new TestRecord<>(bytes("policy/a"), GOOD);
+        bulky.headers().add("bulk", new byte[3 << 20]);
+        policies.pipeInput(bulky);
+        assertThat(dead.isEmpty()).isTrue();
+        policies.pipeInput(bytes("policy/a"), bytes("nonsense"));
+        assertThat(restored.readRecord().value()).isEqualTo(GOOD);
     }
 
     @Test
