@@ -1,5 +1,6 @@
 package dev.weir.cli;
 
+import dev.weir.app.ChangeDetails;
 import dev.weir.app.PolicyTopic.Change;
 import dev.weir.app.PolicyTopic.Effect;
 import dev.weir.codec.PolicyAvro;
@@ -38,9 +39,7 @@ final class PolicyChanges {
                 change.id(),
                 change.version(),
                 drains ? ": takes no more; what waits in it leaves by these rules" : "");
-        if (change.effect() == Effect.CHANGED) {
-            ChangeDetails.of(change).forEach(line -> out.printf("    %s%n", line));
-        }
+        ChangeDetails.of(change).forEach(line -> out.printf("    %s%n", line));
     }
 
     private static boolean isUnchanged(Change change) {

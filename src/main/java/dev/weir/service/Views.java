@@ -5,6 +5,7 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import dev.weir.app.ChangeDetails;
 import dev.weir.app.PolicyTopic.Change;
 import dev.weir.codec.DecisionJson;
 import dev.weir.codec.PolicyAvro.Applied;
@@ -64,6 +65,8 @@ final class Views {
         json.put("version", change.version());
         json.set("before", definition(change.before()));
         json.set("after", definition(change.after()));
+        ArrayNode details = json.putArray("details");
+        ChangeDetails.of(change).forEach(details::add);
         return json;
     }
 

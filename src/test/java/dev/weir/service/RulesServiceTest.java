@@ -128,6 +128,9 @@ class RulesServiceTest {
         assertThat(changed.status()).isEqualTo(200);
         assertThat(changed.header("ETag")).isEqualTo("\"2\"");
         assertThat(changed.json().at("/before/limits/0/limit").asInt()).isEqualTo(5);
+        assertThat(changed.json().at("/details/0").asText()).startsWith("limits[0].limit: 5 -> ");
+        assertThat(changed.json().at("/details/1").asText()).contains("counts what is in use");
+        assertThat(added.json().at("/details")).isEmpty();
         assertThat(changed.json().at("/after/limits/0/limit").asInt()).isEqualTo(6);
         assertThat(caller.get("/v1/policies/free").header("ETag")).isEqualTo("\"2\""); // in force already
 

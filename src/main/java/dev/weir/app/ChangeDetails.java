@@ -1,4 +1,4 @@
-package dev.weir.cli;
+package dev.weir.app;
 
 import dev.weir.app.PolicyTopic.Change;
 import dev.weir.codec.DefinitionDiff;
@@ -11,12 +11,15 @@ import java.util.ArrayList;
 import java.util.List;
 
 /** What is different in a changed policy or queue, line by line, and what a policy carries over from before. */
-final class ChangeDetails {
+public final class ChangeDetails {
 
     private ChangeDetails() {}
 
-    /** @param change of a definition by another */
-    static List<String> of(Change change) {
+    /** None unless a definition was changed by another. */
+    public static List<String> of(Change change) {
+        if (change.effect() != PolicyTopic.Effect.CHANGED) {
+            return List.of();
+        }
         List<String> lines = new ArrayList<>();
         DefinitionDiff.of(change.before(), change.after()).forEach(difference -> lines.add(line(difference)));
         if (lines.isEmpty()) {
