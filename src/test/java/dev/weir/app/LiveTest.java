@@ -202,7 +202,11 @@ class LiveTest {
     void hostile_records_stop_nothing() throws Exception {
         WeirConfig config = config("hostile.");
         NewTopic topic = new NewTopic(topics(config).requests(), 1, (short) 1)
-                .configs(Map.of(TopicConfig.MESSAGE_TIMESTAMP_AFTER_MAX_MS_CONFIG, String.valueOf(Long.MAX_VALUE)));
+                .configs(Map.of(
+                        TopicConfig.RETENTION_MS_CONFIG,
+                        "-1", // records of 1970 would be deleted at the broker's next look
+                        TopicConfig.MESSAGE_TIMESTAMP_AFTER_MAX_MS_CONFIG,
+                        String.valueOf(Long.MAX_VALUE)));
         try (Admin admin = Admin.create(KafkaSettings.admin(config))) {
             admin.createTopics(List.of(topic)).all().get();
         }
