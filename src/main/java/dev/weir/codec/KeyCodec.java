@@ -10,10 +10,13 @@ import java.util.List;
 
 /**
  * Keys of the stores as bytes whose order is the keys' order: client, policy, further values; behind them shelf and
- * number for a segment; client, kind and id of a request; a number. A text ends in 0, and a 0 within it is followed by 255,
- * with which no text begins.
+ * number for a segment; in a store of first answers, notes by number before answers by client, kind and id of the request.
+ * A text ends in 0, and a 0 within it is followed by 255, with which no text begins.
  */
 public final class KeyCodec {
+
+    private static final byte NOTE = 0;
+    private static final byte ANSWER = 1;
 
     private KeyCodec() {}
 
@@ -58,20 +61,21 @@ public final class KeyCodec {
     /** The key of the first answer to a request. */
     public static byte[] encode(RequestKey key) {
         ByteArrayOutputStream out = new ByteArrayOutputStream(64);
+        out.write(ANSWER);
         write(out, key.client());
         write(out, key.kind().name());
         write(out, key.requestId());
         return out.toByteArray();
     }
 
-    /** A number of 0 or more. */
-    public static byte[] number(long number) {
-        return ByteBuffer.allocate(Long.BYTES).putLong(number).array();
+    /** The key of the note of a first answer, by its number of 0 or more. */
+    public static byte[] note(long number) {
+        return ByteBuffer.allocate(1 + Long.BYTES).put(NOTE).putLong(number).array();
     }
 
-    /** Reads what {@link #number} wrote. */
-    public static long readNumber(byte[] key) {
-        return ByteBuffer.wrap(key).getLong();
+    /** Reads what {@link #note} wrote. */
+    public static long readNote(byte[] key) {
+        return ByteBuffer.wrap(key).getLong(1);
     }
 
     static void write(ByteArrayOutputStream out, String text) {

@@ -28,8 +28,8 @@ public final class Decide implements Processor<byte[], Request, byte[], Object> 
     private StoreStates states;
     private StateSweep sweep;
 
-    /** The stores: what was used of the policies, the segments of logs, first answers, and their notes. */
-    public record StoreNames(String states, String segments, String answers, String notes) {}
+    /** The stores: what was used of the policies, the segments of logs, and first answers. */
+    public record StoreNames(String states, String segments, String answers) {}
 
     /** The nodes that take what comes out. */
     public record Outlets(String decisions, String admissions) {}
@@ -45,8 +45,7 @@ public final class Decide implements Processor<byte[], Request, byte[], Object> 
     public void init(ProcessorContext<byte[], Object> processorContext) {
         context = processorContext;
         KeyValueStore<Bytes, byte[]> store = context.getStateStore(stores.states);
-        FirstAnswers firstAnswers = StoreFirstAnswers.open(
-                context.getStateStore(stores.answers), context.getStateStore(stores.notes), config);
+        FirstAnswers firstAnswers = StoreFirstAnswers.open(context.getStateStore(stores.answers), config);
         states = new StoreStates(store, context.getStateStore(stores.segments), firstAnswers);
         sweep = new StateSweep(
                 store, states, config.sweepKeys(), config.forgetAfter().toMillis());

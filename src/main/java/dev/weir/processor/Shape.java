@@ -37,9 +37,8 @@ public final class Shape implements Processor<byte[], byte[], byte[], Object> {
 
     private static final long NANOS_PER_MS = 1_000_000;
 
-    /** The stores: each queue's state, its slots, tickets and alarms; the queues' first answers, and their notes. */
-    public record StoreNames(
-            String states, String slots, String tickets, String alarms, String answers, String notes) {}
+    /** The stores: each queue's state, its slots, tickets and alarms; the queues' first answers. */
+    public record StoreNames(String states, String slots, String tickets, String alarms, String answers) {}
 
     /** The nodes that take what comes out. */
     public record Outlets(String decisions, String releases, String deadLetters) {}

@@ -29,8 +29,7 @@ final class StoreQueues implements Shaper.Stores {
         slots = context.getStateStore(names.slots());
         tickets = context.getStateStore(names.tickets());
         alarms = context.getStateStore(names.alarms());
-        firstAnswers = StoreFirstAnswers.open(
-                context.getStateStore(names.answers()), context.getStateStore(names.notes()), config);
+        firstAnswers = StoreFirstAnswers.open(context.getStateStore(names.answers()), config);
     }
 
     @Override

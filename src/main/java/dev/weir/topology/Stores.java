@@ -16,11 +16,8 @@ public final class Stores {
     /** The full segments of sliding logs. */
     public static final String LOG_SEGMENTS = "log-segments";
 
-    /** The first answers to requests that may be repeated: {@code KeyCodec} to {@code FirstAnswerCodec}, as the next. */
+    /** The first answers to requests that may be repeated, and their notes: {@code KeyCodec} to {@code FirstAnswerCodec}. */
     public static final String FIRST_ANSWERS = "first-answers";
-
-    /** Who they were given to, in the order of their numbers. */
-    public static final String FIRST_ANSWER_NOTES = "first-answer-notes";
 
     /** Each queue's rules and what it has released: {@code QueueKeys} to {@code QueueCodec}, as the next three. */
     public static final String QUEUE_STATES = "queue-states";
@@ -36,9 +33,6 @@ public final class Stores {
 
     /** What the queues first answered to requests that may be repeated: as {@link #FIRST_ANSWERS}. */
     public static final String QUEUE_FIRST_ANSWERS = "queue-first-answers";
-
-    /** As {@link #FIRST_ANSWER_NOTES}. */
-    public static final String QUEUE_FIRST_ANSWER_NOTES = "queue-first-answer-notes";
 
     /** The policies topic, in memory, on every instance. */
     public static final String POLICIES = "policies";

@@ -33,7 +33,6 @@ import org.apache.kafka.streams.processor.TimestampExtractor;
  *                          │              ├── (policy-states)
  *                          │              ├── (log-segments)
  *                          │              ├── (first-answers)
- *                          │              ├── (first-answer-notes)
  *                          │              └──▶ weir.admissions
  *                          └──▶ weir.dead-letters
  *
@@ -49,7 +48,6 @@ import org.apache.kafka.streams.processor.TimestampExtractor;
  *                                         ├── (queue-tickets)
  *                                         ├── (queue-alarms)
  *                                         ├── (queue-first-answers)
- *                                         ├── (queue-first-answer-notes)
  *                                         ├──▶ weir.releases
  *                                         └──▶ weir.dead-letters
  * </pre>
@@ -105,17 +103,12 @@ public final class WeirTopology {
                         () -> new Decide(
                                 policies,
                                 config.state(),
-                                new Decide.StoreNames(
-                                        Stores.POLICY_STATES,
-                                        Stores.LOG_SEGMENTS,
-                                        Stores.FIRST_ANSWERS,
-                                        Stores.FIRST_ANSWER_NOTES),
+                                new Decide.StoreNames(Stores.POLICY_STATES, Stores.LOG_SEGMENTS, Stores.FIRST_ANSWERS),
                                 new Decide.Outlets(DECISIONS, ADMISSIONS_OUT)),
                         READ_REQUESTS)
                 .addStateStore(Stores.persistent(Stores.POLICY_STATES), DECIDE)
                 .addStateStore(Stores.persistent(Stores.LOG_SEGMENTS), DECIDE)
                 .addStateStore(Stores.persistent(Stores.FIRST_ANSWERS), DECIDE)
-                .addStateStore(Stores.persistent(Stores.FIRST_ANSWER_NOTES), DECIDE)
                 .addSink(DECISIONS, topics.decisions(), BYTES_OUT, decisions(), DECIDE)
                 .addSink(ADMISSIONS_OUT, topics.admissions(), BYTES_OUT, admissions(), DECIDE)
                 .addSink(DEAD_LETTERS, topics.deadLetters(), BYTES_OUT, BYTES_OUT, READ_REQUESTS);
@@ -151,8 +144,7 @@ public final class WeirTopology {
                                         Stores.QUEUE_SLOTS,
                                         Stores.QUEUE_TICKETS,
                                         Stores.QUEUE_ALARMS,
-                                        Stores.QUEUE_FIRST_ANSWERS,
-                                        Stores.QUEUE_FIRST_ANSWER_NOTES),
+                                        Stores.QUEUE_FIRST_ANSWERS),
                                 new Shape.Outlets(DECISIONS, RELEASES, DEAD_LETTERS),
                                 queues),
                         ADMISSIONS_IN)
@@ -161,7 +153,6 @@ public final class WeirTopology {
                 .addStateStore(Stores.persistent(Stores.QUEUE_TICKETS), SHAPE)
                 .addStateStore(Stores.persistent(Stores.QUEUE_ALARMS), SHAPE)
                 .addStateStore(Stores.persistent(Stores.QUEUE_FIRST_ANSWERS), SHAPE)
-                .addStateStore(Stores.persistent(Stores.QUEUE_FIRST_ANSWER_NOTES), SHAPE)
                 .addSink(DECISIONS, topics.decisions(), BYTES_OUT, decisions(), SHAPE)
                 .addSink(RELEASES, topics.releases(), BYTES_OUT, releases(), SHAPE)
                 .addSink(DEAD_LETTERS, topics.deadLetters(), BYTES_OUT, BYTES_OUT, SHAPE);

@@ -86,9 +86,9 @@ class FirstAnswerCodecTest {
     void the_order_of_numbers_is_the_order_of_their_bytes() {
         List<Long> numbers = List.of(0L, 1L, 127L, 128L, 255L, 256L, 1L << 40, Long.MAX_VALUE);
         for (int i = 1; i < numbers.size(); i++) {
-            byte[] key = KeyCodec.number(numbers.get(i));
-            assertThat(KeyCodec.readNumber(key)).isEqualTo(numbers.get(i));
-            assertThat(Arrays.compareUnsigned(KeyCodec.number(numbers.get(i - 1)), key))
+            byte[] key = KeyCodec.note(numbers.get(i));
+            assertThat(KeyCodec.readNote(key)).isEqualTo(numbers.get(i));
+            assertThat(Arrays.compareUnsigned(KeyCodec.note(numbers.get(i - 1)), key))
                     .isNegative();
         }
     }

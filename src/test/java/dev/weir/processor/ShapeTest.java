@@ -40,7 +40,7 @@ import org.junit.jupiter.api.io.TempDir;
 class ShapeTest {
 
     private static final Shape.StoreNames STORES =
-            new Shape.StoreNames("states", "slots", "tickets", "alarms", "answers", "notes");
+            new Shape.StoreNames("states", "slots", "tickets", "alarms", "answers");
     private static final Shape.Outlets OUTLETS = new Shape.Outlets("decisions", "releases", "dead-letters");
 
     @TempDir
@@ -58,8 +58,8 @@ class ShapeTest {
     void openStores() {
         policies.put(rules(1, 100));
         MockProcessorContext<byte[], Object> opening = context();
-        for (String name : List.of(
-                STORES.states(), STORES.slots(), STORES.tickets(), STORES.alarms(), STORES.answers(), STORES.notes())) {
+        for (String name :
+                List.of(STORES.states(), STORES.slots(), STORES.tickets(), STORES.alarms(), STORES.answers())) {
             stores.add(open(name, opening));
         }
         start();

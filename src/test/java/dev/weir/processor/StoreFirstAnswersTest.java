@@ -2,6 +2,7 @@ package dev.weir.processor;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import dev.weir.codec.KeyCodec;
 import dev.weir.config.WeirConfig;
 import dev.weir.policy.FirstAnswer;
 import dev.weir.policy.FirstAnswers;
@@ -21,7 +22,7 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** First answers in RocksDB stores that outlive their owner. */
+/** First answers in a RocksDB store that outlives their owner. */
 class StoreFirstAnswersTest {
 
     private static final int MOST = 300;
@@ -29,31 +30,23 @@ class StoreFirstAnswersTest {
     @TempDir
     private Path directory;
 
-    private KeyValueStore<Bytes, byte[]> answers;
-    private KeyValueStore<Bytes, byte[]> notes;
+    private KeyValueStore<Bytes, byte[]> store;
 
     @BeforeEach
-    void openStores() {
-        answers = store("answers");
-        notes = store("notes");
-    }
-
-    @AfterEach
-    void closeStores() {
-        answers.close();
-        notes.close();
-    }
-
-    private KeyValueStore<Bytes, byte[]> store(String name) {
-        KeyValueStore<Bytes, byte[]> store = Stores.keyValueStoreBuilder(
-                        Stores.persistentKeyValueStore(name), Serdes.Bytes(), Serdes.ByteArray())
+    void openStore() {
+        store = Stores.keyValueStoreBuilder(
+                        Stores.persistentKeyValueStore("answers"), Serdes.Bytes(), Serdes.ByteArray())
                 .withLoggingDisabled()
                 .withCachingDisabled()
                 .build();
         MockProcessorContext<?, ?> context =
                 new MockProcessorContext<>(new Properties(), new TaskId(0, 0), directory.toFile());
         store.init(context.getStateStoreContext(), store);
-        return store;
+    }
+
+    @AfterEach
+    void closeStore() {
+        store.close();
     }
 
     private FirstAnswers open() {
@@ -65,7 +58,7 @@ class StoreFirstAnswersTest {
                 state.sweepKeys(),
                 Duration.ofMillis(1),
                 MOST);
-        return StoreFirstAnswers.open(answers, notes, config);
+        return StoreFirstAnswers.open(store, config);
     }
 
     private static RequestKey key(int id) {
@@ -76,10 +69,18 @@ class StoreFirstAnswersTest {
         return new FirstAnswer.Sent("q", "p", id, null, null);
     }
 
-    private static int size(KeyValueStore<Bytes, byte[]> store) {
+    private int notes() {
+        return size(KeyCodec.note(0), KeyCodec.note(Long.MAX_VALUE));
+    }
+
+    private int answers() {
+        return size(KeyCodec.note(Long.MAX_VALUE), null);
+    }
+
+    private int size(byte[] from, byte[] to) {
         int size = 0;
-        try (var all = store.all()) {
-            for (; all.hasNext(); all.next()) {
+        try (var range = store.range(Bytes.wrap(from), Bytes.wrap(to))) {
+            for (; range.hasNext(); range.next()) {
                 size++;
             }
         }
@@ -93,8 +94,8 @@ class StoreFirstAnswersTest {
             memory.put(key(i), answer(i), i, Long.MAX_VALUE / 2);
             assertThat(memory.get(key(i)).number()).isEqualTo(i);
         }
-        assertThat(size(answers)).isEqualTo(MOST);
-        assertThat(size(notes)).isEqualTo(MOST);
+        assertThat(answers()).isEqualTo(MOST);
+        assertThat(notes()).isEqualTo(MOST);
         FirstAnswers memory = open();
         assertThat(memory.get(key(699))).isNull();
         assertThat(memory.get(key(700)).answer()).isEqualTo(answer(700));
@@ -112,7 +113,7 @@ class StoreFirstAnswersTest {
             memory.put(key(1_000 + i % 20), answer(i), 20, 30);
         }
         assertThat(memory.get(key(0))).isNull();
-        assertThat(size(answers)).isEqualTo(20);
-        assertThat(size(notes)).isEqualTo(MOST);
+        assertThat(answers()).isEqualTo(20);
+        assertThat(notes()).isEqualTo(MOST);
     }
 }
