@@ -5,6 +5,7 @@ import dev.weir.limit.LogSegment;
 import dev.weir.limit.Segments;
 import dev.weir.policy.FirstAnswers;
 import dev.weir.policy.PolicyState;
+import dev.weir.policy.RecentTimes;
 import dev.weir.policy.StateKey;
 import dev.weir.policy.States;
 import java.util.HashMap;
@@ -19,10 +20,9 @@ final class MemoryStates implements States {
     private final Map<StateKey, PolicyState> states = new HashMap<>();
     private final FirstAnswers firstAnswers;
     private final long keepMs;
+    private final RecentTimes recent = new RecentTimes(EPOCH);
     private int sweepAtSize = FIRST_SWEEP;
     private long requests;
-    private long earliestMs = Long.MAX_VALUE;
-    private long earliestBeforeMs = Long.MAX_VALUE;
 
     MemoryStates(WeirConfig.State config) {
         keepMs = config.forgetAfter().toMillis();
@@ -31,13 +31,9 @@ final class MemoryStates implements States {
 
     /** Takes note of a request's time; the earliest of the last thousand or two is "now" for the sweep. */
     void observe(long timestampMs) {
-        if (requests++ % EPOCH == 0) {
-            earliestBeforeMs = earliestMs;
-            earliestMs = Long.MAX_VALUE;
-        }
-        earliestMs = Math.min(earliestMs, timestampMs);
+        recent.observe(requests++, timestampMs);
         if (states.size() >= sweepAtSize) {
-            long horizonMs = Math.min(earliestMs, earliestBeforeMs) - keepMs;
+            long horizonMs = recent.earliestMs() - keepMs;
             states.values().removeIf(state -> state.forgettableAtMs() <= horizonMs);
             sweepAtSize = Math.max(FIRST_SWEEP, 2 * states.size());
         }

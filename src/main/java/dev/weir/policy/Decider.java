@@ -83,13 +83,16 @@ public final class Decider {
             shaping = shaping == null && ledger.shapes() ? ledger : shaping;
             tooLarge |= ledger.isTooLarge() && !ledger.policy().observes();
         }
+        boolean charged = false;
         if (request.kind() != Kind.PEEK && !tooLarge) {
             for (Ledger ledger : ledgers) {
-                ledger.charge(refused || ledger.refuses(), states);
+                charged |= ledger.charge(refused || ledger.refuses(), states);
             }
         }
+        if (refused && charged) {
+            putOff(request, ledgers, startMs - nowMs); // for longer, since this denial was counted
+        }
         if (refused) {
-            putOff(request, ledgers, startMs - nowMs); // for longer, where this denial was counted
             return refusal(request, ledgers, nowMs);
         }
         return shaping == null ? permission(request, ledgers, delayMs, nowMs) : admission(request, shaping);

@@ -23,12 +23,10 @@ public final class FirstAnswers {
     private final Kept kept;
     private final int most;
     private final long lateMs;
-    private final int epoch;
+    private final RecentTimes recent;
     private long oldest;
     private long next;
     private Note oldestNote;
-    private long earliestMs = Long.MAX_VALUE;
-    private long earliestBeforeMs = Long.MAX_VALUE;
 
     /**
      * An answer, and until when it is given again.
@@ -64,11 +62,12 @@ public final class FirstAnswers {
         this.kept = kept;
         this.most = most;
         this.lateMs = lateMs;
-        epoch = Math.max(1, Math.min(EPOCH, most / 2)); // two fit into what is kept; if that is one, the one
+        int epoch = Math.max(1, Math.min(EPOCH, most / 2)); // two fit into what is kept; if that is one, the one
+        recent = new RecentTimes(epoch);
         oldest = kept.oldest;
         next = kept.next;
         for (long number = Math.max(oldest, (next / epoch - 1) * epoch); number < next; number++) {
-            observe(number, kept.notes.get(number).atMs);
+            recent.observe(number, kept.notes.get(number).atMs);
         }
     }
 
@@ -84,21 +83,13 @@ public final class FirstAnswers {
 
     /** Remembers an answer given at a time, until another. */
     public void put(RequestKey key, FirstAnswer answer, long atMs, long untilMs) {
-        observe(next, atMs);
+        recent.observe(next, atMs);
         for (int drops = 0; drops < DROPS_A_PUT && dropsOldest(); drops++) {
             dropOldest();
         }
         kept.answers.put(key, new Entry(next, untilMs, answer));
         kept.notes.put(next, new Note(key, atMs, untilMs));
         next++;
-    }
-
-    private void observe(long number, long atMs) {
-        if (number % epoch == 0) {
-            earliestBeforeMs = earliestMs;
-            earliestMs = Long.MAX_VALUE;
-        }
-        earliestMs = Math.min(earliestMs, atMs);
     }
 
     private boolean dropsOldest() {
@@ -108,7 +99,7 @@ public final class FirstAnswers {
         if (oldestNote == null) {
             oldestNote = kept.notes.get(oldest);
         }
-        return next - oldest >= most || oldestNote.untilMs <= Math.min(earliestMs, earliestBeforeMs) - lateMs;
+        return next - oldest >= most || oldestNote.untilMs <= recent.earliestMs() - lateMs;
     }
 
     private void dropOldest() {

@@ -198,25 +198,28 @@ final class Ledger {
      * Charges what is to be charged. Changed terms are written with a denial too: the wait that it tells begins now. What
      * is put off is charged at the moment to which it is; all else at the policy's own time, so that it puts nothing off.
      * Limits that counted a denial are asked again: it may pass later now.
+     *
+     * @return whether a limit was charged
      */
     @SuppressWarnings("ReferenceEquality") // an account that did not change is the same one
-    void charge(boolean denied, States states) {
+    boolean charge(boolean denied, States states) {
         boolean putOff = throttles() && !denied && request.kind() != Kind.SETTLE && request.cost() > 0;
         clockMs = putOff ? nowMs + delayMs : clockMs;
         long chargedAtMs = putOff ? clockMs : ownMs;
-        boolean changed = adopted;
+        boolean charged = false;
         for (int i = 0; i < accounts.length; i++) {
-            if (!denied || (!tooLarge && accounts[i].limit().countDenied())) {
-                Account<?> before = accounts[i];
+            Account<?> before = accounts[i];
+            if (!denied || (!tooLarge && before.limit().countDenied())) {
                 accounts[i] = before.charge(request.cost(), chargedAtMs);
-                changed |= accounts[i] != before;
+            }
+            if (accounts[i] != before) {
+                charged = true;
+                permits[i] = denied ? accounts[i].permits(request.cost(), clockMs) : permits[i];
             }
         }
-        if (changed) {
+        if (charged || adopted) {
             states.put(key, state.charged(nowMs, chargedAtMs, accounts));
         }
-        for (int i = 0; denied && request.kind() != Kind.SETTLE && i < accounts.length; i++) {
-            permits[i] = accounts[i].permits(request.cost(), clockMs);
-        }
+        return charged;
     }
 }

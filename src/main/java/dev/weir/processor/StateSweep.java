@@ -12,8 +12,7 @@ import org.apache.kafka.streams.state.KeyValueStore;
 // "Now" for the sweep is the earliest time among the requests since the last one: a single clock that runs ahead
 // cannot expire the others' states, and neither can a backlog that is worked off late. A state is kept for a while
 // beyond the time at which it says what a fresh one says, so that requests that come late, within that while, still
-// find
-// the time of their client's last charge.
+// find the time of their client's last charge.
 final class StateSweep {
 
     private final KeyValueStore<Bytes, byte[]> states;
