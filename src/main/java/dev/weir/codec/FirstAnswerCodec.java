@@ -28,7 +28,7 @@ public final class FirstAnswerCodec {
     private final DecisionAvro decisions = new DecisionAvro();
 
     public byte[] encode(Entry entry) {
-        StateBytes out = start();
+        StateBytes out = StateBytes.toWrite(VERSION);
         out.write(entry.number());
         out.writeSigned(entry.untilMs());
         if (entry.answer() instanceof FirstAnswer.Sent sent) {
@@ -51,14 +51,14 @@ public final class FirstAnswerCodec {
     }
 
     public Entry decodeEntry(byte[] bytes) {
-        StateBytes in = read(bytes);
+        StateBytes in = StateBytes.toRead(bytes, VERSION, "a first answer");
         long number = in.read();
         long untilMs = in.readSigned();
         return new Entry(number, untilMs, in.readByte() == SENT ? sent(in) : decision(in));
     }
 
     public static byte[] encode(Note note) {
-        StateBytes out = start();
+        StateBytes out = StateBytes.toWrite(VERSION);
         out.writeSigned(note.atMs());
         out.writeSigned(note.untilMs());
         out.write(note.key().client());
@@ -68,7 +68,7 @@ public final class FirstAnswerCodec {
     }
 
     public static Note decodeNote(byte[] bytes) {
-        StateBytes in = read(bytes);
+        StateBytes in = StateBytes.toRead(bytes, VERSION, "a first answer");
         long atMs = in.readSigned();
         long untilMs = in.readSigned();
         return new Note(new RequestKey(in.readText(), Kind.valueOf(in.readText()), in.readText()), atMs, untilMs);
@@ -90,20 +90,5 @@ public final class FirstAnswerCodec {
         } catch (UnreadableException e) {
             throw new IllegalStateException("a remembered decision cannot be read", e);
         }
-    }
-
-    private static StateBytes start() {
-        StateBytes out = StateBytes.toWrite();
-        out.writeByte(VERSION);
-        return out;
-    }
-
-    private static StateBytes read(byte[] bytes) {
-        StateBytes in = StateBytes.toRead(bytes, 0);
-        int version = in.readByte();
-        if (version != VERSION) {
-            throw new IllegalStateException("a first answer is of version " + version + ", not " + VERSION);
-        }
-        return in;
     }
 }

@@ -36,7 +36,7 @@ public final class QueueCodec {
     private final AdmissionAvro admissions = new AdmissionAvro();
 
     public byte[] encode(Slot slot) {
-        StateBytes out = start();
+        StateBytes out = StateBytes.toWrite(VERSION);
         if (slot instanceof Slot.Waiting waiting) {
             out.writeByte(WAITING);
             out.write(waiting.number());
@@ -56,7 +56,7 @@ public final class QueueCodec {
     }
 
     public Slot decodeSlot(byte[] bytes) {
-        StateBytes in = read(bytes);
+        StateBytes in = StateBytes.toRead(bytes, VERSION, "a queue's state");
         if (in.readByte() == GAP) {
             return new Slot.Gap(in.read());
         }
@@ -74,7 +74,7 @@ public final class QueueCodec {
     }
 
     public static byte[] encode(Place place) {
-        StateBytes out = start();
+        StateBytes out = StateBytes.toWrite(VERSION);
         out.write(place.flow().tier());
         out.write(place.flow().client());
         out.write(place.position());
@@ -82,12 +82,12 @@ public final class QueueCodec {
     }
 
     public static Place decodePlace(byte[] bytes) {
-        StateBytes in = read(bytes);
+        StateBytes in = StateBytes.toRead(bytes, VERSION, "a queue's state");
         return new Place(new Flow(in.readText(), in.readText()), in.read());
     }
 
     public static byte[] encode(QueueState state) {
-        StateBytes out = start();
+        StateBytes out = StateBytes.toWrite(VERSION);
         QueueRules rules = state.rules();
         out.write(rules.id());
         out.write(rules.version());
@@ -112,7 +112,7 @@ public final class QueueCodec {
     }
 
     public static QueueState decodeState(byte[] bytes) {
-        StateBytes in = read(bytes);
+        StateBytes in = StateBytes.toRead(bytes, VERSION, "a queue's state");
         String id = in.readText();
         long version = in.read();
         long limit = in.read();
@@ -128,20 +128,5 @@ public final class QueueCodec {
         return new QueueState(
                 new QueueRules(id, version, limit, perMs, burst, capacity, maxWaitMs, lookAheadMs, tiers),
                 new Outflow(new Pacing.Arrival(in.readSigned(), in.read()), in.readSigned(), in.read()));
-    }
-
-    private static StateBytes start() {
-        StateBytes out = StateBytes.toWrite();
-        out.writeByte(VERSION);
-        return out;
-    }
-
-    private static StateBytes read(byte[] bytes) {
-        StateBytes in = StateBytes.toRead(bytes, 0);
-        int version = in.readByte();
-        if (version != VERSION) {
-            throw new IllegalStateException("a queue's state is of version " + version + ", not " + VERSION);
-        }
-        return in;
     }
 }

@@ -14,12 +14,25 @@ final class StateBytes {
         this.position = position;
     }
 
-    static StateBytes toWrite() {
-        return new StateBytes(new byte[64], 0);
+    /** Begins with a version. */
+    static StateBytes toWrite(int version) {
+        StateBytes out = new StateBytes(new byte[64], 0);
+        out.writeByte(version);
+        return out;
     }
 
-    static StateBytes toRead(byte[] bytes, int from) {
-        return new StateBytes(bytes, from);
+    /**
+     * To read what is behind the version.
+     *
+     * @throws IllegalStateException if {@code what} is of another one
+     */
+    static StateBytes toRead(byte[] bytes, int version, String what) {
+        StateBytes in = new StateBytes(bytes, 0);
+        int found = in.readByte();
+        if (found != version) {
+            throw new IllegalStateException(what + " is of version " + found + ", not " + version);
+        }
+        return in;
     }
 
     byte[] written() {

@@ -40,7 +40,7 @@ import java.util.function.IntFunction;
  */
 public final class StateCodec {
 
-    private static final byte VERSION = 1;
+    private static final int VERSION = 1;
     private static final int COUNT_DENIED = 1;
     private static final int STRICT = 2;
 
@@ -76,8 +76,7 @@ public final class StateCodec {
     private StateCodec() {}
 
     public static byte[] encode(PolicyState state) {
-        StateBytes out = StateBytes.toWrite();
-        out.writeByte(VERSION);
+        StateBytes out = StateBytes.toWrite(VERSION);
         out.writeFixed(state.forgettableAtMs());
         out.writeSigned(state.lastMs());
         out.write(state.accounts().size());
@@ -124,8 +123,7 @@ public final class StateCodec {
     }
 
     public static byte[] encode(LogSegment segment) {
-        StateBytes out = StateBytes.toWrite();
-        out.writeByte(VERSION);
+        StateBytes out = StateBytes.toWrite(VERSION);
         writeSegment(out, segment, 0);
         return out.written();
     }
@@ -135,11 +133,7 @@ public final class StateCodec {
     }
 
     private static StateBytes afterVersion(byte[] bytes) {
-        if (bytes.length == 0 || bytes[0] != VERSION) {
-            throw new IllegalStateException(
-                    "a state of version " + (bytes.length == 0 ? "none" : bytes[0]) + ", this is " + VERSION);
-        }
-        return StateBytes.toRead(bytes, 1);
+        return StateBytes.toRead(bytes, VERSION, "a state");
     }
 
     private static void writeAccount(StateBytes out, Account<?> account, long lastMs) {

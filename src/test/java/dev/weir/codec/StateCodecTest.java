@@ -179,9 +179,9 @@ class StateCodecTest {
     void bytes_of_another_version_are_refused() {
         assertThatThrownBy(() -> StateCodec.forgettableAtMs(new byte[] {9, 0, 0, 0, 0, 0, 0, 0, 0}))
                 .isInstanceOf(IllegalStateException.class)
-                .hasMessage("a state of version 9, this is 1");
+                .hasMessage("a state is of version 9, not 1");
         assertThatThrownBy(() -> StateCodec.decode(new byte[0], shelf -> null))
-                .hasMessage("a state of version none, this is 1");
+                .hasMessage("a state ends after 0 bytes");
     }
 
     @Test

@@ -10,10 +10,10 @@ import dev.weir.app.TopicSetup;
 import dev.weir.codec.PolicyFile;
 import dev.weir.config.WeirConfig;
 import dev.weir.dev.EmbeddedBroker;
+import dev.weir.policy.Decider;
 import dev.weir.policy.Decision;
-import dev.weir.policy.Outcome;
 import dev.weir.policy.Policy;
-import dev.weir.policy.Reason;
+import dev.weir.policy.PolicyTable;
 import dev.weir.policy.Request;
 import dev.weir.policy.Usage;
 import dev.weir.shape.QueueRules;
@@ -583,27 +583,7 @@ class RulesServiceTest {
     }
 
     private static Decision decision(Request request) {
-        return new Decision(
-                request.requestId(),
-                request.client(),
-                Outcome.ALLOWED,
-                Reason.NO_POLICY,
-                null,
-                null,
-                null,
-                null,
-                null,
-                null,
-                null,
-                0L,
-                null,
-                false,
-                false,
-                false,
-                null,
-                200,
-                request.timestampMs(),
-                request.source());
+        return (Decision) Decider.decide(request, PolicyTable.EMPTY, null);
     }
 
     private static String body(int limit) {
