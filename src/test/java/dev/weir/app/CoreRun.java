@@ -1,0 +1,81 @@
+package dev.weir.app;
+
+import dev.weir.config.WeirConfig;
+import dev.weir.policy.Admission;
+import dev.weir.policy.Decision;
+import dev.weir.policy.PolicyTable;
+import dev.weir.policy.Request;
+import dev.weir.policy.Ruling;
+import dev.weir.shape.Outlet;
+import dev.weir.shape.QueueRules;
+import dev.weir.shape.Release;
+import dev.weir.shape.Shaper;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+
+/** What Weir says to requests on several partitions, without a broker; queues drain by the requests' times. */
+public final class CoreRun implements Outlet {
+
+    private static final long NANOS_PER_MS = 1_000_000;
+    private static final int STEPS_A_TICK = 1_000;
+
+    private final Map<Integer, Recomputation> partitions = new HashMap<>();
+    private final List<Decision> decisions = new ArrayList<>();
+    private final List<Release> releases = new ArrayList<>();
+    private final PolicyTable policies;
+    private final WeirConfig.State config;
+    private final Shaper shaper;
+    private long admitted;
+
+    /** @param queues by id */
+    public CoreRun(PolicyTable policies, Map<String, QueueRules> queues, WeirConfig.State config) {
+        this.policies = policies;
+        this.config = config;
+        shaper = new Shaper(queues::get, new MemoryQueues(config), this);
+    }
+
+    /** Decides the next request; their times do not run backwards. */
+    public void decide(Request request) {
+        long nowNanos = request.timestampMs() * NANOS_PER_MS;
+        tick(nowNanos);
+        Ruling ruling = partitions
+                .computeIfAbsent(request.source().partition(), partition -> new Recomputation(policies, config))
+                .decide(request);
+        if (ruling instanceof Admission admission) {
+            shaper.admit(admission, admitted++, request.timestampMs(), nowNanos);
+        } else {
+            decisions.add((Decision) ruling);
+        }
+    }
+
+    /** Lets all that waits leave. */
+    public void runDry() {
+        tick(Long.MAX_VALUE - 1);
+    }
+
+    public List<Decision> decisions() {
+        return decisions;
+    }
+
+    public List<Release> releases() {
+        return releases;
+    }
+
+    @Override
+    public void decide(Admission of, Decision decision) {
+        decisions.add(decision);
+    }
+
+    @Override
+    public void release(Admission of, Release release) {
+        releases.add(release);
+    }
+
+    private void tick(long untilNanos) {
+        while (shaper.dueNanos() < untilNanos) {
+            shaper.tick(shaper.dueNanos(), STEPS_A_TICK);
+        }
+    }
+}

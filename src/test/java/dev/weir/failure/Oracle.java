@@ -1,0 +1,41 @@
+package dev.weir.failure;
+
+import dev.weir.policy.Request;
+import java.util.List;
+
+/** Holds what a run has written against what is promised, whatever was killed meanwhile. */
+public final class Oracle {
+
+    private Oracle() {}
+
+    /** Every invariant, and what was found of it. */
+    public static List<Finding> check(Evidence evidence) {
+        Answers answers = new Answers(evidence.decisions());
+        RuleHistory rules = new RuleHistory(evidence.rules());
+        QueueChecks queues = new QueueChecks(evidence, answers, rules);
+        return List.of(
+                DecidedOnce.check(evidence, answers),
+                AsRecomputed.check(evidence, answers, rules),
+                WithinLimits.check(evidence, answers, rules),
+                queues.endedOnce(),
+                queues.gapFree(),
+                queues.atItsPace(),
+                SeenTwice.check(evidence, answers));
+    }
+
+    /** Whether every request is answered, and everything that was queued has ended. */
+    public static boolean isSettled(Evidence evidence) {
+        Answers answers = new Answers(evidence.decisions());
+        QueueChecks queues = new QueueChecks(evidence, answers, new RuleHistory(evidence.rules()));
+        return DecidedOnce.check(evidence, answers).isOk() && queues.endedOnce().isOk();
+    }
+
+    static String at(Request.Source source) {
+        return "partition " + source.partition() + ", offset " + source.offset();
+    }
+
+    static String at(Request request) {
+        return at(request.source()) + ", client " + request.client() + ", " + request.kind() + " "
+                + request.requestId();
+    }
+}

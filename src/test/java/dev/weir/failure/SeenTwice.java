@@ -1,0 +1,130 @@
+package dev.weir.failure;
+
+import dev.weir.failure.Evidence.Entry;
+import dev.weir.policy.Decision;
+import dev.weir.policy.Kind;
+import dev.weir.policy.Request;
+import dev.weir.shape.Release;
+import java.util.Arrays;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+
+/**
+ * What a {@code read_uncommitted} reader saw of an aborted transaction is what was committed later.
+ *
+ * <p>A decision on limits is a function of the log: the same bytes. What a queue says depends on the clock at which it is asked, so
+ * after an abort it may give another place or wait, refuse whom it had let in, release in another order (the tags of fair
+ * queueing are not stored) and at another time, and a sequence number may go to another request. What must be the same is whom it
+ * is about: the request, its queue and policy, and in a release what was sent.
+ */
+final class SeenTwice {
+
+    private record Id(String client, String requestId, String queue) {}
+
+    private SeenTwice() {}
+
+    static Finding check(Evidence evidence, Answers answers) {
+        Finding.Notes notes = new Finding.Notes(
+                "7 seen-twice-alike", "decisions", "queues' answers", "releases", "releases that came again otherwise");
+        for (Entry entry : evidence.abortedDecisions()) {
+            compare(entry, answers, notes);
+        }
+        Map<Id, Release> released = new HashMap<>();
+        for (Entry entry : evidence.releases()) {
+            Release release = entry.release();
+            released.put(id(release), release);
+        }
+        Map<Id, Request> sent = sent(evidence);
+        for (Entry entry : evidence.abortedReleases()) {
+            Release release = entry.release();
+            notes.count("releases");
+            compare(release, released.get(id(release)), sent.get(id(release)), notes);
+        }
+        return notes.done();
+    }
+
+    private static void compare(Entry aborted, Answers answers, Finding.Notes notes) {
+        Decision decision = aborted.decision();
+        boolean byQueue = decision.queueing() != null;
+        notes.count(byQueue ? "queues' answers" : "decisions");
+        List<Entry> told = answers.to(decision.source());
+        if (told.isEmpty()) {
+            notes.fault(Oracle.at(decision.source()) + ": was told " + decision + " and then nothing");
+        }
+        for (Entry committed : told) {
+            boolean same = byQueue
+                    ? isOfSame(decision, committed.decision())
+                    : Arrays.equals(aborted.value(), committed.value());
+            if (!same) {
+                notes.fault(Oracle.at(decision.source()) + ", client " + decision.client() + ", policy "
+                        + decision.policyId() + ": was told " + decision + ", then " + committed.decision());
+            }
+        }
+    }
+
+    private static boolean isOfSame(Decision one, Decision other) {
+        return other.queueing() != null
+                && one.queueing().queue().equals(other.queueing().queue())
+                && one.client().equals(other.client())
+                && one.requestId().equals(other.requestId())
+                && Objects.equals(one.policyId(), other.policyId())
+                && Objects.equals(one.policyVersion(), other.policyVersion())
+                && one.repeated() == other.repeated();
+    }
+
+    private static void compare(Release aborted, Release committed, Request request, Finding.Notes notes) {
+        String name = aborted.queue() + "#" + aborted.sequence() + ", client " + aborted.client() + ", "
+                + aborted.requestId();
+        if (request == null) {
+            notes.fault(name + ": was released and never sent there");
+        } else if (!isAsSent(aborted, request)) {
+            notes.fault(name + ": was released otherwise than it was sent");
+        }
+        if (committed == null
+                || committed.sequence() != aborted.sequence()
+                || committed.releaseAtNanos() != aborted.releaseAtNanos()) {
+            notes.count("releases that came again otherwise");
+        }
+    }
+
+    private static boolean isAsSent(Release release, Request request) {
+        return Objects.equals(release.tier(), request.tier())
+                && release.cost() == request.cost()
+                && release.attributes().equals(request.attributes())
+                && Arrays.equals(release.payload(), request.payload());
+    }
+
+    /** What was sent to queues, by who and where. */
+    private static Map<Id, Request> sent(Evidence evidence) {
+        Map<Id, Request> sent = new HashMap<>();
+        if (evidence.abortedReleases().isEmpty()) {
+            return sent;
+        }
+        Map<Request.Source, Decision> queued = new HashMap<>();
+        for (Entry entry : evidence.decisions()) {
+            Decision decision = entry.decision();
+            if (decision.queueing() != null && !decision.repeated() && !decision.endsWait()) {
+                queued.put(decision.source(), decision);
+            }
+        }
+        for (Entry entry : evidence.requests()) {
+            Decision decision = queued.get(entry.place());
+            Request request = decision == null ? null : evidence.request(entry).request();
+            if (request != null && request.kind() == Kind.CONSUME) {
+                sent.put(
+                        new Id(
+                                request.client(),
+                                request.requestId(),
+                                decision.queueing().queue()),
+                        request);
+            }
+        }
+        return sent;
+    }
+
+    private static Id id(Release release) {
+        return new Id(release.client(), release.requestId(), release.queue());
+    }
+}

@@ -1,0 +1,305 @@
+package dev.weir.failure;
+
+import java.util.ArrayDeque;
+import java.util.Deque;
+
+/**
+ * What one key has taken of one limit, by the limit's definition and nothing else. Times do not run backwards; what is given
+ * back (a cost below 0) is taken off the newest use first, and never makes more room than there is.
+ */
+sealed interface Tally {
+
+    /** Notes a cost, without asking. */
+    void book(long cost, long atMs);
+
+    /** By how much more than the limit is in use now, in a unit of its own; 0 or less if it is kept. */
+    long excess(long atMs);
+
+    /** Whole tokens in use, rounded down. */
+    long inUse(long atMs);
+
+    /** One that has taken nothing. */
+    static Tally of(Terms terms, long atMs) {
+        if (terms.algorithm().equals(Terms.UNLIMITED)) {
+            return new Free();
+        }
+        if (terms.limit() == 0) {
+            return new Log(0, 1);
+        }
+        return switch (terms.algorithm()) {
+            case "fixed-window" -> new Fixed(terms.limit(), terms.perMs());
+            case "sliding-window-log" -> new Log(terms.limit(), terms.perMs());
+            case "sliding-window-counter" -> new Counter(terms.limit(), terms.perMs(), terms.strict());
+            case "token-bucket", "leaky-bucket", "gcra", Terms.INTERVAL -> new Rate(terms, atMs);
+            default -> throw new IllegalArgumentException("no such algorithm: " + terms);
+        };
+    }
+
+    /**
+     * The same under other terms of the algorithm. What was used stays used, with its times where they mean the same; else
+     * what is in use, in whole tokens, counts as taken now. The enforcer rounds up where this rounds down, so it may admit
+     * no more than this allows.
+     */
+    default Tally under(Terms terms, long atMs) {
+        Tally next = of(terms, atMs);
+        boolean goesOn = next.goesOnFrom(this, atMs);
+        if (!goesOn && terms.counts()) {
+            next.book(inUse(atMs), atMs);
+        }
+        return next;
+    }
+
+    /** Takes over what another has counted, if that means the same here. */
+    boolean goesOnFrom(Tally old, long atMs);
+
+    /** Without a limit. */
+    final class Free implements Tally {
+        @Override
+        public void book(long cost, long atMs) {}
+
+        @Override
+        public long excess(long atMs) {
+            return 0;
+        }
+
+        @Override
+        public long inUse(long atMs) {
+            return 0;
+        }
+
+        @Override
+        public boolean goesOnFrom(Tally old, long atMs) {
+            return true;
+        }
+    }
+
+    /** Each aligned window: its sum is at most the limit. */
+    final class Fixed implements Tally {
+        private final long limit;
+        private final long perMs;
+        private long window = Long.MIN_VALUE;
+        private long sum;
+
+        Fixed(long limit, long perMs) {
+            this.limit = limit;
+            this.perMs = perMs;
+        }
+
+        @Override
+        public void book(long cost, long atMs) {
+            sum = Math.max(0, inUse(atMs) + cost);
+            window = Math.floorDiv(atMs, perMs);
+        }
+
+        @Override
+        public long excess(long atMs) {
+            return inUse(atMs) - limit;
+        }
+
+        @Override
+        public long inUse(long atMs) {
+            return Math.floorDiv(atMs, perMs) == window ? sum : 0;
+        }
+
+        @Override
+        public boolean goesOnFrom(Tally old, long atMs) {
+            if (old instanceof Fixed fixed && fixed.perMs == perMs) {
+                window = fixed.window;
+                sum = fixed.sum;
+                return true;
+            }
+            return false;
+        }
+    }
+
+    /** Each window (t − per, t]: its sum is at most the limit. */
+    final class Log implements Tally {
+
+        private record Taken(long cost, long atMs) {}
+
+        private final long limit;
+        private final long perMs;
+        private Deque<Taken> window = new ArrayDeque<>();
+        private long sum;
+
+        Log(long limit, long perMs) {
+            this.limit = limit;
+            this.perMs = perMs;
+        }
+
+        @Override
+        public void book(long cost, long atMs) {
+            slide(atMs);
+            if (cost > 0) {
+                window.addLast(new Taken(cost, atMs));
+                sum += cost;
+            }
+            long left = -cost;
+            while (left > 0 && !window.isEmpty()) {
+                Taken newest = window.removeLast();
+                long part = Math.min(left, newest.cost);
+                left -= part;
+                sum -= part;
+                if (newest.cost > part) {
+                    window.addLast(new Taken(newest.cost - part, newest.atMs));
+                }
+            }
+        }
+
+        @Override
+        public long excess(long atMs) {
+            return inUse(atMs) - limit;
+        }
+
+        @Override
+        public long inUse(long atMs) {
+            slide(atMs);
+            return sum;
+        }
+
+        @Override
+        public boolean goesOnFrom(Tally old, long atMs) {
+            if (old instanceof Log log) {
+                log.slide(atMs); // what has left the old window does not come back in a longer one
+                window = log.window;
+                sum = log.sum;
+                return true;
+            }
+            return false;
+        }
+
+        private void slide(long atMs) {
+            while (!window.isEmpty() && window.peekFirst().atMs <= atMs - perMs) {
+                sum -= window.removeFirst().cost;
+            }
+        }
+    }
+
+    /** In each pair of windows: the share of the former that the sliding one still covers, and the latter's sum. */
+    final class Counter implements Tally {
+        private final long limit;
+        private final long perMs;
+        private final boolean strict;
+        private long window = Long.MIN_VALUE / 2;
+        private long former;
+        private long sum;
+
+        Counter(long limit, long perMs, boolean strict) {
+            this.limit = limit;
+            this.perMs = perMs;
+            this.strict = strict;
+        }
+
+        @Override
+        public void book(long cost, long atMs) {
+            move(atMs);
+            long owed = Math.min(0, sum + cost);
+            sum = Math.max(0, sum + cost);
+            former = Math.max(0, former + owed);
+        }
+
+        @Override
+        public long excess(long atMs) {
+            return used(atMs, strict) - limit;
+        }
+
+        @Override
+        public long inUse(long atMs) {
+            return used(atMs, false);
+        }
+
+        @Override
+        public boolean goesOnFrom(Tally old, long atMs) {
+            if (old instanceof Counter counter && counter.perMs == perMs) {
+                window = counter.window;
+                former = counter.former;
+                sum = counter.sum;
+                return true;
+            }
+            return false;
+        }
+
+        private long used(long atMs, boolean roundsUp) {
+            move(atMs);
+            long covered = Math.multiplyExact(former, perMs - Math.floorMod(atMs, perMs));
+            return sum + (roundsUp ? -Math.floorDiv(-covered, perMs) : covered / perMs);
+        }
+
+        private void move(long atMs) {
+            long now = Math.floorDiv(atMs, perMs);
+            if (now != window) {
+                former = now == window + 1 ? sum : 0;
+                sum = 0;
+                window = now;
+            }
+        }
+    }
+
+    /**
+     * Over every interval [a, b], what is taken is at most the burst and what flows meanwhile. With S the sum of what was taken
+     * before, F what has flown since the beginning,
+     *
+     * <pre>
+     *   S(b) + c(b) − F(b) − (S(a) − F(a))  ≤  burst      for all a ≤ b
+     * </pre>
+     *
+     * <p>so the least S(a) − F(a) so far is all there is to remember. All in tokens times per, so nothing is rounded; with
+     * {@code refill: interval}, time goes in steps of per, counted from the first request.
+     */
+    final class Rate implements Tally {
+        private final Terms terms;
+        private final boolean inSteps;
+        private long startMs;
+        private long taken;
+        private long least = Long.MAX_VALUE;
+
+        Rate(Terms terms, long startMs) {
+            this.terms = terms;
+            this.startMs = startMs;
+            inSteps = terms.algorithm().equals(Terms.INTERVAL);
+        }
+
+        @Override
+        public void book(long cost, long atMs) {
+            least = Math.min(least, taken - flown(atMs));
+            taken = Math.addExact(taken, Math.multiplyExact(cost, terms.perMs()));
+        }
+
+        @Override
+        public long excess(long atMs) {
+            return level(atMs) - Math.multiplyExact(terms.burst(), terms.perMs());
+        }
+
+        @Override
+        public long inUse(long atMs) {
+            return level(atMs) / terms.perMs();
+        }
+
+        @Override
+        public boolean goesOnFrom(Tally old, long atMs) {
+            if (!(old instanceof Rate rate) || rate.inSteps != inSteps || rate.terms.perMs() != terms.perMs()) {
+                return false;
+            }
+            if (rate.terms.limit() == terms.limit()) {
+                startMs = rate.startMs;
+                taken = rate.taken;
+                least = rate.least;
+                return true;
+            }
+            if (inSteps) { // steps fall when they fell
+                startMs = atMs - Math.floorMod(atMs - rate.startMs, terms.perMs());
+            }
+            return false;
+        }
+
+        /** The most that any interval up to now has taken beyond what has flown in it. */
+        private long level(long atMs) {
+            return least == Long.MAX_VALUE ? 0 : Math.max(0, taken - flown(atMs) - least);
+        }
+
+        private long flown(long atMs) {
+            long ms = atMs - startMs;
+            return Math.multiplyExact(inSteps ? ms - Math.floorMod(ms, terms.perMs()) : ms, terms.limit());
+        }
+    }
+}

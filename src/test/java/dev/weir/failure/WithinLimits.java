@@ -1,0 +1,129 @@
+package dev.weir.failure;
+
+import dev.weir.failure.Evidence.Entry;
+import dev.weir.failure.RuleHistory.Version;
+import dev.weir.policy.Decision;
+import dev.weir.policy.Kind;
+import dev.weir.policy.OnExceed;
+import dev.weir.policy.Outcome;
+import dev.weir.policy.Policy;
+import dev.weir.policy.Reason;
+import dev.weir.policy.Request;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+
+/**
+ * No limit has admitted more than it may in any window, by the limits' definitions ({@link Tally}) and what was decided:
+ * nothing here knows how the enforcer counts.
+ *
+ * <pre>
+ *   charged       every policy that applies, with the cost                   ALLOWED, no repeat, no PEEK
+ *                 but one that observes and would have refused                 (observed)
+ *                 all but the one that shapes                                  sent to a queue, whatever became of it there
+ *   corrected     every policy that applies, unasked                         SETTLE; and by a denial, limits that count those
+ *   when          decidedAt;  decidedAt + delay by policies that throttle;  not before the key's last charge
+ * </pre>
+ *
+ * <p>Where the decision does not tell whether a policy was charged (several that observe, of which one would have refused; one
+ * that observes or throttles, beside one that shapes), it counts as not charged: what is missed then is an excess, never a
+ * false alarm.
+ */
+final class WithinLimits {
+
+    private final RuleHistory rules;
+    private final Finding.Notes notes = new Finding.Notes("3 within-limits", "admissions", "of limits", "of keys");
+    private final Set<List<Object>> limits = new HashSet<>();
+    private Map<List<String>, Usage> usages = new HashMap<>();
+
+    private WithinLimits(RuleHistory rules) {
+        this.rules = rules;
+    }
+
+    static Finding check(Evidence evidence, Answers answers, RuleHistory rules) {
+        WithinLimits check = new WithinLimits(rules);
+        for (List<Entry> partition : evidence.requestsByPartition().values()) {
+            check.usages = new HashMap<>();
+            for (Entry entry : partition) {
+                Request request = evidence.request(entry).request();
+                List<Entry> told = answers.to(entry.place());
+                if (request != null && !told.isEmpty()) {
+                    check.follow(request, told.get(0).decision());
+                }
+            }
+            check.notes.count("of keys", check.usages.size());
+        }
+        check.notes.count("of limits", check.limits.size());
+        return check.notes.done();
+    }
+
+    private void follow(Request request, Decision decision) {
+        boolean takesNothing = request.kind() == Kind.PEEK || request.kind() == Kind.CANCEL;
+        boolean tooLarge = decision.outcome() == Outcome.DENIED && decision.reason() == Reason.TOO_LARGE;
+        if (takesNothing || decision.repeated() || tooLarge) {
+            return;
+        }
+        List<Version> applicable = rules.applicable(request);
+        long nowMs = isSent(decision) ? request.timestampMs() : decision.decidedAtMs();
+        for (Version version : applicable) {
+            nowMs = isSent(decision) ? Math.max(nowMs, usage(version, request).requestedMs()) : nowMs;
+        }
+        for (Version version : applicable) {
+            boolean admitted = isAdmitted(version.policy(), decision);
+            charge(version, request, decision, admitted, nowMs);
+        }
+    }
+
+    private void charge(Version version, Request request, Decision decision, boolean admitted, long nowMs) {
+        Usage usage = usage(version, request);
+        boolean putOff = admitted
+                && request.kind() == Kind.CONSUME
+                && version.policy().onExceed() instanceof OnExceed.Throttle
+                && decision.delayMs() != null;
+        long atMs = putOff ? nowMs + decision.delayMs() : usage.notBefore(nowMs);
+        usage.goBy(version, usage.notBefore(nowMs));
+        for (int i = 0; i < version.limits().size(); i++) {
+            Terms terms = version.limits().get(i);
+            if (request.kind() == Kind.SETTLE || (!admitted && terms.countDenied())) {
+                usage.correct(i, request.cost(), nowMs, usage.notBefore(nowMs));
+            } else if (admitted) {
+                notes.count("admissions");
+                limits.add(List.of(version.policy().id(), version.policy().version(), i));
+                long excess = usage.admit(i, request.cost(), nowMs, atMs);
+                if (excess > 0) {
+                    notes.fault(Oracle.at(request) + ", policy "
+                            + version.policy().id() + " version "
+                            + version.policy().version() + ", " + terms + ": cost " + request.cost()
+                            + " is more than there was at " + atMs);
+                }
+            }
+        }
+    }
+
+    /** Whether the decision tells for sure that this policy let the request pass, and was charged for it. */
+    private static boolean isAdmitted(Policy policy, Decision decision) {
+        if (isSent(decision)) {
+            return !policy.shapes() && !policy.observes() && !(policy.onExceed() instanceof OnExceed.Throttle);
+        }
+        return decision.outcome() == Outcome.ALLOWED && !(policy.observes() && decision.observed());
+    }
+
+    private static boolean isSent(Decision decision) {
+        return decision.queueing() != null;
+    }
+
+    private Usage usage(Version version, Request request) {
+        List<String> key = new ArrayList<>(List.of(version.policy().id(), request.client()));
+        for (String field : version.policy().key()) {
+            if (!field.equals("client")) {
+                String value = request.field(field);
+                key.add(field);
+                key.add(value == null ? "" : value);
+            }
+        }
+        return usages.computeIfAbsent(key, absent -> new Usage());
+    }
+}
