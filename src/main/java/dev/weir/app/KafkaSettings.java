@@ -16,7 +16,7 @@ public final class KafkaSettings {
     /** Where a broker is looked for if the configuration does not say. */
     public static final String DEFAULT_BOOTSTRAP_SERVERS = "localhost:9092";
 
-    private static final String SHAPING_SUFFIX = "-shaping";
+    private static final String CONSUMER = "consumer.";
 
     private static final String READ_COMMITTED = "read_committed";
 
@@ -31,16 +31,18 @@ public final class KafkaSettings {
 
     /** The settings of the application that shapes: it commits more often, and wakes up for what is due. */
     public static Properties shaping(WeirConfig config) {
-        Properties settings = streams(
-                config,
-                config.applicationId() + SHAPING_SUFFIX,
-                config.shaping().threads());
+        Properties settings =
+                streams(config, shapingId(config), config.shaping().threads());
         settings.put(
                 StreamsConfig.COMMIT_INTERVAL_MS_CONFIG,
                 config.shaping().commitEvery().toMillis());
         settings.putIfAbsent(StreamsConfig.POLL_MS_CONFIG, 5);
-        settings.computeIfPresent(StreamsConfig.CLIENT_ID_CONFIG, (key, id) -> id + SHAPING_SUFFIX);
+        settings.computeIfPresent(StreamsConfig.CLIENT_ID_CONFIG, (key, id) -> id + WeirConfig.SHAPING_SUFFIX);
         return settings;
+    }
+
+    static String shapingId(WeirConfig config) {
+        return config.applicationId() + WeirConfig.SHAPING_SUFFIX;
     }
 
     private static Properties streams(WeirConfig config, String applicationId, int threads) {
@@ -67,6 +69,11 @@ public final class KafkaSettings {
         settings.put(StreamsConfig.producerPrefix(ProducerConfig.RETRY_BACKOFF_MS_CONFIG), 10);
         // A dead letter is a record of any size, and headers come on top.
         settings.put(StreamsConfig.producerPrefix(ProducerConfig.MAX_REQUEST_SIZE_CONFIG), MAX_REQUEST_BYTES);
+        for (String key : config.kafka().keySet()) { // what is set for more clients stands over what Weir sets for one
+            settings.remove(StreamsConfig.producerPrefix(key));
+            String ofConsumers = key.startsWith(CONSUMER) ? key.substring(CONSUMER.length()) : key;
+            settings.remove(StreamsConfig.mainConsumerPrefix(ofConsumers));
+        }
         settings.putAll(config.kafka());
         return settings;
     }
@@ -80,7 +87,7 @@ public final class KafkaSettings {
     }
 
     public static Properties consumer(WeirConfig config) {
-        return client(config, ConsumerConfig.configNames(), "consumer.");
+        return client(config, ConsumerConfig.configNames(), CONSUMER);
     }
 
     /** What of the {@code kafka} section this client knows, under its plain name or its prefixed one. */

@@ -40,16 +40,8 @@ public record WeirConfig(
 
     private static final Pattern APPLICATION_ID = Pattern.compile("(?!\\.{1,2}$)[A-Za-z0-9._-]{1,100}");
 
-    /** Kafka properties that Weir sets itself, and its own keys for them. */
-    private static final Map<String, String> OWN_KEYS = Map.of(
-            "application.id",
-            "application-id",
-            "num.stream.threads",
-            "threads",
-            "state.dir",
-            "state.directory",
-            "application.server",
-            "service.advertise");
+    /** What the shaping application's id adds to the deciding one's. */
+    public static final String SHAPING_SUFFIX = "-shaping";
 
     private static final List<String> SECRET = List.of("password", "secret", "jaas", "token", "key", "credential");
 
@@ -68,11 +60,15 @@ public record WeirConfig(
         require(
                 APPLICATION_ID.matcher(applicationId).matches(),
                 "application-id must be 1 to 100 letters, digits or . _ -, is '" + applicationId + "'");
+        require(
+                !applicationId.endsWith(SHAPING_SUFFIX),
+                "application-id must not end in " + SHAPING_SUFFIX
+                        + ", as the shaping application of another one does, is '" + applicationId + "'");
         requireRange("threads", threads, 1, MAX_THREADS);
         kafka = Collections.unmodifiableMap(new TreeMap<>(kafka));
-        for (String key : kafka.keySet()) {
-            require(!OWN_KEYS.containsKey(key), "kafka." + key + " must be set as " + OWN_KEYS.get(key));
-        }
+        kafka.forEach((key, value) -> KafkaRules.fault(key, value).ifPresent(fault -> {
+            throw new IllegalArgumentException("kafka." + key + " " + fault);
+        }));
     }
 
     /**

@@ -3,6 +3,7 @@ package dev.weir.app;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.weir.config.WeirConfig;
+import org.apache.kafka.streams.StreamsConfig;
 import org.junit.jupiter.api.Test;
 
 class KafkaSettingsTest {
@@ -24,6 +25,19 @@ class KafkaSettingsTest {
                 .containsEntry("bootstrap.servers", "kafka-1:9092")
                 .containsEntry("producer.linger.ms", "7")
                 .containsEntry("sasl.jaas.config", "a secret");
+    }
+
+    @Test
+    void what_is_set_for_all_clients_goes_over_what_weir_sets_for_one() {
+        WeirConfig config = WeirConfig.DEFAULTS
+                .withKafka("linger.ms", "7")
+                .withKafka("consumer.session.timeout.ms", "9000")
+                .withKafka("isolation.level", "read_committed");
+        StreamsConfig streams = new StreamsConfig(KafkaSettings.deciding(config));
+        assertThat(streams.getProducerConfigs("weir")).containsEntry("linger.ms", "7");
+        assertThat(streams.getMainConsumerConfigs("weir", "weir", 0))
+                .containsEntry("session.timeout.ms", "9000")
+                .containsEntry("isolation.level", "read_committed");
     }
 
     @Test

@@ -232,6 +232,13 @@ class ConfigFileTest {
                 Arguments.of("kafka: {linger.ms: }", "kafka.linger.ms: must be a single value, is empty"),
                 Arguments.of("kafka: {application.id: a}", "kafka.application.id: must be set as application-id"),
                 Arguments.of("kafka: {num.stream.threads: 5}", "kafka.num.stream.threads: must be set as threads"),
+                Arguments.of(
+                        "kafka:\n  linger.ms: 1\n  consumer.isolation.level: read_uncommitted",
+                        "kafka.consumer.isolation.level: must be read_committed"),
+                Arguments.of(
+                        "application-id: a-shaping",
+                        "application-id: must not end in -shaping, as the shaping application of another one does, is"
+                                + " 'a-shaping'"),
                 Arguments.of("kafka: {state.dir: /a}", "kafka.state.dir: must be set as state.directory"),
                 Arguments.of(
                         "kafka: {ssl.key.password: 'hush${env:NONE}'}",
