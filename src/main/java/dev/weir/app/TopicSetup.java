@@ -37,6 +37,9 @@ public final class TopicSetup {
         }
     }
 
+    /** What each topic that Weir writes must take: room for the largest request, and what is said about it. */
+    static final int MAX_RECORD_BYTES = 3 << 20;
+
     private static final int TIMEOUT_SECONDS = 30;
     private static final int POLL_MS = 20;
 
@@ -45,7 +48,7 @@ public final class TopicSetup {
             TopicConfig.MESSAGE_TIMESTAMP_TYPE_CONFIG,
             "LogAppendTime",
             TopicConfig.MAX_MESSAGE_BYTES_CONFIG,
-            String.valueOf(3 << 20));
+            String.valueOf(MAX_RECORD_BYTES));
 
     private static final Map<String, String> COMPACTED =
             Map.of(TopicConfig.CLEANUP_POLICY_CONFIG, TopicConfig.CLEANUP_POLICY_COMPACT);
@@ -99,6 +102,13 @@ public final class TopicSetup {
                 throw e;
             }
         }
+    }
+
+    /** All that there must be. */
+    static List<String> names(WeirConfig config) {
+        return topics(config, RequestTime.LOG_APPEND).stream()
+                .map(NewTopic::name)
+                .toList();
     }
 
     static List<NewTopic> topics(WeirConfig config, RequestTime requestTime) {

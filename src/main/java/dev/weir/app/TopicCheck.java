@@ -1,0 +1,101 @@
+package dev.weir.app;
+
+import dev.weir.config.WeirConfig;
+import java.util.ArrayList;
+import java.util.Collection;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
+import org.apache.kafka.clients.admin.Admin;
+import org.apache.kafka.clients.admin.ConfigEntry;
+import org.apache.kafka.clients.admin.TopicDescription;
+import org.apache.kafka.common.KafkaFuture;
+import org.apache.kafka.common.config.ConfigResource;
+import org.apache.kafka.common.errors.AuthorizationException;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/** Holds the topics that exist against what Weir relies on, before anything is read from them. */
+public final class TopicCheck {
+
+    private static final Logger LOG = LoggerFactory.getLogger(TopicCheck.class);
+    private static final int TIMEOUT_SECONDS = 30;
+
+    private TopicCheck() {}
+
+    /**
+     * Warns of what an operator should know.
+     *
+     * @throws WrongTopicsException if it cannot work on them
+     * @throws UnreachableException if there is no broker, or it refuses
+     */
+    public static void require(Admin admin, WeirConfig config) {
+        TopicRules rules = new TopicRules(config);
+        try {
+            Set<String> names = new HashSet<>(rules.changelogs().keySet());
+            names.addAll(TopicSetup.names(config));
+            names.retainAll(await(admin.listTopics().names()));
+            Map<String, TopicDescription> descriptions =
+                    await(admin.describeTopics(names).allTopicNames());
+            Map<String, Map<String, String>> settings = settings(admin, names);
+            boolean isAlone = await(admin.describeCluster().nodes()).size() == 1;
+            List<TopicRules.Existing> existing = new ArrayList<>();
+            descriptions.forEach((name, topic) -> existing.add(new TopicRules.Existing(
+                    name, topic.partitions().size(), replicas(topic), settings.getOrDefault(name, Map.of()))));
+            rules.judge(existing, isAlone);
+        } catch (ExecutionException e) {
+            throw new UnreachableException("cannot look at the topics: " + UnreachableException.why(e.getCause()), e);
+        } catch (TimeoutException e) {
+            throw new UnreachableException("the brokers do not tell what topics there are", e);
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            throw new UnreachableException("interrupted while looking at the topics", e);
+        }
+        rules.warnings().forEach(LOG::warn);
+        if (!rules.faults().isEmpty()) {
+            throw new WrongTopicsException(rules.faults());
+        }
+    }
+
+    private static Map<String, Map<String, String>> settings(Admin admin, Collection<String> names)
+            throws ExecutionException, InterruptedException, TimeoutException {
+        List<ConfigResource> resources = names.stream()
+                .map(name -> new ConfigResource(ConfigResource.Type.TOPIC, name))
+                .toList();
+        Map<String, Map<String, String>> settings = new HashMap<>();
+        for (var topic : admin.describeConfigs(resources).values().entrySet()) {
+            try {
+                Map<String, String> values = new HashMap<>();
+                for (ConfigEntry entry : await(topic.getValue()).entries()) {
+                    values.put(entry.name(), entry.value());
+                }
+                settings.put(topic.getKey().name(), values);
+            } catch (ExecutionException e) {
+                if (!(e.getCause() instanceof AuthorizationException)) {
+                    throw e;
+                }
+                LOG.warn(
+                        "the settings of {} are not checked: DescribeConfigs is not allowed",
+                        topic.getKey().name());
+            }
+        }
+        return settings;
+    }
+
+    private static int replicas(TopicDescription topic) {
+        return topic.partitions().stream()
+                .mapToInt(partition -> partition.replicas().size())
+                .min()
+                .orElse(0);
+    }
+
+    private static <T> T await(KafkaFuture<T> answer)
+            throws ExecutionException, InterruptedException, TimeoutException {
+        return answer.get(TIMEOUT_SECONDS, TimeUnit.SECONDS);
+    }
+}

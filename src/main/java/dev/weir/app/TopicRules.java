@@ -1,0 +1,230 @@
+package dev.weir.app;
+
+import static org.apache.kafka.common.config.TopicConfig.CLEANUP_POLICY_CONFIG;
+import static org.apache.kafka.common.config.TopicConfig.MAX_MESSAGE_BYTES_CONFIG;
+import static org.apache.kafka.common.config.TopicConfig.MESSAGE_TIMESTAMP_TYPE_CONFIG;
+import static org.apache.kafka.common.config.TopicConfig.MIN_IN_SYNC_REPLICAS_CONFIG;
+
+import dev.weir.config.WeirConfig;
+import dev.weir.topology.Stores;
+import dev.weir.topology.Topics;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.TreeMap;
+import java.util.function.Predicate;
+
+/** What Weir relies on of the topics that exist, its own changelogs among them. */
+final class TopicRules {
+
+    private static final int DEFAULT_MAX_MESSAGE_BYTES = 1_048_588;
+
+    private static final List<String> OF_REQUESTS =
+            List.of(Stores.POLICY_STATES, Stores.LOG_SEGMENTS, Stores.FIRST_ANSWERS);
+
+    private static final List<String> OF_ADMISSIONS = List.of(
+            Stores.QUEUE_STATES,
+            Stores.QUEUE_SLOTS,
+            Stores.QUEUE_TICKETS,
+            Stores.QUEUE_ALARMS,
+            Stores.QUEUE_FIRST_ANSWERS);
+
+    /**
+     * A topic that exists.
+     *
+     * @param replicas of the partition that has the fewest
+     * @param settings by name; those that may not be read are not there, and not judged
+     */
+    record Existing(String name, int partitions, int replicas, Map<String, String> settings) {}
+
+    /**
+     * What is wrong with a topic.
+     *
+     * @param mend what to do, a line each
+     */
+    record Fault(String topic, String what, List<String> mend) {
+        @Override
+        public String toString() {
+            return topic + ": " + what + "\n    " + String.join("\n    ", mend);
+        }
+    }
+
+    private final Topics topics;
+    private final String brokers;
+    private final String applicationId;
+    private final Map<String, String> changelogs = new TreeMap<>();
+    private final Map<String, Existing> existing = new HashMap<>();
+    private final List<Fault> faults = new ArrayList<>();
+    private final List<String> warnings = new ArrayList<>();
+
+    TopicRules(WeirConfig config) {
+        topics = Topics.of(config.topics().prefix());
+        brokers = KafkaSettings.admin(config).getProperty("bootstrap.servers");
+        applicationId = config.applicationId();
+        OF_REQUESTS.forEach(store -> changelogs.put(changelog(applicationId, store), topics.requests()));
+        String shapingId = KafkaSettings.shapingId(config);
+        OF_ADMISSIONS.forEach(store -> changelogs.put(changelog(shapingId, store), topics.admissions()));
+        changelogs.put(changelog(shapingId, Stores.GOOD_POLICIES), topics.policies());
+    }
+
+    private static String changelog(String applicationId, String store) {
+        return applicationId + "-" + store + "-changelog";
+    }
+
+    /** The changelogs, each with the topic whose partitions it has. */
+    Map<String, String> changelogs() {
+        return changelogs;
+    }
+
+    /**
+     * Judges all at once.
+     *
+     * @param isAlone there is only one broker, which has whatever there is
+     */
+    void judge(Iterable<Existing> all, boolean isAlone) {
+        all.forEach(topic -> existing.put(topic.name(), topic));
+        for (String name : List.of(topics.requests(), topics.decisions(), topics.releases(), topics.deadLetters())) {
+            judgeNotCompacted(name, "of each key only the last record would stay");
+        }
+        judgeNotCompacted(topics.admissions(), "of each queue only the last request would stay");
+        for (String name : writtenByWeir()) {
+            judgeWritten(name);
+        }
+        for (String name : List.of(topics.policies(), topics.policyHistory())) {
+            judgePartitions(name);
+            judgeCompacted(name);
+            judgeSize(name, DEFAULT_MAX_MESSAGE_BYTES);
+        }
+        changelogs.forEach(this::judgeChangelog);
+        existing.values().forEach(topic -> judgeReplicas(topic, isAlone));
+        if (isSet(topics.requests(), MESSAGE_TIMESTAMP_TYPE_CONFIG, "CreateTime"::equals)) {
+            warnings.add(topics.requests() + " has message.timestamp.type=CreateTime: the producers' clocks count");
+        }
+    }
+
+    /** What keeps Weir from working. */
+    List<Fault> faults() {
+        return faults;
+    }
+
+    /** What an operator should know. */
+    List<String> warnings() {
+        return warnings;
+    }
+
+    Set<String> writtenByWeir() {
+        return Set.of(topics.decisions(), topics.releases(), topics.deadLetters(), topics.admissions());
+    }
+
+    private void judgeNotCompacted(String name, String why) {
+        if (isSet(name, CLEANUP_POLICY_CONFIG, policy -> policy.contains("compact"))) {
+            wrong(name, CLEANUP_POLICY_CONFIG, "must be delete: " + why, "delete");
+        }
+    }
+
+    private void judgeCompacted(String name) {
+        if (isSet(name, CLEANUP_POLICY_CONFIG, policy -> !policy.equals("compact"))) {
+            wrong(
+                    name,
+                    CLEANUP_POLICY_CONFIG,
+                    "must be compact: what is still in use would be deleted by its age",
+                    "compact");
+        }
+    }
+
+    private void judgeWritten(String name) {
+        if (isSet(name, MESSAGE_TIMESTAMP_TYPE_CONFIG, type -> !type.equals("LogAppendTime"))) {
+            String why = name.equals(topics.admissions())
+                    ? "it tells when a request began to wait"
+                    : "by a request's time the broker may refuse a record, or delete it at once";
+            wrong(name, MESSAGE_TIMESTAMP_TYPE_CONFIG, "must be LogAppendTime: " + why, "LogAppendTime");
+        }
+        judgeSize(name, TopicSetup.MAX_RECORD_BYTES);
+    }
+
+    private void judgeSize(String name, int least) {
+        if (isSet(name, MAX_MESSAGE_BYTES_CONFIG, bytes -> Long.parseLong(bytes) < least)) {
+            wrong(
+                    name,
+                    MAX_MESSAGE_BYTES_CONFIG,
+                    "must be at least " + least + ": a large record would end the enforcer",
+                    String.valueOf(least));
+        }
+    }
+
+    private void judgePartitions(String name) {
+        Existing topic = existing.get(name);
+        if (topic != null && topic.partitions() != 1) {
+            faults.add(new Fault(
+                    name,
+                    "has " + topic.partitions() + " partitions, must have 1: rules have one order",
+                    List.of(
+                            deleteTopic(name),
+                            "then start again, which creates it, and apply the rules anew (weir policies apply)")));
+        }
+    }
+
+    private void judgeChangelog(String name, String source) {
+        judgeCompacted(name);
+        Existing changelog = existing.get(name);
+        Existing input = existing.get(source);
+        if (changelog == null
+                || input == null
+                || changelog.partitions() == input.partitions()
+                || faults.stream()
+                        .anyMatch(fault ->
+                                fault.topic().equals(source) && fault.what().contains("partitions"))) {
+            return;
+        }
+        String group = source.equals(topics.requests()) ? applicationId : applicationId + WeirConfig.SHAPING_SUFFIX;
+        String splits = source.equals(topics.requests()) ? "a client's count" : "a queue";
+        faults.add(new Fault(
+                source,
+                "has " + input.partitions() + " partitions, must have " + changelog.partitions()
+                        + " as the state that was built from it (" + name + "): " + splits + " would be split",
+                List.of(
+                        "a topic cannot shrink; once all of it is read, without which the rest is lost:",
+                        "kafka-consumer-groups.sh --bootstrap-server " + brokers + " --describe --group " + group,
+                        deleteTopic(source),
+                        "then start with topics.partitions: " + changelog.partitions() + ", which creates it")));
+    }
+
+    private void judgeReplicas(Existing topic, boolean isAlone) {
+        String needed = topic.settings().get(MIN_IN_SYNC_REPLICAS_CONFIG);
+        if (needed == null) {
+            return;
+        }
+        if (Integer.parseInt(needed) > topic.replicas()) {
+            wrong(
+                    topic.name(),
+                    MIN_IN_SYNC_REPLICAS_CONFIG,
+                    "must be at most " + topic.replicas() + ", the replicas that there are: nothing can be written",
+                    String.valueOf(topic.replicas()));
+        } else if (!isAlone && topic.replicas() == 1) {
+            warnings.add(topic.name() + " has one replica: with its broker it is lost");
+        } else if (!isAlone && needed.equals("1")) {
+            warnings.add(topic.name() + " has min.insync.replicas=1: what one broker has written may be lost with it");
+        }
+    }
+
+    private boolean isSet(String name, String setting, Predicate<String> is) {
+        Existing topic = existing.get(name);
+        String value = topic == null ? null : topic.settings().get(setting);
+        return value != null && is.test(value);
+    }
+
+    private void wrong(String name, String setting, String must, String to) {
+        faults.add(new Fault(
+                name,
+                setting + " is " + existing.get(name).settings().get(setting) + ", " + must,
+                List.of("kafka-configs.sh --bootstrap-server " + brokers
+                        + " --alter --entity-type topics --entity-name " + name + " --add-config " + setting + "="
+                        + to)));
+    }
+
+    private String deleteTopic(String name) {
+        return "kafka-topics.sh --bootstrap-server " + brokers + " --delete --topic " + name;
+    }
+}
