@@ -14,38 +14,53 @@ import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import java.util.concurrent.atomic.AtomicInteger;
-import org.apache.kafka.streams.CloseOptions;
-import org.apache.kafka.streams.KafkaStreams;
+import java.util.stream.Collectors;
 import org.apache.kafka.streams.StreamsConfig;
-import org.apache.kafka.streams.errors.StreamsUncaughtExceptionHandler.StreamThreadExceptionResponse;
 import org.apache.kafka.streams.state.HostInfo;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /** The enforcer of this process: both topologies, running. If one ends, so does the other. */
 public final class Enforcer implements AutoCloseable {
 
-    private static final Duration CLOSE_TIMEOUT = Duration.ofSeconds(30);
+    /** Both applications together; a supervisor's patience, 30 s in Kubernetes, must cover it. */
+    public static final Duration STOPS_WITHIN = Duration.ofSeconds(20);
 
-    private final List<KafkaStreams> applications;
+    private static final Logger LOG = LoggerFactory.getLogger(Enforcer.class);
+
+    private final List<Application> applications;
     private final LivePolicies policies;
     private final Questions questions;
-    private final AtomicInteger starting;
     private final CompletableFuture<Void> running = new CompletableFuture<>();
     private final CompletableFuture<Optional<Throwable>> ended = new CompletableFuture<>();
+    private volatile boolean closing;
 
     private Enforcer(WeirConfig config, Optional<String> reachableAt) {
         policies = new LivePolicies();
         LiveQueues queues = new LiveQueues();
         String address = Owners.address(reachableAt);
-        KafkaStreams deciding =
-                new KafkaStreams(WeirTopology.deciding(config, policies), at(address, KafkaSettings.deciding(config)));
-        KafkaStreams shaping = new KafkaStreams(
-                WeirTopology.shaping(config, policies, queues), at(address, KafkaSettings.shaping(config)));
+        Application deciding = new Application(
+                "deciding", WeirTopology.deciding(config, policies), at(address, KafkaSettings.deciding(config)));
+        Application shaping;
+        try {
+            shaping = new Application(
+                    "shaping",
+                    WeirTopology.shaping(config, policies, queues),
+                    at(address, KafkaSettings.shaping(config)));
+        } catch (RuntimeException e) {
+            deciding.close(STOPS_WITHIN);
+            throw e;
+        }
         applications = List.of(deciding, shaping); // the first has read the policies topic when its start() returns
         HostInfo self = HostInfo.buildFromEndpoint(address);
         questions = new Inquiries(
-                policies, new Owners(deciding, self), new Owners(shaping, self), queues, Clock.systemUTC());
-        starting = new AtomicInteger(applications.size());
-        applications.forEach(this::watch);
+                policies,
+                new Owners(deciding.streams(), self),
+                new Owners(shaping.streams(), self),
+                queues,
+                Clock.systemUTC());
+        AtomicInteger starting = new AtomicInteger(applications.size());
+        applications.forEach(application -> watch(application, starting));
     }
 
     private static Properties at(String address, Properties settings) {
@@ -53,7 +68,7 @@ public final class Enforcer implements AutoCloseable {
         return settings;
     }
 
-    private void watch(KafkaStreams application) {
+    private void watch(Application application, AtomicInteger starting) {
         CompletableFuture<Void> up = new CompletableFuture<>();
         var unused = up.thenRun(
                 () -> { // the first time only: a rebalance is no start
@@ -61,17 +76,12 @@ public final class Enforcer implements AutoCloseable {
                         running.complete(null);
                     }
                 });
-        application.setUncaughtExceptionHandler(failure -> {
-            end(Optional.of(failure));
-            return StreamThreadExceptionResponse.SHUTDOWN_CLIENT;
-        });
-        application.setStateListener((now, before) -> {
-            if (now == KafkaStreams.State.RUNNING) {
-                up.complete(null);
-            } else if (now.hasCompletedShutdown()) {
-                end(Optional.empty());
-            }
-        });
+        application.watch(() -> up.complete(null), this::end);
+    }
+
+    /** One that is not started yet; see {@link #begin}. */
+    public static Enforcer create(WeirConfig config, Optional<String> reachableAt) {
+        return new Enforcer(config, reachableAt);
     }
 
     /** Starts one that no other instance sends questions to. */
@@ -85,24 +95,63 @@ public final class Enforcer implements AutoCloseable {
      * @param reachableAt {@code host:port} at which other instances ask this one what they cannot answer
      */
     public static Enforcer start(WeirConfig config, Optional<String> reachableAt) {
-        Enforcer enforcer = new Enforcer(config, reachableAt);
-        enforcer.applications.forEach(KafkaStreams::start);
-        return enforcer;
+        Enforcer enforcer = create(config, reachableAt);
+        try {
+            enforcer.begin();
+            return enforcer;
+        } catch (RuntimeException e) {
+            enforcer.close();
+            throw e;
+        }
+    }
+
+    /** Starts to restore and decide. If it throws, it is to be closed all the same. */
+    public void begin() {
+        applications.forEach(Application::start);
     }
 
     /** @throws UnreachableException if it does not run within the time */
     public void awaitRunning(Duration timeout) {
+        if (!isRunningWithin(timeout)) {
+            throw new UnreachableException("it does not run after " + timeout.toSeconds() + " s: " + progress(), null);
+        }
+    }
+
+    /**
+     * Whether it runs, or begins to within the time.
+     *
+     * @throws UnreachableException if it fails or is closed
+     */
+    public boolean isRunningWithin(Duration timeout) {
         try {
             running.get(timeout.toMillis(), TimeUnit.MILLISECONDS);
+            return true;
         } catch (ExecutionException e) {
-            throw new UnreachableException(
-                    "the topology failed: " + e.getCause().getMessage(), e);
+            throw new UnreachableException(e.getCause().getMessage(), e);
         } catch (TimeoutException e) {
-            throw new UnreachableException("the topology does not run after " + timeout.toSeconds() + " s", e);
+            return false;
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
-            throw new UnreachableException("interrupted before the topology ran", e);
+            throw new UnreachableException("interrupted before the enforcer ran", e);
         }
+    }
+
+    /** How far each application is, for people. */
+    public String progress() {
+        return applications.stream().map(Application::toString).collect(Collectors.joining(", "));
+    }
+
+    public Health health() {
+        if (closing) {
+            return Health.STOPPING;
+        }
+        if (ended.isDone()) {
+            return Health.FAILED;
+        }
+        if (!running.isDone()) {
+            return Health.STARTING;
+        }
+        return applications.stream().allMatch(Application::isRunning) ? Health.RUNNING : Health.REBALANCING;
     }
 
     /** Waits until it is closed or fails, and returns the failure. */
@@ -124,13 +173,43 @@ public final class Enforcer implements AutoCloseable {
         return questions;
     }
 
-    /** Commits, leaves the group, and stops. */
+    /** Commits, leaves the groups, and stops: both applications side by side, so that the bound is one for both. */
     @Override
     public void close() {
-        for (KafkaStreams application : applications) {
-            application.close(CloseOptions.timeout(CLOSE_TIMEOUT)
-                    .withGroupMembershipOperation(CloseOptions.GroupMembershipOperation.LEAVE_GROUP));
+        closing = true;
+        List<CompletableFuture<Boolean>> stops = applications.stream()
+                .map(application ->
+                        CompletableFuture.supplyAsync(() -> application.close(STOPS_WITHIN), Enforcer::runAside))
+                .toList();
+        if (!isStoppedBy(stops)) {
+            LOG.error(
+                    "it did not stop within {} s ({}): what is not committed is done again by who takes over",
+                    STOPS_WITHIN.toSeconds(),
+                    progress());
         }
+    }
+
+    /** One that is still starting does not let itself be closed, however long that takes. */
+    private static boolean isStoppedBy(List<CompletableFuture<Boolean>> stops) {
+        long deadlineNanos = System.nanoTime() + STOPS_WITHIN.toNanos();
+        boolean stopped = true;
+        for (CompletableFuture<Boolean> stop : stops) {
+            try {
+                stopped &= stop.get(deadlineNanos - System.nanoTime(), TimeUnit.NANOSECONDS);
+            } catch (ExecutionException | TimeoutException e) {
+                stopped = false;
+            } catch (InterruptedException e) {
+                Thread.currentThread().interrupt();
+                return false;
+            }
+        }
+        return stopped;
+    }
+
+    private static void runAside(Runnable close) {
+        Thread thread = new Thread(close, "close");
+        thread.setDaemon(true);
+        thread.start();
     }
 
     private void end(Optional<Throwable> failure) {

@@ -6,6 +6,7 @@ import dev.weir.app.BadRequestException;
 import dev.weir.app.ConflictException;
 import dev.weir.app.RefusedChangeException;
 import dev.weir.app.UnreachableException;
+import dev.weir.app.WrongTopicsException;
 import dev.weir.codec.FaultsException;
 import dev.weir.codec.UnreadableLineException;
 import dev.weir.service.BadSettingException;
@@ -53,6 +54,9 @@ import picocli.CommandLine.Spec;
 public final class Main implements Callable<Integer> {
 
     private static final int BAD_INPUT = 2;
+
+    /** How many lines of a stack trace are logged. */
+    private static final String TRACES = "weir.log.traces";
 
     /** The commands that go on until they are stopped. */
     private static final Set<String> LASTING = Set.of("run", "watch");
@@ -105,6 +109,8 @@ public final class Main implements Callable<Integer> {
     /** A command that comes to an end tells in its one line what failed; the clients' warnings would only repeat it. */
     private void setUpLogging(boolean lasts) {
         if (verbose) {
+            System.setProperty(TRACES, "full");
+            Configurator.reconfigure();
             Configurator.setAllLevels("", Level.INFO);
         } else if (!lasts) {
             Configurator.setAllLevels("", Level.ERROR);
@@ -138,6 +144,7 @@ public final class Main implements Callable<Integer> {
                 || failure instanceof UnreadableLineException
                 || failure instanceof FaultsException
                 || failure instanceof BadSettingException
+                || failure instanceof WrongTopicsException
                 || failure instanceof ConfigException;
     }
 

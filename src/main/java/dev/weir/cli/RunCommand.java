@@ -3,6 +3,8 @@ package dev.weir.cli;
 import dev.weir.app.Enforcer;
 import dev.weir.app.KafkaSettings;
 import dev.weir.app.PolicyTopic;
+import dev.weir.app.ReadPositions;
+import dev.weir.app.TopicCheck;
 import dev.weir.app.TopicSetup;
 import dev.weir.app.UnreachableException;
 import dev.weir.codec.FaultsException;
@@ -43,7 +45,8 @@ import picocli.CommandLine.Spec;
         })
 final class RunCommand implements Callable<Integer> {
 
-    private static final Duration START_TIMEOUT = Duration.ofMinutes(10);
+    /** How often it is told that it does not run yet: a restore takes as long as it takes. */
+    private static final Duration TELL_EVERY = Duration.ofMinutes(1);
 
     @Mixin
     private ClusterOptions cluster;
@@ -74,12 +77,22 @@ final class RunCommand implements Callable<Integer> {
     @Spec
     private CommandSpec spec;
 
-    /** Nobody asks any more when the enforcer leaves. */
-    private record Running(Enforcer enforcer, Optional<RulesService> service) implements AutoCloseable {
+    /** What a stop has to end; nobody asks any more when the enforcer leaves. */
+    private record Running(Enforcer enforcer, Optional<RulesService> service, AtomicBoolean stopping)
+            implements AutoCloseable {
         @Override
         public void close() {
             service.ifPresent(RulesService::close);
             enforcer.close();
+        }
+
+        Thread hook() {
+            return new Thread(
+                    () -> {
+                        stopping.set(true);
+                        close();
+                    },
+                    "stop");
         }
     }
 
@@ -153,40 +166,74 @@ final class RunCommand implements Callable<Integer> {
             throws InterruptedException {
         PrintWriter out = spec.commandLine().getOut();
         createTopics(config);
+        checkTopics(config);
         if (!contents.isEmpty()) {
             List<PolicyTopic.Change> changes =
                     new PolicyTopic(config).apply(contents, PolicyTopic.Options.DEFAULTS, System.currentTimeMillis());
             PolicyChanges.print(out, changes);
         }
-        Running running = new Running(Enforcer.start(config, service.map(RulesService::address)), service);
-        AtomicBoolean stopping = new AtomicBoolean();
-        Thread stop = new Thread(
-                () -> {
-                    stopping.set(true);
-                    running.close();
-                },
-                "stop");
+        Enforcer enforcer = Enforcer.create(config, service.map(RulesService::address));
+        Running running = new Running(enforcer, service, new AtomicBoolean());
+        Thread stop = running.hook();
         Runtime.getRuntime().addShutdownHook(stop);
         beforeBroker.accept(running);
-        running.enforcer().awaitRunning(START_TIMEOUT);
-        service.ifPresent(one ->
-                one.speakFor(running.enforcer().policies(), running.enforcer().questions()));
+        service.ifPresent(one -> one.tellHealth(enforcer::health));
+        try {
+            run(config, running);
+            return 0;
+        } catch (RuntimeException e) {
+            if (!running.stopping().get()) {
+                running.close();
+                throw e;
+            }
+            return 0;
+        } finally {
+            end(stop, running);
+        }
+    }
+
+    /** @throws UnreachableException if it fails before it is told to stop, or after */
+    private void run(WeirConfig config, Running running) throws InterruptedException {
+        Enforcer enforcer = running.enforcer();
+        PrintWriter out = spec.commandLine().getOut();
+        enforcer.begin();
+        while (!enforcer.isRunningWithin(TELL_EVERY)) {
+            spec.commandLine().getErr().println("weir run: not ready yet: " + enforcer.progress());
+        }
+        running.service().ifPresent(one -> one.speakFor(enforcer.policies(), enforcer.questions()));
         Topics topics = Topics.of(config.topics().prefix());
         out.printf(
                 "weir is ready: requests on %s, decisions on %s%s, brokers %s%n",
                 topics.requests(),
                 topics.decisions(),
-                service.map(one -> ", rules on http://" + one.address() + "/v1").orElse(""),
+                running.service()
+                        .map(one -> ", rules on http://" + one.address() + "/v1")
+                        .orElse(""),
                 KafkaSettings.deciding(config).getProperty("bootstrap.servers"));
         out.flush();
-        Optional<Throwable> failure = running.enforcer().awaitEnd();
-        if (failure.isEmpty() && stopping.get()) {
+        Optional<Throwable> failure = enforcer.awaitEnd();
+        throw new UnreachableException(
+                failure.map(Throwable::getMessage).orElse("it ended by itself"), failure.orElse(null));
+    }
+
+    /** A process that was told to stop ends when it has stopped; another has nothing left to be stopped. */
+    private static void end(Thread stop, Running running) throws InterruptedException {
+        if (running.stopping().get()) {
             stop.join();
-            return 0;
+            return;
         }
-        running.close();
-        String why = failure.map(UnreachableException::why).orElse("it ended by itself");
-        spec.commandLine().getErr().println("weir run: the topology failed: " + why);
-        return 1;
+        try {
+            Runtime.getRuntime().removeShutdownHook(stop);
+        } catch (IllegalStateException e) {
+            stop.join(); // told to stop just now
+        }
+    }
+
+    private void checkTopics(WeirConfig config) {
+        try (Admin admin = Admin.create(KafkaSettings.admin(config))) {
+            TopicCheck.require(admin, config);
+            ReadPositions.gaps(admin, config)
+                    .forEach(gap -> spec.commandLine().getErr().println("weir run: " + gap));
+        }
     }
 }

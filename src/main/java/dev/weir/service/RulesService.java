@@ -6,6 +6,7 @@ import static io.javalin.http.HandlerType.HEAD;
 import static io.javalin.http.HandlerType.POST;
 import static io.javalin.http.HandlerType.PUT;
 
+import dev.weir.app.Health;
 import dev.weir.app.PolicyTopic;
 import dev.weir.app.Questions;
 import dev.weir.app.RefusedChangeException;
@@ -26,6 +27,7 @@ import java.io.UncheckedIOException;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.function.Supplier;
 import org.eclipse.jetty.server.HttpConfiguration;
 import org.eclipse.jetty.server.HttpConnectionFactory;
 import org.eclipse.jetty.server.NetworkConnectionLimit;
@@ -49,6 +51,7 @@ public final class RulesService implements AutoCloseable {
     private final Peers peers;
     private final Javalin javalin;
     private volatile Instance instance;
+    private volatile Supplier<Health> health = () -> Health.STARTING;
     private boolean closed;
 
     /** What is done with a path. */
@@ -100,6 +103,17 @@ public final class RulesService implements AutoCloseable {
         instance = new Instance(new Rulebook(live, new PolicyTopic(config)), questions);
     }
 
+    /** Begins to tell how the enforcer is; until then it is starting. */
+    public void tellHealth(Supplier<Health> current) {
+        health = current;
+    }
+
+    /** Who cannot answer questions yet is starting still. */
+    private Health health() {
+        Health current = health.get();
+        return current == Health.RUNNING && instance == null ? Health.STARTING : current;
+    }
+
     /** Answers what it was asked, and no more. */
     @Override
     public synchronized void close() {
@@ -126,7 +140,10 @@ public final class RulesService implements AutoCloseable {
         Asking asking = new Asking(config, this::instance, peers);
         Trial trial = new Trial(() -> instance().rules());
         OpenApi openApi = new OpenApi();
+        HealthChecks checks = new HealthChecks(this::health);
         return List.of(
+                new Route(GET, Access.LIVE, Role.IS_WELL, checks::live),
+                new Route(GET, Access.READY, Role.IS_WELL, checks::ready),
                 new Route(GET, "/v1/policies", Role.READS, policies::list),
                 new Route(GET, "/v1/policies/{id}", Role.READS, policies::get),
                 new Route(PUT, "/v1/policies/{id}", Role.CHANGES, policies::put),

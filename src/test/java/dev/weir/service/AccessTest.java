@@ -3,6 +3,7 @@ package dev.weir.service;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import dev.weir.app.Health;
 import dev.weir.app.UnreachableException;
 import dev.weir.config.WeirConfig;
 import dev.weir.config.WeirConfig.Service;
@@ -14,6 +15,8 @@ import java.util.Map;
 import java.util.Optional;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 
 /** Who may do what, on a service that waits for its enforcer: what may be asked is answered with 503. */
 class AccessTest {
@@ -48,6 +51,42 @@ class AccessTest {
             assertThat(anybody.get("/v1/policies", "Authorization: Basic " + TOKEN)
                             .status())
                     .isEqualTo(401);
+        }
+    }
+
+    @Test
+    void health_needs_no_token_and_any_name_will_do() throws IOException {
+        Service everywhere = new Service(true, "0.0.0.0", 0, Optional.of("localhost:1"), Optional.empty());
+        try (RulesService service =
+                RulesService.open(WeirConfig.DEFAULTS.withService(everywhere), Map.of("WEIR_TOKEN", TOKEN))) {
+            Caller probe = Caller.of(service, TOKEN).withToken(null);
+            assertThat(probe.get("/v1/policies").status()).isEqualTo(401);
+            assertThat(probe.get("/health/other").status()).isEqualTo(401);
+            assertThat(probe.get("/health/live", "Host: 10.1.2.3:8680")
+                            .json()
+                            .get("status")
+                            .asText())
+                    .isEqualTo("STARTING");
+            assertThat(probe.get("/health/ready", "Host: 10.1.2.3:8680").detail())
+                    .isEqualTo("the enforcer is starting");
+        }
+    }
+
+    @ParameterizedTest
+    @CsvSource({
+        "STARTING, 200, 503",
+        "RUNNING, 200, 503", // it cannot answer questions yet
+        "REBALANCING, 200, 503",
+        "STOPPING, 200, 503",
+        "FAILED, 503, 503"
+    })
+    void who_lives_is_not_started_anew_and_who_is_not_ready_says_so(Health health, int live, int ready)
+            throws IOException {
+        try (RulesService service = open("127.0.0.1", Optional.empty(), Map.of())) {
+            service.tellHealth(() -> health);
+            Caller probe = Caller.of(service, null);
+            assertThat(probe.get("/health/live").status()).isEqualTo(live);
+            assertThat(probe.get("/health/ready").status()).isEqualTo(ready);
         }
     }
 

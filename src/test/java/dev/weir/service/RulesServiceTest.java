@@ -108,6 +108,14 @@ class RulesServiceTest {
     }
 
     @Test
+    void an_enforcer_that_runs_is_ready() throws IOException {
+        service.tellHealth(enforcer::health);
+        for (String path : List.of("/health/live", "/health/ready")) {
+            assertThat(caller.get(path).text()).isEqualTo("{\"status\":\"RUNNING\"}");
+        }
+    }
+
+    @Test
     void a_policy_is_added_read_changed_deleted_and_remembered() throws IOException {
         Reply added = trusted.put("/v1/policies/free", "{" + LIMITS.formatted(5) + "}");
         assertThat(added.status()).isEqualTo(201);

@@ -1,0 +1,98 @@
+package dev.weir.app;
+
+import java.time.Duration;
+import java.util.LinkedHashSet;
+import java.util.Optional;
+import java.util.Properties;
+import java.util.Set;
+import java.util.function.Consumer;
+import org.apache.kafka.streams.CloseOptions;
+import org.apache.kafka.streams.KafkaStreams;
+import org.apache.kafka.streams.StreamsConfig;
+import org.apache.kafka.streams.Topology;
+import org.apache.kafka.streams.errors.StreamsUncaughtExceptionHandler.StreamThreadExceptionResponse;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/** One of an enforcer's two Kafka Streams applications, which goes on without a thread that failed if that makes sense. */
+final class Application {
+
+    private static final Logger LOG = LoggerFactory.getLogger(Application.class);
+
+    private static final int MAX_WHY = 1000;
+
+    private final String name;
+    private final KafkaStreams streams;
+    private final ThreadFailures failures = new ThreadFailures();
+    private volatile Throwable lastFailure;
+
+    /** @param does what it is for, in one word */
+    Application(String does, Topology topology, Properties settings) {
+        name = does + " (" + settings.get(StreamsConfig.APPLICATION_ID_CONFIG) + ")";
+        streams = new KafkaStreams(topology, settings);
+    }
+
+    KafkaStreams streams() {
+        return streams;
+    }
+
+    /**
+     * Before it starts.
+     *
+     * @param up run whenever it has become able to work
+     * @param end told once or more that it is over, and why if it failed
+     */
+    void watch(Runnable up, Consumer<Optional<Throwable>> end) {
+        streams.setUncaughtExceptionHandler(failure -> {
+            lastFailure = failure;
+            if (failures.isReplaced(failure, System.nanoTime())) {
+                LOG.warn("a thread of {} is replaced: {}", name, why(failure));
+                return StreamThreadExceptionResponse.REPLACE_THREAD;
+            }
+            end.accept(Optional.of(failed(failure)));
+            return StreamThreadExceptionResponse.SHUTDOWN_CLIENT;
+        });
+        streams.setStateListener((now, before) -> {
+            if (now == KafkaStreams.State.RUNNING) {
+                up.run();
+            } else if (now == KafkaStreams.State.ERROR) { // the thread of the global store is never replaced
+                end.accept(Optional.of(failed(lastFailure)));
+            } else if (now == KafkaStreams.State.NOT_RUNNING) {
+                end.accept(Optional.empty());
+            }
+        });
+    }
+
+    void start() {
+        streams.start();
+    }
+
+    /** Whether it has stopped within the time. */
+    boolean close(Duration within) {
+        return streams.close(CloseOptions.timeout(within)
+                .withGroupMembershipOperation(CloseOptions.GroupMembershipOperation.LEAVE_GROUP));
+    }
+
+    boolean isRunning() {
+        return streams.state() == KafkaStreams.State.RUNNING;
+    }
+
+    @Override
+    public String toString() {
+        return name + " is " + streams.state();
+    }
+
+    private IllegalStateException failed(Throwable failure) {
+        return new IllegalStateException(name + " failed: " + (failure == null ? "it ended" : why(failure)), failure);
+    }
+
+    /** All that is said down to the cause, in one line: it may be in the middle, and Streams' own may hold a stack trace. */
+    private static String why(Throwable failure) {
+        Set<String> said = new LinkedHashSet<>();
+        for (Throwable cause = failure; cause != null; cause = cause.getCause()) {
+            said.add(cause.getMessage() == null ? cause.getClass().getSimpleName() : cause.getMessage());
+        }
+        String why = String.join(": ", said).replaceAll("\\s*\\R\\s*", " ");
+        return why.substring(0, Math.min(MAX_WHY, why.length()));
+    }
+}

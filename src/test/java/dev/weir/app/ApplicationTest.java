@@ -1,0 +1,152 @@
+package dev.weir.app;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.weir.config.WeirConfig;
+import dev.weir.dev.EmbeddedBroker;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.List;
+import java.util.Optional;
+import java.util.Properties;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.apache.kafka.clients.admin.Admin;
+import org.apache.kafka.clients.admin.NewTopic;
+import org.apache.kafka.clients.producer.KafkaProducer;
+import org.apache.kafka.clients.producer.ProducerRecord;
+import org.apache.kafka.common.errors.TimeoutException;
+import org.apache.kafka.common.serialization.StringDeserializer;
+import org.apache.kafka.common.serialization.StringSerializer;
+import org.apache.kafka.streams.AutoOffsetReset;
+import org.apache.kafka.streams.Topology;
+import org.apache.kafka.streams.processor.api.Processor;
+import org.apache.kafka.streams.processor.api.Record;
+import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** Stream threads that fail on a record, on a real broker. */
+class ApplicationTest {
+
+    private static final Duration PATIENCE = Duration.ofMinutes(2);
+
+    private static EmbeddedBroker broker;
+    private static WeirConfig config;
+
+    @TempDir
+    Path directory;
+
+    private final AtomicInteger tries = new AtomicInteger();
+    private final ConcurrentLinkedQueue<String> seen = new ConcurrentLinkedQueue<>();
+    private final CompletableFuture<Void> last = new CompletableFuture<>();
+    private final CompletableFuture<Optional<Throwable>> ended = new CompletableFuture<>();
+
+    @BeforeAll
+    static void start() {
+        broker = EmbeddedBroker.start();
+        config = WeirConfig.DEFAULTS.withKafka("bootstrap.servers", broker.bootstrapServers());
+    }
+
+    @AfterAll
+    static void stop() {
+        broker.close();
+    }
+
+    @Test
+    void a_thread_that_failed_for_want_of_the_brokers_is_replaced_and_skips_nothing() throws Exception {
+        Application application = application("passing", new TimeoutException("no answer"), 2);
+        try {
+            last.get(PATIENCE.toSeconds(), TimeUnit.SECONDS);
+            assertThat(seen).containsExactly("a", "b", "c");
+            assertThat(tries).hasValue(3);
+            assertThat(ended).isNotDone();
+        } finally {
+            application.close(PATIENCE);
+        }
+    }
+
+    @Test
+    void one_that_fails_again_and_again_ends_it() throws Exception {
+        Application application = application("failing", new TimeoutException("no answer"), Integer.MAX_VALUE);
+        try {
+            assertThat(failure())
+                    .startsWith("working (failing) failed: ")
+                    .contains("no answer")
+                    .hasLineCount(1);
+            assertThat(tries).hasValue(ThreadFailures.MOST + 1);
+        } finally {
+            application.close(PATIENCE);
+        }
+    }
+
+    @Test
+    void one_that_failed_by_a_bug_ends_it_at_once() throws Exception {
+        Application application = application("buggy", new IllegalStateException("a bug"), Integer.MAX_VALUE);
+        try {
+            assertThat(failure())
+                    .startsWith("working (buggy) failed: ")
+                    .contains("a bug")
+                    .hasLineCount(1);
+            assertThat(tries).hasValue(1);
+            assertThat(seen).containsExactly("a");
+        } finally {
+            application.close(PATIENCE);
+        }
+    }
+
+    private String failure() throws Exception {
+        return ended.get(PATIENCE.toSeconds(), TimeUnit.SECONDS).orElseThrow().getMessage();
+    }
+
+    /** One that reads a, b, c, and fails on b so many times. */
+    private Application application(String id, RuntimeException failure, int times) throws Exception {
+        try (Admin admin = Admin.create(KafkaSettings.admin(config))) {
+            admin.createTopics(List.of(new NewTopic(id, 1, (short) 1))).all().get();
+        }
+        try (KafkaProducer<String, String> producer =
+                new KafkaProducer<>(KafkaSettings.producer(config), new StringSerializer(), new StringSerializer())) {
+            for (String value : List.of("a", "b", "c")) {
+                producer.send(new ProducerRecord<>(id, value)).get();
+            }
+        }
+        Properties settings = KafkaSettings.deciding(config.withStateDirectory(directory));
+        settings.put("application.id", id);
+        settings.put("commit.interval.ms", 0); // what was done before a failure is not done again
+        settings.put("max.poll.records", 1);
+        settings.put("main.consumer.session.timeout.ms", 1000); // the group waits so long for a thread that has failed
+        settings.put("main.consumer.heartbeat.interval.ms", 300);
+        Topology topology = new Topology()
+                .addSource(AutoOffsetReset.earliest(), "in", new StringDeserializer(), new StringDeserializer(), id)
+                .addProcessor("work", () -> new Working(failure, times), "in");
+        Application application = new Application("working", topology, settings);
+        application.watch(() -> {}, ended::complete);
+        application.start();
+        return application;
+    }
+
+    private final class Working implements Processor<String, String, Void, Void> {
+
+        private final RuntimeException failure;
+        private final int times;
+
+        Working(RuntimeException failure, int times) {
+            this.failure = failure;
+            this.times = times;
+        }
+
+        @Override
+        public void process(Record<String, String> record) {
+            if (record.value().equals("b") && tries.incrementAndGet() <= times) {
+                throw new IllegalStateException(failure); // as a store would; Streams itself retries a bare timeout
+            }
+            seen.add(record.value());
+            if (record.value().equals("c")) {
+                last.complete(null);
+            }
+        }
+    }
+}

@@ -1,0 +1,235 @@
+package dev.weir.cli;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.weir.JavaProcess;
+import dev.weir.app.KafkaSettings;
+import dev.weir.app.Sender;
+import dev.weir.app.TopicReader;
+import dev.weir.app.TopicSetup;
+import dev.weir.config.WeirConfig;
+import dev.weir.dev.EmbeddedBroker;
+import dev.weir.policy.Decision;
+import dev.weir.policy.Kind;
+import dev.weir.policy.Request;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.Callable;
+import java.util.concurrent.TimeUnit;
+import java.util.stream.Collectors;
+import java.util.stream.IntStream;
+import org.apache.kafka.clients.admin.Admin;
+import org.apache.kafka.clients.admin.AlterConfigOp;
+import org.apache.kafka.clients.admin.ConfigEntry;
+import org.apache.kafka.clients.admin.ListOffsetsOptions;
+import org.apache.kafka.clients.admin.OffsetSpec;
+import org.apache.kafka.common.IsolationLevel;
+import org.apache.kafka.common.TopicPartition;
+import org.apache.kafka.common.config.ConfigResource;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** {@code weir run} as a supervisor sees it: a process that is started and stopped. */
+class RunTest {
+
+    private static final Duration PATIENCE = Duration.ofMinutes(2);
+    private static final int SIGTERM = 128 + 15;
+    private static final int REQUESTS = 5_000;
+
+    @TempDir
+    Path directory;
+
+    private EmbeddedBroker broker;
+    private WeirConfig config;
+    private Admin admin;
+
+    @BeforeEach
+    void start() {
+        broker = EmbeddedBroker.start();
+        config = WeirConfig.DEFAULTS.withKafka("bootstrap.servers", broker.bootstrapServers());
+        admin = Admin.create(KafkaSettings.admin(config));
+        TopicSetup.createMissing(admin, config, TopicSetup.RequestTime.LOG_APPEND);
+    }
+
+    @AfterEach
+    void stop() {
+        admin.close();
+        broker.close();
+    }
+
+    /** Sessions and transactions last so long that what is left behind would still be there. */
+    @Test
+    void who_is_told_to_stop_in_the_middle_leaves_nothing_behind_and_another_goes_on() throws Exception {
+        Set<String> decided = new HashSet<>();
+        try (TopicReader<Decision> reader = TopicReader.decisions(config, TopicReader.From.BEGINNING, true);
+                Sender sender = new Sender(config)) {
+            Process one = run("one", 0);
+            try {
+                awaitLog("one", "weir is ready");
+                for (int i = 0; i < REQUESTS; i++) {
+                    sender.send(request(i));
+                }
+                read(reader, decided, 1);
+                one.destroy(); // SIGTERM
+                assertThat(one.waitFor(PATIENCE.toSeconds(), TimeUnit.SECONDS)).isTrue();
+            } finally {
+                one.destroyForcibly();
+            }
+            assertThat(one.exitValue()).isEqualTo(SIGTERM);
+            assertThat(log("one")).doesNotContain("did not stop");
+            for (String group : List.of("weir", "weir-shaping")) {
+                await(() -> admin.describeConsumerGroups(List.of(group))
+                        .all()
+                        .get()
+                        .get(group)
+                        .members()
+                        .isEmpty());
+            }
+            await(() -> ends(IsolationLevel.READ_COMMITTED).equals(ends(IsolationLevel.READ_UNCOMMITTED)));
+
+            Process two = run("two", 0);
+            try {
+                read(reader, decided, REQUESTS);
+            } finally {
+                two.destroyForcibly().waitFor();
+            }
+        }
+        assertThat(decided).hasSize(REQUESTS);
+    }
+
+    @Test
+    void who_is_told_to_stop_before_it_is_ready_stops_too() throws Exception {
+        Process weir = run("weir", 0);
+        try {
+            await(() -> Files.exists(directory.resolve("weir-state"))); // the first application is made
+            weir.destroy();
+            assertThat(weir.waitFor(PATIENCE.toSeconds(), TimeUnit.SECONDS)).isTrue();
+        } finally {
+            weir.destroyForcibly();
+        }
+        assertThat(weir.exitValue()).isEqualTo(SIGTERM);
+        await(() -> ends(IsolationLevel.READ_COMMITTED).equals(ends(IsolationLevel.READ_UNCOMMITTED)));
+    }
+
+    @Test
+    void an_enforcer_that_fails_says_which_part_and_why_and_exits_1() throws Exception {
+        Process weir = run("weir", 1000);
+        try {
+            awaitLog("weir", "weir is ready");
+            admin.deleteTopics(List.of("weir.admissions")).all().get();
+            assertThat(weir.waitFor(PATIENCE.toSeconds(), TimeUnit.SECONDS)).isTrue();
+        } finally {
+            weir.destroyForcibly();
+        }
+        assertThat(weir.exitValue()).isEqualTo(1);
+        List<String> lines = log("weir").lines().toList();
+        assertThat(lines.get(lines.size() - 1))
+                .isEqualTo("weir run: shaping (weir-shaping) failed: One or more source topics were missing during"
+                        + " rebalance");
+        assertThat(lines).as("no long stack traces").hasSizeLessThan(80);
+    }
+
+    @Test
+    void topics_that_are_wrong_are_told_and_exit_2() throws Exception {
+        ConfigResource requests = new ConfigResource(ConfigResource.Type.TOPIC, "weir.requests");
+        AlterConfigOp compact =
+                new AlterConfigOp(new ConfigEntry("cleanup.policy", "compact"), AlterConfigOp.OpType.SET);
+        admin.incrementalAlterConfigs(Map.of(requests, List.of(compact))).all().get();
+        await(() -> admin.describeConfigs(List.of(requests))
+                .all()
+                .get()
+                .get(requests)
+                .get("cleanup.policy")
+                .value()
+                .equals("compact"));
+        assertThat(Shell.run(
+                        "run", "--service-port", "0", "-c", settings("weir", 0).toString()))
+                .isEqualTo(new Shell.Result(2, "", """
+                        weir run: topics are not as Weir needs them
+                        weir.requests: cleanup.policy is compact, must be delete: of each key only the last record would stay
+                            kafka-configs.sh --bootstrap-server %s --alter --entity-type topics --entity-name weir.requests --add-config cleanup.policy=delete
+                        """.formatted(broker.bootstrapServers())));
+    }
+
+    private static Request request(int i) {
+        return new Request(
+                "r" + i,
+                "client " + i % 100,
+                Kind.CONSUME,
+                null,
+                1,
+                null,
+                Map.of(),
+                null,
+                null,
+                null,
+                System.currentTimeMillis(),
+                new Request.Source(0, 0));
+    }
+
+    private Map<TopicPartition, Long> ends(IsolationLevel level) throws Exception {
+        Map<TopicPartition, OffsetSpec> all = IntStream.range(0, config.topics().partitions())
+                .mapToObj(partition -> new TopicPartition("weir.decisions", partition))
+                .collect(Collectors.toMap(partition -> partition, partition -> OffsetSpec.latest()));
+        return admin.listOffsets(all, new ListOffsetsOptions(level)).all().get().entrySet().stream()
+                .collect(Collectors.toMap(
+                        Map.Entry::getKey, end -> end.getValue().offset()));
+    }
+
+    private static void read(TopicReader<Decision> reader, Set<String> decided, int until) {
+        long deadline = System.nanoTime() + PATIENCE.toNanos();
+        while (decided.size() < until && System.nanoTime() - deadline < 0) {
+            reader.poll(Duration.ofMillis(20), decision -> assertThat(decided.add(decision.requestId()))
+                    .as("a second decision for %s", decision.requestId())
+                    .isTrue());
+        }
+        assertThat(decided.size()).isGreaterThanOrEqualTo(until);
+    }
+
+    private void awaitLog(String name, String text) throws Exception {
+        await(() -> log(name).contains(text));
+    }
+
+    private static void await(Callable<Boolean> condition) throws Exception {
+        long deadline = System.nanoTime() + PATIENCE.toNanos();
+        while (!condition.call()) {
+            assertThat(System.nanoTime() - deadline).isNegative();
+            Thread.sleep(10);
+        }
+    }
+
+    private String log(String name) throws IOException {
+        return Files.readString(directory.resolve(name + ".log"));
+    }
+
+    /** @param metadataMaxAgeMs when it looks again what topics there are; 0: as it is */
+    private Path settings(String name, int metadataMaxAgeMs) throws IOException {
+        return Files.writeString(directory.resolve(name + ".yaml"), """
+                state: {directory: "%s"}
+                kafka:
+                  bootstrap.servers: "%s"
+                  main.consumer.session.timeout.ms: 600000
+                  producer.transaction.timeout.ms: 600000
+                %s
+                """.formatted(
+                        directory.resolve(name + "-state"),
+                        broker.bootstrapServers(),
+                        metadataMaxAgeMs == 0 ? "" : "  metadata.max.age.ms: " + metadataMaxAgeMs));
+    }
+
+    private Process run(String name, int metadataMaxAgeMs) throws IOException {
+        Path settings = settings(name, metadataMaxAgeMs);
+        return JavaProcess.of(List.of(), Main.class, "run", "--service-port", "0", "-c", settings.toString())
+                .redirectErrorStream(true)
+                .redirectOutput(directory.resolve(name + ".log").toFile())
+                .start();
+    }
+}
