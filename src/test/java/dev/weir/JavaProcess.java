@@ -1,8 +1,13 @@
 package dev.weir;
 
+import java.io.File;
+import java.net.URI;
+import java.net.URLClassLoader;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
+import java.util.stream.Collectors;
 
 /** A JVM of its own with the classes of this one. */
 public final class JavaProcess {
@@ -25,8 +30,18 @@ public final class JavaProcess {
         command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
         command.addAll(QUIET);
         command.addAll(options);
-        command.addAll(List.of("-cp", System.getProperty("java.class.path"), main.getName()));
+        command.addAll(List.of("-cp", classPath(), main.getName()));
         command.addAll(List.of(args));
         return new ProcessBuilder(command);
+    }
+
+    /** A build tool that runs a main class in its own JVM gives it a class loader, and no class path. */
+    private static String classPath() {
+        if (!(JavaProcess.class.getClassLoader() instanceof URLClassLoader loader)) {
+            return System.getProperty("java.class.path");
+        }
+        return Arrays.stream(loader.getURLs())
+                .map(url -> Path.of(URI.create(url.toString())).toString())
+                .collect(Collectors.joining(File.pathSeparator));
     }
 }

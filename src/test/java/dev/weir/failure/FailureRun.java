@@ -1,0 +1,313 @@
+package dev.weir.failure;
+
+import dev.weir.app.KafkaSettings;
+import dev.weir.app.PolicyTopic;
+import dev.weir.app.TopicSetup;
+import dev.weir.codec.PolicyFile;
+import dev.weir.config.WeirConfig;
+import dev.weir.topology.Topics;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.HashSet;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.Set;
+import java.util.concurrent.Callable;
+import java.util.concurrent.TimeUnit;
+import java.util.function.Consumer;
+import org.apache.kafka.clients.admin.MemberDescription;
+import org.apache.kafka.common.TopicPartition;
+
+/** A cluster under load, to which a schedule of faults happens; at its end everything written is held against what is promised. */
+final class FailureRun implements AutoCloseable {
+
+    private static final Duration PATIENCE = Duration.ofMinutes(4);
+    private static final long POLL_MS = 20;
+    private static final int HOT_FACTOR = 3;
+    /** What the JVM ends with on a signal, once its shutdown hooks are done. */
+    private static final int SIGTERM_EXIT = 143;
+
+    private static final Set<String> QUEUES = Set.of("sms", "mail");
+
+    /**
+     * A change must be known to each instance before its time; one that stands still for less than its session learns of
+     * it late and still decides.
+     */
+    private static final long CHANGE_AHEAD_MS = 15_000;
+
+    /**
+     * What is run.
+     *
+     * @param seed of the load and the changes of rules
+     * @param perSecond requests
+     * @param kafka further settings of the enforcers
+     */
+    record Setup(
+            long seed, List<Fault> schedule, int enforcers, int partitions, int perSecond, Map<String, String> kafka) {}
+
+    /** What came of it. */
+    record Report(long requests, int kills, List<Watch.Recovery> recoveries, List<Finding> findings) {
+        boolean isOk() {
+            return findings.stream().allMatch(Finding::isOk);
+        }
+    }
+
+    private final Setup setup;
+    private final Consumer<String> out;
+    private final Brokers brokers;
+    private final WeirConfig config;
+    private final List<Instance> instances = new ArrayList<>();
+    private final Rules rules;
+    private final long startNanos = System.nanoTime();
+    private Watch watch;
+    private Load load;
+    private int kills;
+
+    FailureRun(Setup setup, Path directory, Consumer<String> out) throws Exception {
+        this.setup = setup;
+        this.out = out;
+        rules = new Rules(setup.seed);
+        brokers = new Brokers(directory);
+        config = new WeirConfig(
+                WeirConfig.DEFAULTS.applicationId(),
+                1,
+                new WeirConfig.Topics("weir.", setup.partitions, Optional.empty()),
+                WeirConfig.DEFAULTS.state(),
+                WeirConfig.DEFAULTS.requests(),
+                WeirConfig.DEFAULTS.shaping(),
+                WeirConfig.DEFAULTS.service(),
+                Map.of("bootstrap.servers", brokers.bootstrapServers()));
+        for (int i = 1; i <= setup.enforcers; i++) {
+            Map<String, String> kafka = new LinkedHashMap<>(setup.kafka);
+            kafka.put("bootstrap.servers", brokers.bootstrapServers());
+            instances.add(new Instance("enforcer-" + i, directory, setup.partitions, kafka));
+        }
+    }
+
+    Report run() throws Exception {
+        start();
+        for (Fault fault : setup.schedule) {
+            Thread.sleep(fault.afterMs()); // the load goes on
+            say(fault.toString());
+            changeRules();
+            int before = watch.recoveries().size();
+            perform(fault);
+            await("calm after " + fault, this::isCalm);
+            watch.recoveries()
+                    .subList(before, watch.recoveries().size())
+                    .forEach(recovery ->
+                            say("    %s back after %,d ms".formatted(recovery.partition(), recovery.millis())));
+        }
+        load.stop();
+        await("an answer for each request", () -> watch.answered() >= load.sent());
+        Evidence evidence = Evidence.readSettled(config, PATIENCE);
+        for (Instance instance : instances) {
+            stop(instance);
+        }
+        List<Finding> findings = Oracle.check(evidence);
+        return new Report(load.sent(), kills, watch.recoveries(), findings);
+    }
+
+    private void start() throws Exception {
+        await("three brokers", brokers::isWhole);
+        TopicSetup.createMissing(brokers.admin(), config, TopicSetup.RequestTime.LOG_APPEND);
+        new PolicyTopic(config)
+                .apply(PolicyFile.read("the first rules", Rules.INITIAL), PolicyTopic.Options.DEFAULTS, 0);
+        for (Instance instance : instances) {
+            instance.start();
+        }
+        for (Instance instance : instances) {
+            instance.awaitReady();
+        }
+        watch = new Watch(config);
+        load = new Load(config, new Workload(setup.seed, System::currentTimeMillis), setup.perSecond);
+        say("%d brokers, %d enforcers, %d partitions, %,d requests a second, seed %d"
+                .formatted(Brokers.COUNT, setup.enforcers, setup.partitions, setup.perSecond, setup.seed));
+        await("the first answers", () -> watch.answered() > setup.perSecond);
+    }
+
+    private void changeRules() throws Exception {
+        String change = rules.next(System.currentTimeMillis() + CHANGE_AHEAD_MS);
+        new PolicyTopic(config)
+                .apply(PolicyFile.read("a change", change), PolicyTopic.Options.DEFAULTS, System.currentTimeMillis());
+    }
+
+    private void perform(Fault fault) throws Exception {
+        switch (fault.kind()) {
+            case TAKEOVER -> takeOver(fault);
+            case KILL_IN_COMMIT -> {
+                CommitSpy.await(config);
+                Thread.sleep(fault.lastsMs());
+                takeOver(fault);
+            }
+            case RESTART -> {
+                kill(fault, instances.get(fault.target()));
+                instances.get(fault.target()).start();
+            }
+            case KILL_TWICE -> {
+                kill(fault, instances.get(fault.target()));
+                instances.get(fault.target()).start();
+                Thread.sleep(fault.lastsMs());
+                watch.forget();
+                kill(fault, instances.get(fault.target()));
+                instances.get(fault.target()).start();
+            }
+            case KILL_ALL -> {
+                for (Instance instance : instances) {
+                    kill(fault, instance);
+                }
+                for (Instance instance : instances) {
+                    instance.start();
+                }
+            }
+            case LOSE_STATE -> {
+                kill(fault, instances.get(fault.target()));
+                instances.get(fault.target()).deleteState();
+                instances.get(fault.target()).start();
+            }
+            case PAUSE -> {
+                Instance instance = instances.get(fault.target());
+                watch.hit(fault.kind().name(), partitions(instance), QUEUES);
+                pause(fault, instance);
+            }
+            case ROLL -> roll();
+            case KILL_BROKER -> killBroker(fault);
+            case PAUSE_BROKER -> {
+                hitAll(fault);
+                pause(fault, brokers.nodes().get(fault.target()));
+            }
+            case KILL_BOTH -> {
+                Instance instance = instances.get(fault.target() % instances.size());
+                kill(fault, instance);
+                killBroker(fault);
+                instance.start();
+            }
+            case HOT_CLIENT -> {
+                load.hot("hot-" + fault.afterMs());
+                load.rate(HOT_FACTOR * setup.perSecond);
+                Thread.sleep(fault.lastsMs());
+                load.rate(setup.perSecond);
+                load.hot(null);
+            }
+        }
+    }
+
+    private void takeOver(Fault fault) throws Exception {
+        Instance instance = instances.get(fault.target());
+        kill(fault, instance);
+        await("others to take over", watch::isQuiet);
+        instance.start();
+    }
+
+    private void roll() throws Exception {
+        for (Instance instance : instances) {
+            watch.hit("ROLL", partitions(instance), QUEUES);
+            stop(instance);
+            instance.start();
+            instance.awaitReady();
+        }
+    }
+
+    private static void stop(Instance instance) throws InterruptedException {
+        int exit = instance.stop();
+        if (exit != SIGTERM_EXIT) {
+            throw new IllegalStateException(instance.name() + " stopped with " + exit + ": " + instance.log());
+        }
+    }
+
+    private void kill(Fault fault, Instance instance) throws Exception {
+        Set<TopicPartition> hit = partitions(instance);
+        instance.kill();
+        watch.hit(fault.kind().name(), hit, QUEUES);
+        kills++;
+    }
+
+    private void killBroker(Fault fault) throws Exception {
+        Node broker = brokers.nodes().get(fault.target());
+        broker.kill();
+        hitAll(fault);
+        kills++;
+        Thread.sleep(fault.lastsMs());
+        broker.start();
+    }
+
+    private static void pause(Fault fault, Node node) throws Exception {
+        node.pause();
+        try {
+            Thread.sleep(fault.lastsMs());
+        } finally {
+            node.resume();
+        }
+    }
+
+    /** A broker is everybody's. */
+    private void hitAll(Fault fault) {
+        Topics topics = Topics.of(config.topics().prefix());
+        Set<TopicPartition> all = new HashSet<>();
+        for (int partition = 0; partition < setup.partitions; partition++) {
+            all.add(new TopicPartition(topics.requests(), partition));
+            all.add(new TopicPartition(topics.admissions(), partition));
+        }
+        watch.hit(fault.kind().name(), all, QUEUES);
+    }
+
+    /** What an enforcer works on, of both applications. */
+    private Set<TopicPartition> partitions(Instance instance) throws Exception {
+        List<String> groups =
+                List.of(config.applicationId(), KafkaSettings.shaping(config).getProperty("application.id"));
+        Set<TopicPartition> partitions = new HashSet<>();
+        for (var group :
+                brokers.admin().describeConsumerGroups(groups).all().get().values()) {
+            for (MemberDescription member : group.members()) {
+                if (member.clientId().startsWith(instance.name() + "-")) {
+                    partitions.addAll(member.assignment().topicPartitions());
+                }
+            }
+        }
+        return partitions;
+    }
+
+    private boolean isCalm() throws Exception {
+        for (Instance instance : instances) {
+            instance.awaitReady();
+        }
+        return watch.isQuiet() && brokers.isWhole() && load.sent() - watch.answered() < setup.perSecond;
+    }
+
+    private void await(String what, Callable<Boolean> condition) throws Exception {
+        long deadline = System.nanoTime() + PATIENCE.toNanos();
+        while (!condition.call()) {
+            if (System.nanoTime() - deadline > 0) {
+                throw new IllegalStateException(
+                        "no %s within %d s%s".formatted(what, PATIENCE.toSeconds(), progress()));
+            }
+            Thread.sleep(POLL_MS);
+        }
+    }
+
+    private String progress() {
+        return load == null
+                ? ""
+                : ": %,d sent, %,d answered, silent: %s".formatted(load.sent(), watch.answered(), watch.silent());
+    }
+
+    private void say(String what) {
+        long millis = TimeUnit.NANOSECONDS.toMillis(System.nanoTime() - startNanos);
+        out.accept("%6.1f s  %s".formatted(millis / 1e3, what));
+    }
+
+    @Override
+    public void close() {
+        if (watch != null) {
+            watch.close();
+        }
+        if (load != null) {
+            load.close();
+        }
+        instances.forEach(Instance::close);
+        brokers.close();
+    }
+}

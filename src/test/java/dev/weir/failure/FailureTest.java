@@ -1,0 +1,29 @@
+package dev.weir.failure;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.nio.file.Path;
+import java.util.List;
+import java.util.Map;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** The failure suite in short: {@link FailureSuite} has every kind of fault. */
+class FailureTest {
+
+    @TempDir
+    Path directory;
+
+    @Test
+    void what_is_promised_holds_when_enforcers_and_a_broker_are_killed() throws Exception {
+        List<Fault> schedule = List.of(
+                new Fault(Fault.Kind.KILL_IN_COMMIT, 0, 0, 3), new Fault(Fault.Kind.KILL_BOTH, 1, 1_000, 1_000));
+        FailureRun.Setup setup = new FailureRun.Setup(11, schedule, 2, 4, 200, Map.of());
+        try (FailureRun run = new FailureRun(setup, directory, System.out::println)) {
+            FailureRun.Report report = run.run();
+            assertThat(report.findings()).isNotEmpty().allMatch(Finding::isOk);
+            assertThat(report.kills()).isEqualTo(3);
+            assertThat(report.recoveries()).hasSizeGreaterThan(4); // as many as partitions at least
+        }
+    }
+}
