@@ -5,14 +5,18 @@ import java.io.IOException;
 import java.io.InputStream;
 import java.io.UncheckedIOException;
 import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
 import java.time.Instant;
+import java.util.Arrays;
+import java.util.HashMap;
+import java.util.Map;
 import org.apache.avro.AvroRuntimeException;
 import org.apache.avro.Schema;
-import org.apache.avro.message.BadHeaderException;
-import org.apache.avro.message.BinaryMessageDecoder;
+import org.apache.avro.SchemaNormalization;
+import org.apache.avro.io.DatumReader;
 import org.apache.avro.message.BinaryMessageEncoder;
-import org.apache.avro.message.MissingSchemaException;
 import org.apache.avro.specific.SpecificData;
+import org.apache.avro.specific.SpecificDatumReader;
 import org.apache.avro.specific.SpecificRecord;
 
 /**
@@ -21,27 +25,24 @@ import org.apache.avro.specific.SpecificRecord;
  */
 final class AvroBytes<T extends SpecificRecord> {
 
-    /** More than a record of a topic can have: a length beyond is a lie, not to be allocated. */
-    private static final String MAX_LENGTH = String.valueOf(16 << 20);
-
-    private static final String MAX_ITEMS = "10000";
-
-    static {
-        System.setProperty("org.apache.avro.limits.string.maxLength", MAX_LENGTH);
-        System.setProperty("org.apache.avro.limits.bytes.maxLength", MAX_LENGTH);
-        System.setProperty("org.apache.avro.limits.collectionItems.maxLength", MAX_ITEMS);
-    }
+    private static final byte[] MARKER = {(byte) 0xC3, 1};
+    private static final int HEADER_LENGTH = 10;
 
     private final BinaryMessageEncoder<T> encoder;
-    private final BinaryMessageDecoder<T> decoder;
+    private final Map<Long, DatumReader<T>> readers = new HashMap<>();
 
     /** @param earlier how many earlier versions of the schema are read too, those in {@code schemas/earlier} */
     AvroBytes(T prototype, int earlier) {
         encoder = new BinaryMessageEncoder<>(SpecificData.get(), prototype.getSchema());
-        decoder = new BinaryMessageDecoder<>(SpecificData.get(), prototype.getSchema());
+        read(prototype.getSchema(), prototype.getSchema());
         for (int version = 1; version <= earlier; version++) {
-            decoder.addSchema(schema("/schemas/earlier/" + prototype.getSchema().getName() + "." + version + ".avsc"));
+            String earlierSchema = "/schemas/earlier/" + prototype.getSchema().getName() + "." + version + ".avsc";
+            read(schema(earlierSchema), prototype.getSchema());
         }
+    }
+
+    private void read(Schema written, Schema wanted) {
+        readers.put(SchemaNormalization.parsingFingerprint64(written), new SpecificDatumReader<>(written, wanted));
     }
 
     byte[] encode(T event) {
@@ -57,12 +58,17 @@ final class AvroBytes<T extends SpecificRecord> {
         if (bytes == null) {
             throw new UnreadableException(Rejection.NOT_AVRO, "the record has no value");
         }
+        if (bytes.length < HEADER_LENGTH || !Arrays.equals(MARKER, Arrays.copyOf(bytes, MARKER.length))) {
+            throw new UnreadableException(Rejection.NOT_AVRO, "Unrecognized header bytes");
+        }
+        long fingerprint = ByteBuffer.wrap(bytes).order(ByteOrder.LITTLE_ENDIAN).getLong(MARKER.length);
+        DatumReader<T> reader = readers.get(fingerprint);
+        if (reader == null) {
+            throw new UnreadableException(
+                    Rejection.UNKNOWN_SCHEMA, "Cannot resolve schema for fingerprint: " + fingerprint);
+        }
         try {
-            return decoder.decode(bytes);
-        } catch (MissingSchemaException e) {
-            throw new UnreadableException(Rejection.UNKNOWN_SCHEMA, e);
-        } catch (BadHeaderException e) {
-            throw new UnreadableException(Rejection.NOT_AVRO, e);
+            return reader.read(null, new BytesDecoder(bytes, HEADER_LENGTH));
         } catch (IOException | AvroRuntimeException | UnsupportedOperationException | IndexOutOfBoundsException e) {
             throw new UnreadableException(Rejection.NOT_AVRO, e);
         }

@@ -10,7 +10,7 @@ public final class UnreadableException extends Exception {
     private final Rejection rejection;
 
     UnreadableException(Rejection rejection, Throwable cause) {
-        super(cause.getMessage(), cause);
+        super(cause.getMessage() == null ? "does not hold what its schema says" : cause.getMessage(), cause);
         this.rejection = rejection;
     }
 

@@ -1,0 +1,180 @@
+package dev.weir.codec;
+
+import java.io.EOFException;
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.charset.StandardCharsets;
+import java.util.Arrays;
+import org.apache.avro.io.Decoder;
+import org.apache.avro.util.Utf8;
+
+/**
+ * Avro's binary encoding, read from bytes that are all there. So what claims to be longer than the rest of them is refused
+ * before anything is allocated for it, which Avro's own decoder does not do.
+ */
+final class BytesDecoder extends Decoder {
+
+    /** The most items of all lists and maps of a record together. */
+    static final int MAX_ITEMS = 10_000;
+
+    private static final int MAX_SHIFT = 63;
+
+    private final byte[] bytes;
+    private int at;
+    private long items;
+
+    BytesDecoder(byte[] bytes, int start) {
+        this.bytes = bytes;
+        this.at = start;
+    }
+
+    @Override
+    public long readLong() throws IOException {
+        long zigzag = 0;
+        for (int shift = 0; shift <= MAX_SHIFT; shift += 7) {
+            byte next = bytes[take(1)];
+            zigzag |= (next & 0x7FL) << shift;
+            if (next >= 0) {
+                return (zigzag >>> 1) ^ -(zigzag & 1);
+            }
+        }
+        throw new IOException("a number has more than 64 bits");
+    }
+
+    @Override
+    public int readInt() throws IOException {
+        long number = readLong();
+        if ((int) number != number) {
+            throw new IOException("a number has more than 32 bits: " + number);
+        }
+        return (int) number;
+    }
+
+    @Override
+    public void readNull() {}
+
+    @Override
+    public boolean readBoolean() throws IOException {
+        return bytes[take(1)] == 1;
+    }
+
+    @Override
+    public float readFloat() throws IOException {
+        throw new IOException("no schema has floating point numbers");
+    }
+
+    @Override
+    public double readDouble() throws IOException {
+        throw new IOException("no schema has floating point numbers");
+    }
+
+    @Override
+    public Utf8 readString(Utf8 old) throws IOException {
+        return new Utf8(readString());
+    }
+
+    @Override
+    public String readString() throws IOException {
+        int length = readLength();
+        return new String(bytes, take(length), length, StandardCharsets.UTF_8);
+    }
+
+    @Override
+    public void skipString() throws IOException {
+        take(readLength());
+    }
+
+    @Override
+    public ByteBuffer readBytes(ByteBuffer old) throws IOException {
+        int length = readLength();
+        int start = take(length);
+        return ByteBuffer.wrap(Arrays.copyOfRange(bytes, start, start + length));
+    }
+
+    @Override
+    public void skipBytes() throws IOException {
+        take(readLength());
+    }
+
+    @Override
+    public void readFixed(byte[] to, int start, int length) throws IOException {
+        System.arraycopy(bytes, take(length), to, start, length);
+    }
+
+    @Override
+    public void skipFixed(int length) throws IOException {
+        take(length);
+    }
+
+    @Override
+    public int readEnum() throws IOException {
+        return readInt();
+    }
+
+    @Override
+    public int readIndex() throws IOException {
+        return readInt();
+    }
+
+    @Override
+    public long readArrayStart() throws IOException {
+        return readBlock();
+    }
+
+    @Override
+    public long arrayNext() throws IOException {
+        return readBlock();
+    }
+
+    @Override
+    public long skipArray() throws IOException {
+        return readBlock();
+    }
+
+    @Override
+    public long readMapStart() throws IOException {
+        return readBlock();
+    }
+
+    @Override
+    public long mapNext() throws IOException {
+        return readBlock();
+    }
+
+    @Override
+    public long skipMap() throws IOException {
+        return readBlock();
+    }
+
+    /** How many items follow, 0 at the end; a negative count is followed by the length of their bytes. */
+    private long readBlock() throws IOException {
+        long count = readLong();
+        if (count < 0) {
+            count = -count;
+            readLength();
+        }
+        if (count < 0 || count > MAX_ITEMS - items) {
+            throw new IOException("a record has at most " + MAX_ITEMS + " items");
+        }
+        items += count;
+        return count;
+    }
+
+    private int readLength() throws IOException {
+        long length = readLong();
+        if (length < 0 || length > bytes.length - at) {
+            throw new EOFException("a length is " + length + ", " + (bytes.length - at) + " bytes are left");
+        }
+        return (int) length;
+    }
+
+    /** The place of the next bytes, which are taken. */
+    private int take(int length) throws IOException {
+        if (length > bytes.length - at) {
+            throw new EOFException("the record ends early");
+        }
+        int start = at;
+        at += length;
+        return start;
+    }
+}
