@@ -14,46 +14,17 @@ package dev.weir.codec;
  */
 public record Fault(String file, int line, String path, String message) {
 
-    private static final int MAX_PATH = 200;
-    private static final int MAX_MESSAGE = 500;
+    static final int MAX_PATH = 200;
+    static final int MAX_MESSAGE = 500;
 
     /** Makes the path and the message fit on one line. */
     public Fault {
-        path = onOneLine(path, MAX_PATH);
-        message = onOneLine(message, MAX_MESSAGE);
+        path = OneLine.of(path, MAX_PATH);
+        message = OneLine.of(message, MAX_MESSAGE);
     }
 
     @Override
     public String toString() {
         return file + ":" + line + ": " + (path.isEmpty() ? "" : path + ": ") + message;
-    }
-
-    private static String onOneLine(String text, int maxLength) {
-        StringBuilder line = new StringBuilder(Math.min(text.length(), maxLength + 1));
-        for (int i = 0; i < text.length(); i += Character.charCount(text.codePointAt(i))) {
-            if (line.length() >= maxLength) {
-                return line.append('…').toString();
-            }
-            int c = text.codePointAt(i);
-            if (isLegible(c)) {
-                line.appendCodePoint(c);
-            } else {
-                line.append(String.format("\\u%04x", c));
-            }
-        }
-        return line.toString();
-    }
-
-    private static boolean isLegible(int c) {
-        return switch (Character.getType(c)) {
-            case Character.CONTROL,
-                    Character.FORMAT,
-                    Character.SURROGATE,
-                    Character.LINE_SEPARATOR,
-                    Character.PARAGRAPH_SEPARATOR,
-                    Character.PRIVATE_USE,
-                    Character.UNASSIGNED -> false;
-            default -> true;
-        };
     }
 }

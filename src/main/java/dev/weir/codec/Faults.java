@@ -20,11 +20,16 @@ public final class Faults {
     }
 
     public void add(int line, String path, String message) {
-        if (kept.size() < MAX_KEPT) {
+        if (!isFull()) {
             kept.add(new Fault(file, line, path, message));
         } else {
             notKept++;
         }
+    }
+
+    /** Whether faults are only counted from now on, so that nobody need find words for them. */
+    boolean isFull() {
+        return kept.size() >= MAX_KEPT;
     }
 
     /** Nothing yet, about the same text. */

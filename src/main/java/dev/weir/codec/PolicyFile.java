@@ -160,7 +160,7 @@ public final class PolicyFile {
         name(tree, id);
         if (kind == PolicyAvro.Kind.POLICY) {
             Policy policy = PolicyReader.read(tree, 1);
-            requireDefined(List.of(tree), List.of(), existingQueues);
+            requireDefined(List.of(tree), List.of(), existingQueues, faults);
             faults.throwIfAny();
             Contents contents = new Contents(List.of(new Definition.OfPolicy(policy, json(tree))), List.of());
             faults.throwIfAny();
@@ -228,7 +228,7 @@ public final class PolicyFile {
         requireDifferentIds(queueTrees, "queue");
         boolean queuesReadable = queueList.isList() || queueList.isEmpty() || !queueList.isThere();
         if (queuesReadable) {
-            requireDefined(policyTrees, queueList.isList() ? queueList.items() : List.of(), existingQueues);
+            requireDefined(policyTrees, queueList.isList() ? queueList.items() : List.of(), existingQueues, faults);
         }
         faults.throwIfAny();
 
@@ -265,7 +265,7 @@ public final class PolicyFile {
     }
 
     private static void requireDefined(
-            List<YamlTree> policies, List<YamlTree> queues, Supplier<Set<String>> existingQueues) {
+            List<YamlTree> policies, List<YamlTree> queues, Supplier<Set<String>> existingQueues, Faults faults) {
         Set<String> defined = new LinkedHashSet<>();
         queues.stream().map(queue -> queue.get("id")).filter(YamlTree::isScalar).forEach(id -> defined.add(id.text()));
         List<YamlTree> others = policies.stream()
@@ -278,7 +278,7 @@ public final class PolicyFile {
         defined.addAll(existingQueues.get());
         for (YamlTree queue : others) {
             if (!defined.contains(queue.text())) {
-                String nearest = Spelling.nearest(queue.text(), defined);
+                String nearest = faults.isFull() ? null : Spelling.nearest(queue.text(), defined);
                 queue.fault("no queue '" + queue.text() + "' is defined"
                         + (nearest == null ? "" : ", did you mean " + nearest + "?"));
             }

@@ -147,7 +147,7 @@ final class TreeBuilder {
     }
 
     private void note(YamlTree value, String message) {
-        found.add(value.line(), value.path(), message);
+        found.add(value.line(), found.isFull() ? "" : value.path(), message);
     }
 
     private static boolean isWhole(String text) {

@@ -142,10 +142,11 @@ public final class YamlTree {
         if (key == null) {
             return path + "[" + index + "]";
         }
-        if (!SIMPLE_KEY.matcher(key).matches()) {
-            return path + "['" + key + "']";
+        String name = key.length() > Fault.MAX_PATH ? key.substring(0, Fault.MAX_PATH) + "…" : key;
+        if (!SIMPLE_KEY.matcher(name).matches()) {
+            return path + "['" + name + "']";
         }
-        return path.isEmpty() ? key : path + "." + key;
+        return path.isEmpty() ? name : path + "." + name;
     }
 
     /** Whether it is there at all. */
@@ -160,7 +161,7 @@ public final class YamlTree {
 
     /** Notes what is wrong with this value; its path or its key before a "must" is left out, as it is told anyway. */
     public void fault(String message) {
-        String path = path();
+        String path = faults.isFull() ? "" : path();
         for (String name : new String[] {path, key}) {
             if (name != null && message.startsWith(name + " must ")) {
                 faults.add(line, path, message.substring(name.length() + 1));
@@ -183,7 +184,7 @@ public final class YamlTree {
         Map<String, YamlTree> all = fields();
         all.forEach((name, value) -> {
             if (!known.contains(name)) {
-                String nearest = Spelling.nearest(name, known);
+                String nearest = faults.isFull() ? null : Spelling.nearest(name, known);
                 value.fault(nearest == null ? "unknown key" : "unknown key, did you mean " + nearest + "?");
             }
         });
