@@ -27,7 +27,7 @@ public final class BadRequestException extends RuntimeException {
         Request request;
         try {
             request = RequestJson.read(line, nowMs, new Request.Source(0, offset));
-        } catch (IllegalArgumentException | ArithmeticException e) {
+        } catch (IllegalArgumentException e) {
             throw new BadRequestException(lines.place() + ": " + e.getMessage(), e);
         }
         Optional<RequestRules.Violation> violation = config.requests().rules().check(request);

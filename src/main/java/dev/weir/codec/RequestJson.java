@@ -42,12 +42,18 @@ public final class RequestJson {
             if (json.nextToken() != null) {
                 throw new IllegalArgumentException("more follows behind the object");
             }
+            return draft.toRequest();
         } catch (JsonProcessingException e) {
-            throw new IllegalArgumentException("is no JSON: " + e.getOriginalMessage(), e);
+            throw refused("is no JSON: " + e.getOriginalMessage(), e);
         } catch (IOException e) {
-            throw new IllegalArgumentException("is no JSON: " + e.getMessage(), e);
+            throw refused("is no JSON: " + e.getMessage(), e);
+        } catch (IllegalArgumentException e) {
+            throw refused(e.getMessage(), e);
         }
-        return draft.toRequest();
+    }
+
+    private static IllegalArgumentException refused(String message, Exception cause) {
+        return new IllegalArgumentException(OneLine.of(message, Fault.MAX_MESSAGE), cause);
     }
 
     private static final class Draft {
@@ -85,7 +91,7 @@ public final class RequestJson {
                 case "payload" -> payload = isNull ? null : base64(json);
                 case "queue" -> queue = isNull ? null : string(field, json);
                 case "timestamp" -> timestampMs = whole(field, json);
-                case "partition" -> partition = Math.toIntExact(whole(field, json));
+                case "partition" -> partition = partition(whole(field, json));
                 case "offset" -> offset = whole(field, json);
                 default -> throw new IllegalArgumentException("has no field '" + field + "'");
             }
@@ -114,7 +120,10 @@ public final class RequestJson {
             if (json.currentToken() != JsonToken.VALUE_STRING) {
                 throw new IllegalArgumentException(field + " must be a string");
             }
-            String text = json.getText();
+            return wellFormed(field, json.getText());
+        }
+
+        private static String wellFormed(String field, String text) {
             if (!isWellFormed(text)) {
                 throw new IllegalArgumentException(field + " has half of a surrogate pair");
             }
@@ -141,6 +150,13 @@ public final class RequestJson {
             return json.getLongValue();
         }
 
+        private static int partition(long number) {
+            if ((int) number != number) {
+                throw new IllegalArgumentException("partition must be within 32 bits, is " + number);
+            }
+            return (int) number;
+        }
+
         private static Kind kind(String name) {
             for (Kind kind : Kind.values()) {
                 if (kind.name().equals(name)) {
@@ -156,7 +172,7 @@ public final class RequestJson {
             }
             Map<String, String> attributes = new HashMap<>();
             while (json.nextToken() != JsonToken.END_OBJECT) {
-                String name = json.currentName();
+                String name = wellFormed("the name of an attribute", json.currentName());
                 json.nextToken();
                 attributes.put(name, string("attributes." + name, json));
             }

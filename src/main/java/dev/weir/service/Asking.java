@@ -121,7 +121,7 @@ final class Asking {
             JsonLocation location = e.getLocation(); // null if something in it is too long or too deep
             String where = location == null ? "" : ": line " + location.getLineNr();
             throw Problem.of(400, "the body is not " + sent + where).found();
-        } catch (IllegalArgumentException | ArithmeticException e) {
+        } catch (IllegalArgumentException e) {
             throw Problem.of(400, "the body " + e.getMessage()).found();
         }
     }
