@@ -15,7 +15,7 @@ public final class ConfigFile {
 
     private static final int MAX_KAFKA_PROPERTIES = 1000;
     private static final String KAFKA = "kafka";
-    private static final Pattern REFERENCE = Pattern.compile("\\$\\{env:([^}]*)}");
+    private static final Pattern REFERENCE = Pattern.compile("\\$\\{env:([^{}]*)}");
 
     private ConfigFile() {}
 
