@@ -4,8 +4,10 @@ import java.util.ArrayList;
 import java.util.Collection;
 import java.util.Comparator;
 import java.util.HashMap;
+import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.TreeMap;
 import java.util.TreeSet;
 
@@ -30,7 +32,17 @@ public final class PolicyTable {
             Comparator.comparingInt(Policy::priority).reversed().thenComparing(Policy::id);
 
     /** Something that a field's value equals, or starts with. */
-    private record Word(String field, boolean whole, String text) {
+    // Comparable, so that a map finds words of the same hash, whoever chose them, by their order
+    private record Word(String field, boolean whole, String text) implements Comparable<Word> {
+        @Override
+        public int compareTo(Word other) {
+            int order = text.compareTo(other.text);
+            if (order == 0) {
+                order = field.compareTo(other.field);
+            }
+            return order == 0 ? Boolean.compare(whole, other.whole) : order;
+        }
+
         static Word of(String field, Glob glob) {
             return new Word(field, glob.isLiteral(), glob.literalPrefix());
         }
@@ -60,7 +72,7 @@ public final class PolicyTable {
             for (int rank = 0; rank < policies.size(); rank++) {
                 Ranked ranked =
                         new Ranked(rank, policies.get(rank), untilMs.getOrDefault(policies.get(rank), Long.MAX_VALUE));
-                List<Word> words = rarest(ranked.policy.match(), frequency);
+                Set<Word> words = rarest(ranked.policy.match(), frequency);
                 if (words.isEmpty()) {
                     always.add(ranked);
                 }
@@ -182,18 +194,16 @@ public final class PolicyTable {
     }
 
     /** The words of the condition whose most frequent word is the least frequent; none if no condition has a start. */
-    private static List<Word> rarest(Match match, Map<Word, Integer> frequency) {
-        List<Word> rarest = List.of();
+    private static Set<Word> rarest(Match match, Map<Word, Integer> frequency) {
+        Set<Word> rarest = Set.of();
         int least = Integer.MAX_VALUE;
         for (Map.Entry<String, List<Glob>> condition : match.conditions().entrySet()) {
-            List<Word> words = new ArrayList<>();
+            Set<Word> words = new LinkedHashSet<>();
             int most = 0;
             for (Glob glob : condition.getValue()) {
                 Word word = Word.of(condition.getKey(), glob);
                 most = Math.max(most, word.text.isEmpty() && !word.whole ? Integer.MAX_VALUE : frequency.get(word));
-                if (!words.contains(word)) {
-                    words.add(word);
-                }
+                words.add(word);
             }
             if (most < least) {
                 least = most;
