@@ -30,7 +30,7 @@ class HostileInputTest {
         System.arraycopy(good, 0, bad, 0, 10);
         long zigzag = (length << 1) ^ (length >> 63);
         for (int at = 10; at < bad.length; at++, zigzag >>>= 7) {
-            bad[at] = (byte) (zigzag & 0x7F | (zigzag > 0x7F ? 0x80 : 0));
+            bad[at] = (byte) ((zigzag & 0x7F) | (zigzag > 0x7F ? 0x80 : 0));
             if (zigzag <= 0x7F) {
                 break;
             }

@@ -1,0 +1,82 @@
+package dev.weir.fuzz;
+
+import java.util.Map;
+import java.util.SplittableRandom;
+import java.util.TreeMap;
+
+/** Runs one kind of case many times, each from a seed of its own, so that any of them can be run again alone. */
+final class Fuzz {
+
+    static final long SEED = 20_261_121;
+
+    /** One try: what came of it in a word, or whatever it throws. */
+    interface Case {
+        String run(Trial trial) throws Exception;
+    }
+
+    /** What a run came to. */
+    record Report(String name, int runs, Map<String, Integer> outcomes, long peakBytes, long slowestMs, long totalMs) {
+        @Override
+        public String toString() {
+            return String.format(
+                    "%s: %,d in %.1f s, %s, at most %,d bytes allocated and %,d ms for one",
+                    name, runs, totalMs / 1e3, outcomes, peakBytes, slowestMs);
+        }
+    }
+
+    private static final int WARM_UP = 1_000;
+    private static final double NANOS_PER_MS = 1e6;
+
+    private final String name;
+    private final long seed;
+    private final Case one;
+
+    Fuzz(String name, long seed, Case one) {
+        this.name = name;
+        this.seed = seed;
+        this.one = one;
+    }
+
+    /** Tries the cases from 0 on. */
+    Report run(int runs) {
+        for (int index = 0; index < Math.min(runs / 2, WARM_UP); index++) {
+            run(index, new Trial(random(index), false)); // what classes and tables take once is not the input's
+        }
+        Map<String, Integer> outcomes = new TreeMap<>();
+        long peakBytes = 0;
+        long slowestNanos = 0;
+        long begin = System.nanoTime();
+        for (int index = 0; index < runs; index++) {
+            Trial trial = new Trial(random(index), true);
+            long before = System.nanoTime();
+            outcomes.merge(run(index, trial), 1, Integer::sum);
+            slowestNanos = Math.max(slowestNanos, System.nanoTime() - before);
+            peakBytes = Math.max(peakBytes, trial.peakBytes());
+        }
+        long totalNanos = System.nanoTime() - begin;
+        return new Report(
+                name,
+                runs,
+                outcomes,
+                peakBytes,
+                Math.round(slowestNanos / NANOS_PER_MS),
+                Math.round(totalNanos / NANOS_PER_MS));
+    }
+
+    /** Tries one case; a failure tells how to try it again. */
+    String run(int index, Trial trial) {
+        try {
+            return one.run(trial);
+        } catch (Exception | AssertionError | StackOverflowError | OutOfMemoryError e) {
+            throw new AssertionError(name + ", seed " + seed + ", index " + index + ": " + e, e);
+        }
+    }
+
+    String replay(int index) {
+        return run(index, new Trial(random(index), false));
+    }
+
+    private SplittableRandom random(int index) {
+        return new SplittableRandom(seed * 31 + index);
+    }
+}

@@ -1,0 +1,79 @@
+package dev.weir.fuzz;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.weir.codec.AppliedRules;
+import dev.weir.codec.Fault;
+import dev.weir.codec.Faults;
+import dev.weir.codec.FaultsException;
+import dev.weir.codec.PolicyAvro;
+import dev.weir.codec.PolicyFile;
+import dev.weir.codec.PolicyFile.Definition;
+import dev.weir.policy.Decider;
+import dev.weir.policy.Policy;
+import dev.weir.policy.PolicyTable;
+import dev.weir.policy.Request;
+import java.util.List;
+import java.util.SplittableRandom;
+
+/** Policy files: each is taken, and then it decides and survives being written, or each of its faults has a place. */
+final class PolicyFileFuzz implements Fuzz.Case {
+
+    private static final int REQUESTS = 6;
+
+    private final List<String> valid;
+
+    PolicyFileFuzz(List<String> valid) {
+        this.valid = valid;
+    }
+
+    @Override
+    public String run(Trial trial) throws Exception {
+        String text = TextMutation.of(valid, trial.random());
+        PolicyFile.Contents contents;
+        try {
+            contents = trial.within(Allowance.text(text), () -> PolicyFile.read("fuzz.yaml", text));
+        } catch (FaultsException e) {
+            requireClear(e.faults(), text);
+            return "refused";
+        }
+        decide(contents, trial.random());
+        for (Definition.OfPolicy definition : contents.policies()) {
+            assertThat(written(definition).policies()).containsExactly(definition.policy());
+        }
+        for (Definition.OfQueue definition : contents.queues()) {
+            assertThat(written(definition).queue()).isEqualTo(definition.queue());
+        }
+        return "accepted";
+    }
+
+    private static AppliedRules written(Definition definition) throws Exception {
+        PolicyAvro.Applied applied =
+                new PolicyAvro.Applied(definition.kind(), definition.id(), 1, definition.json(), 0);
+        return AppliedRules.read(applied.key(), new PolicyAvro().encode(applied), 0);
+    }
+
+    private static void decide(PolicyFile.Contents contents, SplittableRandom random) {
+        PolicyTable table = contents.table();
+        HeapStates states = new HeapStates();
+        List<Policy> policies =
+                contents.policies().stream().map(Definition.OfPolicy::policy).toList();
+        for (int i = 0; i < REQUESTS; i++) {
+            Request request = Requests.forAny(policies, random);
+            assertThat(Decider.decide(request, table, states)).isNotNull();
+        }
+    }
+
+    static void requireClear(List<Fault> faults, String text) {
+        assertThat(faults).hasSizeBetween(1, Faults.MAX_KEPT + 1);
+        long lines = 1
+                + text.chars()
+                        .filter(c -> "\n\r\u0085\u2028\u2029".indexOf(c) >= 0)
+                        .count();
+        for (Fault fault : faults) {
+            assertThat((long) fault.line()).as(fault.toString()).isBetween(1L, lines);
+            assertThat(fault.message()).isNotBlank();
+            assertThat(fault.toString().chars()).hasSizeLessThan(800).noneMatch(Character::isISOControl);
+        }
+    }
+}

@@ -1,0 +1,81 @@
+package dev.weir.fuzz;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.weir.codec.AdmissionAvro;
+import dev.weir.codec.AppliedRules;
+import dev.weir.codec.DecisionAvro;
+import dev.weir.codec.PolicyAvro;
+import dev.weir.codec.ReleaseAvro;
+import dev.weir.codec.RequestAvro;
+import dev.weir.codec.UnreadableException;
+import dev.weir.policy.Request;
+import java.util.List;
+
+/** Values of each topic: each is read, and then it is the same when it is written and read again, or refused. */
+final class RecordFuzz implements Fuzz.Case {
+
+    private interface Codec {
+        Object read(byte[] bytes) throws UnreadableException;
+    }
+
+    private interface Writer {
+        byte[] write(Object value);
+    }
+
+    /** What the values of one topic are read and written by. */
+    private record Topic(String name, List<byte[]> valid, Codec reading, Writer writing) {}
+
+    private static final RequestAvro REQUESTS = new RequestAvro();
+    private static final DecisionAvro DECISIONS = new DecisionAvro();
+    private static final ReleaseAvro RELEASES = new ReleaseAvro();
+    private static final AdmissionAvro ADMISSIONS = new AdmissionAvro();
+    private static final PolicyAvro POLICIES = new PolicyAvro();
+
+    private final List<Topic> topics = List.of(
+            new Topic(
+                    "requests",
+                    Records.requests(),
+                    bytes -> REQUESTS.decode(bytes, 5, new Request.Source(0, 7)),
+                    value -> REQUESTS.encode((Request) value)),
+            new Topic(
+                    "decisions",
+                    Records.decisions(),
+                    DECISIONS::decode,
+                    value -> DECISIONS.encode((dev.weir.policy.Decision) value)),
+            new Topic(
+                    "releases",
+                    Records.releases(),
+                    RELEASES::decode,
+                    value -> RELEASES.encode((dev.weir.shape.Release) value)),
+            new Topic(
+                    "admissions",
+                    Records.admissions(),
+                    ADMISSIONS::decode,
+                    value -> ADMISSIONS.encode((dev.weir.policy.Admission) value)),
+            new Topic(
+                    "policies",
+                    Records.policies(),
+                    bytes -> bytes == null
+                            ? POLICIES.decode("policy/p", null)
+                            : AppliedRules.read("policy/p", bytes, 0).applied(),
+                    value -> POLICIES.encode((PolicyAvro.Applied) value)));
+
+    @Override
+    public String run(Trial trial) throws Exception {
+        Topic topic = topics.get(trial.random().nextInt(topics.size()));
+        byte[] bytes = trial.random().nextInt(500) == 0 ? null : BytesMutation.of(topic.valid, trial.random());
+        Object value;
+        try {
+            value = trial.within(Allowance.record(bytes), () -> topic.reading.read(bytes));
+        } catch (UnreadableException e) {
+            assertThat(e.rejection()).isNotNull();
+            assertThat(e.getMessage()).isNotBlank();
+            return topic.name + " refused";
+        }
+        byte[] written = topic.writing.write(value);
+        Object again = topic.reading.read(written);
+        assertThat(again).usingRecursiveComparison().isEqualTo(value);
+        return topic.name + " accepted";
+    }
+}
