@@ -247,7 +247,7 @@ class TopicCheckTest {
         try (KafkaProducer<byte[], byte[]> producer = new KafkaProducer<>(
                 KafkaSettings.producer(cluster), new ByteArraySerializer(), new ByteArraySerializer())) {
             for (int i = 0; i < records; i++) {
-                producer.send(new ProducerRecord<>(
+                var unused = producer.send(new ProducerRecord<>(
                         to.topic(), to.partition(), new byte[] {1}, "r".getBytes(StandardCharsets.UTF_8)));
             }
         }
