@@ -26,6 +26,7 @@ import kafka.server.KafkaRaftServer;
 import kafka.server.SharedServer;
 import org.apache.kafka.common.Uuid;
 import org.apache.kafka.common.metrics.Metrics;
+import org.apache.kafka.common.security.auth.SecurityProtocol;
 import org.apache.kafka.common.utils.Time;
 import org.apache.kafka.common.utils.Utils;
 import org.apache.kafka.metadata.properties.MetaPropertiesEnsemble;
@@ -49,9 +50,9 @@ public final class EmbeddedBroker implements AutoCloseable {
     private static final String SETTINGS = """
             process.roles=broker,controller
             node.id=1
-            listeners=PLAINTEXT://%1$s,CONTROLLER://%2$s
-            listener.security.protocol.map=PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT
-            inter.broker.listener.name=PLAINTEXT
+            listeners=CLIENTS://%1$s,CONTROLLER://%2$s
+            listener.security.protocol.map=CLIENTS:%3$s,CONTROLLER:PLAINTEXT
+            inter.broker.listener.name=CLIENTS
             controller.listener.names=CONTROLLER
             controller.quorum.voters=1@%2$s
             broker.heartbeat.interval.ms=500
@@ -79,6 +80,7 @@ public final class EmbeddedBroker implements AutoCloseable {
 
     private final Path directory;
     private final boolean temporary;
+    private final Further further;
     private final Deque<AutoCloseable> users = new ArrayDeque<>();
     private FileLock lock;
     private ServerSocketChannel clients;
@@ -87,9 +89,21 @@ public final class EmbeddedBroker implements AutoCloseable {
     private BrokerServer broker;
     private String bootstrapServers;
 
-    private EmbeddedBroker(Path directory, boolean temporary) {
+    /**
+     * What a broker is given beyond its own settings, or over them.
+     *
+     * @param protocol the security protocol that clients speak
+     * @param settings of the broker
+     * @param credentials as {@code kafka-storage.sh format --add-scram} takes them
+     */
+    record Further(SecurityProtocol protocol, Map<String, String> settings, List<String> credentials) {
+        static final Further NONE = new Further(SecurityProtocol.PLAINTEXT, Map.of(), List.of());
+    }
+
+    private EmbeddedBroker(Path directory, boolean temporary, Further further) {
         this.directory = directory.toAbsolutePath();
         this.temporary = temporary;
+        this.further = further;
     }
 
     /** Starts a broker on a free port. Its data is in a temporary directory, which goes when it is closed. */
@@ -99,8 +113,13 @@ public final class EmbeddedBroker implements AutoCloseable {
 
     /** Starts a broker on {@code port} (0: a free one) with its data in a temporary directory. */
     public static EmbeddedBroker start(int port) {
+        return start(port, Further.NONE);
+    }
+
+    /** As {@link #start(int)}, with settings of the caller's. */
+    static EmbeddedBroker start(int port, Further further) {
         try {
-            return new EmbeddedBroker(Files.createTempDirectory("weir-broker-"), true).startup(port);
+            return new EmbeddedBroker(Files.createTempDirectory("weir-broker-"), true, further).startup(port);
         } catch (IOException e) {
             throw new UncheckedIOException("no temporary directory for the broker: " + e.getMessage(), e);
         }
@@ -114,7 +133,7 @@ public final class EmbeddedBroker implements AutoCloseable {
      *     is one line and names which
      */
     public static EmbeddedBroker start(Path directory, int port) {
-        return new EmbeddedBroker(directory, false).startup(port);
+        return new EmbeddedBroker(directory, false, Further.NONE).startup(port);
     }
 
     /** The address for {@code bootstrap.servers}. */
@@ -171,9 +190,10 @@ public final class EmbeddedBroker implements AutoCloseable {
 
     private void create() throws Exception {
         Properties settings = new Properties();
-        settings.load(new StringReader(SETTINGS.formatted(address(clients), address(quorum))));
+        settings.load(new StringReader(SETTINGS.formatted(address(clients), address(quorum), further.protocol)));
+        settings.putAll(further.settings);
         settings.setProperty("log.dirs", directory.toString());
-        Formatter formatter = format(directory.toString());
+        Formatter formatter = format(directory.toString(), further.credentials);
         // What KafkaRaftServer does, but with these sockets, and with faults that are logged instead of ending the JVM.
         SharedServer shared = new SharedServer(
                 new KafkaConfig(settings, false),
@@ -198,7 +218,7 @@ public final class EmbeddedBroker implements AutoCloseable {
         }
     }
 
-    private static Formatter format(String directory) throws Exception {
+    private static Formatter format(String directory, List<String> credentials) throws Exception {
         Formatter formatter = new Formatter()
                 .setPrintStream(new PrintStream(OutputStream.nullOutputStream(), false, StandardCharsets.UTF_8))
                 .setNodeId(1)
@@ -207,6 +227,7 @@ public final class EmbeddedBroker implements AutoCloseable {
                 .setDirectories(List.of(directory))
                 .setMetadataLogDirectory(directory)
                 .setControllerListenerName("CONTROLLER")
+                .setScramArguments(credentials)
                 .setIgnoreFormatted(true);
         formatter.run();
         return formatter;
