@@ -59,7 +59,8 @@ public final class Sender implements AutoCloseable {
     private void throwFailure() {
         if (failure.get() != null) {
             throw new UnreachableException(
-                    "cannot write to the topic " + topic + ": " + failure.get().getMessage(), failure.get());
+                    "cannot write to the topic " + topic + ": " + UnreachableException.why(failure.get()),
+                    failure.get());
         }
     }
 }

@@ -14,6 +14,7 @@ import org.apache.kafka.clients.admin.Admin;
 import org.apache.kafka.clients.admin.NewTopic;
 import org.apache.kafka.common.KafkaFuture;
 import org.apache.kafka.common.config.TopicConfig;
+import org.apache.kafka.common.errors.TopicAuthorizationException;
 import org.apache.kafka.common.errors.TopicExistsException;
 
 /** Creates the topics that are missing, each with the settings that Weir relies on. Those that exist stay as they are. */
@@ -61,16 +62,18 @@ public final class TopicSetup {
             Set<String> existing = admin.listTopics().names().get(TIMEOUT_SECONDS, TimeUnit.SECONDS);
             List<NewTopic> missing = new ArrayList<>(topics(config, requestTime));
             missing.removeIf(topic -> existing.contains(topic.name()));
-            for (KafkaFuture<Void> created :
-                    admin.createTopics(missing).values().values()) {
-                await(created);
+            for (Map.Entry<String, KafkaFuture<Void>> created :
+                    admin.createTopics(missing).values().entrySet()) {
+                await(created.getKey(), created.getValue());
             }
             awaitKnown(admin, missing);
         } catch (ExecutionException e) {
             throw new UnreachableException("cannot create the topics: " + UnreachableException.why(e.getCause()), e);
         } catch (TimeoutException e) {
             throw new UnreachableException(
-                    "no broker answers at " + KafkaSettings.admin(config).getProperty("bootstrap.servers"), e);
+                    "no broker answers at " + KafkaSettings.admin(config).getProperty("bootstrap.servers") + " ("
+                            + UnreachableException.LOOK_AT + ")",
+                    e);
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
             throw new UnreachableException("interrupted while creating the topics", e);
@@ -87,17 +90,21 @@ public final class TopicSetup {
                 .get(TIMEOUT_SECONDS, TimeUnit.SECONDS)
                 .containsAll(names)) {
             if (System.nanoTime() - deadlineNanos > 0) {
-                throw new TimeoutException();
+                throw new UnreachableException("the topics were created, but this user does not see them", null);
             }
             Thread.sleep(POLL_MS);
         }
     }
 
-    private static void await(KafkaFuture<Void> created)
+    private static void await(String topic, KafkaFuture<Void> created)
             throws ExecutionException, InterruptedException, TimeoutException {
         try {
             created.get(TIMEOUT_SECONDS, TimeUnit.SECONDS);
         } catch (ExecutionException e) {
+            if (e.getCause() instanceof TopicAuthorizationException) {
+                throw new UnreachableException(
+                        "this user sees no topic " + topic + ", and may not create it; either must be granted", e);
+            }
             if (!(e.getCause() instanceof TopicExistsException)) { // another instance was first
                 throw e;
             }

@@ -2,9 +2,13 @@ package dev.weir.app;
 
 import org.apache.kafka.common.KafkaException;
 import org.apache.kafka.common.config.ConfigException;
+import org.apache.kafka.common.errors.TimeoutException;
 
 /** The cluster cannot be reached or does not do what it was asked; the message is for the user. */
 public final class UnreachableException extends RuntimeException {
+
+    /** A broker that speaks TLS and a client that does not, or the other way round, know no more than that nothing comes. */
+    static final String LOOK_AT = "do the brokers speak what kafka.security.protocol says?";
 
     private static final long serialVersionUID = 1L;
 
@@ -23,13 +27,21 @@ public final class UnreachableException extends RuntimeException {
                 : new UnreachableException("cannot read the topic " + topic + ": " + why(failure), failure);
     }
 
-    /** What a failure and its deepest cause say, in one line. */
+    /** What a failure and its deepest cause say, in one line; with what to look at if nobody answered. */
     public static String why(Throwable failure) {
         Throwable root = failure;
         while (root.getCause() != null) {
             root = root.getCause();
         }
+        return said(failure, root) + (root instanceof TimeoutException ? " (" + LOOK_AT + ")" : "");
+    }
+
+    private static String said(Throwable failure, Throwable root) {
         String what = String.valueOf(failure.getMessage());
-        return root == failure ? what : what + ": " + root.getMessage();
+        String why = String.valueOf(root.getMessage());
+        return (what.contains(why) ? what : what + ": " + why)
+                .replaceAll("\\s*\\R\\s*", " ")
+                .replaceAll(
+                        "'[^']*' in JAAS config", "something in JAAS config"); // a password without quotes, it may be
     }
 }

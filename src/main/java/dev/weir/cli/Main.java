@@ -92,7 +92,15 @@ public final class Main implements Callable<Integer> {
                     && LASTING.contains(parsed.subcommand().commandSpec().name()));
             return new CommandLine.RunLast().execute(parsed);
         });
-        return line.execute(args);
+        try {
+            return line.execute(args);
+        } catch (
+                OutOfMemoryError
+                        e) { // a client without TLS takes the first bytes that a broker with TLS says for a length
+            err.println(
+                    "weir: out of memory; if the brokers speak TLS, kafka.security.protocol must say SSL or SASL_SSL");
+            return 1;
+        }
     }
 
     /** Without a command: the demo. */
@@ -106,7 +114,7 @@ public final class Main implements Callable<Integer> {
                 .execute();
     }
 
-    /** A command that comes to an end tells in its one line what failed; the clients' warnings would only repeat it. */
+    /** A command that comes to an end tells in its one line what failed; what the clients log would only repeat it. */
     private void setUpLogging(boolean lasts) {
         if (verbose) {
             System.setProperty(TRACES, "full");
@@ -114,6 +122,8 @@ public final class Main implements Callable<Integer> {
             Configurator.setAllLevels("", Level.INFO);
         } else if (!lasts) {
             Configurator.setAllLevels("", Level.ERROR);
+            Configurator.setAllLevels("org.apache.kafka.clients", Level.OFF);
+            Configurator.setAllLevels("org.apache.kafka.common", Level.OFF);
         }
     }
 

@@ -127,8 +127,11 @@ final class RunCommand implements Callable<Integer> {
     }
 
     private static void createTopics(WeirConfig config) {
-        try (Admin admin = Admin.create(KafkaSettings.admin(config))) {
+        Admin admin = Admin.create(KafkaSettings.admin(config));
+        try {
             TopicSetup.createMissing(admin, config, TopicSetup.RequestTime.LOG_APPEND);
+        } finally {
+            admin.close(Duration.ZERO); // and not when what nobody answers has timed out
         }
     }
 
