@@ -8,6 +8,7 @@ import java.util.Set;
 import org.apache.kafka.clients.admin.AdminClientConfig;
 import org.apache.kafka.clients.consumer.ConsumerConfig;
 import org.apache.kafka.clients.producer.ProducerConfig;
+import org.apache.kafka.common.config.AbstractConfig;
 import org.apache.kafka.streams.StreamsConfig;
 
 /** What Kafka's clients and Streams are given: Weir's own settings, and over them those of the {@code kafka} section. */
@@ -17,6 +18,9 @@ public final class KafkaSettings {
     public static final String DEFAULT_BOOTSTRAP_SERVERS = "localhost:9092";
 
     private static final String CONSUMER = "consumer.";
+
+    /** Where clients look up {@code ${file:…}} and the like. */
+    private static final String PROVIDERS = AbstractConfig.CONFIG_PROVIDERS_CONFIG;
 
     private static final String READ_COMMITTED = "read_committed";
 
@@ -95,7 +99,7 @@ public final class KafkaSettings {
         Properties settings = new Properties();
         settings.put("bootstrap.servers", DEFAULT_BOOTSTRAP_SERVERS);
         for (Map.Entry<String, String> entry : config.kafka().entrySet()) {
-            if (known.contains(entry.getKey())) {
+            if (known.contains(entry.getKey()) || entry.getKey().startsWith(PROVIDERS)) {
                 settings.put(entry.getKey(), entry.getValue());
             }
         }
