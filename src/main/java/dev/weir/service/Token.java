@@ -6,15 +6,21 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
+import java.nio.file.attribute.PosixFileAttributeView;
+import java.nio.file.attribute.PosixFilePermission;
 import java.security.MessageDigest;
 import java.util.Map;
 import java.util.Optional;
 import java.util.regex.Pattern;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /** The secret that callers show to be trusted. It is printed nowhere. */
 public final class Token {
 
     static final int MIN_LENGTH = 16;
+
+    private static final Logger LOG = LoggerFactory.getLogger(Token.class);
 
     private static final int MAX_FILE_BYTES = 4096;
     private static final String BEARER = "bearer ";
@@ -81,10 +87,19 @@ public final class Token {
         return new Token(text);
     }
 
+    /** Whether every user of this machine can read a file, as far as the file system tells. */
+    static boolean isOpen(Path file) throws IOException {
+        PosixFileAttributeView posix = Files.getFileAttributeView(file, PosixFileAttributeView.class);
+        return posix != null && posix.readAttributes().permissions().contains(PosixFilePermission.OTHERS_READ);
+    }
+
     private static String content(Path file) {
         try {
             if (Files.size(file) > MAX_FILE_BYTES) {
                 throw new BadSettingException("service.token-file: " + file + " is too long for a token", null);
+            }
+            if (isOpen(file)) {
+                LOG.warn("service.token-file: every user of this machine can read {}", file);
             }
             return Files.readString(file);
         } catch (IOException e) {

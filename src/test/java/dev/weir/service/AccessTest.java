@@ -10,6 +10,7 @@ import dev.weir.config.WeirConfig.Service;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.attribute.PosixFilePermissions;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
@@ -88,6 +89,34 @@ class AccessTest {
             assertThat(probe.get("/health/live").status()).isEqualTo(live);
             assertThat(probe.get("/health/ready").status()).isEqualTo(ready);
         }
+    }
+
+    @Test
+    void a_page_of_another_origin_is_not_allowed_to_read_the_answer_or_to_send_a_token() throws IOException {
+        try (RulesService service = open("127.0.0.1", Optional.empty(), Map.of("WEIR_TOKEN", TOKEN))) {
+            Caller page = Caller.of(service, null);
+            Reply read = page.get("/v1/policies", "Origin: http://elsewhere.example");
+            assertThat(read.status()).isEqualTo(MAY);
+            assertThat(read.header("Access-Control-Allow-Origin")).isNull();
+            Reply asked = page.send(
+                    "OPTIONS",
+                    "/v1/policies/a",
+                    "",
+                    "Origin: http://elsewhere.example",
+                    "Access-Control-Request-Method: PUT",
+                    "Access-Control-Request-Headers: authorization");
+            assertThat(asked.status()).isGreaterThanOrEqualTo(400);
+            assertThat(asked.header("Access-Control-Allow-Headers")).isNull();
+        }
+    }
+
+    @Test
+    void a_token_file_that_everybody_can_read_is_noticed() throws IOException {
+        Path file = Files.writeString(directory.resolve("token"), TOKEN);
+        Files.setPosixFilePermissions(file, PosixFilePermissions.fromString("rw-r-----"));
+        assertThat(Token.isOpen(file)).isFalse();
+        Files.setPosixFilePermissions(file, PosixFilePermissions.fromString("rw-r--r--"));
+        assertThat(Token.isOpen(file)).isTrue();
     }
 
     @Test
