@@ -11,6 +11,7 @@ import java.util.ArrayList;
 import java.util.List;
 import org.apache.kafka.common.header.Header;
 import org.apache.kafka.common.utils.Bytes;
+import org.apache.kafka.streams.processor.Cancellable;
 import org.apache.kafka.streams.processor.PunctuationType;
 import org.apache.kafka.streams.processor.api.Processor;
 import org.apache.kafka.streams.processor.api.ProcessorContext;
@@ -27,6 +28,7 @@ public final class Decide implements Processor<byte[], Request, byte[], Object> 
     private ProcessorContext<byte[], Object> context;
     private StoreStates states;
     private StateSweep sweep;
+    private Cancellable sweeping;
 
     /** The stores: what was used of the policies, the segments of logs, and first answers. */
     public record StoreNames(String states, String segments, String answers) {}
@@ -49,7 +51,10 @@ public final class Decide implements Processor<byte[], Request, byte[], Object> 
         states = new StoreStates(store, context.getStateStore(stores.segments), firstAnswers);
         sweep = new StateSweep(
                 store, states, config.sweepKeys(), config.forgetAfter().toMillis());
-        context.schedule(config.sweepEvery(), PunctuationType.WALL_CLOCK_TIME, now -> sweep.run());
+        if (sweeping != null) {
+            sweeping.cancel(); // of a task that failed and is revived
+        }
+        sweeping = context.schedule(config.sweepEvery(), PunctuationType.WALL_CLOCK_TIME, now -> sweep.run());
     }
 
     @Override
