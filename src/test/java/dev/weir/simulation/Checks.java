@@ -1,0 +1,134 @@
+package dev.weir.simulation;
+
+import static dev.weir.simulation.Violation.Promise.BOUNDED;
+import static dev.weir.simulation.Violation.Promise.ENDS_ONCE;
+import static dev.weir.simulation.Violation.Promise.POLICIES_AGREE;
+
+import dev.weir.app.QueueAudit;
+import dev.weir.codec.PolicyAvro;
+import dev.weir.policy.Decision;
+import dev.weir.policy.Request;
+import dev.weir.shape.QueueRules;
+import dev.weir.simulation.Partition.Entry;
+import dev.weir.topology.Stores;
+import java.util.ArrayList;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Set;
+
+/** All that is promised, held against what is committed. */
+final class Checks {
+
+    private final Cluster cluster;
+    private final Plan plan;
+    private final Rulebook rulebook;
+    private final Trace trace;
+    private final DecisionCheck decisions;
+    private final QueueCheck queues;
+    private final RestartCheck restarts;
+
+    Checks(Cluster cluster, Plan plan, Rulebook rulebook, Flaw flaw, Trace trace) {
+        this.cluster = cluster;
+        this.plan = plan;
+        this.rulebook = rulebook;
+        this.trace = trace;
+        decisions = new DecisionCheck(cluster, plan, rulebook, new LimitCheck(rulebook));
+        queues = new QueueCheck(cluster, plan, rulebook);
+        restarts = new RestartCheck(cluster, plan.config(), flaw);
+    }
+
+    void afterEvent() {
+        List<Entry> committed = cluster.takeEntries();
+        decisions.check(committed);
+        queues.check(committed);
+    }
+
+    void afterCommit(Member member) {
+        afterEvent();
+        for (Task task : member.tasks.values()) {
+            if (task.state().isSettled()) {
+                restarts.check(task, member.instance);
+            }
+        }
+    }
+
+    /** Whether all that was sent is answered, and nothing waits. */
+    boolean isAtRest() {
+        return queues.waiting() == 0;
+    }
+
+    String left() {
+        return queues.waiting() + " wait";
+    }
+
+    void atEnd(Fleet fleet) {
+        for (Instance instance : fleet.instances()) {
+            while (instance.readPolicy()) {}
+            List<PolicyAvro.Applied> applied = instance.policies.applied();
+            if (!applied.equals(rulebook.applied())) {
+                throw new Violation(
+                        POLICIES_AGREE, instance + " has " + applied + ", last applied " + rulebook.applied());
+            }
+        }
+        for (Member member : fleet.members()) {
+            for (Task task : member.tasks.values()) {
+                if (task.slot.role() == Slot.Role.SHAPE) {
+                    requireEmpty(task, Stores.QUEUE_SLOTS);
+                    requireEmpty(task, Stores.QUEUE_TICKETS);
+                    requireEmpty(task, Stores.QUEUE_ALARMS);
+                }
+            }
+        }
+        audit();
+        count();
+    }
+
+    private static void requireEmpty(Task task, String store) {
+        int left = task.state().store(store).size();
+        Violation.unless(left == 0, BOUNDED, task + " keeps " + left + " of " + store + ", and nothing waits");
+    }
+
+    /** A second opinion on the queues, by those that look at real brokers. */
+    private void audit() {
+        if (plan.repeatsShaped()) {
+            return;
+        }
+        Set<Request.Source> repeated = new HashSet<>();
+        List<Decision> told = new ArrayList<>(decisions.decisions());
+        told.addAll(queues.decisions());
+        told.stream().filter(Decision::repeated).forEach(decision -> repeated.add(decision.source()));
+        told.removeIf(decision -> repeated.contains(decision.source()));
+        List<Request> asked = decisions.requests().stream()
+                .filter(request -> !repeated.contains(request.source()))
+                .toList();
+        QueueAudit audit = new QueueAudit(asked, told, queues.releases());
+        List<String> faults = new ArrayList<>();
+        faults.addAll(audit.answers());
+        faults.addAll(audit.withdrawals());
+        faults.addAll(audit.contents());
+        faults.addAll(audit.sequences());
+        faults.addAll(audit.order());
+        for (QueueRules rules : rulebook.queues()) {
+            if (rulebook.isUnchanged(rules.id())) {
+                faults.addAll(audit.pace(rules));
+                faults.addAll(audit.expiries(rules));
+                if (plan.skewMs() == 0) {
+                    faults.addAll(audit.priorities(rules));
+                }
+            }
+        }
+        Violation.unless(faults.isEmpty(), ENDS_ONCE, String.join("\n", faults));
+    }
+
+    private void count() {
+        List<Decision> told = new ArrayList<>(decisions.decisions());
+        told.addAll(queues.decisions());
+        for (Decision decision : told) {
+            trace.count(decision.outcome() + " " + decision.reason());
+            if (decision.repeated()) {
+                trace.count("REPEATED");
+            }
+        }
+        queues.releases().forEach(release -> trace.count("RELEASED"));
+    }
+}

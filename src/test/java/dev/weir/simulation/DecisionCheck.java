@@ -1,0 +1,174 @@
+package dev.weir.simulation;
+
+import static dev.weir.simulation.Violation.Promise.ANSWERED_ONCE;
+import static dev.weir.simulation.Violation.Promise.DECIDED_ALIKE;
+
+import dev.weir.codec.AdmissionAvro;
+import dev.weir.codec.DecisionAvro;
+import dev.weir.codec.RequestAvro;
+import dev.weir.codec.UnreadableException;
+import dev.weir.policy.Admission;
+import dev.weir.policy.Decider;
+import dev.weir.policy.Decision;
+import dev.weir.policy.Kind;
+import dev.weir.policy.PolicyTable;
+import dev.weir.policy.Request;
+import dev.weir.policy.Ruling;
+import dev.weir.processor.DeadLetter;
+import dev.weir.simulation.Partition.Entry;
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import org.apache.kafka.common.header.Header;
+import org.apache.kafka.common.header.Headers;
+
+/**
+ * Decides each request anew by the pure core, in the order of its partition, as it is read for good, and holds the answers
+ * that are committed against it, byte for byte.
+ */
+final class DecisionCheck {
+
+    private static final RequestAvro REQUEST = new RequestAvro();
+    private static final DecisionAvro DECISION = new DecisionAvro();
+    private static final AdmissionAvro ADMISSION = new AdmissionAvro();
+    private static final String DEAD = "a dead letter";
+
+    private final Cluster cluster;
+    private final Plan plan;
+    private final Rulebook rulebook;
+    private final LimitCheck limits;
+    private final Map<Integer, HeapStates> states = new HashMap<>();
+    private final Map<Integer, Long> read = new HashMap<>();
+    private final Map<Request.Source, Object> due = new HashMap<>();
+    private final List<Request> requests = new ArrayList<>();
+    private final List<Decision> decisions = new ArrayList<>();
+
+    DecisionCheck(Cluster cluster, Plan plan, Rulebook rulebook, LimitCheck limits) {
+        this.cluster = cluster;
+        this.plan = plan;
+        this.rulebook = rulebook;
+        this.limits = limits;
+    }
+
+    /** The requests that were read for good, of each partition in its order. */
+    List<Request> requests() {
+        return requests;
+    }
+
+    /** What they were answered, but for those that went to a queue. */
+    List<Decision> decisions() {
+        return decisions;
+    }
+
+    /** @param committed what was committed since the last check */
+    void check(List<Entry> committed) {
+        for (int partition = 0; partition < plan.partitions(); partition++) {
+            decide(cluster.partition(Slot.TOPICS.requests(), partition));
+        }
+        for (Entry entry : committed) {
+            if (entry.transaction().group.equals(Slot.DECIDING)) {
+                answer(entry);
+            }
+        }
+        Violation.unless(due.isEmpty(), ANSWERED_ONCE, "read without an answer: " + due.keySet());
+    }
+
+    private void decide(Partition partition) {
+        long until = cluster.committedOffset(Slot.DECIDING, partition);
+        for (long offset = read.getOrDefault(partition.number, 0L); offset < until; offset++) {
+            Request.Source source = new Request.Source(partition.number, offset);
+            due.put(source, expected(partition.at(offset), source));
+        }
+        read.put(partition.number, until);
+    }
+
+    private Object expected(Entry entry, Request.Source source) {
+        PolicyTable used = cluster.takeUsed(source);
+        Request request;
+        try {
+            request = REQUEST.decode(entry.value(), entry.timestampMs(), source);
+        } catch (UnreadableException e) {
+            return DEAD;
+        }
+        if (!Arrays.equals(entry.key(), request.client().getBytes(StandardCharsets.UTF_8))) {
+            return DEAD;
+        }
+        requests.add(request);
+        if (request.kind() == Kind.CONSUME) {
+            limits.asked(request);
+        }
+        PolicyTable table = plan.changesFromATime() || used == null ? rulebook.table() : used;
+        Ruling ruling = Decider.decide(
+                request, table, states.computeIfAbsent(source.partition(), p -> new HeapStates(plan.config())));
+        return ruling instanceof Admission admission ? admission.withHeaders(headers(entry.headers())) : ruling;
+    }
+
+    private static List<Admission.Header> headers(Headers headers) {
+        List<Admission.Header> list = new ArrayList<>();
+        for (Header header : headers) {
+            list.add(new Admission.Header(header.key(), header.value()));
+        }
+        return list;
+    }
+
+    private void answer(Entry entry) {
+        String topic = entry.partition().topic;
+        if (topic.equals(Slot.TOPICS.deadLetters())) {
+            Request.Source source = deadSource(entry);
+            compare(source, DEAD, take(source));
+        } else if (topic.equals(Slot.TOPICS.decisions())) {
+            Decision decision = read(() -> DECISION.decode(entry.value()));
+            Object expected = take(decision.source());
+            compare(decision.source(), decision, expected);
+            decisions.add(decision);
+            limits.decided(decision);
+        } else if (topic.equals(Slot.TOPICS.admissions())) {
+            Admission admission = read(() -> ADMISSION.decode(entry.value()));
+            Object expected = take(admission.request().source());
+            byte[] bytes = expected instanceof Admission other ? ADMISSION.encode(other) : new byte[0];
+            if (!Arrays.equals(bytes, entry.value())) {
+                throw new Violation(DECIDED_ALIKE, admission + " should be " + expected);
+            }
+        }
+    }
+
+    private Object take(Request.Source source) {
+        Object expected = due.remove(source);
+        Violation.unless(
+                expected != null, ANSWERED_ONCE, source + " is answered, but was not read, or answered before");
+        return expected;
+    }
+
+    private static void compare(Request.Source source, Object is, Object expected) {
+        if (!is.equals(expected)) {
+            throw new Violation(
+                    DECIDED_ALIKE, source + " is answered by\n  " + is + ", but undisturbed\n  " + expected);
+        }
+    }
+
+    private static Request.Source deadSource(Entry entry) {
+        return new Request.Source(
+                Integer.parseInt(header(entry, DeadLetter.PARTITION)),
+                Long.parseLong(header(entry, DeadLetter.OFFSET)));
+    }
+
+    private static String header(Entry entry, String name) {
+        return new String(entry.headers().lastHeader(name).value(), StandardCharsets.UTF_8);
+    }
+
+    /** Reads something. */
+    interface Reading<T> {
+        T read() throws UnreadableException;
+    }
+
+    static <T> T read(Reading<T> reading) {
+        try {
+            return reading.read();
+        } catch (UnreadableException e) {
+            throw new AssertionError(e);
+        }
+    }
+}

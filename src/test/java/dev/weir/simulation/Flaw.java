@@ -1,0 +1,54 @@
+package dev.weir.simulation;
+
+import dev.weir.simulation.Violation.Promise;
+import dev.weir.topology.Stores;
+
+/** What can be broken on purpose, to see that the checks find it. */
+enum Flaw {
+    NONE(null),
+    /** What a transaction wrote to the changelogs is lost, though it was committed. */
+    CHANGELOG_LOST(Promise.DECIDED_ALIKE),
+    /** Who takes over also restores what aborted transactions wrote. */
+    ABORTED_STATE_RESTORED(Promise.DECIDED_ALIKE),
+    /** A task that failed goes on with its state as it is, as if a processor had it in its fields. */
+    STATE_SURVIVES_ABORT(Promise.DECIDED_ALIKE),
+    /** What an aborted transaction wrote is read all the same. */
+    OUTPUT_SURVIVES_ABORT(Promise.ANSWERED_ONCE),
+    /** How far one has read is kept though the transaction is aborted. */
+    OFFSETS_OUTSIDE_TRANSACTION(Promise.ANSWERED_ONCE),
+    /** Who has lost its tasks can commit. */
+    ZOMBIES_COMMIT(Promise.ANSWERED_ONCE),
+    /** Who takes over does not wait for the transactions of the one before. */
+    IMPATIENT_TAKEOVER(Promise.DECIDED_ALIKE),
+    /** A store does not keep some of what is put. */
+    STORE_FORGETS(Promise.DECIDED_ALIKE),
+    /** A queue's state is not kept: neither its pace nor its sequence. */
+    PACE_FORGOTTEN(Promise.IN_SEQUENCE),
+    /** Requests that wait are not kept. */
+    WAITING_FORGOTTEN(Promise.RESTORED_AS_IT_WAS),
+    /** The machine's clock decides, not the record's time. */
+    CLOCK_DECIDES(Promise.DECIDED_ALIKE),
+    /** A change of policies holds when it is heard of, not from a record's time on. */
+    CHANGES_AT_ONCE(Promise.DECIDED_ALIKE),
+    /** The sweep forgets what still counts. */
+    SWEEP_TOO_EARLY(Promise.DECIDED_ALIKE),
+    /** Punctuations that are called off go on. */
+    PUNCTUATIONS_PILE_UP(Promise.BOUNDED);
+
+    /** Which check is to find it. */
+    final Promise breaks;
+
+    Flaw(Promise breaks) {
+        this.breaks = breaks;
+    }
+
+    /** Whether a store does not keep what is put there for the nth time, from 0. */
+    boolean loses(String store, int n) {
+        return switch (this) {
+            case STORE_FORGETS -> store.equals(Stores.POLICY_STATES) && n % 7 == 6;
+            case PACE_FORGOTTEN -> store.equals(Stores.QUEUE_STATES) && n > 0;
+            case WAITING_FORGOTTEN -> store.equals(Stores.QUEUE_SLOTS) && n % 5 == 4;
+            default -> false;
+        };
+    }
+}

@@ -1,0 +1,73 @@
+package dev.weir.simulation;
+
+import dev.weir.config.WeirConfig;
+import dev.weir.processor.LivePolicies;
+import dev.weir.processor.LiveQueues;
+import dev.weir.processor.UpdatePolicies;
+import dev.weir.topology.Stores;
+import java.nio.charset.StandardCharsets;
+import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
+import org.apache.kafka.streams.processor.api.Record;
+
+/** A process: its copy of the policies, a stream thread for each of the two applications, a disk, and a clock. */
+final class Instance {
+
+    final int number;
+    final LivePolicies policies = new LivePolicies();
+    final LiveQueues queues = new LiveQueues();
+    final List<Member> members;
+
+    /** Outlives the process. */
+    final Map<Slot, LocalState> disk;
+
+    private final Cluster cluster;
+    private final Clock clock;
+    private final UpdatePolicies updates = new UpdatePolicies(policies, Stores.POLICIES);
+    private long policiesRead;
+
+    /** The clock of a machine. */
+    interface Clock {
+        long nowMs();
+    }
+
+    Instance(int number, Cluster cluster, Clock clock, Map<Slot, LocalState> disk, WeirConfig.State config, Flaw flaw) {
+        this.number = number;
+        this.cluster = cluster;
+        this.clock = clock;
+        this.disk = disk;
+        Context<Void, Void> context = new Context<>(0, clock::nowMs, new Timers(flaw), (record, node) -> {});
+        context.add(HeapStore.<String>unlogged(Stores.POLICIES));
+        updates.init(context);
+        members = List.of(
+                new Member(this, Slot.DECIDING, cluster, config, flaw),
+                new Member(this, Slot.SHAPING, cluster, config, flaw));
+        while (readPolicy()) {} // all there is, before anything is decided
+    }
+
+    static Map<Slot, LocalState> emptyDisk() {
+        return new TreeMap<>();
+    }
+
+    /** Hears of the next change of policies; false if there is none. */
+    boolean readPolicy() {
+        Partition.Entry entry = cluster.partition(Slot.TOPICS.policies(), 0).next(policiesRead);
+        if (entry == null) {
+            return false;
+        }
+        policiesRead = entry.offset() + 1;
+        String key = new String(entry.key(), StandardCharsets.UTF_8);
+        updates.process(new Record<>(key, entry.value(), entry.timestampMs()));
+        return true;
+    }
+
+    long nowMs() {
+        return clock.nowMs();
+    }
+
+    @Override
+    public String toString() {
+        return "instance " + number;
+    }
+}

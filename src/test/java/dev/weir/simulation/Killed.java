@@ -1,0 +1,11 @@
+package dev.weir.simulation;
+
+/** The end of a process, in the middle of what it does. */
+final class Killed extends RuntimeException {
+
+    private static final long serialVersionUID = 1;
+
+    Killed() {
+        super("killed", null, false, false);
+    }
+}

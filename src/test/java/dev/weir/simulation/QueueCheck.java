@@ -1,0 +1,153 @@
+package dev.weir.simulation;
+
+import static dev.weir.simulation.Violation.Promise.ANSWERED_ONCE;
+import static dev.weir.simulation.Violation.Promise.ENDS_ONCE;
+import static dev.weir.simulation.Violation.Promise.IN_PACE;
+import static dev.weir.simulation.Violation.Promise.IN_SEQUENCE;
+
+import dev.weir.codec.AdmissionAvro;
+import dev.weir.codec.DecisionAvro;
+import dev.weir.codec.ReleaseAvro;
+import dev.weir.policy.Decision;
+import dev.weir.policy.Kind;
+import dev.weir.policy.Outcome;
+import dev.weir.policy.Request;
+import dev.weir.shape.Release;
+import dev.weir.simulation.Partition.Entry;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+
+/** Follows what waits from its admission to its end, and each queue's releases. */
+final class QueueCheck {
+
+    private static final AdmissionAvro ADMISSION = new AdmissionAvro();
+    private static final DecisionAvro DECISION = new DecisionAvro();
+    private static final ReleaseAvro RELEASE = new ReleaseAvro();
+    private static final long NANOS_PER_MS = 1_000_000;
+    private static final long PER_NANOS = 1_000 * NANOS_PER_MS;
+
+    private record Id(String client, String requestId) {}
+
+    /** The releases of one queue; {@code QueueAudit} tells how a pace is checked. */
+    private static final class Outflow {
+        long sequence;
+        long firstNanos;
+        long lastNanos = Long.MIN_VALUE;
+        long tokens;
+        long least = Long.MAX_VALUE;
+    }
+
+    private final Cluster cluster;
+    private final Plan plan;
+    private final Rulebook rulebook;
+    private final Map<Integer, Long> read = new HashMap<>();
+    private final Map<Request.Source, Kind> due = new HashMap<>();
+    private final Map<Request.Source, Id> waiting = new HashMap<>();
+    private final Map<Id, Integer> waitingById = new HashMap<>();
+    private final Set<Request.Source> ended = new HashSet<>();
+    private final Map<String, Outflow> outflows = new HashMap<>();
+    private final List<Decision> decisions = new ArrayList<>();
+    private final List<Release> releases = new ArrayList<>();
+
+    QueueCheck(Cluster cluster, Plan plan, Rulebook rulebook) {
+        this.cluster = cluster;
+        this.plan = plan;
+        this.rulebook = rulebook;
+    }
+
+    List<Decision> decisions() {
+        return decisions;
+    }
+
+    List<Release> releases() {
+        return releases;
+    }
+
+    /** How many were told that they wait, and not how that ended. */
+    int waiting() {
+        return waitingById.values().stream().mapToInt(count -> count).sum();
+    }
+
+    /** @param committed what was committed since the last check */
+    void check(List<Entry> committed) {
+        for (int partition = 0; partition < plan.queuePartitions(); partition++) {
+            follow(cluster.partition(Slot.TOPICS.admissions(), partition));
+        }
+        for (Entry entry : committed) {
+            if (entry.transaction().group.equals(Slot.SHAPING)) {
+                if (entry.partition().topic.equals(Slot.TOPICS.decisions())) {
+                    decided(DecisionCheck.read(() -> DECISION.decode(entry.value())));
+                } else if (entry.partition().topic.equals(Slot.TOPICS.releases())) {
+                    released(DecisionCheck.read(() -> RELEASE.decode(entry.value())));
+                }
+            }
+        }
+        Violation.unless(due.isEmpty(), ANSWERED_ONCE, "let in without an answer: " + due.keySet());
+    }
+
+    private void follow(Partition partition) {
+        long until = cluster.committedOffset(Slot.SHAPING, partition);
+        for (long offset = read.getOrDefault(partition.number, 0L); offset < until; offset++) {
+            Entry entry = partition.at(offset);
+            if (entry.isCommitted()) {
+                Request request = DecisionCheck.read(() -> ADMISSION.decode(entry.value()))
+                        .request();
+                due.put(request.source(), request.kind());
+            }
+        }
+        read.put(partition.number, until);
+    }
+
+    private void decided(Decision decision) {
+        decisions.add(decision);
+        Request.Source source = decision.source();
+        Id id = new Id(decision.client(), decision.requestId());
+        Kind kind = due.remove(source);
+        if (kind == null) {
+            boolean ends = decision.endsWait() && waiting.containsKey(source) && ended.add(source);
+            Violation.unless(ends, decision.endsWait() ? ENDS_ONCE : ANSWERED_ONCE, "told again: " + decision);
+            end(id, decision);
+        } else {
+            boolean isEnd = kind == Kind.CONSUME && !decision.repeated() && decision.endsWait();
+            Violation.unless(!isEnd, ENDS_ONCE, "ended first: " + decision);
+            if (kind == Kind.CONSUME && decision.outcome() == Outcome.QUEUED && !decision.repeated()) {
+                waiting.put(source, id);
+                waitingById.merge(id, 1, Integer::sum);
+            }
+        }
+    }
+
+    private void end(Id id, Object what) {
+        int left = waitingById.merge(id, -1, Integer::sum);
+        Violation.unless(left >= 0, ENDS_ONCE, "did not wait, or has ended before: " + what);
+    }
+
+    private void released(Release release) {
+        releases.add(release);
+        end(new Id(release.client(), release.requestId()), release);
+        Outflow outflow = outflows.computeIfAbsent(release.queue(), queue -> new Outflow());
+        Violation.unless(
+                release.sequence() == ++outflow.sequence && release.releaseAtNanos() >= outflow.lastNanos,
+                IN_SEQUENCE,
+                "is to be number " + outflow.sequence + ", not before " + outflow.lastNanos + ": " + release);
+        outflow.lastNanos = release.releaseAtNanos();
+        pace(release, outflow);
+    }
+
+    private void pace(Release release, Outflow outflow) {
+        if (outflow.sequence == 1) {
+            outflow.firstNanos = release.releaseAtNanos();
+        }
+        long burst = Rulebook.burst(release.queue());
+        long flown = (release.releaseAtNanos() - outflow.firstNanos) * rulebook.mostLimit(release.queue());
+        outflow.least = Math.min(outflow.least, outflow.tokens * PER_NANOS - flown);
+        long counted = outflow.tokens + Math.min(release.cost(), burst) - burst;
+        long early = counted * PER_NANOS - flown - outflow.least;
+        Violation.unless(early <= 0, IN_PACE, "too early: " + release);
+        outflow.tokens += release.cost();
+    }
+}

@@ -1,0 +1,100 @@
+package dev.weir.simulation;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.catchThrowableOfType;
+
+import dev.weir.simulation.Schedules.Report;
+import dev.weir.simulation.Schedules.ScheduleFailure;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Locale;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
+
+/**
+ * What is promised holds in every schedule, and would be missed if it did not. {@code -Dweir.simulation.seed=N} runs one
+ * schedule, with {@code -Dweir.simulation.schedules=M} as many from there on.
+ */
+class SimulationTest {
+
+    private static final String SEED = "weir.simulation.seed";
+    private static final String SCHEDULES = "weir.simulation.schedules";
+    private static final int BY_DEFAULT = 250;
+    private static final int MOST_TO_FIND_A_FLAW = 300;
+
+    /** All that a schedule may run into, so that none of it is left out unnoticed. */
+    private static final List<String> TO_HAPPEN = List.of(
+            "ALLOWED WITHIN_LIMITS",
+            "ALLOWED THROTTLED",
+            "ALLOWED SETTLED",
+            "ALLOWED LIMIT_EXCEEDED",
+            "DENIED LIMIT_EXCEEDED",
+            "QUEUED SHAPED",
+            "DENIED QUEUE_FULL",
+            "DENIED TOO_LATE",
+            "DENIED EVICTED",
+            "DENIED CANCELLED",
+            "EXPIRED WAITED_TOO_LONG",
+            "RELEASED",
+            "REPEATED",
+            "FENCED",
+            "KILLED_WHILE_WRITING");
+
+    @Test
+    void what_is_promised_holds_in_every_schedule() {
+        long seed = Long.getLong(SEED, 1);
+        int schedules = Integer.getInteger(SCHEDULES, System.getProperty(SEED) == null ? BY_DEFAULT : 1);
+        Report report = Schedules.run(seed, schedules, Flaw.NONE);
+        if (schedules >= BY_DEFAULT) {
+            List<String> toHappen = new ArrayList<>(TO_HAPPEN);
+            for (Plan.Event event : Plan.Event.values()) {
+                toHappen.add(event.name());
+            }
+            assertThat(toHappen).allSatisfy(what -> assertThat(report.counts().get(what))
+                    .as(what)
+                    .isNotNull()
+                    .isGreaterThan(3));
+        }
+    }
+
+    @ParameterizedTest
+    @EnumSource(value = Flaw.class, mode = EnumSource.Mode.EXCLUDE, names = "NONE")
+    void what_is_broken_on_purpose_is_found(Flaw flaw) {
+        assertThat(failure(flaw).getMessage())
+                .as(flaw.name().toLowerCase(Locale.ROOT))
+                .contains(flaw.breaks.name());
+    }
+
+    /** The first failure by the check that is to find a flaw. */
+    private static ScheduleFailure failure(Flaw flaw) {
+        for (long seed = 1; seed <= MOST_TO_FIND_A_FLAW; seed++) {
+            try {
+                Schedules.run(seed, flaw);
+            } catch (ScheduleFailure e) {
+                if (e.getCause() instanceof Violation violation && violation.promise == flaw.breaks) {
+                    return e;
+                }
+            }
+        }
+        throw new AssertionError(flaw + " is not found");
+    }
+
+    @Test
+    void a_failure_tells_its_seed_and_what_happened_and_is_the_same_when_it_is_run_again() {
+        ScheduleFailure first = failure(Flaw.ZOMBIES_COMMIT);
+        assertThat(first)
+                .hasMessageContaining("-Dweir.simulation.seed=" + first.seed)
+                .hasMessageContaining(" request at ");
+        ScheduleFailure again =
+                catchThrowableOfType(ScheduleFailure.class, () -> Schedules.run(first.seed, Flaw.ZOMBIES_COMMIT));
+        assertThat(again).hasMessage(first.getMessage());
+    }
+
+    @Test
+    void a_seed_makes_the_same_schedule_each_time_and_another_seed_another() {
+        long fingerprint = Schedules.run(3, Flaw.NONE).fingerprint();
+        assertThat(Schedules.run(3, Flaw.NONE).fingerprint()).isEqualTo(fingerprint);
+        assertThat(Schedules.run(4, Flaw.NONE).fingerprint()).isNotEqualTo(fingerprint);
+    }
+}

@@ -1,0 +1,117 @@
+package dev.weir.simulation;
+
+import dev.weir.codec.RequestAvro;
+import dev.weir.policy.Kind;
+import dev.weir.policy.Request;
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.Random;
+import org.apache.kafka.common.header.Headers;
+import org.apache.kafka.common.header.internals.RecordHeaders;
+
+/**
+ * What producers send: as they are not idempotent, requests arrive out of order and now and then twice; clients also try
+ * again, withdraw, and send what is no request.
+ */
+final class Traffic {
+
+    private static final RequestAvro AVRO = new RequestAvro();
+    private static final Request.Source NOWHERE = new Request.Source(0, 0);
+    private static final int CLIENTS_A_TIER = 2;
+    private static final int UNDER_WAY = 3;
+
+    private final Random random;
+    private final List<Request> underWay = new ArrayList<>();
+    private final List<Request> sent = new ArrayList<>();
+    private final boolean repeatsShaped;
+    private int left;
+
+    /** A record on its way to the requests topic. */
+    @SuppressWarnings("ArrayRecordComponent") // never compared
+    record Sent(byte[] key, byte[] value, Headers headers) {}
+
+    Traffic(Random random, Plan plan) {
+        this.random = random;
+        this.left = plan.requests();
+        this.repeatsShaped = plan.repeatsShaped();
+    }
+
+    boolean isOver() {
+        return left == 0 && underWay.isEmpty();
+    }
+
+    /** One that arrives now. */
+    Sent next(long nowMs) {
+        while (left > 0 && underWay.size() < UNDER_WAY) {
+            underWay.add(make(nowMs));
+            left--;
+        }
+        Request request = underWay.remove(random.nextInt(underWay.size()));
+        boolean mayComeTwice = repeatsShaped || !isShaped(request.tier());
+        if (mayComeTwice && random.nextInt(20) == 0) {
+            underWay.add(request);
+        }
+        sent.add(request);
+        return record(request);
+    }
+
+    private Sent record(Request request) {
+        Headers headers = new RecordHeaders();
+        if (random.nextInt(4) == 0) {
+            headers.add("trace", new byte[] {(byte) random.nextInt(100)});
+        }
+        byte[] key = bytes(random.nextInt(60) == 0 ? "another" : request.client());
+        byte[] value = random.nextInt(60) == 0 ? new byte[] {(byte) random.nextInt(5)} : AVRO.encode(request);
+        return new Sent(key, value, headers);
+    }
+
+    private Request make(long nowMs) {
+        String tier = Rulebook.TIERS.get(random.nextInt(Rulebook.TIERS.size()));
+        String client = tier + random.nextInt(CLIENTS_A_TIER);
+        if (random.nextInt(8) == 0 && !sent.isEmpty()) {
+            Request again = sent.get(random.nextInt(sent.size()));
+            if (!isShaped(again.tier()) || (repeatsShaped && random.nextBoolean())) {
+                return again;
+            }
+            return again.kind() == Kind.CONSUME ? cancel(again) : request("r" + left, client, tier, nowMs);
+        }
+        return request("r" + left, client, tier, nowMs);
+    }
+
+    private static boolean isShaped(String tier) {
+        return tier.equals("queue") || tier.equals("burst");
+    }
+
+    private Request request(String id, String client, String tier, long nowMs) {
+        boolean settles = tier.equals("counter") || tier.equals("interval");
+        Kind kind =
+                random.nextInt(10) == 0 ? Kind.PEEK : settles && random.nextInt(8) == 0 ? Kind.SETTLE : Kind.CONSUME;
+        long cost = kind == Kind.SETTLE ? random.nextInt(5) - 2 : random.nextInt(8) == 0 ? random.nextInt(4) : 1;
+        Long deadlineMs = isShaped(tier) && random.nextInt(4) == 0 ? (Long) (nowMs + random.nextInt(1_000)) : null;
+        return new Request(
+                id,
+                client,
+                kind,
+                tier,
+                cost,
+                null,
+                Map.of("endpoint", "/" + random.nextInt(2)),
+                deadlineMs,
+                random.nextInt(4) == 0 ? bytes(id) : null,
+                null,
+                0,
+                NOWHERE);
+    }
+
+    private Request cancel(Request of) {
+        String queue = of.tier().equals("queue") || random.nextBoolean() ? "drip" : "gush";
+        return new Request(
+                of.requestId(), of.client(), Kind.CANCEL, of.tier(), 1, null, Map.of(), null, null, queue, 0, NOWHERE);
+    }
+
+    private static byte[] bytes(String text) {
+        return text.getBytes(StandardCharsets.UTF_8);
+    }
+}
