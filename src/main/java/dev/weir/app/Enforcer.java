@@ -15,6 +15,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.stream.Collectors;
+import org.apache.kafka.clients.consumer.ConsumerConfig;
 import org.apache.kafka.streams.StreamsConfig;
 import org.apache.kafka.streams.state.HostInfo;
 import org.slf4j.Logger;
@@ -39,14 +40,15 @@ public final class Enforcer implements AutoCloseable {
         policies = new LivePolicies();
         LiveQueues queues = new LiveQueues();
         String address = Owners.address(reachableAt);
+        String id = InstanceId.of(config.state().directory());
         Application deciding = new Application(
-                "deciding", WeirTopology.deciding(config, policies), at(address, KafkaSettings.deciding(config)));
+                "deciding", WeirTopology.deciding(config, policies), of(id, address, KafkaSettings.deciding(config)));
         Application shaping;
         try {
             shaping = new Application(
                     "shaping",
                     WeirTopology.shaping(config, policies, queues),
-                    at(address, KafkaSettings.shaping(config)));
+                    of(id, address, KafkaSettings.shaping(config)));
         } catch (RuntimeException e) {
             deciding.close(STOPS_WITHIN);
             throw e;
@@ -63,7 +65,8 @@ public final class Enforcer implements AutoCloseable {
         applications.forEach(application -> watch(application, starting));
     }
 
-    private static Properties at(String address, Properties settings) {
+    private static Properties of(String id, String address, Properties settings) {
+        settings.putIfAbsent(ConsumerConfig.GROUP_INSTANCE_ID_CONFIG, id);
         settings.put(StreamsConfig.APPLICATION_SERVER_CONFIG, address);
         return settings;
     }
