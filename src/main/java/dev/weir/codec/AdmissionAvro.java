@@ -11,7 +11,11 @@ import java.util.List;
 /** Admissions as Avro. Threads may share an instance. */
 public final class AdmissionAvro {
 
-    private final AvroBytes<dev.weir.avro.Admission> bytes = new AvroBytes<>(new dev.weir.avro.Admission(), 1);
+    /** A request's headers are bounded by its size alone: the most that fit into 2 MiB, of which each takes 10 bytes. */
+    private static final int MAX_HEADERS = (2 << 20) / 10;
+
+    private final AvroBytes<dev.weir.avro.Admission> bytes =
+            new AvroBytes<>(new dev.weir.avro.Admission(), 1, MAX_HEADERS);
     private final RequestAvro requests = new RequestAvro();
 
     public byte[] encode(Admission admission) {

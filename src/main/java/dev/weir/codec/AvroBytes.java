@@ -28,11 +28,21 @@ final class AvroBytes<T extends SpecificRecord> {
     private static final byte[] MARKER = {(byte) 0xC3, 1};
     private static final int HEADER_LENGTH = 10;
 
+    /** As many attributes as may be configured. */
+    private static final int MAX_ITEMS = 10_000;
+
     private final BinaryMessageEncoder<T> encoder;
+    private final int maxItems;
     private final Map<Long, DatumReader<T>> readers = new HashMap<>();
 
     /** @param earlier how many earlier versions of the schema are read too, those in {@code schemas/earlier} */
     AvroBytes(T prototype, int earlier) {
+        this(prototype, earlier, MAX_ITEMS);
+    }
+
+    /** @param maxItems the most items of all lists and maps of a record together */
+    AvroBytes(T prototype, int earlier, int maxItems) {
+        this.maxItems = maxItems;
         encoder = new BinaryMessageEncoder<>(SpecificData.get(), prototype.getSchema());
         read(prototype.getSchema(), prototype.getSchema());
         for (int version = 1; version <= earlier; version++) {
@@ -68,7 +78,7 @@ final class AvroBytes<T extends SpecificRecord> {
                     Rejection.UNKNOWN_SCHEMA, "Cannot resolve schema for fingerprint: " + fingerprint);
         }
         try {
-            return reader.read(null, new BytesDecoder(bytes, HEADER_LENGTH));
+            return reader.read(null, new BytesDecoder(bytes, HEADER_LENGTH, maxItems));
         } catch (IOException | AvroRuntimeException | UnsupportedOperationException | IndexOutOfBoundsException e) {
             throw new UnreadableException(Rejection.NOT_AVRO, e);
         }

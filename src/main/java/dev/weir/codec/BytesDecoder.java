@@ -14,18 +14,18 @@ import org.apache.avro.util.Utf8;
  */
 final class BytesDecoder extends Decoder {
 
-    /** The most items of all lists and maps of a record together. */
-    static final int MAX_ITEMS = 10_000;
-
     private static final int MAX_SHIFT = 63;
 
     private final byte[] bytes;
+    private final int maxItems;
     private int at;
     private long items;
 
-    BytesDecoder(byte[] bytes, int start) {
+    /** @param maxItems the most items of all lists and maps of the record together */
+    BytesDecoder(byte[] bytes, int start, int maxItems) {
         this.bytes = bytes;
         this.at = start;
+        this.maxItems = maxItems;
     }
 
     @Override
@@ -153,8 +153,8 @@ final class BytesDecoder extends Decoder {
             count = -count;
             readLength();
         }
-        if (count < 0 || count > MAX_ITEMS - items) {
-            throw new IOException("a record has at most " + MAX_ITEMS + " items");
+        if (count < 0 || count > maxItems - items) {
+            throw new IOException("a record has at most " + maxItems + " items");
         }
         items += count;
         return count;

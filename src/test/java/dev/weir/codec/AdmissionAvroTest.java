@@ -8,6 +8,7 @@ import dev.weir.policy.Kind;
 import dev.weir.policy.Rejection;
 import dev.weir.policy.Request;
 import java.util.Arrays;
+import java.util.Collections;
 import java.util.List;
 import java.util.Map;
 import org.junit.jupiter.api.Test;
@@ -65,6 +66,13 @@ class AdmissionAvroTest {
         assertThatThrownBy(() -> avro.decode(damaged))
                 .isInstanceOfSatisfying(UnreadableException.class, e -> assertThat(e.rejection())
                         .isEqualTo(Rejection.NOT_AVRO));
+    }
+
+    @Test
+    void as_many_headers_as_a_request_may_have_come_back() throws UnreadableException {
+        List<Admission.Header> headers = Collections.nCopies((2 << 20) / 10, new Admission.Header("", null));
+        Admission admission = new Admission(CANCEL, "sms", null, null, null, null, false, 0, headers);
+        assertThat(avro.decode(avro.encode(admission)).headers()).hasSameSizeAs(headers);
     }
 
     private void assertComesBack(Admission admission) throws UnreadableException {
