@@ -83,7 +83,7 @@ class HostileInputTest {
         String line = "{\"requestId\":\"r\",\"client\":\"c\",\"attributes\":{" + name + ":\"x\"}}";
         assertThatIllegalArgumentException()
                 .isThrownBy(() -> RequestJson.read(line, 0, SOURCE))
-                .withMessage("the name of an attribute has half of a surrogate pair");
+                .withMessageContaining("surrogate");
     }
 
     @Test
