@@ -10,6 +10,7 @@ import dev.weir.topology.Stores;
 import dev.weir.topology.Topics;
 import java.util.ArrayList;
 import java.util.HashMap;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -18,8 +19,6 @@ import java.util.function.Predicate;
 
 /** What Weir relies on of the topics that exist, its own changelogs among them. */
 final class TopicRules {
-
-    private static final int DEFAULT_MAX_MESSAGE_BYTES = 1_048_588;
 
     private static final List<String> OF_REQUESTS =
             List.of(Stores.POLICY_STATES, Stores.LOG_SEGMENTS, Stores.FIRST_ANSWERS);
@@ -56,6 +55,7 @@ final class TopicRules {
     private final String applicationId;
     private final Map<String, String> changelogs = new TreeMap<>();
     private final Map<String, Existing> existing = new HashMap<>();
+    private final Set<String> miscounted = new HashSet<>();
     private final List<Fault> faults = new ArrayList<>();
     private final List<String> warnings = new ArrayList<>();
 
@@ -95,7 +95,7 @@ final class TopicRules {
         for (String name : List.of(topics.policies(), topics.policyHistory())) {
             judgePartitions(name);
             judgeCompacted(name);
-            judgeSize(name, DEFAULT_MAX_MESSAGE_BYTES);
+            judgeSize(name, TopicSetup.MAX_RULE_BYTES);
         }
         changelogs.forEach(this::judgeChangelog);
         existing.values().forEach(topic -> judgeReplicas(topic, isAlone));
@@ -114,7 +114,7 @@ final class TopicRules {
         return warnings;
     }
 
-    Set<String> writtenByWeir() {
+    private Set<String> writtenByWeir() {
         return Set.of(topics.decisions(), topics.releases(), topics.deadLetters(), topics.admissions());
     }
 
@@ -157,12 +157,15 @@ final class TopicRules {
     private void judgePartitions(String name) {
         Existing topic = existing.get(name);
         if (topic != null && topic.partitions() != 1) {
-            faults.add(new Fault(
-                    name,
-                    "has " + topic.partitions() + " partitions, must have 1: rules have one order",
-                    List.of(
-                            deleteTopic(name),
-                            "then start again, which creates it, and apply the rules anew (weir policies apply)")));
+            miscounted.add(name);
+            faults.add(
+                    new Fault(
+                            name,
+                            "has " + topic.partitions() + " partitions, must have 1: rules have one order",
+                            List.of(
+                                    deleteTopic(name),
+                                    "then start again, which creates it, and apply the rules anew (weir policies apply);",
+                                    "of those that were in force here, the last version comes back at first: apply them twice")));
         }
     }
 
@@ -173,9 +176,7 @@ final class TopicRules {
         if (changelog == null
                 || input == null
                 || changelog.partitions() == input.partitions()
-                || faults.stream()
-                        .anyMatch(fault ->
-                                fault.topic().equals(source) && fault.what().contains("partitions"))) {
+                || !miscounted.add(source)) {
             return;
         }
         String group = source.equals(topics.requests()) ? applicationId : applicationId + WeirConfig.SHAPING_SUFFIX;

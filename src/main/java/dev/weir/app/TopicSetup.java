@@ -29,9 +29,15 @@ public final class TopicSetup {
 
         private Map<String, String> settings() {
             return switch (this) {
-                case LOG_APPEND -> Map.of(TopicConfig.MESSAGE_TIMESTAMP_TYPE_CONFIG, "LogAppendTime");
+                case LOG_APPEND ->
+                    Map.of(
+                            TopicConfig.CLEANUP_POLICY_CONFIG,
+                            TopicConfig.CLEANUP_POLICY_DELETE,
+                            TopicConfig.MESSAGE_TIMESTAMP_TYPE_CONFIG,
+                            "LogAppendTime");
                 case CREATE ->
                     Map.of(
+                            TopicConfig.CLEANUP_POLICY_CONFIG, TopicConfig.CLEANUP_POLICY_DELETE,
                             TopicConfig.MESSAGE_TIMESTAMP_TYPE_CONFIG, "CreateTime",
                             TopicConfig.RETENTION_MS_CONFIG, "-1");
             };
@@ -41,18 +47,26 @@ public final class TopicSetup {
     /** What each topic that Weir writes must take: room for the largest request, and what is said about it. */
     static final int MAX_RECORD_BYTES = 3 << 20;
 
+    /** What the topics of rules must take: Kafka's own default, a record of rules and what is said about it. */
+    static final int MAX_RULE_BYTES = 1_048_588;
+
     private static final int TIMEOUT_SECONDS = 30;
     private static final int POLL_MS = 20;
 
     /** By the broker's clock, with room for the largest request. */
     private static final Map<String, String> WRITTEN_BY_WEIR = Map.of(
+            TopicConfig.CLEANUP_POLICY_CONFIG,
+            TopicConfig.CLEANUP_POLICY_DELETE,
             TopicConfig.MESSAGE_TIMESTAMP_TYPE_CONFIG,
             "LogAppendTime",
             TopicConfig.MAX_MESSAGE_BYTES_CONFIG,
             String.valueOf(MAX_RECORD_BYTES));
 
-    private static final Map<String, String> COMPACTED =
-            Map.of(TopicConfig.CLEANUP_POLICY_CONFIG, TopicConfig.CLEANUP_POLICY_COMPACT);
+    private static final Map<String, String> COMPACTED = Map.of(
+            TopicConfig.CLEANUP_POLICY_CONFIG,
+            TopicConfig.CLEANUP_POLICY_COMPACT,
+            TopicConfig.MAX_MESSAGE_BYTES_CONFIG,
+            String.valueOf(MAX_RULE_BYTES));
 
     private TopicSetup() {}
 

@@ -9,6 +9,7 @@ import dev.weir.dev.EmbeddedBroker;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
@@ -78,6 +79,26 @@ class TopicCheckTest {
         assertThatCode(() -> TopicCheck.require(admin, config)).doesNotThrowAnyException();
     }
 
+    @Test
+    void the_topics_that_are_created_are_right_whatever_the_brokers_set_for_others() {
+        Map<String, String> others = Map.of(
+                "cleanup.policy", "compact,delete",
+                "message.timestamp.type", "CreateTime",
+                "max.message.bytes", "1000000");
+        TopicRules rules = new TopicRules(config);
+        rules.judge(
+                TopicSetup.topics(config, TopicSetup.RequestTime.LOG_APPEND).stream()
+                        .map(topic -> {
+                            Map<String, String> settings = new HashMap<>(others);
+                            settings.putAll(topic.configs());
+                            return new TopicRules.Existing(topic.name(), topic.numPartitions(), 1, settings);
+                        })
+                        .toList(),
+                true);
+        assertThat(rules.faults()).isEmpty();
+        assertThat(rules.warnings()).isEmpty();
+    }
+
     @ParameterizedTest
     @CsvSource(delimiter = '|', textBlock = """
             requests       | cleanup.policy         | compact        | must be delete: of each key only the last record | delete
@@ -134,7 +155,8 @@ class TopicCheckTest {
         assertThat(refusal())
                 .contains(config.topics().prefix() + "policies: has 2 partitions, must have 1")
                 .contains("kafka-topics.sh --bootstrap-server " + broker.bootstrapServers() + " --delete --topic "
-                        + config.topics().prefix() + "policies");
+                        + config.topics().prefix() + "policies")
+                .contains("apply them twice");
     }
 
     @Test
