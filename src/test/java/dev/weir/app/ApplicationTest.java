@@ -61,8 +61,8 @@ class ApplicationTest {
         Application application = application("passing", new TimeoutException("no answer"), 2);
         try {
             last.get(PATIENCE.toSeconds(), TimeUnit.SECONDS);
-            assertThat(seen).containsExactly("a", "b", "c");
-            assertThat(tries).hasValue(3);
+            assertThat(seen).containsSubsequence("a", "b", "c"); // again, if it was put out of the group meanwhile
+            assertThat(tries).hasValueGreaterThanOrEqualTo(3);
             assertThat(ended).isNotDone();
         } finally {
             application.close(PATIENCE);
@@ -92,7 +92,7 @@ class ApplicationTest {
                     .contains("a bug")
                     .hasLineCount(1);
             assertThat(tries).hasValue(1);
-            assertThat(seen).containsExactly("a");
+            assertThat(seen).containsOnly("a");
         } finally {
             application.close(PATIENCE);
         }

@@ -59,7 +59,7 @@ class ThreadFailuresTest {
     }
 
     @Test
-    void so_many_within_a_withinand_no_more() {
+    void so_many_within_a_while_and_no_more() {
         TimeoutException failure = new TimeoutException("a");
         long within = ThreadFailures.WITHIN.toNanos();
         for (int i = 0; i < ThreadFailures.MOST; i++) {
