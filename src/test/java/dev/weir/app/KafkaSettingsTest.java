@@ -3,6 +3,7 @@ package dev.weir.app;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.weir.config.WeirConfig;
+import java.util.Map;
 import org.apache.kafka.streams.StreamsConfig;
 import org.junit.jupiter.api.Test;
 
@@ -51,5 +52,19 @@ class KafkaSettingsTest {
         assertThat(KafkaSettings.producer(SECURED))
                 .containsEntry("security.protocol", "SASL_SSL")
                 .containsEntry("linger.ms", "7");
+    }
+
+    @Test
+    void every_client_knows_where_to_look_up_references() {
+        Map<String, String> providers = Map.of("config.providers", "file", "config.providers.file.class", "x.Files");
+        WeirConfig config = WeirConfig.DEFAULTS;
+        for (Map.Entry<String, String> setting : providers.entrySet()) {
+            config = config.withKafka(setting.getKey(), setting.getValue());
+        }
+        assertThat(KafkaSettings.deciding(config)).containsAllEntriesOf(providers);
+        assertThat(KafkaSettings.shaping(config)).containsAllEntriesOf(providers);
+        assertThat(KafkaSettings.admin(config)).containsAllEntriesOf(providers);
+        assertThat(KafkaSettings.producer(config)).containsAllEntriesOf(providers);
+        assertThat(KafkaSettings.consumer(config)).containsAllEntriesOf(providers);
     }
 }
