@@ -94,9 +94,8 @@ public final class Main implements Callable<Integer> {
         });
         try {
             return line.execute(args);
-        } catch (
-                OutOfMemoryError
-                        e) { // a client without TLS takes the first bytes that a broker with TLS says for a length
+        } catch (OutOfMemoryError e) {
+            // A client without TLS takes the first bytes that a broker with TLS says for a length.
             err.println(
                     "weir: out of memory; if the brokers speak TLS, kafka.security.protocol must say SSL or SASL_SSL");
             return 1;
