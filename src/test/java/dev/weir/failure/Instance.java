@@ -9,7 +9,6 @@ import java.util.List;
 import java.util.Map;
 import java.util.concurrent.TimeUnit;
 import java.util.stream.Collectors;
-import java.util.stream.Stream;
 import org.apache.kafka.common.utils.Utils;
 
 /** An enforcer: {@code weir run} as a process, with a state directory of its own. */
@@ -68,15 +67,5 @@ final class Instance extends Node {
     /** As if its disk had been lost. */
     void deleteState() throws IOException {
         Utils.delete(state.toFile());
-    }
-
-    /** As if a part of its disk had been lost: the stores of one partition of each application. */
-    void breakState() throws IOException {
-        try (Stream<Path> files = Files.walk(state)) {
-            for (Path table :
-                    files.filter(file -> file.toString().endsWith(".sst")).toList()) {
-                Files.write(table, new byte[] {1, 2, 3});
-            }
-        }
     }
 }
