@@ -34,7 +34,6 @@ public final class Enforcer implements AutoCloseable {
     private final Questions questions;
     private final CompletableFuture<Void> running = new CompletableFuture<>();
     private final CompletableFuture<Optional<Throwable>> ended = new CompletableFuture<>();
-    private volatile boolean closing;
 
     private Enforcer(WeirConfig config, Optional<String> reachableAt) {
         policies = new LivePolicies();
@@ -145,9 +144,6 @@ public final class Enforcer implements AutoCloseable {
     }
 
     public Health health() {
-        if (closing) {
-            return Health.STOPPING;
-        }
         if (ended.isDone()) {
             return Health.FAILED;
         }
@@ -179,7 +175,6 @@ public final class Enforcer implements AutoCloseable {
     /** Commits, leaves the groups, and stops: both applications side by side, so that the bound is one for both. */
     @Override
     public void close() {
-        closing = true;
         List<CompletableFuture<Boolean>> stops = applications.stream()
                 .map(application ->
                         CompletableFuture.supplyAsync(() -> application.close(STOPS_WITHIN), Enforcer::runAside))

@@ -11,9 +11,6 @@ public enum Health {
     /** It ran, and will again: partitions are moving, or their state is being restored. */
     REBALANCING("partitions are moving or their state is being restored"),
 
-    /** It was told to stop. */
-    STOPPING("the enforcer is stopping"),
-
     /** One of its applications is dead, and the process ends. */
     FAILED("the enforcer has failed");
 

@@ -57,8 +57,8 @@ public final class KafkaSettings {
         settings.put(StreamsConfig.STATE_DIR_CONFIG, config.state().directory().toString());
         settings.put(StreamsConfig.PROCESSING_GUARANTEE_CONFIG, StreamsConfig.EXACTLY_ONCE_V2);
         settings.put(StreamsConfig.COMMIT_INTERVAL_MS_CONFIG, 100);
-        // What dies is taken over when its session and its transaction have timed out (topology-docs/failures.md). Nobody
-        // commits during a rebalance, which may wait for one that died: so transactions outlast the session.
+        // What dies is taken over when its session and its transaction have timed out: topology-docs/failures.md.
+        // Nobody commits during a rebalance, which may wait for one that died: so transactions outlast the session.
         settings.put(StreamsConfig.NUM_STANDBY_REPLICAS_CONFIG, 1);
         settings.put(StreamsConfig.PROBING_REBALANCE_INTERVAL_MS_CONFIG, 60_000);
         settings.put(StreamsConfig.producerPrefix(ProducerConfig.TRANSACTION_TIMEOUT_CONFIG), 8_000);

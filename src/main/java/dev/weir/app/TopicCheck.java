@@ -17,6 +17,7 @@ import org.apache.kafka.clients.admin.TopicDescription;
 import org.apache.kafka.common.KafkaFuture;
 import org.apache.kafka.common.config.ConfigResource;
 import org.apache.kafka.common.errors.AuthorizationException;
+import org.apache.kafka.common.errors.UnknownTopicOrPartitionException;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -25,6 +26,7 @@ public final class TopicCheck {
 
     private static final Logger LOG = LoggerFactory.getLogger(TopicCheck.class);
     private static final int TIMEOUT_SECONDS = 30;
+    private static final int POLL_MS = 50;
 
     private TopicCheck() {}
 
@@ -40,14 +42,8 @@ public final class TopicCheck {
             Set<String> names = new HashSet<>(rules.changelogs().keySet());
             names.addAll(TopicSetup.names(config));
             names.retainAll(await(admin.listTopics().names()));
-            Map<String, TopicDescription> descriptions =
-                    await(admin.describeTopics(names).allTopicNames());
-            Map<String, Map<String, String>> settings = settings(admin, names);
             boolean isAlone = await(admin.describeCluster().nodes()).size() == 1;
-            List<TopicRules.Existing> existing = new ArrayList<>();
-            descriptions.forEach((name, topic) -> existing.add(new TopicRules.Existing(
-                    name, topic.partitions().size(), replicas(topic), settings.getOrDefault(name, Map.of()))));
-            rules.judge(existing, isAlone);
+            rules.judge(look(admin, names), isAlone);
         } catch (ExecutionException e) {
             throw new UnreachableException("cannot look at the topics: " + UnreachableException.why(e.getCause()), e);
         } catch (TimeoutException e) {
@@ -60,6 +56,34 @@ public final class TopicCheck {
         if (!rules.faults().isEmpty()) {
             throw new WrongTopicsException(rules.faults());
         }
+    }
+
+    /** A broker may not have heard yet of a topic that another one has told of. */
+    private static List<TopicRules.Existing> look(Admin admin, Set<String> names)
+            throws ExecutionException, InterruptedException, TimeoutException {
+        long deadlineNanos = System.nanoTime() + TimeUnit.SECONDS.toNanos(TIMEOUT_SECONDS);
+        while (true) {
+            try {
+                return existing(admin, names);
+            } catch (ExecutionException e) {
+                if (!(e.getCause() instanceof UnknownTopicOrPartitionException)
+                        || System.nanoTime() - deadlineNanos > 0) {
+                    throw e;
+                }
+                Thread.sleep(POLL_MS);
+            }
+        }
+    }
+
+    private static List<TopicRules.Existing> existing(Admin admin, Set<String> names)
+            throws ExecutionException, InterruptedException, TimeoutException {
+        Map<String, TopicDescription> descriptions =
+                await(admin.describeTopics(names).allTopicNames());
+        Map<String, Map<String, String>> settings = settings(admin, names);
+        List<TopicRules.Existing> existing = new ArrayList<>();
+        descriptions.forEach((name, topic) -> existing.add(new TopicRules.Existing(
+                name, topic.partitions().size(), replicas(topic), settings.getOrDefault(name, Map.of()))));
+        return existing;
     }
 
     private static Map<String, Map<String, String>> settings(Admin admin, Collection<String> names)

@@ -272,6 +272,7 @@ final class FailureRun implements AutoCloseable {
 
     private boolean isCalm() throws Exception {
         for (Instance instance : instances) {
+            instance.checkAlive();
             instance.awaitReady();
         }
         return watch.isQuiet() && brokers.isWhole() && load.sent() - watch.answered() < setup.perSecond;
