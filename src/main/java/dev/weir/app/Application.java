@@ -10,6 +10,7 @@ import org.apache.kafka.streams.CloseOptions;
 import org.apache.kafka.streams.KafkaStreams;
 import org.apache.kafka.streams.StreamsConfig;
 import org.apache.kafka.streams.Topology;
+import org.apache.kafka.streams.errors.StreamsException;
 import org.apache.kafka.streams.errors.StreamsUncaughtExceptionHandler.StreamThreadExceptionResponse;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -22,6 +23,7 @@ final class Application {
     private static final int MAX_WHY = 1000;
 
     private final String name;
+    private final String stateDirectory;
     private final KafkaStreams streams;
     private final ThreadFailures failures = new ThreadFailures();
     private volatile Throwable lastFailure;
@@ -29,7 +31,20 @@ final class Application {
     /** @param does what it is for, in one word */
     Application(String does, Topology topology, Properties settings) {
         name = does + " (" + settings.get(StreamsConfig.APPLICATION_ID_CONFIG) + ")";
-        streams = new KafkaStreams(topology, settings);
+        stateDirectory = settings.getProperty(StreamsConfig.STATE_DIR_CONFIG);
+        streams = create(topology, settings);
+    }
+
+    /** @throws UnreachableException if the state directory cannot be used */
+    private KafkaStreams create(Topology topology, Properties settings) {
+        try {
+            return new KafkaStreams(topology, settings);
+        } catch (StreamsException e) {
+            if (why(e).contains("state directory")) {
+                throw new UnreachableException("cannot use the state directory " + stateDirectory + ": " + why(e), e);
+            }
+            throw e;
+        }
     }
 
     KafkaStreams streams() {
@@ -63,14 +78,32 @@ final class Application {
         });
     }
 
+    /** @throws UnreachableException if the state that is there cannot be opened */
     void start() {
-        streams.start();
+        try {
+            streams.start();
+        } catch (StreamsException e) {
+            lastFailure = e;
+            throw new UnreachableException(failed(e).getMessage(), e);
+        }
     }
 
-    /** Whether it has stopped within the time. */
+    /** Whether it has stopped within the time. State that is damaged is deleted then. */
     boolean close(Duration within) {
-        return streams.close(CloseOptions.timeout(within)
+        boolean stopped = streams.close(CloseOptions.timeout(within)
                 .withGroupMembershipOperation(CloseOptions.GroupMembershipOperation.LEAVE_GROUP));
+        if (stopped && StateFailures.isDamage(lastFailure)) {
+            deleteState();
+        }
+        return stopped;
+    }
+
+    private void deleteState() {
+        try {
+            streams.cleanUp();
+        } catch (RuntimeException e) {
+            LOG.error("the state of {} cannot be deleted, so delete {}: {}", name, stateDirectory, why(e));
+        }
     }
 
     boolean isRunning() {
@@ -83,7 +116,11 @@ final class Application {
     }
 
     private IllegalStateException failed(Throwable failure) {
-        return new IllegalStateException(name + " failed: " + (failure == null ? "it ended" : why(failure)), failure);
+        String why = failure == null ? "it ended" : why(failure);
+        String what = StateFailures.advice(failure, stateDirectory)
+                .map(advice -> advice + " (" + why + ")")
+                .orElse(why);
+        return new IllegalStateException(name + " failed: " + what, failure);
     }
 
     /** All that is said down to the cause, in one line: it may be in the middle, and Streams' own may hold a stack trace. */

@@ -24,11 +24,14 @@ import java.util.Properties;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.apache.kafka.common.serialization.Serdes;
 import org.apache.kafka.common.utils.Bytes;
+import org.apache.kafka.streams.KeyValue;
+import org.apache.kafka.streams.StreamsConfig;
 import org.apache.kafka.streams.processor.TaskId;
 import org.apache.kafka.streams.processor.api.MockProcessorContext;
 import org.apache.kafka.streams.processor.api.MockProcessorContext.CapturedForward;
 import org.apache.kafka.streams.processor.api.MockProcessorContext.CapturedPunctuator;
 import org.apache.kafka.streams.processor.api.Record;
+import org.apache.kafka.streams.state.KeyValueIterator;
 import org.apache.kafka.streams.state.KeyValueStore;
 import org.apache.kafka.streams.state.Stores;
 import org.junit.jupiter.api.AfterEach;
@@ -85,7 +88,9 @@ class ShapeTest {
     }
 
     private MockProcessorContext<byte[], Object> context() {
-        return new MockProcessorContext<>(new Properties(), new TaskId(0, 0), directory.toFile());
+        Properties settings = new Properties();
+        settings.put(StreamsConfig.PROCESSING_GUARANTEE_CONFIG, StreamsConfig.EXACTLY_ONCE_V2);
+        return new MockProcessorContext<>(settings, new TaskId(0, 0), directory.toFile());
     }
 
     /** A new processor on the stores as they are. */
@@ -193,6 +198,29 @@ class ShapeTest {
             try (var left = store.all()) {
                 assertThat(left.hasNext()).isFalse();
             }
+        }
+    }
+
+    /** As a walk over damaged blocks leaves them out. */
+    @Test
+    void no_queue_goes_on_without_a_request_that_its_stores_have_lost() {
+        for (int i = 0; i < 10; i++) {
+            admit(Kind.CONSUME, "r" + i, "c" + i % 3);
+        }
+        admit(Kind.CONSUME, "r0", "c0"); // the same id, of the same client: only the newer one is found by it
+        start();
+        for (int store : List.of(1, 2)) {
+            KeyValue<Bytes, byte[]> lost = last(stores.get(store));
+            stores.get(store).delete(lost.key);
+            assertThatThrownBy(this::start).isInstanceOf(DamagedStoreException.class);
+            stores.get(store).put(lost.key, lost.value);
+            start();
+        }
+    }
+
+    private static KeyValue<Bytes, byte[]> last(KeyValueStore<Bytes, byte[]> store) {
+        try (KeyValueIterator<Bytes, byte[]> all = store.reverseAll()) {
+            return all.next();
         }
     }
 
