@@ -82,6 +82,11 @@ final class StartTimeFairQueue<K> {
         return waiting.isEmpty() && away.isEmpty();
     }
 
+    /** How many members it remembers, those that wait and those that were served ahead of their time. */
+    int remembered() {
+        return waiting.size() + away.size();
+    }
+
     /** Where a member starts that was never seen, 0 when none waits. */
     long virtualTime() {
         return virtualTime;

@@ -262,4 +262,25 @@ class StartTimeFairQueueTest {
         }
         return served;
     }
+
+    /** Names that come once each, a thousand at a time, as of somebody who takes another one for every request. */
+    @Test
+    void members_that_come_once_are_forgotten_while_others_wait() {
+        int waiting = 1_000;
+        Random random = new Random(1);
+        StartTimeFairQueue<Integer> queue = new StartTimeFairQueue<>();
+        int most = 0;
+        for (int name = 0; name < 300_000; name++) {
+            queue.enter(name, 1);
+            if (name >= waiting) {
+                queue.serve(queue.first(), random.nextInt(20), 1, false);
+            }
+            most = Math.max(most, queue.remembered());
+        }
+        assertThat(most).isLessThan(3 * waiting);
+        while (!queue.isEmpty()) {
+            queue.serve(queue.first(), 1, 1, false);
+        }
+        assertThat(queue.remembered()).isZero();
+    }
 }
