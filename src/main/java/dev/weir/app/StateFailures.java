@@ -43,7 +43,8 @@ final class StateFailures {
     /** Whether a store cannot be read, and never will be. */
     static boolean isDamage(Throwable failure) {
         for (Throwable cause = failure; cause != null; cause = cause.getCause()) {
-            if (cause instanceof DamagedStoreException || cause instanceof RocksDBException store && isDamage(store)) {
+            if (cause instanceof DamagedStoreException
+                    || (cause instanceof RocksDBException store && isDamage(store))) {
                 return true;
             }
         }
@@ -55,7 +56,7 @@ final class StateFailures {
             return false;
         }
         Status.Code code = failure.getStatus().getCode();
-        return code == Status.Code.Corruption || code == Status.Code.IOError && says(failure, GONE);
+        return code == Status.Code.Corruption || (code == Status.Code.IOError && says(failure, GONE));
     }
 
     private static boolean says(Throwable failure, String what) {

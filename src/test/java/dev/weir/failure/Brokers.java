@@ -21,7 +21,7 @@ import org.apache.kafka.clients.admin.TopicDescription;
 import org.apache.kafka.common.KafkaException;
 import org.apache.kafka.common.Uuid;
 
-/** Three brokers, each with its controller: every topic has three replicas, of which two must have a record. */
+/** Brokers, each with its controller: every topic has a replica on each; of three, two must have a record. */
 final class Brokers implements AutoCloseable {
 
     static final int COUNT = 3;
@@ -39,14 +39,14 @@ final class Brokers implements AutoCloseable {
             controller.listener.names=CONTROLLER
             log.dirs=%5$s
             auto.create.topics.enable=false
-            default.replication.factor=3
-            min.insync.replicas=2
-            offsets.topic.replication.factor=3
+            default.replication.factor=%6$d
+            min.insync.replicas=%7$d
+            offsets.topic.replication.factor=%6$d
             offsets.topic.num.partitions=8
-            transaction.state.log.replication.factor=3
-            transaction.state.log.min.isr=2
+            transaction.state.log.replication.factor=%6$d
+            transaction.state.log.min.isr=%7$d
             transaction.state.log.num.partitions=8
-            share.coordinator.state.topic.replication.factor=3
+            share.coordinator.state.topic.replication.factor=%6$d
             share.coordinator.state.topic.num.partitions=1
             transaction.abort.timed.out.transaction.cleanup.interval.ms=1000
             group.initial.rebalance.delay.ms=0
@@ -56,6 +56,7 @@ final class Brokers implements AutoCloseable {
     private final List<Node> nodes = new ArrayList<>();
     private final List<String> addresses = new ArrayList<>();
     private final Admin admin;
+    private final int count;
 
     private static final class Broker extends Node {
         private final Path settings;
@@ -77,21 +78,33 @@ final class Brokers implements AutoCloseable {
         }
     }
 
-    /** Starts them, with their data in {@code directory}. */
+    /** Starts {@value #COUNT}, with their data in {@code directory}. */
     Brokers(Path directory) throws IOException {
-        List<Integer> ports = freePorts(2 * COUNT);
+        this(directory, COUNT);
+    }
+
+    /** Starts so many, with their data in {@code directory}. */
+    Brokers(Path directory, int count) throws IOException {
+        this.count = count;
+        List<Integer> ports = freePorts(2 * count);
         List<String> voters = new ArrayList<>();
-        for (int id = 1; id <= COUNT; id++) {
-            voters.add(id + "@127.0.0.1:" + ports.get(COUNT + id - 1));
+        for (int id = 1; id <= count; id++) {
+            voters.add(id + "@127.0.0.1:" + ports.get(count + id - 1));
         }
         String cluster = Uuid.randomUuid().toString();
-        for (int id = 1; id <= COUNT; id++) {
+        for (int id = 1; id <= count; id++) {
             String name = "broker-" + id;
             int port = ports.get(id - 1);
             Path settings = Files.writeString(
                     directory.resolve(name + ".properties"),
                     SETTINGS.formatted(
-                            id, port, ports.get(COUNT + id - 1), String.join(",", voters), directory.resolve(name)));
+                            id,
+                            port,
+                            ports.get(count + id - 1),
+                            String.join(",", voters),
+                            directory.resolve(name),
+                            count,
+                            Math.max(1, count - 1)));
             nodes.add(new Broker(name, directory, settings, cluster));
             addresses.add("127.0.0.1:" + port);
         }
@@ -131,7 +144,7 @@ final class Brokers implements AutoCloseable {
     boolean isWhole() throws InterruptedException {
         nodes.forEach(Node::checkAlive);
         try {
-            if (admin.describeCluster().nodes().get(5, TimeUnit.SECONDS).size() < COUNT) {
+            if (admin.describeCluster().nodes().get(5, TimeUnit.SECONDS).size() < count) {
                 return false;
             }
             List<String> names = List.copyOf(admin.listTopics(new ListTopicsOptions().listInternal(true))

@@ -2,6 +2,7 @@ package dev.weir.failure;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import java.io.PrintStream;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Map;
@@ -19,7 +20,8 @@ class FailureTest {
         List<Fault> schedule = List.of(
                 new Fault(Fault.Kind.KILL_IN_COMMIT, 0, 0, 3), new Fault(Fault.Kind.KILL_BOTH, 1, 1_000, 1_000));
         FailureRun.Setup setup = new FailureRun.Setup(11, schedule, 2, 4, 200, Map.of());
-        try (FailureRun run = new FailureRun(setup, directory, System.out::println)) {
+        PrintStream out = System.out;
+        try (FailureRun run = new FailureRun(setup, directory, out::println)) {
             FailureRun.Report report = run.run();
             assertThat(report.findings()).isNotEmpty().allMatch(Finding::isOk);
             assertThat(report.kills()).isEqualTo(3);

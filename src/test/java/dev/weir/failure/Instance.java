@@ -5,6 +5,8 @@ import dev.weir.cli.Main;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.TimeUnit;
@@ -18,26 +20,74 @@ final class Instance extends Node {
     private static final long READY_SECONDS = 180;
     private static final long POLL_MS = 20;
 
+    private final Setup setup;
     private final Path settings;
     private final Path state;
     private long logBefore;
 
+    /**
+     * How an instance is set up.
+     *
+     * @param shell what its command is given to, if anything
+     * @param options of the JVM
+     * @param requests what stands in the {@code requests} section
+     * @param state what stands in the {@code state} section, beside the directory
+     * @param kafka what stands in the {@code kafka} section
+     */
+    record Setup(
+            int partitions,
+            List<String> shell,
+            List<String> options,
+            Map<String, String> requests,
+            Map<String, String> state,
+            Map<String, String> kafka) {
+
+        /** The usual one. */
+        static Setup of(int partitions, Map<String, String> kafka) {
+            return new Setup(partitions, List.of(), List.of("-Xmx384m", "-XX:+UseSerialGC"), Map.of(), Map.of(), kafka);
+        }
+    }
+
     /** @param kafka what stands in the {@code kafka} section */
     Instance(String name, Path directory, int partitions, Map<String, String> kafka) throws IOException {
+        this(name, directory, Setup.of(partitions, kafka));
+    }
+
+    Instance(String name, Path directory, Setup setup) throws IOException {
         super(name, directory.resolve(name + ".log"));
+        this.setup = setup;
         state = directory.resolve(name);
+        Map<String, String> stateSection = new LinkedHashMap<>(setup.state);
+        stateSection.put("directory", state.toString());
+        Map<String, String> kafkaSection = new LinkedHashMap<>(setup.kafka);
+        kafkaSection.putIfAbsent("client.id", name);
         settings = Files.writeString(
                 directory.resolve(name + ".yaml"),
-                "topics: {partitions: %d}\nstate: {directory: \"%s\"}\nservice: {port: 0}\nkafka:\n  client.id: %s\n"
-                                .formatted(partitions, state, name)
-                        + kafka.entrySet().stream()
+                "topics: {partitions: %d}%nservice: {port: 0}%n".formatted(setup.partitions)
+                        + section("requests", setup.requests)
+                        + section("state", stateSection)
+                        + section("kafka", kafkaSection));
+    }
+
+    private static String section(String name, Map<String, String> entries) {
+        return entries.isEmpty()
+                ? ""
+                : name + ":\n"
+                        + entries.entrySet().stream()
                                 .map(entry -> "  %s: \"%s\"%n".formatted(entry.getKey(), entry.getValue()))
-                                .collect(Collectors.joining()));
+                                .collect(Collectors.joining());
     }
 
     @Override
     ProcessBuilder command() {
-        return JavaProcess.of(List.of("-Xmx384m", "-XX:+UseSerialGC"), Main.class, "run", "-c", settings.toString());
+        ProcessBuilder process = JavaProcess.of(setup.options, Main.class, "run", "-c", settings.toString());
+        List<String> command = new ArrayList<>(setup.shell);
+        command.addAll(process.command());
+        return process.command(command);
+    }
+
+    Path state() {
+        return state;
     }
 
     @Override
@@ -57,7 +107,8 @@ final class Instance extends Node {
         }
     }
 
-    private String saidSinceStart() throws IOException {
+    /** Its output since it was started last. */
+    String saidSinceStart() throws IOException {
         try (var in = Files.newInputStream(log())) {
             in.skipNBytes(logBefore);
             return new String(in.readAllBytes(), java.nio.charset.StandardCharsets.UTF_8);

@@ -42,6 +42,10 @@ abstract class Node implements AutoCloseable {
         return process != null && process.isAlive();
     }
 
+    long pid() {
+        return process.pid();
+    }
+
     /** @throws IllegalStateException if it has ended by itself */
     void checkAlive() {
         if (!isAlive()) {
