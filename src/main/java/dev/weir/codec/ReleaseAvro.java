@@ -1,5 +1,6 @@
 package dev.weir.codec;
 
+import dev.weir.policy.Rejection;
 import dev.weir.shape.Release;
 import java.time.Instant;
 
@@ -31,6 +32,9 @@ public final class ReleaseAvro {
     public Release decode(byte[] value) throws UnreadableException {
         dev.weir.avro.Release event = bytes.decode(value);
         Instant releaseAt = event.getReleaseAt();
+        if (releaseAt.isBefore(Instant.EPOCH)) { // which Avro does not write as it reads
+            throw new UnreadableException(Rejection.NOT_AVRO, "releaseAt is before 1970");
+        }
         return new Release(
                 event.getRequestId(),
                 event.getClient(),

@@ -49,6 +49,10 @@ class ReleaseAvroTest {
         assertThatThrownBy(() -> avro.decode(null))
                 .isInstanceOf(UnreadableException.class)
                 .hasMessage("the record has no value");
+        byte[] early = avro.encode(new Release("r", "c", null, "q", 1, 0, -1_000_000_000, 1, Map.of(), null));
+        assertThatThrownBy(() -> avro.decode(early))
+                .isInstanceOf(UnreadableException.class)
+                .hasMessage("releaseAt is before 1970");
     }
 
     private void assertComesBack(Release release) throws UnreadableException {
