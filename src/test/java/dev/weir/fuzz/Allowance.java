@@ -14,6 +14,11 @@ final class Allowance {
         return ANY + TIMES_A_RECORD * (bytes == null ? 0 : bytes.length);
     }
 
+    /** A record that has a text in it. */
+    static long definition(byte[] bytes) {
+        return record(bytes) + FAULTS + TIMES_A_TEXT * (bytes == null ? 0 : bytes.length);
+    }
+
     /** A text is read twice, as JSON and as YAML, and a tree of it is built; each of a thousand faults is a line. */
     static long text(String text) {
         return ANY + FAULTS + TIMES_A_TEXT * text.length();
