@@ -167,6 +167,7 @@ class SecuredClusterTest {
                     .orElse(null);
         });
         assertThat(command("rules", "policies", "apply", rules(2))).contains("added      free (version 1)");
+        await("rules in force", () -> isQueued(service) ? true : null);
         Traffic traffic = new Traffic(0);
         traffic.send();
         await("answers", () -> {
@@ -204,6 +205,17 @@ class SecuredClusterTest {
             assertTellsNoSecret(
                     send(HttpRequest.newBuilder(URI.create(service + path))).body());
         }
+    }
+
+    /** Whether the request of {@link Traffic} would be sent to its queue. */
+    private static boolean isQueued(String service) {
+        return send(HttpRequest.newBuilder(URI.create(service + "/v1/check"))
+                        .header("Authorization", "Bearer " + TOKEN)
+                        .header("Content-Type", "application/json")
+                        .POST(HttpRequest.BodyPublishers.ofString(
+                                "{\"client\":\"client-0\",\"tier\":\"free\",\"attributes\":{\"endpoint\":\"/sms\"}}")))
+                .body()
+                .contains("QUEUED");
     }
 
     private static HttpResponse<String> put(String service, int version) {
