@@ -146,7 +146,10 @@ final class BytesDecoder extends Decoder {
         return readBlock();
     }
 
-    /** How many items follow, 0 at the end; a negative count is followed by the length of their bytes. */
+    /**
+     * How many items follow, 0 at the end; a negative count is followed by the length of their bytes. In no schema is there
+     * an item of no bytes.
+     */
     private long readBlock() throws IOException {
         long count = readLong();
         if (count < 0) {
@@ -155,6 +158,9 @@ final class BytesDecoder extends Decoder {
         }
         if (count < 0 || count > maxItems - items) {
             throw new IOException("a record has at most " + maxItems + " items");
+        }
+        if (count > bytes.length - at) {
+            throw new EOFException("there are " + count + " items, and " + (bytes.length - at) + " bytes are left");
         }
         items += count;
         return count;

@@ -55,7 +55,7 @@ public final class EmbeddedBroker implements AutoCloseable {
             inter.broker.listener.name=CLIENTS
             controller.listener.names=CONTROLLER
             controller.quorum.voters=1@%2$s
-            broker.heartbeat.interval.ms=500
+            broker.heartbeat.interval.ms=1000
             broker.session.timeout.ms=3000
             auto.create.topics.enable=false
             offsets.topic.replication.factor=1

@@ -10,22 +10,17 @@ import dev.weir.codec.FaultsException;
 import dev.weir.codec.PolicyFile;
 import dev.weir.config.WeirConfig;
 import dev.weir.dev.EmbeddedBroker;
-import dev.weir.limit.Segments;
 import dev.weir.policy.Decider;
 import dev.weir.policy.Decision;
-import dev.weir.policy.FirstAnswers;
 import dev.weir.policy.Kind;
-import dev.weir.policy.PolicyState;
+import dev.weir.policy.MapStates;
 import dev.weir.policy.PolicyTable;
 import dev.weir.policy.Request;
-import dev.weir.policy.StateKey;
-import dev.weir.policy.States;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
-import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.atomic.AtomicBoolean;
@@ -100,31 +95,6 @@ public final class PoliciesBench {
                     System.out.printf("  %,6d policies applied %8.1f ms   running %8.1f ms%n", count, applyMs, startMs);
                 }
             }
-        }
-    }
-
-    /** States on the heap, of limits without logs. */
-    private static final class MapStates implements States {
-        private final Map<StateKey, PolicyState> byKey = new HashMap<>();
-
-        @Override
-        public PolicyState get(StateKey key) {
-            return byKey.get(key);
-        }
-
-        @Override
-        public void put(StateKey key, PolicyState state) {
-            byKey.put(key, state);
-        }
-
-        @Override
-        public Segments segments(StateKey key, int slot) {
-            throw new UnsupportedOperationException();
-        }
-
-        @Override
-        public FirstAnswers firstAnswers() {
-            throw new UnsupportedOperationException();
         }
     }
 

@@ -6,6 +6,7 @@ import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException
 import static org.assertj.core.api.Assertions.catchThrowableOfType;
 
 import dev.weir.policy.Request;
+import java.io.EOFException;
 import java.lang.management.ManagementFactory;
 import java.util.List;
 import org.junit.jupiter.api.Test;
@@ -41,6 +42,14 @@ class HostileInputTest {
                 catchThrowableOfType(UnreadableException.class, () -> new RequestAvro().decode(bad, 0, SOURCE));
         assertThat(THREAD.getCurrentThreadAllocatedBytes() - before).isLessThan(1 << 20);
         assertThat(refused).hasMessageStartingWith(message);
+    }
+
+    @Test
+    void more_items_than_bytes_are_refused_before_room_is_made_for_them() {
+        byte[] fiveThousand = {(byte) 0x90, 0x4E, 1, 1, 1};
+        assertThatExceptionOfType(EOFException.class)
+                .isThrownBy(() -> new BytesDecoder(fiveThousand, 0, 10_000).readArrayStart())
+                .withMessage("there are 5000 items, and 3 bytes are left");
     }
 
     private static void decode(byte[] value) {

@@ -110,7 +110,7 @@ class EmbeddedBrokerTest {
                 process.destroy();
                 process.waitFor();
             }
-            assertThat(log).isEmptyFile();
+            assertThat(log).content().isEmpty();
             assertThat(directoryOne).doesNotExist();
             assertThat(directoryTwo).doesNotExist();
         } finally {

@@ -10,6 +10,7 @@ import dev.weir.codec.PolicyAvro;
 import dev.weir.codec.PolicyFile;
 import dev.weir.codec.PolicyFile.Definition;
 import dev.weir.policy.Decider;
+import dev.weir.policy.MapStates;
 import dev.weir.policy.Policy;
 import dev.weir.policy.PolicyTable;
 import dev.weir.policy.Request;
@@ -55,7 +56,7 @@ final class PolicyFileFuzz implements Fuzz.Case {
 
     private static void decide(PolicyFile.Contents contents, SplittableRandom random) {
         PolicyTable table = contents.table();
-        HeapStates states = new HeapStates();
+        MapStates states = new MapStates();
         List<Policy> policies =
                 contents.policies().stream().map(Definition.OfPolicy::policy).toList();
         for (int i = 0; i < REQUESTS; i++) {

@@ -7,14 +7,22 @@ import java.util.List;
 import java.util.Map;
 
 /** States in memory, with a count of what is written. */
-final class MapStates implements States {
+public final class MapStates implements States {
 
     private record Shelf(StateKey key, int slot) {}
 
     private final Map<StateKey, PolicyState> byKey = new HashMap<>();
     private final Map<Shelf, MapSegments> shelves = new HashMap<>();
-    private final FirstAnswers firstAnswers = FirstAnswers.inMemory(1_000_000, 3_600_000);
+    private final FirstAnswers firstAnswers;
     private int puts;
+
+    public MapStates() {
+        this(FirstAnswers.inMemory(1_000_000, 3_600_000));
+    }
+
+    public MapStates(FirstAnswers firstAnswers) {
+        this.firstAnswers = firstAnswers;
+    }
 
     @Override
     public PolicyState get(StateKey key) {

@@ -7,10 +7,13 @@ import dev.weir.codec.AdmissionAvro;
 import dev.weir.codec.DecisionAvro;
 import dev.weir.codec.RequestAvro;
 import dev.weir.codec.UnreadableException;
+import dev.weir.config.WeirConfig;
 import dev.weir.policy.Admission;
 import dev.weir.policy.Decider;
 import dev.weir.policy.Decision;
+import dev.weir.policy.FirstAnswers;
 import dev.weir.policy.Kind;
+import dev.weir.policy.MapStates;
 import dev.weir.policy.PolicyTable;
 import dev.weir.policy.Request;
 import dev.weir.policy.Ruling;
@@ -40,7 +43,7 @@ final class DecisionCheck {
     private final Plan plan;
     private final Rulebook rulebook;
     private final LimitCheck limits;
-    private final Map<Integer, HeapStates> states = new HashMap<>();
+    private final Map<Integer, MapStates> states = new HashMap<>();
     private final Map<Integer, Long> read = new HashMap<>();
     private final Map<Request.Source, Object> due = new HashMap<>();
     private final List<Request> requests = new ArrayList<>();
@@ -101,9 +104,15 @@ final class DecisionCheck {
             limits.asked(request);
         }
         PolicyTable table = plan.changesFromATime() || used == null ? rulebook.table() : used;
-        Ruling ruling = Decider.decide(
-                request, table, states.computeIfAbsent(source.partition(), p -> new HeapStates(plan.config())));
+        Ruling ruling =
+                Decider.decide(request, table, states.computeIfAbsent(source.partition(), p -> neverForgotten()));
         return ruling instanceof Admission admission ? admission.withHeaders(headers(entry.headers())) : ruling;
+    }
+
+    private MapStates neverForgotten() {
+        WeirConfig.State config = plan.config();
+        return new MapStates(FirstAnswers.inMemory(
+                config.maxRemembered(), config.forgetAfter().toMillis()));
     }
 
     private static List<Admission.Header> headers(Headers headers) {
