@@ -4,16 +4,21 @@ import java.time.Duration;
 import java.util.ArrayDeque;
 import java.util.Deque;
 import java.util.List;
+import org.apache.kafka.common.errors.ApiException;
 import org.apache.kafka.common.errors.AuthenticationException;
 import org.apache.kafka.common.errors.AuthorizationException;
-import org.apache.kafka.common.errors.RetriableException;
+import org.apache.kafka.common.errors.InvalidConfigurationException;
+import org.apache.kafka.common.errors.InvalidTopicException;
+import org.apache.kafka.common.errors.RecordTooLargeException;
 import org.apache.kafka.common.errors.UnknownTopicOrPartitionException;
+import org.apache.kafka.common.errors.UnsupportedVersionException;
 import org.apache.kafka.streams.errors.MissingSourceTopicException;
 import org.apache.kafka.streams.errors.ProcessorStateException;
 
 /**
- * Which stream threads are replaced when they fail: those that failed for want of the brokers, some times within a while.
- * What would fail the same way again ends the process: a bug, a wrong set-up, a store that cannot be used.
+ * Which stream threads are replaced when they fail: those that failed by what brokers answered or did not answer, some times
+ * within a while: too few replicas, a transaction or a member that they have given up. What would fail the same way again ends
+ * the process: a bug, a wrong set-up, a store that cannot be used.
  */
 final class ThreadFailures {
 
@@ -24,6 +29,10 @@ final class ThreadFailures {
             Error.class,
             AuthenticationException.class,
             AuthorizationException.class,
+            InvalidConfigurationException.class,
+            InvalidTopicException.class,
+            UnsupportedVersionException.class,
+            RecordTooLargeException.class,
             UnknownTopicOrPartitionException.class,
             MissingSourceTopicException.class,
             ProcessorStateException.class);
@@ -52,7 +61,7 @@ final class ThreadFailures {
             if (isLasting(cause)) {
                 return false;
             }
-            passes |= cause instanceof RetriableException;
+            passes |= cause instanceof ApiException;
         }
         return passes;
     }

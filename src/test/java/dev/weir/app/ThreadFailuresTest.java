@@ -5,12 +5,17 @@ import static org.assertj.core.api.Assertions.assertThat;
 import java.time.Duration;
 import java.util.stream.Stream;
 import org.apache.kafka.common.KafkaException;
+import org.apache.kafka.common.errors.FencedInstanceIdException;
+import org.apache.kafka.common.errors.InvalidConfigurationException;
+import org.apache.kafka.common.errors.InvalidTopicException;
+import org.apache.kafka.common.errors.InvalidTxnStateException;
 import org.apache.kafka.common.errors.NotEnoughReplicasException;
 import org.apache.kafka.common.errors.RecordTooLargeException;
 import org.apache.kafka.common.errors.SaslAuthenticationException;
 import org.apache.kafka.common.errors.TimeoutException;
 import org.apache.kafka.common.errors.TopicAuthorizationException;
 import org.apache.kafka.common.errors.UnknownTopicOrPartitionException;
+import org.apache.kafka.common.errors.UnsupportedVersionException;
 import org.apache.kafka.streams.errors.MissingSourceTopicException;
 import org.apache.kafka.streams.errors.ProcessorStateException;
 import org.apache.kafka.streams.errors.StreamsException;
@@ -28,7 +33,9 @@ class ThreadFailuresTest {
         return Stream.of(
                 new TimeoutException("a"),
                 new StreamsException("task 0_1 did not make progress", new TimeoutException("a")),
-                new StreamsException("a", new KafkaException("b", new NotEnoughReplicasException("c"))));
+                new StreamsException("a", new KafkaException("b", new NotEnoughReplicasException("c"))),
+                new StreamsException("a", new KafkaException("b", new InvalidTxnStateException("c"))),
+                new FencedInstanceIdException("a"));
     }
 
     static Stream<Throwable> lasting() {
@@ -36,6 +43,9 @@ class ThreadFailuresTest {
                 new IllegalStateException("a bug"),
                 new StreamsException("a", new NullPointerException("a bug on a record")),
                 new StreamsException("a", new RecordTooLargeException("b")),
+                new StreamsException("a", new UnsupportedVersionException("b")),
+                new StreamsException("a", new InvalidConfigurationException("b")),
+                new StreamsException("a", new InvalidTopicException("b")),
                 new StreamsException("a", new TopicAuthorizationException("b")),
                 new StreamsException("a", new SaslAuthenticationException("b")),
                 new StreamsException("a", new TimeoutException("b", new UnknownTopicOrPartitionException("c"))),

@@ -170,15 +170,11 @@ final class FailureRun implements AutoCloseable {
             }
             case PAUSE -> {
                 Instance instance = instances.get(fault.target());
-                watch.hit(fault.kind().name(), partitions(instance), QUEUES);
-                pause(fault, instance);
+                pause(fault, instance, partitions(instance));
             }
             case ROLL -> roll();
             case KILL_BROKER -> killBroker(fault);
-            case PAUSE_BROKER -> {
-                hitAll(fault);
-                pause(fault, brokers.nodes().get(fault.target()));
-            }
+            case PAUSE_BROKER -> pause(fault, brokers.nodes().get(fault.target()), everybodys());
             case KILL_BOTH -> {
                 Instance instance = instances.get(fault.target() % instances.size());
                 kill(fault, instance);
@@ -204,8 +200,10 @@ final class FailureRun implements AutoCloseable {
 
     private void roll() throws Exception {
         for (Instance instance : instances) {
-            watch.hit("ROLL", partitions(instance), QUEUES);
+            Set<TopicPartition> hit = partitions(instance);
+            long askedMs = System.currentTimeMillis();
             stop(instance);
+            watch.hit("ROLL", askedMs, hit, QUEUES);
             instance.start();
             instance.awaitReady();
         }
@@ -221,37 +219,42 @@ final class FailureRun implements AutoCloseable {
     private void kill(Fault fault, Instance instance) throws Exception {
         Set<TopicPartition> hit = partitions(instance);
         instance.kill();
-        watch.hit(fault.kind().name(), hit, QUEUES);
+        hit(fault, hit);
         kills++;
     }
 
     private void killBroker(Fault fault) throws Exception {
         Node broker = brokers.nodes().get(fault.target());
         broker.kill();
-        hitAll(fault);
+        hit(fault, everybodys());
         kills++;
         Thread.sleep(fault.lastsMs());
         broker.start();
     }
 
-    private static void pause(Fault fault, Node node) throws Exception {
+    private void pause(Fault fault, Node node, Set<TopicPartition> hit) throws Exception {
         node.pause();
         try {
+            hit(fault, hit);
             Thread.sleep(fault.lastsMs());
         } finally {
             node.resume();
         }
     }
 
-    /** A broker is everybody's. */
-    private void hitAll(Fault fault) {
+    private void hit(Fault fault, Set<TopicPartition> partitions) {
+        watch.hit(fault.kind().name(), System.currentTimeMillis(), partitions, QUEUES);
+    }
+
+    /** What a broker's fault hits. */
+    private Set<TopicPartition> everybodys() {
         Topics topics = Topics.of(config.topics().prefix());
         Set<TopicPartition> all = new HashSet<>();
         for (int partition = 0; partition < setup.partitions; partition++) {
             all.add(new TopicPartition(topics.requests(), partition));
             all.add(new TopicPartition(topics.admissions(), partition));
         }
-        watch.hit(fault.kind().name(), all, QUEUES);
+        return all;
     }
 
     /** What an enforcer works on, of both applications. */

@@ -26,6 +26,9 @@ public final class FailureSuite implements Callable<Integer> {
     @Option(names = "--kills", description = "Kill at least so many processes (default: ${DEFAULT-VALUE}).")
     private int kills = 24;
 
+    @Option(names = "--faults", split = ",", description = "Do these instead of a schedule: ${COMPLETION-CANDIDATES}.")
+    private List<Fault.Kind> faults = List.of();
+
     @Option(names = "--enforcers", description = "Default: ${DEFAULT-VALUE}.")
     private int enforcers = 3;
 
@@ -48,8 +51,9 @@ public final class FailureSuite implements Callable<Integer> {
         Path directory = Files.createTempDirectory("weir-failures-");
         System.out.println("logs and data: " + directory);
         PrintStream out = System.out;
-        FailureRun.Setup setup =
-                new FailureRun.Setup(seed, Fault.schedule(seed, kills, enforcers), enforcers, partitions, rate, kafka);
+        List<Fault> schedule =
+                faults.isEmpty() ? Fault.schedule(seed, kills, enforcers) : Fault.sequence(seed, faults, enforcers);
+        FailureRun.Setup setup = new FailureRun.Setup(seed, schedule, enforcers, partitions, rate, kafka);
         try (FailureRun run = new FailureRun(setup, directory, out::println)) {
             FailureRun.Report report = run.run();
             print(report, out);

@@ -78,6 +78,12 @@ record Fault(Kind kind, int target, long afterMs, long lastsMs) {
         return schedule;
     }
 
+    /** These kinds, in this order. */
+    static List<Fault> sequence(long seed, List<Kind> kinds, int enforcers) {
+        Random random = new Random(seed);
+        return kinds.stream().map(kind -> draw(kind, enforcers, random)).toList();
+    }
+
     private static Fault draw(Kind kind, int enforcers, Random random) {
         int target = random.nextInt(kind.broker ? Brokers.COUNT : enforcers);
         long afterMs = random.nextInt(MAX_AFTER_MS);

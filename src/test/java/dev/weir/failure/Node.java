@@ -1,13 +1,16 @@
 package dev.weir.failure;
 
 import java.io.IOException;
+import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.List;
 import java.util.concurrent.TimeUnit;
 
 /** A process that is started, killed, stopped and continued, again and again. Its output is kept in one file. */
 abstract class Node implements AutoCloseable {
 
     private static final long STOP_SECONDS = 90;
+    private static final int LAST_LINES = 40;
 
     private final String name;
     private final Path log;
@@ -46,10 +49,20 @@ abstract class Node implements AutoCloseable {
         return process.pid();
     }
 
-    /** @throws IllegalStateException if it has ended by itself */
+    /** @throws IllegalStateException if it has ended by itself, with what it said last */
     void checkAlive() {
         if (!isAlive()) {
-            throw new IllegalStateException(name + " has ended with " + process.exitValue() + ", see " + log);
+            throw new IllegalStateException(
+                    "%s has ended with %d:%n%s".formatted(name, process.exitValue(), saidLast()));
+        }
+    }
+
+    private String saidLast() {
+        try {
+            List<String> lines = Files.readAllLines(log);
+            return String.join("\n", lines.subList(Math.max(0, lines.size() - LAST_LINES), lines.size()));
+        } catch (IOException e) {
+            return log + " cannot be read: " + e.getMessage();
         }
     }
 

@@ -35,7 +35,7 @@ final class Watch implements AutoCloseable {
      */
     record Recovery(String cause, TopicPartition partition, long millis) {}
 
-    private record Hit(String cause, long atMs, Set<TopicPartition> silent) {}
+    private record Hit(String cause, long sinceMs, long atMs, Set<TopicPartition> silent) {}
 
     private final Topics topics;
     private final int partitions;
@@ -73,13 +73,18 @@ final class Watch implements AutoCloseable {
         return new TopicPartition(topics.admissions(), hash % partitions);
     }
 
-    /** Takes the time from now for these partitions, of requests and of admissions that have queues. */
-    synchronized void hit(String cause, Collection<TopicPartition> hit, Collection<String> queues) {
+    /**
+     * Takes the time for these partitions, of requests and of admissions that have queues, until there is something
+     * written after now.
+     *
+     * @param sinceMs where the time begins; before now if whoever is hit was asked to stop
+     */
+    synchronized void hit(String cause, long sinceMs, Collection<TopicPartition> hit, Collection<String> queues) {
         Set<TopicPartition> withQueues = new HashSet<>();
         queues.forEach(queue -> withQueues.add(partitionOf(queue)));
         Set<TopicPartition> silent = new HashSet<>(hit);
         silent.removeIf(partition -> !partition.topic().equals(topics.requests()) && !withQueues.contains(partition));
-        hits.add(new Hit(cause, System.currentTimeMillis(), silent));
+        hits.add(new Hit(cause, sinceMs, System.currentTimeMillis(), silent));
     }
 
     /** Forgets those that have not come back, which a later fault may have hit too. */
@@ -146,7 +151,7 @@ final class Watch implements AutoCloseable {
         for (Iterator<Hit> iterator = hits.iterator(); iterator.hasNext(); ) {
             Hit hit = iterator.next();
             if (writtenMs > hit.atMs && hit.silent.remove(partition)) {
-                recoveries.add(new Recovery(hit.cause, partition, nowMs - hit.atMs));
+                recoveries.add(new Recovery(hit.cause, partition, nowMs - hit.sinceMs));
             }
             if (hit.silent.isEmpty()) {
                 iterator.remove();
