@@ -41,6 +41,7 @@ class OverloadTest {
     private static final int APPLICATIONS = 2;
 
     private static final int FLOOD = 100_000;
+    private static final int PAYLOAD = 1_000;
     private static final int CLIENTS = 50;
     private static final int EACH = 500;
 
@@ -120,6 +121,43 @@ class OverloadTest {
         broker.close();
     }
 
+    /** With a heap that has no room for what waits. */
+    @Test
+    void a_flood_costs_time_and_no_decision() throws Exception {
+        WeirConfig config = config("weir", 2);
+        Instance.Setup setup = new Instance.Setup(
+                2,
+                List.of(),
+                List.of("-Xmx64m", "-XX:+UseSerialGC"),
+                Map.of(),
+                Map.of("memory", "16MiB"),
+                Map.of("bootstrap.servers", broker.bootstrapServers()));
+        try (Instance instance = new Instance("enforcer", directory, setup);
+                Crush crush = crush(config)) {
+            crush.send(FLOOD);
+            instance.start();
+            instance.awaitReady();
+            await(() -> {
+                instance.checkAlive();
+                return Gauge.lag(admin, config) == 0;
+            });
+        }
+        assertAnswered(FLOOD, config);
+    }
+
+    private static Crush crush(WeirConfig config) {
+        return new Crush(
+                config,
+                2,
+                number -> Crush.request(number, "client-" + number % CLIENTS, "/calls", new byte[PAYLOAD], Map.of()));
+    }
+
+    private static void assertAnswered(long requests, WeirConfig config) throws Exception {
+        assertThat(AsRead.check(config, PolicyFile.read("rules", RULES).table(), PATIENCE))
+                .matches(Finding::isOk)
+                .satisfies(finding -> assertThat(finding.counts()).containsEntry("requests", requests));
+    }
+
     /** {@code mvn test -Dtest=OverloadTest -Dweir.overload=disk}: RocksDB fills a disk slowly. */
     @Test
     @EnabledIfSystemProperty(named = "weir.overload", matches = "disk")
@@ -146,10 +184,7 @@ class OverloadTest {
                 Map.of("memory", "4MiB"),
                 Map.of("bootstrap.servers", broker.bootstrapServers()));
         try (Instance instance = new Instance("enforcer", directory, setup);
-                Crush crush = new Crush(
-                        config,
-                        2,
-                        number -> Crush.request(number, "client-" + number % CLIENTS, "/calls", null, Map.of()))) {
+                Crush crush = crush(config)) {
             instance.start();
             instance.awaitReady();
             await(() -> instance.saidSinceStart().contains("the disk is full"));
@@ -159,17 +194,14 @@ class OverloadTest {
             Files.createFile(room);
             await(() -> Gauge.lag(admin, config) == 0);
         }
-        assertThat(AsRead.check(config, PolicyFile.read("rules", RULES).table(), PATIENCE))
-                .matches(Finding::isOk)
-                .satisfies(finding -> assertThat(finding.counts()).containsEntry("requests", (long) FLOOD));
+        assertAnswered(FLOOD, config);
     }
 
     @ParameterizedTest
     @EnumSource
     void a_broken_state_directory_is_restored_from_the_changelogs(Damage damage) throws Exception {
         WeirConfig config = config(damage.name().toLowerCase(Locale.ROOT), 2);
-        try (Crush crush = new Crush(
-                config, 1, number -> Crush.request(number, "client-" + number % CLIENTS, "/calls", null, Map.of()))) {
+        try (Crush crush = crush(config)) {
             crush.send(EACH);
             assertThat(work(config)).isEmpty();
             assertThat(Damage.files(config.state().directory(), ".sst")).isNotEmpty();
@@ -183,9 +215,7 @@ class OverloadTest {
             }
             assertThat(failure).isEmpty();
         }
-        assertThat(AsRead.check(config, PolicyFile.read("rules", RULES).table(), PATIENCE))
-                .matches(Finding::isOk)
-                .satisfies(finding -> assertThat(finding.counts()).containsEntry("requests", 2L * EACH));
+        assertAnswered(2L * EACH, config);
     }
 
     @Test
