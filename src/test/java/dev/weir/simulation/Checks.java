@@ -32,7 +32,7 @@ final class Checks {
         this.plan = plan;
         this.rulebook = rulebook;
         this.trace = trace;
-        decisions = new DecisionCheck(cluster, plan, rulebook, new LimitCheck(rulebook));
+        decisions = new DecisionCheck(cluster, plan, rulebook, new LimitCheck(rulebook), flaw);
         queues = new QueueCheck(cluster, plan, rulebook);
         restarts = new RestartCheck(cluster, plan.config(), flaw);
     }

@@ -43,17 +43,19 @@ final class DecisionCheck {
     private final Plan plan;
     private final Rulebook rulebook;
     private final LimitCheck limits;
+    private final Flaw flaw;
     private final Map<Integer, MapStates> states = new HashMap<>();
     private final Map<Integer, Long> read = new HashMap<>();
     private final Map<Request.Source, Object> due = new HashMap<>();
     private final List<Request> requests = new ArrayList<>();
     private final List<Decision> decisions = new ArrayList<>();
 
-    DecisionCheck(Cluster cluster, Plan plan, Rulebook rulebook, LimitCheck limits) {
+    DecisionCheck(Cluster cluster, Plan plan, Rulebook rulebook, LimitCheck limits, Flaw flaw) {
         this.cluster = cluster;
         this.plan = plan;
         this.rulebook = rulebook;
         this.limits = limits;
+        this.flaw = flaw;
     }
 
     /** The requests that were read for good, of each partition in its order. */
@@ -104,8 +106,8 @@ final class DecisionCheck {
             limits.asked(request);
         }
         PolicyTable table = plan.changesFromATime() || used == null ? rulebook.table() : used;
-        Ruling ruling =
-                Decider.decide(request, table, states.computeIfAbsent(source.partition(), p -> neverForgotten()));
+        Ruling ruling = Decider.decide(
+                flaw.seen(request), table, states.computeIfAbsent(source.partition(), p -> neverForgotten()));
         return ruling instanceof Admission admission ? admission.withHeaders(headers(entry.headers())) : ruling;
     }
 

@@ -1,5 +1,8 @@
 package dev.weir.simulation;
 
+import dev.weir.policy.Kind;
+import dev.weir.policy.Request;
+import dev.weir.shape.Release;
 import dev.weir.simulation.Violation.Promise;
 import dev.weir.topology.Stores;
 
@@ -33,7 +36,17 @@ enum Flaw {
     /** The sweep forgets what still counts. */
     SWEEP_TOO_EARLY(Promise.DECIDED_ALIKE),
     /** Punctuations that are called off go on. */
-    PUNCTUATIONS_PILE_UP(Promise.BOUNDED);
+    PUNCTUATIONS_PILE_UP(Promise.BOUNDED),
+    /** The core counts requests, not what they cost; who decides anew has the same core, and sees nothing. */
+    COSTS_NOT_COUNTED(Promise.WITHIN_LIMITS),
+    /** What leaves a queue is to leave when it is written, however far ahead of its turn. */
+    STAMPED_WHEN_WRITTEN(Promise.IN_PACE),
+    /** What leaves a queue is told twice, under the same number. */
+    RELEASED_TWICE(Promise.ENDS_ONCE),
+    /** Instances miss some changes of policies. */
+    CHANGES_MISSED(Promise.POLICIES_AGREE),
+    /** After some punctuations a task is woken no more. */
+    NOT_WOKEN(Promise.DRAINS);
 
     /** Which check is to find it. */
     final Promise breaks;
@@ -50,5 +63,41 @@ enum Flaw {
             case WAITING_FORGOTTEN -> store.equals(Stores.QUEUE_SLOTS) && n % 5 == 4;
             default -> false;
         };
+    }
+
+    /** What is written of a release. */
+    Release written(Release r, long nowNanos) {
+        return this != STAMPED_WHEN_WRITTEN
+                ? r
+                : new Release(
+                        r.requestId(),
+                        r.client(),
+                        r.tier(),
+                        r.queue(),
+                        r.sequence(),
+                        r.enqueuedAtMs(),
+                        nowNanos,
+                        r.cost(),
+                        r.attributes(),
+                        r.payload());
+    }
+
+    /** What the core sees of a request. */
+    Request seen(Request r) {
+        return this != COSTS_NOT_COUNTED || r.kind() != Kind.CONSUME
+                ? r
+                : new Request(
+                        r.requestId(),
+                        r.client(),
+                        r.kind(),
+                        r.tier(),
+                        Math.min(1, r.cost()),
+                        r.sizeBytes(),
+                        r.attributes(),
+                        r.deadlineMs(),
+                        r.payload(),
+                        r.queue(),
+                        r.timestampMs(),
+                        r.source());
     }
 }

@@ -25,7 +25,9 @@ final class Instance {
     private final Cluster cluster;
     private final Clock clock;
     private final UpdatePolicies updates = new UpdatePolicies(policies, Stores.POLICIES);
+    private final Flaw flaw;
     private long policiesRead;
+    private int heard;
 
     /** The clock of a machine. */
     interface Clock {
@@ -37,6 +39,7 @@ final class Instance {
         this.cluster = cluster;
         this.clock = clock;
         this.disk = disk;
+        this.flaw = flaw;
         Context<Void, Void> context = new Context<>(0, clock::nowMs, new Timers(flaw), (record, node) -> {});
         context.add(HeapStore.<String>unlogged(Stores.POLICIES));
         updates.init(context);
@@ -57,6 +60,9 @@ final class Instance {
             return false;
         }
         policiesRead = entry.offset() + 1;
+        if (flaw == Flaw.CHANGES_MISSED && heard++ % 5 == 4) {
+            return true;
+        }
         String key = new String(entry.key(), StandardCharsets.UTF_8);
         updates.process(new Record<>(key, entry.value(), entry.timestampMs()));
         return true;

@@ -6,6 +6,7 @@ import static org.assertj.core.api.Assertions.catchThrowableOfType;
 import dev.weir.simulation.Schedules.Report;
 import dev.weir.simulation.Schedules.ScheduleFailure;
 import java.util.ArrayList;
+import java.util.EnumSet;
 import java.util.List;
 import java.util.Locale;
 import org.junit.jupiter.api.Test;
@@ -64,6 +65,11 @@ class SimulationTest {
         assertThat(failure(flaw).getMessage())
                 .as(flaw.name().toLowerCase(Locale.ROOT))
                 .contains(flaw.breaks.name());
+    }
+
+    @Test
+    void of_each_promise_it_is_shown_that_its_breach_is_found() {
+        assertThat(EnumSet.allOf(Flaw.class).stream().map(flaw -> flaw.breaks)).contains(Violation.Promise.values());
     }
 
     /** The first failure by the check that is to find a flaw. */

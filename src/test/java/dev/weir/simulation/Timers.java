@@ -28,6 +28,7 @@ final class Timers {
 
     private final List<Timer> timers = new ArrayList<>();
     private final Flaw flaw;
+    private int scheduled;
 
     Timers(Flaw flaw) {
         this.flaw = flaw;
@@ -35,7 +36,9 @@ final class Timers {
 
     Cancellable schedule(long everyMs, long nowMs, Punctuator punctuator) {
         Timer timer = new Timer(punctuator, everyMs, nowMs + everyMs);
-        timers.add(timer);
+        if (flaw != Flaw.NOT_WOKEN || scheduled++ < 5) {
+            timers.add(timer);
+        }
         return timer;
     }
 
