@@ -201,6 +201,18 @@ class ShapeTest {
         }
     }
 
+    @Test
+    void who_came_first_is_first_after_a_restart_too() {
+        for (String client : List.of("c", "b", "a")) {
+            admit(Kind.CONSUME, "r", client);
+        }
+        start();
+        pass(1_000);
+        assertThat(taken(OUTLETS.releases(), Release.class))
+                .extracting(Release::client)
+                .containsExactly("c", "b", "a");
+    }
+
     /** As a walk over damaged blocks leaves them out. */
     @Test
     void no_queue_goes_on_without_a_request_that_its_stores_have_lost() {

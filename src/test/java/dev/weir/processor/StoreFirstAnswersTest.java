@@ -50,14 +50,13 @@ class StoreFirstAnswersTest {
     }
 
     private FirstAnswers open() {
+        return open(MOST, Duration.ofMillis(1));
+    }
+
+    private FirstAnswers open(int most, Duration forgetAfter) {
         WeirConfig.State state = WeirConfig.DEFAULTS.state();
         WeirConfig.State config = new WeirConfig.State(
-                state.directory(),
-                state.memoryBytes(),
-                state.sweepEvery(),
-                state.sweepKeys(),
-                Duration.ofMillis(1),
-                MOST);
+                state.directory(), state.memoryBytes(), state.sweepEvery(), state.sweepKeys(), forgetAfter, most);
         return StoreFirstAnswers.open(store, config);
     }
 
@@ -115,5 +114,19 @@ class StoreFirstAnswersTest {
         assertThat(memory.get(key(0))).isNull();
         assertThat(answers()).isEqualTo(20);
         assertThat(notes()).isEqualTo(MOST);
+    }
+
+    @Test
+    void what_is_over_is_kept_for_those_that_come_late() {
+        FirstAnswers memory = open(10_000, Duration.ofMillis(100));
+        memory.put(key(0), answer(0), 0, 10);
+        for (int i = 1; i < 3_000; i++) {
+            memory.put(key(i), answer(i), 109, 200);
+        }
+        assertThat(memory.get(key(0))).isNotNull();
+        for (int i = 3_000; i < 6_000; i++) {
+            memory.put(key(i), answer(i), 110, 200);
+        }
+        assertThat(memory.get(key(0))).isNull();
     }
 }

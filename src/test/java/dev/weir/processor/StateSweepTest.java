@@ -1,0 +1,129 @@
+package dev.weir.processor;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.weir.codec.PolicyFile;
+import dev.weir.config.WeirConfig;
+import dev.weir.policy.Decider;
+import dev.weir.policy.Kind;
+import dev.weir.policy.PolicyTable;
+import dev.weir.policy.Request;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.Map;
+import java.util.Properties;
+import org.apache.kafka.common.utils.Bytes;
+import org.apache.kafka.streams.processor.TaskId;
+import org.apache.kafka.streams.processor.api.MockProcessorContext;
+import org.apache.kafka.streams.state.KeyValueStore;
+import org.apache.kafka.streams.state.Stores;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** What a client used at 0 says nothing any more from 1000 on. */
+class StateSweepTest {
+
+    private static final String POLICY = "policies: [{id: p, limits: [{algorithm: fixed-window, limit: 5, per: 1s}]}]";
+
+    @TempDir
+    private Path directory;
+
+    private KeyValueStore<Bytes, byte[]> states;
+    private StoreStates store;
+    private PolicyTable policies;
+
+    @BeforeEach
+    void open() throws Exception {
+        states = open("states");
+        store = new StoreStates(
+                states, open("segments"), StoreFirstAnswers.open(open("answers"), WeirConfig.DEFAULTS.state()));
+        policies = PolicyFile.read("test", POLICY).table();
+    }
+
+    private KeyValueStore<Bytes, byte[]> open(String name) {
+        KeyValueStore<Bytes, byte[]> opened = Stores.inMemoryKeyValueStore(name).get();
+        MockProcessorContext<?, ?> context =
+                new MockProcessorContext<>(new Properties(), new TaskId(0, 0), directory.toFile());
+        opened.init(context.getStateStoreContext(), opened);
+        return opened;
+    }
+
+    @AfterEach
+    void close() {
+        states.close();
+    }
+
+    private void use(String client, long atMs) {
+        Decider.decide(
+                new Request(
+                        "r",
+                        client,
+                        Kind.CONSUME,
+                        null,
+                        1,
+                        null,
+                        Map.of(),
+                        null,
+                        null,
+                        null,
+                        atMs,
+                        new Request.Source(0, 0)),
+                policies,
+                store);
+    }
+
+    private StateSweep sweep(int keysAtOnce, long keepMs) {
+        return new StateSweep(states, store, keysAtOnce, keepMs);
+    }
+
+    private long left() {
+        return states.approximateNumEntries();
+    }
+
+    @Test
+    void it_looks_at_so_many_at_a_time_and_comes_round_to_all() {
+        List.of("a", "b", "c").forEach(client -> use(client, 5_000));
+        List.of("d", "e", "f", "g").forEach(client -> use(client, 0));
+        StateSweep sweep = sweep(3, 0);
+        sweep.observe(1_000);
+        sweep.run();
+        assertThat(left()).isEqualTo(7);
+        sweep.run();
+        assertThat(left()).isEqualTo(4);
+        sweep.run();
+        assertThat(left()).isEqualTo(3);
+        use("a0", 0);
+        sweep.run();
+        assertThat(left()).as("it begins anew").isEqualTo(3);
+    }
+
+    @Test
+    void what_a_late_request_may_ask_for_is_kept() {
+        use("a", 0);
+        StateSweep sweep = sweep(10, 700);
+        sweep.observe(1_699);
+        sweep.run();
+        assertThat(left()).isEqualTo(1);
+        sweep.observe(1_700);
+        sweep.run();
+        assertThat(left()).isZero();
+    }
+
+    @Test
+    void of_the_requests_since_the_last_time_the_earliest_tells_what_time_it_is() {
+        use("a", 0);
+        StateSweep sweep = sweep(10, 0);
+        sweep.run();
+        sweep.observe(900_000);
+        sweep.observe(999);
+        sweep.observe(900_000);
+        sweep.run();
+        sweep.run();
+        assertThat(left()).isEqualTo(1);
+        sweep.observe(1_000);
+        sweep.run();
+        assertThat(left()).isZero();
+    }
+}
