@@ -13,6 +13,10 @@ import dev.weir.policy.Decision;
 import dev.weir.policy.Kind;
 import dev.weir.policy.Request;
 import java.io.IOException;
+import java.net.URI;
+import java.net.http.HttpClient;
+import java.net.http.HttpRequest;
+import java.net.http.HttpResponse;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -22,6 +26,8 @@ import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.Callable;
 import java.util.concurrent.TimeUnit;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
 import java.util.stream.Collectors;
 import java.util.stream.IntStream;
 import org.apache.kafka.clients.admin.Admin;
@@ -43,10 +49,12 @@ class RunTest {
     private static final Duration PATIENCE = Duration.ofMinutes(2);
     private static final int SIGTERM = 128 + 15;
     private static final int REQUESTS = 5_000;
+    private static final Pattern SERVICE = Pattern.compile("rules on (http://\\S+)/v1,");
 
     @TempDir
     Path directory;
 
+    private final HttpClient http = HttpClient.newHttpClient();
     private EmbeddedBroker broker;
     private WeirConfig config;
     private Admin admin;
@@ -74,6 +82,7 @@ class RunTest {
             Process one = run("one", 0);
             try {
                 awaitLog("one", "weir is ready");
+                await(() -> isReady("one"));
                 for (int i = 0; i < REQUESTS; i++) {
                     sender.send(request(i));
                 }
@@ -196,6 +205,18 @@ class RunTest {
 
     private void awaitLog(String name, String text) throws Exception {
         await(() -> log(name).contains(text));
+    }
+
+    /** As a rolling update asks, at the address that the log tells. */
+    private boolean isReady(String name) throws Exception {
+        Matcher service = SERVICE.matcher(log(name));
+        if (!service.find()) {
+            return false;
+        }
+        HttpRequest ask = HttpRequest.newBuilder(URI.create(service.group(1) + "/health/ready"))
+                .timeout(PATIENCE)
+                .build();
+        return http.send(ask, HttpResponse.BodyHandlers.discarding()).statusCode() == 200;
     }
 
     private static void await(Callable<Boolean> condition) throws Exception {
