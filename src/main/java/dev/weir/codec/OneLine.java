@@ -1,12 +1,12 @@
 package dev.weir.codec;
 
 /** Words for people, who see them on one line whatever somebody wrote into them. */
-final class OneLine {
+public final class OneLine {
 
     private OneLine() {}
 
     /** The text, cut off after so many characters, with codes in place of what cannot be seen. */
-    static String of(String text, int maxLength) {
+    public static String of(String text, int maxLength) {
         StringBuilder line = new StringBuilder(Math.min(text.length(), maxLength + 1));
         for (int i = 0; i < text.length(); i += Character.charCount(text.codePointAt(i))) {
             if (line.length() >= maxLength) {

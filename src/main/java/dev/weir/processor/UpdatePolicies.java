@@ -1,6 +1,7 @@
 package dev.weir.processor;
 
 import dev.weir.codec.AppliedRules;
+import dev.weir.codec.OneLine;
 import dev.weir.codec.UnreadableException;
 import org.apache.kafka.streams.processor.api.Processor;
 import org.apache.kafka.streams.processor.api.ProcessorContext;
@@ -16,6 +17,11 @@ import org.slf4j.LoggerFactory;
 public final class UpdatePolicies implements Processor<String, byte[], Void, Void> {
 
     private static final Logger LOG = LoggerFactory.getLogger(UpdatePolicies.class);
+
+    /** The most characters of a log line: whoever may write to the topic wrote them. */
+    private static final int MAX_KEY = 150;
+
+    private static final int MAX_REASON = 500;
 
     private final LivePolicies policies;
     private final String storeName;
@@ -46,7 +52,10 @@ public final class UpdatePolicies implements Processor<String, byte[], Void, Voi
             policies.put(AppliedRules.read(key, record.value(), policies.version(key)));
             store.put(key, record.value());
         } catch (UnreadableException e) {
-            LOG.warn("the policies topic's record for {} is not in force: {}", key, e.getMessage());
+            LOG.warn(
+                    "the policies topic's record for {} is not in force: {}",
+                    OneLine.of(key, MAX_KEY),
+                    OneLine.of(e.getMessage().replace("\n", "; "), MAX_REASON));
         }
     }
 }
