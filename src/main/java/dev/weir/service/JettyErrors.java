@@ -10,6 +10,12 @@ import org.eclipse.jetty.util.Callback;
 /** Answers for what Jetty refuses before anybody sees it: a request that is no HTTP, headers that are too long. */
 final class JettyErrors extends ErrorHandler {
 
+    /** For every method, not only for those of a browser. */
+    @Override
+    public boolean errorPageForMethod(String method) {
+        return true;
+    }
+
     @Override
     protected void generateResponse(
             Request request, Response response, int status, String message, Throwable cause, Callback callback) {

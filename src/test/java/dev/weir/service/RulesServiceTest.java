@@ -572,6 +572,15 @@ class RulesServiceTest {
     }
 
     @Test
+    void what_the_caller_sent_is_quoted_on_one_line_of_bounded_length() throws IOException {
+        String cancel = "{\"client\":\"alice\",\"kind\":\"CANCEL\",\"queue\":\"%s\"}".formatted("a\\n".repeat(100_000));
+        for (Reply reply : List.of(caller.post("/v1/check", cancel), caller.get("/v1/policies?a%0Ab=1"))) {
+            assertThat(reply.status()).isEqualTo(400);
+            assertThat(reply.detail()).contains("a\\u000a").hasSizeLessThan(600);
+        }
+    }
+
+    @Test
     void what_nobody_expected_tells_nothing_of_the_inside() throws IOException {
         HERE.check = request -> {
             throw new IllegalStateException("secret");
