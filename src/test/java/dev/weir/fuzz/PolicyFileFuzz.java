@@ -29,14 +29,15 @@ final class PolicyFileFuzz implements Fuzz.Case {
     }
 
     @Override
-    public String run(Trial trial) throws Exception {
+    public void run(Trial trial) throws Exception {
         String text = TextMutation.of(valid, trial.random());
         PolicyFile.Contents contents;
         try {
             contents = trial.within(Allowance.text(text), () -> PolicyFile.read("fuzz.yaml", text));
         } catch (FaultsException e) {
             requireClear(e.faults(), text);
-            return "refused";
+            trial.came("refused");
+            return;
         }
         decide(contents, trial.random());
         for (Definition.OfPolicy definition : contents.policies()) {
@@ -45,7 +46,7 @@ final class PolicyFileFuzz implements Fuzz.Case {
         for (Definition.OfQueue definition : contents.queues()) {
             assertThat(written(definition).queue()).isEqualTo(definition.queue());
         }
-        return "accepted";
+        trial.came("accepted");
     }
 
     private static AppliedRules written(Definition definition) throws Exception {

@@ -29,12 +29,18 @@ final class Requests {
             Policy policy = policies.get(random.nextInt(policies.size()));
             policy.match().conditions().forEach((field, globs) -> {
                 Glob glob = globs.get(random.nextInt(globs.size()));
-                attributes.put(field, glob.literalPrefix() + (glob.isLiteral() ? "" : "x"));
+                attributes.put(field, glob.literalPrefix() + (glob.isLiteral() ? "" : rest(glob, random)));
             });
         }
         String tier = attributes.remove("tier");
         String client = attributes.remove("client");
         return of(client == null || client.isEmpty() ? "alice" : client, tier, attributes, random);
+    }
+
+    /** What a wildcard may stand for; sometimes what looks like all of the pattern, again and again, but for its end. */
+    private static String rest(Glob glob, SplittableRandom random) {
+        String letters = glob.toString().replaceAll("[*?\\\\]", "");
+        return random.nextBoolean() || letters.isEmpty() ? "x" : letters.repeat(1 + 500 / letters.length()) + "\u0000";
     }
 
     static Request of(String client, String tier, Map<String, String> attributes, SplittableRandom random) {

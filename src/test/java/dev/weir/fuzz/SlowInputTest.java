@@ -5,11 +5,17 @@ import static org.assertj.core.api.Assertions.assertThat;
 import dev.weir.codec.PolicyFile;
 import dev.weir.config.ConfigFile;
 import dev.weir.policy.PolicyTable;
+import dev.weir.policy.Request;
 import java.util.Map;
 import java.util.SplittableRandom;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
 
-/** Inputs whose time once grew with the square of their length: such a test does not end if it does so again. */
+/**
+ * Inputs whose time once grew with the square of their length, or would grow faster still if each way to match were tried:
+ * a minute is for the slowest machine.
+ */
+@Timeout(value = 60, threadMode = Timeout.ThreadMode.SEPARATE_THREAD) // what is busy does not notice an interrupt
 class SlowInputTest {
 
     private static final int BITS = 15;
@@ -42,6 +48,19 @@ class SlowInputTest {
         assertThat(ConfigFile.read("f", "kafka: {a.b: \"" + value + "\"}", Map.of())
                         .kafka())
                 .containsEntry("a.b", value);
+    }
+
+    @Test
+    void a_glob_of_many_wildcards_is_not_tried_in_every_way() throws Exception {
+        String glob = "*a".repeat(127) + "*";
+        PolicyTable table = PolicyFile.read(
+                        "f",
+                        "policies: [{id: p, match: {endpoint: '" + glob + "b'}, limits: [{unlimited: true}]},"
+                                + " {id: q, layer: l, match: {endpoint: '" + glob + "'}, limits: [{unlimited: true}]}]")
+                .table();
+        String longest = "a".repeat(1_024);
+        Request request = Requests.of("alice", null, Map.of("endpoint", longest), new SplittableRandom(1));
+        assertThat(table.applicable(request)).extracting(policy -> policy.id()).containsExactly("q");
     }
 
     @Test

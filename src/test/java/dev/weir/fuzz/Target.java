@@ -5,13 +5,16 @@ import java.io.IOException;
 /** What there is to try, by name. */
 final class Target {
 
+    /** Of a case of both topologies: their setup takes as long as a thousand records. */
+    private static final int RECORDS = 10_000;
+
     private Target() {}
 
     static Fuzz.Case of(String name) throws IOException {
         return switch (name) {
             case "records" -> new RecordFuzz();
             case "lines" -> new RequestLineFuzz();
-            case "topology" -> new TopologyFuzz();
+            case "topology" -> new TopologyFuzz(RECORDS);
             case "policies" -> new PolicyFileFuzz(Seeds.policyFiles());
             case "config" -> new ConfigFileFuzz(Seeds.configFiles());
             default -> throw new IllegalArgumentException("records, lines, topology, policies or config");

@@ -11,6 +11,7 @@ import dev.weir.codec.UnreadableException;
 import dev.weir.policy.Decision;
 import dev.weir.policy.Request;
 import dev.weir.policy.RequestRules;
+import dev.weir.processor.UpdatePolicies;
 import dev.weir.shape.Release;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
@@ -20,6 +21,7 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
+import java.util.Map;
 import java.util.SplittableRandom;
 import java.util.stream.Stream;
 import org.apache.kafka.common.header.Header;
@@ -27,13 +29,10 @@ import org.apache.kafka.common.header.Headers;
 import org.apache.kafka.common.header.internals.RecordHeaders;
 
 /**
- * Some hundred records of three topics, good and bad, through the real topologies: each is answered once or a dead
- * letter, and the good ones are answered as by another Weir that has never seen the bad ones.
+ * Records of three topics, good and bad, through the real topologies: each is answered once or a dead letter, and the
+ * good ones are answered as by another Weir that has never seen the bad ones. Time goes on meanwhile, and the rules change.
  */
 final class TopologyFuzz implements Fuzz.Case {
-
-    /** Records of one case. */
-    static final int RECORDS = 500;
 
     private static final String RULES = """
             policies:
@@ -46,36 +45,54 @@ final class TopologyFuzz implements Fuzz.Case {
               - {id: sms, limit: 10, per: 1s, capacity: 5, max-wait: 2s, tiers: {free: {priority: 1}}}
             """;
 
+    /** What the policy {@code p} becomes by turns. */
+    private static final List<String> CHANGES = List.of(
+            "{\"id\":\"p\",\"limits\":[{\"unlimited\":true}]}",
+            "{\"id\":\"p\",\"limits\":[{\"algorithm\":\"fixed-window\",\"limit\":9,\"per\":\"1s\"}]}",
+            "{\"id\":\"p\",\"limits\":[{\"algorithm\":\"sliding-window-counter\",\"limit\":4,\"per\":\"1s\"}],\"layer\":\"l\"}",
+            "{\"id\":\"p\",\"queue\":\"sms\",\"match\":{\"client\":\"c*\"},\"priority\":1}",
+            "{\"id\":\"p\",\"on-exceed\":\"observe\",\"limits\":[{\"algorithm\":\"leaky-bucket\",\"limit\":1,\"per\":\"1m\"}]}");
+
     private static final Request.Source NOWHERE = new Request.Source(0, 0);
-    private static final long[] TIMES = {0, 1, 1_000, 60_000, RequestRules.MAX_TIMESTAMP_MS + 1, Long.MAX_VALUE};
+    private static final long[] TIMES = {0, 1, 60_000, RequestRules.MAX_TIMESTAMP_MS + 1, Long.MAX_VALUE};
+    private static final int CLIENTS = 12;
+    private static final int LONGEST_LINE = 800;
     private static final RequestAvro REQUESTS = new RequestAvro();
     private static final DecisionAvro DECISIONS = new DecisionAvro();
     private static final ReleaseAvro RELEASES = new ReleaseAvro();
+    private static final PolicyAvro POLICIES = new PolicyAvro();
 
+    private final int records;
     private final List<byte[]> requests = Records.requests();
     private final List<byte[]> admissions = Records.admissions();
     private final List<byte[]> policies = Records.policies();
 
-    /** Something that happens to a Weir. */
-    private interface Event {
-        Weir.Output on(Weir weir);
+    /** @param records of one case */
+    TopologyFuzz(int records) {
+        this.records = records;
+    }
+
+    /** A case sets up what the next could not use again. */
+    @Override
+    public int warmUp() {
+        return 0;
     }
 
     @Override
-    public String run(Trial trial) throws Exception {
+    public void run(Trial trial) throws Exception {
         Path directory = Files.createTempDirectory("weir-fuzz");
-        int dead = 0;
-        try (Weir weir = new Weir(directory.resolve("all"));
+        try (LogLines log = new LogLines(UpdatePolicies.class);
+                Weir weir = new Weir(directory.resolve("all"));
                 Weir good = new Weir(directory.resolve("good"))) {
             apply(weir);
             apply(good);
-            for (int i = 0; i < RECORDS; i++) {
-                dead += step(weir, good, trial.random());
+            for (int i = 0; i < records; i++) {
+                trial.came(step(weir, good, trial.random()));
+                requireLines(log.take());
             }
         } finally {
             delete(directory);
         }
-        return dead > 0 && dead < RECORDS ? "good and bad" : "of one kind";
     }
 
     private static void apply(Weir weir) throws Exception {
@@ -85,77 +102,105 @@ final class TopologyFuzz implements Fuzz.Case {
         for (PolicyFile.Definition definition : definitions) {
             PolicyAvro.Applied applied =
                     new PolicyAvro.Applied(definition.kind(), definition.id(), 1, definition.json(), 0);
-            weir.policies(bytes(applied.key()), new PolicyAvro().encode(applied));
+            weir.policies(bytes(applied.key()), POLICIES.encode(applied));
         }
         assertThat(weir.applied()).hasSize(definitions.size());
     }
 
-    /** How many dead letters it gives. */
-    private int step(Weir weir, Weir good, SplittableRandom random) throws UnreadableException {
+    private static void requireLines(List<String> log) {
+        for (String line : log) {
+            assertThat(line).hasSizeLessThan(LONGEST_LINE);
+            assertThat(line.chars().noneMatch(Character::isISOControl)).as(line).isTrue();
+        }
+    }
+
+    /** What came of it. */
+    private String step(Weir weir, Weir good, SplittableRandom random) throws UnreadableException {
         return switch (random.nextInt(12)) {
             case 0 -> policyStep(weir, good, random);
-            case 1 -> same(weir, good, passing(random));
+            case 1 -> passing(weir, good, random);
             case 2, 3 -> admissionStep(weir, good, random);
             default -> requestStep(weir, good, random);
         };
     }
 
-    private int requestStep(Weir weir, Weir good, SplittableRandom random) throws UnreadableException {
-        byte[] value = random.nextInt(3) == 0 ? any(requests, random) : BytesMutation.of(requests, random);
+    private String requestStep(Weir weir, Weir good, SplittableRandom random) throws UnreadableException {
+        byte[] valid = random.nextInt(8) == 0 ? any(requests, random) : REQUESTS.encode(request(random));
+        byte[] value = random.nextBoolean() ? valid : BytesMutation.of(List.of(valid), random);
         byte[] record = random.nextInt(200) == 0 ? null : value;
         byte[] key = key(record, random);
         Headers headers = headers(random);
-        long timestampMs = TIMES[random.nextInt(TIMES.length)];
+        long timestampMs = time(weir, random);
         Weir.Output output = weir.request(key, record, copy(headers), timestampMs);
-        int letters = output.deadLetters().size();
-        if (letters > 0) {
-            assertThat(letters).isEqualTo(1);
+        if (!output.deadLetters().isEmpty()) {
+            assertThat(output.deadLetters()).hasSize(1);
             assertThat(output.decisions()).isEmpty();
             assertThat(output.admissions()).isZero();
             requireAsReceived(output, key, record, headers);
-            return 1;
+            return "requests refused";
         }
         assertThat(output.admissions() > 0 || output.decisions().size() == 1).isTrue();
         assertThat(output.decisions()).isNotEmpty();
         compare(output, good.request(key, record, copy(headers), timestampMs));
-        return 0;
+        return "requests answered";
     }
 
-    private int admissionStep(Weir weir, Weir good, SplittableRandom random) throws UnreadableException {
+    private String admissionStep(Weir weir, Weir good, SplittableRandom random) throws UnreadableException {
         byte[] value = BytesMutation.of(admissions, random);
-        long timestampMs = TIMES[random.nextInt(TIMES.length)];
+        long timestampMs = time(weir, random);
         byte[] key = bytes("sms");
         Weir.Output output = weir.admission(key, value, new RecordHeaders(), timestampMs);
         if (!output.deadLetters().isEmpty()) {
             assertThat(output.deadLetters()).hasSize(1);
             assertThat(output.decisions()).isEmpty();
             requireAsReceived(output, key, value, new RecordHeaders());
-            return 1;
+            return "admissions refused";
         }
         assertThat(output.decisions()).isNotEmpty();
         compare(output, good.admission(key, value, new RecordHeaders(), timestampMs));
-        return 0;
+        return "admissions answered";
     }
 
-    private int policyStep(Weir weir, Weir good, SplittableRandom random) {
-        byte[] value = random.nextInt(4) == 0 ? any(policies, random) : BytesMutation.of(policies, random);
+    private String policyStep(Weir weir, Weir good, SplittableRandom random) {
+        byte[] valid = random.nextInt(4) == 0 ? any(policies, random) : POLICIES.encode(next(weir, random));
+        byte[] changed = random.nextInt(4) == 0 ? valid : BytesMutation.of(List.of(valid), random);
+        byte[] value = random.nextInt(40) == 0 ? null : changed;
         byte[] key = random.nextInt(10) == 0 ? BytesMutation.noise(random, 20) : bytes("policy/p");
         Weir.Output output = weir.policies(key, value);
         if (output.deadLetters().isEmpty()) {
             good.policies(key, value);
         }
         assertThat(weir.applied()).isEqualTo(good.applied());
-        return output.deadLetters().size();
+        return output.deadLetters().isEmpty() ? "policies taken" : "policies refused";
     }
 
-    private static Event passing(SplittableRandom random) {
-        Duration time = Duration.ofMillis(1 + random.nextInt(500));
-        return weir -> weir.pass(time);
+    /** The next version of the policy that changes. */
+    private static PolicyAvro.Applied next(Weir weir, SplittableRandom random) {
+        long version = 1;
+        for (PolicyAvro.Applied applied : weir.applied()) {
+            version = applied.id().equals("p") ? applied.version() + 1 : version;
+        }
+        return new PolicyAvro.Applied(PolicyAvro.Kind.POLICY, "p", version, any(CHANGES, random), weir.nowMs());
     }
 
-    private static int same(Weir weir, Weir good, Event event) throws UnreadableException {
-        compare(event.on(weir), event.on(good));
-        return 0;
+    private static Request request(SplittableRandom random) {
+        int number = random.nextInt(CLIENTS);
+        String client = number == 0 ? "alice" : number == 1 ? "żółw\uD83D\uDE00" : "c" + number;
+        Map<String, String> attributes = random.nextInt(3) == 0 ? Map.of("endpoint", "/a") : Map.of("ip", "10.0.0.1");
+        return Requests.of(client, random.nextBoolean() ? "free" : null, attributes, random);
+    }
+
+    /** Mostly about now. */
+    private static long time(Weir weir, SplittableRandom random) {
+        return random.nextInt(20) == 0
+                ? TIMES[random.nextInt(TIMES.length)]
+                : Math.max(0, weir.nowMs() - 100 + random.nextInt(200));
+    }
+
+    private static String passing(Weir weir, Weir good, SplittableRandom random) throws UnreadableException {
+        Duration time = Duration.ofMillis(1 + random.nextInt(random.nextInt(50) == 0 ? 60_000 : 500));
+        compare(weir.pass(time), good.pass(time));
+        return "passing of time";
     }
 
     private static void compare(Weir.Output output, Weir.Output expected) throws UnreadableException {
@@ -218,7 +263,7 @@ final class TopologyFuzz implements Fuzz.Case {
         return new RecordHeaders(headers);
     }
 
-    private static byte[] any(List<byte[]> values, SplittableRandom random) {
+    private static <T> T any(List<T> values, SplittableRandom random) {
         return values.get(random.nextInt(values.size()));
     }
 
@@ -226,7 +271,7 @@ final class TopologyFuzz implements Fuzz.Case {
         return text.getBytes(StandardCharsets.UTF_8);
     }
 
-    private static void delete(Path directory) throws IOException {
+    static void delete(Path directory) throws IOException {
         try (Stream<Path> files = Files.walk(directory)) {
             for (Path file : files.sorted(Comparator.reverseOrder()).toList()) {
                 Files.delete(file);

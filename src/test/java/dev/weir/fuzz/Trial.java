@@ -1,10 +1,12 @@
 package dev.weir.fuzz;
 
 import java.lang.management.ManagementFactory;
+import java.util.Map;
 import java.util.SplittableRandom;
+import java.util.TreeMap;
 import java.util.concurrent.Callable;
 
-/** One try's chance, and what it allocates. */
+/** One try's chance, what came of it, and what it allocates. */
 final class Trial {
 
     private static final com.sun.management.ThreadMXBean THREAD =
@@ -12,6 +14,7 @@ final class Trial {
 
     private final SplittableRandom random;
     private final boolean measures;
+    private final Map<String, Integer> outcomes = new TreeMap<>();
     private long peakBytes;
 
     Trial(SplittableRandom random, boolean measures) {
@@ -21,6 +24,15 @@ final class Trial {
 
     SplittableRandom random() {
         return random;
+    }
+
+    /** Counts what came of it, or of a part of it. */
+    void came(String word) {
+        outcomes.merge(word, 1, Integer::sum);
+    }
+
+    Map<String, Integer> outcomes() {
+        return outcomes;
     }
 
     /** Does it; what it allocates, returning or throwing, must be within the bound. */

@@ -45,6 +45,7 @@ final class Weir implements AutoCloseable {
     private final TestOutputTopic<byte[], byte[]> restored;
     private final TestOutputTopic<byte[], byte[]> dead;
     private final TestOutputTopic<byte[], byte[]> deadInShaping;
+    private long nowMs;
 
     Weir(Path directory) {
         WeirConfig config = WeirConfig.DEFAULTS.withStateDirectory(directory.resolve("weir-state"));
@@ -112,7 +113,13 @@ final class Weir implements AutoCloseable {
         return live.applied();
     }
 
+    /** By its clock, which stands still but when time passes. */
+    long nowMs() {
+        return nowMs;
+    }
+
     Output pass(Duration time) {
+        nowMs += time.toMillis();
         deciding.advanceWallClockTime(time);
         shaping.advanceWallClockTime(time);
         return output(0);
