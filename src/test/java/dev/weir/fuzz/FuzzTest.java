@@ -10,6 +10,7 @@ import org.junit.jupiter.params.provider.CsvSource;
 class FuzzTest {
 
     private static final int RECORDS = 2_000;
+    private static final int CASES_OF_REQUESTS = 1;
 
     @ParameterizedTest
     @CsvSource({"lines, 10000", "policies, 5000", "config, 2000"})
@@ -31,5 +32,15 @@ class FuzzTest {
                         "policies taken",
                         "policies refused",
                         "passing of time");
+    }
+
+    @Test
+    void whatever_is_asked_over_http_is_answered_or_refused_as_is_described_and_both_happen() throws Exception {
+        try (HttpFuzz http = new HttpFuzz()) {
+            Fuzz.Report report = new Fuzz("http", Fuzz.SEED, http).run(CASES_OF_REQUESTS);
+            assertThat(report.outcomes().keySet())
+                    .as(report.toString())
+                    .contains("status 200", "status 400", "status 404");
+        }
     }
 }

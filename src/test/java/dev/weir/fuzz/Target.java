@@ -16,8 +16,9 @@ final class Target {
             case "lines" -> new RequestLineFuzz();
             case "topology" -> new TopologyFuzz(RECORDS);
             case "policies" -> new PolicyFileFuzz(Seeds.policyFiles());
+            case "http" -> new HttpFuzz();
             case "config" -> new ConfigFileFuzz(Seeds.configFiles());
-            default -> throw new IllegalArgumentException("records, lines, topology, policies or config");
+            default -> throw new IllegalArgumentException("records, lines, topology, policies, config or http");
         };
     }
 }

@@ -7,10 +7,13 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import com.fasterxml.jackson.dataformat.yaml.YAMLFactory;
+import com.networknt.schema.JsonSchema;
 import com.networknt.schema.JsonSchemaFactory;
 import com.networknt.schema.SpecVersion.VersionFlag;
 import com.networknt.schema.ValidationMessage;
 import java.util.ArrayList;
+import java.util.Collections;
+import java.util.IdentityHashMap;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
@@ -27,6 +30,7 @@ final class ApiDocument {
     private static final JsonSchemaFactory SCHEMAS = JsonSchemaFactory.getInstance(VersionFlag.V202012);
 
     private final JsonNode document;
+    private final Map<JsonNode, JsonSchema> schemas = Collections.synchronizedMap(new IdentityHashMap<>());
 
     ApiDocument(JsonNode document) {
         this.document = document;
@@ -64,10 +68,12 @@ final class ApiDocument {
         JsonNode operation = document.at("/paths")
                 .path(path)
                 .path(reply.method().replace("HEAD", "GET").toLowerCase(Locale.ROOT));
-        if (operation.isMissingNode() || reply.status() == 431) {
-            assertThat(reply.status()).as(reply.toString()).isIn(401, 404, 405, 421, 431);
+        if (operation.isMissingNode() || reply.status() == 414 || reply.status() == 431) {
+            assertThat(reply.status()).as(reply.toString()).isIn(401, 404, 405, 414, 421, 431);
             assertThat(reply.contentType()).isEqualTo(Problem.CONTENT_TYPE);
-            validate(document.at("/components/schemas/Problem"), JSON.readTree(reply.text()), reply);
+            if (!reply.method().equals("HEAD")) {
+                validate(document.at("/components/schemas/Problem"), JSON.readTree(reply.text()), reply);
+            }
             return;
         }
         JsonNode response = resolve(operation.get("responses").path(String.valueOf(reply.status())));
@@ -110,11 +116,16 @@ final class ApiDocument {
         return paths;
     }
 
-    private void validate(JsonNode schema, JsonNode value, Reply reply) {
+    private JsonSchema standingAlone(JsonNode schema) {
         ObjectNode root = JSON.createObjectNode();
         root.set("allOf", JSON.createArrayNode().add(schema));
         root.set("components", document.get("components"));
-        Set<ValidationMessage> faults = SCHEMAS.getSchema(root).validate(value);
+        return SCHEMAS.getSchema(root);
+    }
+
+    private void validate(JsonNode schema, JsonNode value, Reply reply) {
+        Set<ValidationMessage> faults =
+                schemas.computeIfAbsent(schema, this::standingAlone).validate(value);
         assertThat(faults).as(reply.toString()).isEmpty();
     }
 }

@@ -13,7 +13,7 @@ import java.util.Map;
 import java.util.TreeMap;
 
 /** Speaks HTTP as it is told to, byte for byte, and holds each answer against the service's own description. */
-final class Caller {
+public final class Caller {
 
     private static final int PATIENCE_MS = 60_000;
 
@@ -32,7 +32,8 @@ final class Caller {
         return at("127.0.0.1:" + service.port(), token);
     }
 
-    static Caller at(String address, String token) throws IOException {
+    /** @param token shown with each request, null for none */
+    public static Caller at(String address, String token) throws IOException {
         Caller first = new Caller(address, token, null);
         return new Caller(
                 address, token, new ApiDocument(first.get("/v1/openapi.json").json()));
@@ -58,7 +59,7 @@ final class Caller {
         return send("DELETE", path, "", headers);
     }
 
-    Reply post(String path, String json, String... headers) throws IOException {
+    public Reply post(String path, String json, String... headers) throws IOException {
         return send("POST", path, json, with(headers, "Content-Type: application/json"));
     }
 
@@ -68,7 +69,21 @@ final class Caller {
     }
 
     /** @param after what follows the headers, as it is */
-    Reply raw(String method, String path, byte[] after, String... headers) throws IOException {
+    public Reply raw(String method, String path, byte[] after, String... headers) throws IOException {
+        Reply reply = exchange(method, path, after, false, headers);
+        if (document != null) {
+            document.check(reply);
+        }
+        return reply;
+    }
+
+    /** As {@link #raw}, of what may be no HTTP: nothing more comes, and the answer need not be that of an operation. */
+    public Reply rawAndNoMore(String method, String path, byte[] after, String... headers) throws IOException {
+        return exchange(method, path, after, true, headers);
+    }
+
+    private Reply exchange(String method, String path, byte[] after, boolean noMore, String... headers)
+            throws IOException {
         List<String> lines = new ArrayList<>(List.of(headers));
         if (lines.stream().noneMatch(line -> line.startsWith("Host:"))) {
             lines.add("Host: " + address);
@@ -86,19 +101,21 @@ final class Caller {
             try {
                 out.write(after);
                 out.flush();
+                if (noMore) {
+                    socket.shutdownOutput();
+                }
             } catch (IOException e) {
                 // refused before all of it was sent: the answer is there
             }
-            Reply reply = read(method, path, socket.getInputStream());
-            if (document != null) {
-                document.check(reply);
-            }
-            return reply;
+            return read(method, path, socket.getInputStream());
         }
     }
 
     private static Reply read(String method, String path, InputStream in) throws IOException {
         List<String> lines = until("\r\n\r\n", in).lines().toList();
+        while (lines.get(0).startsWith("HTTP/1.1 100")) { // go on
+            lines = until("\r\n\r\n", in).lines().toList();
+        }
         Map<String, String> headers = new TreeMap<>();
         for (String line : lines.subList(1, lines.size())) {
             int colon = line.indexOf(':');

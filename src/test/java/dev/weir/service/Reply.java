@@ -9,17 +9,17 @@ import java.util.Map;
  *
  * @param headers names in lower case
  */
-record Reply(String method, String path, int status, Map<String, String> headers, String text) {
+public record Reply(String method, String path, int status, Map<String, String> headers, String text) {
 
-    String header(String name) {
+    public String header(String name) {
         return headers.get(name.toLowerCase(java.util.Locale.ROOT));
     }
 
-    String contentType() {
+    public String contentType() {
         return header("Content-Type");
     }
 
-    JsonNode json() {
+    public JsonNode json() {
         try {
             return ApiDocument.JSON.readTree(text);
         } catch (JsonProcessingException e) {
@@ -27,7 +27,7 @@ record Reply(String method, String path, int status, Map<String, String> headers
         }
     }
 
-    String detail() {
+    public String detail() {
         return json().path("detail").asText();
     }
 }

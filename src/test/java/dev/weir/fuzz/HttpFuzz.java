@@ -1,0 +1,95 @@
+package dev.weir.fuzz;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.weir.service.Caller;
+import dev.weir.service.Reply;
+import java.io.IOException;
+import java.time.Duration;
+import java.util.Set;
+import java.util.SplittableRandom;
+
+/**
+ * Some hundred requests to a real instance: each is answered as {@code openapi.yaml} says, what is refused in one line, and
+ * good ones in between are answered. A case begins without any rules.
+ */
+final class HttpFuzz implements Fuzz.Case, AutoCloseable {
+
+    private static final int REQUESTS = 100;
+
+    /** Those that are described, but for 500, and those of a request that is no HTTP. */
+    private static final Set<Integer> STATUSES = Set.of(
+            200, 201, 204, 304, 400, 401, 403, 404, 405, 406, 409, 412, 413, 414, 415, 417, 421, 422, 428, 431, 503,
+            505);
+
+    private static final Duration PATIENCE = Duration.ofSeconds(60);
+    private static final int LONGEST_DETAIL = 600;
+    private static final int LONGEST_PROBLEM = 4 << 20;
+    private static final String GOOD =
+            "{\"client\":\"alice\",\"requestId\":\"good\",\"attributes\":{\"endpoint\":\"/b\"}}";
+
+    private final Served served = new Served();
+    private final Caller caller = served.caller();
+    private final Calls calls = new Calls();
+
+    HttpFuzz() throws IOException {}
+
+    /** What is answered is allocated by other threads. */
+    @Override
+    public int warmUp() {
+        return 0;
+    }
+
+    @Override
+    public void run(Trial trial) throws Exception {
+        served.forget();
+        for (int i = 0; i < REQUESTS; i++) {
+            Calls.Call call = calls.next(trial.random());
+            try {
+                trial.came("status " + answer(call).status());
+                goOn(trial.random());
+            } catch (IOException | RuntimeException | AssertionError e) {
+                throw new AssertionError("request " + i + ": " + call + ": " + e.getMessage(), e);
+            }
+        }
+    }
+
+    private Reply answer(Calls.Call call) throws IOException {
+        String[] headers = call.headers().toArray(String[]::new);
+        Reply reply = call.isHttp()
+                ? caller.raw(call.method(), call.target(), call.after(), headers)
+                : caller.rawAndNoMore(call.method(), call.target(), call.after(), headers);
+        assertThat(reply.status()).as(reply.toString()).isIn(STATUSES);
+        if (reply.status() >= 400 && !call.method().equals("HEAD")) {
+            requireOneLine(reply);
+        }
+        return reply;
+    }
+
+    private static void requireOneLine(Reply reply) {
+        assertThat(reply.contentType()).as(reply.toString()).isEqualTo("application/problem+json");
+        assertThat(reply.text()).hasSizeLessThan(LONGEST_PROBLEM).doesNotContain("\n", "\r");
+        assertThat(reply.json().get("status").asInt()).isEqualTo(reply.status());
+        assertThat(reply.detail()).isNotBlank().hasSizeLessThan(LONGEST_DETAIL);
+        assertThat(reply.detail().chars().noneMatch(Character::isISOControl))
+                .as(reply.detail())
+                .isTrue();
+    }
+
+    private void goOn(SplittableRandom random) throws IOException {
+        if (random.nextInt(10) == 0) {
+            long deadline = System.nanoTime() + PATIENCE.toNanos();
+            Reply good = caller.post("/v1/check", GOOD);
+            while (good.status() == 503 && System.nanoTime() - deadline < 0) {
+                good = caller.post("/v1/check", GOOD);
+            }
+            assertThat(good.status()).as(good.toString()).isEqualTo(200);
+            assertThat(good.json().get("requestId").asText()).isEqualTo("good");
+        }
+    }
+
+    @Override
+    public void close() {
+        served.close();
+    }
+}
