@@ -2,6 +2,7 @@ package dev.weir.codec;
 
 import dev.weir.avro.Header;
 import dev.weir.policy.Admission;
+import dev.weir.policy.Rejection;
 import dev.weir.policy.Request;
 import java.nio.ByteBuffer;
 import java.time.Instant;
@@ -48,11 +49,13 @@ public final class AdmissionAvro {
         for (Header header : event.getHeaders()) {
             headers.add(new Admission.Header(header.getKey(), AvroBytes.toArray(header.getValue())));
         }
+        Request request = requests.decode(
+                AvroBytes.toArray(event.getRequest()), event.getTimestamp().toEpochMilli(), source);
+        if (request.cost() < 0) { // a queue's time would go backwards, or out of its range
+            throw new UnreadableException(Rejection.NEGATIVE_COST, "cost is " + request.cost());
+        }
         return new Admission(
-                requests.decode(
-                        AvroBytes.toArray(event.getRequest()),
-                        event.getTimestamp().toEpochMilli(),
-                        source),
+                request,
                 event.getQueue(),
                 event.getPolicyId(),
                 event.getPolicyVersion(),
