@@ -6,9 +6,7 @@ import dev.weir.codec.PolicyFile;
 import dev.weir.codec.UnreadableException;
 import dev.weir.config.WeirConfig;
 import dev.weir.topology.Topics;
-import java.util.ArrayList;
 import java.util.Collection;
-import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -17,6 +15,7 @@ import java.util.TreeMap;
 import java.util.TreeSet;
 import java.util.concurrent.ThreadLocalRandom;
 import java.util.function.Consumer;
+import java.util.function.Supplier;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import org.apache.kafka.clients.consumer.ConsumerRecord;
@@ -143,28 +142,9 @@ public final class PolicyTopic {
      * @throws UnreachableException if the topic cannot be read
      */
     public List<PolicyAvro.Applied> history(PolicyAvro.Kind kind, String id) {
-        String key = PolicyAvro.key(kind, id);
-        Map<String, byte[]> versions = new LinkedHashMap<>();
-        try (TopicLog log = new TopicLog(config, topics.policyHistory())) {
-            log.readAll(record -> {
-                if (record.key() != null && record.key().startsWith(key + "/")) {
-                    versions.remove(record.key()); // the last written is the newest
-                    versions.put(record.key(), record.value());
-                }
-            });
+        try (PolicyHistory history = new PolicyHistory(config, topics.policyHistory())) {
+            return history.of(PolicyAvro.key(kind, id));
         }
-        PolicyAvro avro = new PolicyAvro();
-        List<PolicyAvro.Applied> newestFirst = new ArrayList<>();
-        for (byte[] version : versions.values()) {
-            try {
-                if (version != null) {
-                    newestFirst.add(0, avro.decode(key, version));
-                }
-            } catch (UnreadableException e) {
-                // not written by this version of Weir
-            }
-        }
-        return newestFirst;
     }
 
     /** Keeps what is in force, with what was deleted. */
@@ -214,15 +194,20 @@ public final class PolicyTopic {
 
     private List<Change> change(Options options, long nowMs, Consumer<PolicyUpdate> what) {
         SortedMap<String, PolicyAvro.Applied> onTopic = new TreeMap<>();
-        try (TopicLog log = new TopicLog(config, topics.policies())) {
+        try (TopicLog log = new TopicLog(config, topics.policies());
+                PolicyHistory history = new PolicyHistory(config, topics.policyHistory())) {
+            Supplier<PolicyUpdate> next = () -> {
+                log.readAll(record -> read(record, onTopic));
+                return update(new PolicyUpdate(onTopic, history::last, nowMs), what);
+            };
             if (options.dryRun()) {
-                return next(log, onTopic, nowMs, what).changes();
+                return next.get().changes();
             }
             log.readSeen(record -> read(record, onTopic)); // little is left to read then while others are stopped
             for (int attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
                 try (PolicyWriter writer = new PolicyWriter(config, topics)) {
                     if (writer.begin()) {
-                        PolicyUpdate update = next(log, onTopic, nowMs, what);
+                        PolicyUpdate update = next.get();
                         if (update.records().isEmpty() || writer.write(update.records())) {
                             return update.changes();
                         }
@@ -234,11 +219,7 @@ public final class PolicyTopic {
         throw new UnreachableException("nothing was changed: others change the rules without a pause; try again", null);
     }
 
-    /** What is to be written after what is on the topic by now. */
-    private static PolicyUpdate next(
-            TopicLog log, Map<String, PolicyAvro.Applied> onTopic, long nowMs, Consumer<PolicyUpdate> what) {
-        log.readAll(record -> read(record, onTopic));
-        PolicyUpdate update = new PolicyUpdate(onTopic, nowMs);
+    private static PolicyUpdate update(PolicyUpdate update, Consumer<PolicyUpdate> what) {
         what.accept(update);
         update.requireQueues();
         return update;

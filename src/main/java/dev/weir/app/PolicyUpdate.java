@@ -16,6 +16,7 @@ import java.util.Set;
 import java.util.SortedMap;
 import java.util.TreeMap;
 import java.util.TreeSet;
+import java.util.function.Supplier;
 import java.util.stream.Collectors;
 
 /** What is on the policies topic, and what is about to be written there, in its order. */
@@ -24,14 +25,23 @@ final class PolicyUpdate {
     private static final int MAX_NAMED = 5;
 
     private final SortedMap<String, PolicyAvro.Applied> onTopic;
+    private final Supplier<Map<String, Long>> history;
     private final long nowMs;
     private final List<PolicyAvro.Applied> records = new ArrayList<>();
     private final List<Change> changes = new ArrayList<>();
     private final List<Policy> applied = new ArrayList<>();
+    private Map<String, Long> past;
 
-    /** @param onTopic by key, with what was deleted */
-    PolicyUpdate(Map<String, PolicyAvro.Applied> onTopic, long nowMs) {
+    /**
+     * One in which nothing changes yet.
+     *
+     * @param onTopic by key, with what was deleted
+     * @param history the last version of each that there ever was, by key; asked once, and only for what is not on the
+     *     topic
+     */
+    PolicyUpdate(Map<String, PolicyAvro.Applied> onTopic, Supplier<Map<String, Long>> history, long nowMs) {
         this.onTopic = new TreeMap<>(onTopic);
+        this.history = history;
         this.nowMs = nowMs;
     }
 
@@ -98,7 +108,7 @@ final class PolicyUpdate {
                     old.kind(), old.id(), Effect.UNCHANGED, old.version(), old.definition(), old.definition()));
             return;
         }
-        long version = old == null ? 1 : old.version() + 1;
+        long version = 1 + (old == null ? lastInHistory(definition) : old.version());
         PolicyAvro.Applied next =
                 new PolicyAvro.Applied(definition.kind(), definition.id(), version, definition.json(), nowMs);
         write(definition.kind() == PolicyAvro.Kind.POLICY ? PolicyVersions.next(next, old, nowMs) : next);
@@ -110,6 +120,12 @@ final class PolicyUpdate {
                 version,
                 old == null || old.isDeleted() ? null : replaced(definition, old),
                 definition.json()));
+    }
+
+    /** Its topic may have been lost, while instances remember what was on it, and take no lower version. */
+    private long lastInHistory(PolicyFile.Definition definition) {
+        past = past == null ? history.get() : past;
+        return past.getOrDefault(PolicyAvro.key(definition.kind(), definition.id()), 0L);
     }
 
     /** What a definition takes over from: not what was applied last, if that is still to come. */

@@ -30,6 +30,13 @@ final class TopicRules {
             Stores.QUEUE_ALARMS,
             Stores.QUEUE_FIRST_ANSWERS);
 
+    private static final List<String> ANEW = List.of(
+            "then start again, which creates it, and apply the rules anew (weir policies apply);",
+            "versions go on after those of the history, so delete that later, if it must go too");
+
+    private static final List<String> WITHOUT_HISTORY =
+            List.of("then start again, which creates it; all rules stay in force, only what they were before is lost");
+
     /**
      * A topic that exists.
      *
@@ -92,8 +99,9 @@ final class TopicRules {
         for (String name : writtenByWeir()) {
             judgeWritten(name);
         }
+        judgePartitions(topics.policies(), ANEW);
+        judgePartitions(topics.policyHistory(), WITHOUT_HISTORY);
         for (String name : List.of(topics.policies(), topics.policyHistory())) {
-            judgePartitions(name);
             judgeCompacted(name);
             judgeSize(name, TopicSetup.MAX_RULE_BYTES);
         }
@@ -154,18 +162,14 @@ final class TopicRules {
         }
     }
 
-    private void judgePartitions(String name) {
+    private void judgePartitions(String name, List<String> after) {
         Existing topic = existing.get(name);
         if (topic != null && topic.partitions() != 1) {
             miscounted.add(name);
-            faults.add(
-                    new Fault(
-                            name,
-                            "has " + topic.partitions() + " partitions, must have 1: rules have one order",
-                            List.of(
-                                    deleteTopic(name),
-                                    "then start again, which creates it, and apply the rules anew (weir policies apply);",
-                                    "of those that were in force here, the last version comes back at first: apply them twice")));
+            List<String> mend = new ArrayList<>(List.of(deleteTopic(name)));
+            mend.addAll(after);
+            faults.add(new Fault(
+                    name, "has " + topic.partitions() + " partitions, must have 1: rules have one order", mend));
         }
     }
 

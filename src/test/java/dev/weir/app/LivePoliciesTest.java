@@ -180,6 +180,46 @@ class LivePoliciesTest {
                 .hasSize(8);
     }
 
+    @Test
+    void after_its_topic_was_lost_a_policy_goes_on_counting_so_that_the_change_is_in_force() throws Exception {
+        WeirConfig config = config("lost.", TopicSetup.RequestTime.LOG_APPEND);
+        Topics topics = Topics.of("lost.");
+        PolicyTopic topic = new PolicyTopic(config);
+        topic.apply(limit(1, ""), Options.DEFAULTS, 0);
+        topic.apply(limit(2, ""), Options.DEFAULTS, 0);
+        try (Enforcer enforcer = Enforcer.start(config)) {
+            enforcer.awaitRunning(PATIENCE);
+            write(config, "bad");
+            assertThat(LiveTest.read(config, topics.deadLetters(), 1)).hasSize(1); // the check has come past both
+        }
+        delete(config, topics.policies());
+        createTopics(config, TopicSetup.RequestTime.LOG_APPEND);
+        assertThat(topic.apply(limit(3, ""), Options.DEFAULTS, 0))
+                .extracting(PolicyTopic.Change::version)
+                .containsExactly(3L);
+        byte[] applied = LiveTest.read(config, topics.policies(), 1).get(0).value();
+        try (Enforcer enforcer = Enforcer.start(config)) {
+            enforcer.awaitRunning(PATIENCE);
+            assertThat(decided(config, 1)).isEqualTo(3);
+            write(config, "worse");
+            assertThat(LiveTest.read(config, topics.deadLetters(), 2).get(1).value())
+                    .isEqualTo("worse".getBytes(StandardCharsets.UTF_8));
+            assertThat(LiveTest.read(config, topics.policies(), 3).get(2).value())
+                    .isEqualTo(applied);
+        }
+    }
+
+    private static void delete(WeirConfig config, String topic) throws Exception {
+        try (Admin admin = Admin.create(KafkaSettings.admin(config))) {
+            admin.deleteTopics(List.of(topic)).all().get();
+            long deadline = System.nanoTime() + PATIENCE.toNanos();
+            while (admin.listTopics().names().get().contains(topic)) {
+                assertThat(System.nanoTime() - deadline).isNegative();
+                Thread.sleep(20);
+            }
+        }
+    }
+
     /** The version by which the so-manieth request is decided. */
     private static long decided(WeirConfig config, int count) throws Exception {
         try (Sender sender = new Sender(config)) {
@@ -246,9 +286,13 @@ class LivePoliciesTest {
                         WeirConfig.DEFAULTS.service(),
                         Map.of("bootstrap.servers", broker.bootstrapServers()))
                 .withStateDirectory(directory.resolve("weir-state"));
+        createTopics(config, requestTime);
+        return config;
+    }
+
+    private static void createTopics(WeirConfig config, TopicSetup.RequestTime requestTime) {
         try (Admin admin = Admin.create(KafkaSettings.admin(config))) {
             TopicSetup.createMissing(admin, config, requestTime);
         }
-        return config;
     }
 }

@@ -9,6 +9,7 @@ import dev.weir.app.PolicyTopic.Options;
 import dev.weir.codec.FaultsException;
 import dev.weir.codec.PolicyAvro;
 import dev.weir.codec.PolicyFile;
+import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -29,6 +30,9 @@ class PolicyUpdateTest {
 
     /** What is on the topic, by key. */
     private final Map<String, PolicyAvro.Applied> topic = new LinkedHashMap<>();
+
+    /** The last versions in the history, by key. */
+    private final Map<String, Long> past = new HashMap<>();
 
     @Test
     void queues_are_written_before_policies() throws FaultsException {
@@ -120,6 +124,33 @@ class PolicyUpdateTest {
     }
 
     @Test
+    void what_is_gone_from_the_topic_goes_on_after_its_history() throws FaultsException {
+        past.put("policy/a", 5L);
+        past.put("queue/a", 9L);
+        assertThat(delete(POLICY, "a")).isEmpty();
+        assertThat(apply("policies: [" + LIMITED + ", {id: b, limits: [{unlimited: true}]}]"))
+                .containsExactly("policy/a 6", "policy/b 1");
+        past.put("policy/a", 7L);
+        assertThat(delete(POLICY, "a")).as("what is on the topic counts").containsExactly("policy/a 7 deleted");
+    }
+
+    @Test
+    void the_history_is_not_read_for_what_is_on_the_topic() throws FaultsException {
+        apply("policies: [" + LIMITED + "]");
+        PolicyUpdate update = new PolicyUpdate(
+                topic,
+                () -> {
+                    throw new AssertionError("read");
+                },
+                5);
+        update.apply(
+                PolicyFile.read("f", "policies: [{id: a, limits: [{algorithm: gcra, limit: 1, per: 1s}]}]"),
+                Options.DEFAULTS);
+        update.delete(POLICY, List.of("a"), Options.DEFAULTS);
+        assertThat(write(update)).containsExactly("policy/a 2", "policy/a 3 deleted");
+    }
+
+    @Test
     void what_is_not_as_expected_is_a_conflict_that_names_the_version_in_force() throws FaultsException {
         assertConflict(new Expected.Version(1), OptionalLong.empty(), "nothing was changed: there is no policy a");
         apply("policies: [" + LIMITED + "]");
@@ -150,7 +181,7 @@ class PolicyUpdateTest {
     }
 
     private PolicyUpdate update() {
-        return new PolicyUpdate(topic, 5);
+        return new PolicyUpdate(topic, () -> past, 5);
     }
 
     private List<String> apply(String yaml) throws FaultsException {

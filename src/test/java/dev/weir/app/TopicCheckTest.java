@@ -155,8 +155,18 @@ class TopicCheckTest {
         assertThat(refusal())
                 .contains(config.topics().prefix() + "policies: has 2 partitions, must have 1")
                 .contains("kafka-topics.sh --bootstrap-server " + broker.bootstrapServers() + " --delete --topic "
-                        + config.topics().prefix() + "policies")
-                .contains("apply them twice");
+                        + config.topics().prefix() + "policies\n")
+                .contains("apply the rules anew");
+    }
+
+    @Test
+    void without_their_history_rules_stay_in_force() throws Exception {
+        grow(config.topics().prefix() + "policy-history", 2);
+        assertThat(refusal())
+                .contains(config.topics().prefix() + "policy-history: has 2 partitions, must have 1")
+                .contains("--delete --topic " + config.topics().prefix() + "policy-history\n")
+                .contains("all rules stay in force")
+                .doesNotContain("apply");
     }
 
     @Test
