@@ -1,5 +1,6 @@
 package dev.weir.app;
 
+import dev.weir.codec.OneLine;
 import java.time.Duration;
 import java.util.LinkedHashSet;
 import java.util.Optional;
@@ -130,6 +131,6 @@ final class Application {
             said.add(cause.getMessage() == null ? cause.getClass().getSimpleName() : cause.getMessage());
         }
         String why = String.join(": ", said).replaceAll("\\s*\\R\\s*", " ");
-        return why.substring(0, Math.min(MAX_WHY, why.length()));
+        return OneLine.of(why, MAX_WHY);
     }
 }

@@ -1,5 +1,6 @@
 package dev.weir.app;
 
+import dev.weir.codec.OneLine;
 import org.apache.kafka.common.KafkaException;
 import org.apache.kafka.common.config.ConfigException;
 import org.apache.kafka.common.errors.TimeoutException;
@@ -39,8 +40,8 @@ public final class UnreachableException extends RuntimeException {
     private static String said(Throwable failure, Throwable root) {
         String what = String.valueOf(failure.getMessage());
         String why = String.valueOf(root.getMessage());
-        return (what.contains(why) ? what : what + ": " + why)
-                .replaceAll("\\s*\\R\\s*", " ")
+        String said = (what.contains(why) ? what : what + ": " + why).replaceAll("\\s*\\R\\s*", " ");
+        return OneLine.of(said)
                 .replaceAll(
                         "'[^']*' in JAAS config", "something in JAAS config"); // a password without quotes, it may be
     }

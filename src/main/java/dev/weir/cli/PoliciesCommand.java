@@ -2,6 +2,7 @@ package dev.weir.cli;
 
 import dev.weir.app.PolicyTopic;
 import dev.weir.codec.FaultsException;
+import dev.weir.codec.OneLine;
 import dev.weir.codec.PolicyAvro;
 import dev.weir.codec.PolicyFile;
 import java.io.PrintWriter;
@@ -148,7 +149,10 @@ final class PoliciesCommand implements Runnable {
                             .getOut()
                             .printf(
                                     "%s\t%s\t%d\t%s%n",
-                                    applied.kind().word(), applied.id(), applied.version(), applied.definition()));
+                                    applied.kind().word(),
+                                    applied.id(),
+                                    applied.version(),
+                                    OneLine.of(applied.definition())));
             return 0;
         }
     }
@@ -226,7 +230,7 @@ final class PoliciesCommand implements Runnable {
                                 version.version(),
                                 Instant.ofEpochMilli(version.appliedAtMs()),
                                 effectiveFrom(version),
-                                version.isDeleted() ? "deleted" : version.definition());
+                                version.isDeleted() ? "deleted" : OneLine.of(version.definition()));
             }
             return 0;
         }

@@ -1,6 +1,7 @@
 package dev.weir.cli;
 
 import com.fasterxml.jackson.databind.JsonNode;
+import dev.weir.codec.OneLine;
 import dev.weir.policy.Quantities;
 import java.io.PrintWriter;
 import java.util.Optional;
@@ -54,7 +55,7 @@ final class QueuesCommand implements Callable<Integer> {
             for (JsonNode one : page.get("queues")) {
                 Optional<JsonNode> queue = queue(one.get("id").asText());
                 if (json) {
-                    queue.ifPresent(out::println);
+                    queue.ifPresent(there -> out.println(OneLine.of(there.toString())));
                 } else {
                     queue.ifPresent(there -> add(table, there));
                 }
@@ -68,7 +69,7 @@ final class QueuesCommand implements Callable<Integer> {
 
     private void print(JsonNode queue, PrintWriter out) {
         if (json) {
-            out.println(queue);
+            out.println(OneLine.of(queue.toString()));
             return;
         }
         Table head = new Table("QUEUE", "VERSION", "RATE", "WAITING", "OLDEST", "RELEASED");

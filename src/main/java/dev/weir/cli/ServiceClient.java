@@ -4,6 +4,7 @@ import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import dev.weir.app.UnreachableException;
+import dev.weir.codec.OneLine;
 import dev.weir.config.WeirConfig.Service;
 import dev.weir.service.Token;
 import java.io.IOException;
@@ -62,7 +63,7 @@ final class ServiceClient {
         if (answer.statusCode() == 200) {
             return Optional.of(body);
         }
-        String why = url + ": " + body.path("detail").asText("it answers " + answer.statusCode());
+        String why = url + ": " + OneLine.of(body.path("detail").asText("it answers " + answer.statusCode()));
         if (answer.statusCode() >= 500) {
             throw new UnreachableException(why, null);
         }

@@ -3,6 +3,7 @@ package dev.weir.cli;
 import dev.weir.app.HeavyHitters;
 import dev.weir.app.QueueTally;
 import dev.weir.app.Tally;
+import dev.weir.codec.OneLine;
 import dev.weir.shape.QueueRules;
 import java.io.PrintWriter;
 import java.util.ArrayList;
@@ -37,7 +38,7 @@ final class Summary {
             out.println();
             out.printf("%-40s %9s%n", "most limited clients", "denied");
             for (HeavyHitters.Hitter client : limited) {
-                out.printf("  %-38s %,9d%n", client.name(), client.count());
+                out.printf("  %-38s %,9d%n", OneLine.of(client.name()), client.count());
             }
         }
         out.flush();
@@ -48,7 +49,7 @@ final class Summary {
         out.println();
         out.printf(
                 "%-22s %8s %8s %8s %8s %8s %8s %10s %10s%n",
-                "queue " + id,
+                "queue " + OneLine.of(id),
                 "queued",
                 "refused",
                 "released",
@@ -73,7 +74,7 @@ final class Summary {
     private void waits(String name, QueueTally.Counts counts) {
         out.printf(
                 "  %-20s %,8d %,8d %,8d %,8d %,8d %,8d %7.2f s %7.2f s%n",
-                name,
+                OneLine.of(name),
                 counts.queued(),
                 counts.refused(),
                 counts.released(),
@@ -93,7 +94,13 @@ final class Summary {
         double share = counts.requests() == 0 ? 0 : 100.0 * counts.denied() / counts.requests();
         out.printf(
                 "  %-38s %,9d %,9d %,9d %,9d %7.1f%%%s%n",
-                name, counts.requests(), counts.allowed(), counts.queued(), counts.denied(), share, also(counts));
+                OneLine.of(name),
+                counts.requests(),
+                counts.allowed(),
+                counts.queued(),
+                counts.denied(),
+                share,
+                also(counts));
     }
 
     /** What is rare enough to be told only where it was. */

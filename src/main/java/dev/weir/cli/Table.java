@@ -1,11 +1,13 @@
 package dev.weir.cli;
 
+import dev.weir.codec.OneLine;
 import java.io.PrintWriter;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Locale;
 
-/** Rows under a head, in columns as wide as they need to be. */
+/** Rows under a head, in columns as wide as they need to be; a row is a line, whatever is in it. */
 final class Table {
 
     private final List<List<String>> rows = new ArrayList<>();
@@ -28,7 +30,7 @@ final class Table {
     }
 
     void add(String... row) {
-        rows.add(List.of(row));
+        rows.add(Arrays.stream(row).map(OneLine::of).toList());
     }
 
     /** @param ifEmpty printed if there is no row */

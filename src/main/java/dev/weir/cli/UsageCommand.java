@@ -1,6 +1,7 @@
 package dev.weir.cli;
 
 import com.fasterxml.jackson.databind.JsonNode;
+import dev.weir.codec.OneLine;
 import java.io.PrintWriter;
 import java.util.Map;
 import java.util.TreeMap;
@@ -50,7 +51,7 @@ final class UsageCommand implements Callable<Integer> {
         JsonNode answer = service.get("/v1/usage/" + ServiceClient.encoded(client) + query())
                 .orElseThrow(() -> new InputException("this service does not tell usage", null));
         if (json) {
-            out.println(answer);
+            out.println(OneLine.of(answer.toString()));
             return 0;
         }
         Table table = new Table("POLICY", "KEY", "LIMIT", "USED", "LEFT", "WHOLE AGAIN IN");

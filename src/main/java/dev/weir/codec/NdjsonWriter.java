@@ -10,7 +10,7 @@ import java.io.Writer;
 /** Writes values as NDJSON, one JSON object a line. */
 public abstract class NdjsonWriter<T> implements Closeable, Flushable {
 
-    private static final JsonFactory FACTORY = new JsonFactory();
+    private static final JsonFactory FACTORY = LegibleJson.factory();
 
     private final JsonGenerator json;
 

@@ -1,8 +1,9 @@
 package dev.weir.codec;
 
 import dev.weir.policy.Rejection;
+import java.util.stream.Collectors;
 
-/** Bytes that are not what they should be. */
+/** Bytes that are not what they should be; the message is one line, whatever they hold. */
 public final class UnreadableException extends Exception {
 
     private static final long serialVersionUID = 1L;
@@ -10,12 +11,19 @@ public final class UnreadableException extends Exception {
     private final Rejection rejection;
 
     UnreadableException(Rejection rejection, Throwable cause) {
-        super(cause.getMessage() == null ? "does not hold what its schema says" : cause.getMessage(), cause);
-        this.rejection = rejection;
+        this(rejection, cause.getMessage() == null ? "does not hold what its schema says" : cause.getMessage(), cause);
+    }
+
+    UnreadableException(Rejection rejection, FaultsException faults) {
+        this(rejection, faults.faults().stream().map(Fault::toString).collect(Collectors.joining("; ")), faults);
     }
 
     UnreadableException(Rejection rejection, String message) {
-        super(message);
+        this(rejection, message, null);
+    }
+
+    private UnreadableException(Rejection rejection, String message, Throwable cause) {
+        super(OneLine.of(message, Fault.MAX_MESSAGE), cause);
         this.rejection = rejection;
     }
 

@@ -1,5 +1,6 @@
 package dev.weir.processor;
 
+import dev.weir.codec.OneLine;
 import dev.weir.policy.Rejection;
 import java.nio.charset.StandardCharsets;
 import org.apache.kafka.common.header.Header;
@@ -41,7 +42,7 @@ public final class DeadLetter {
         Record<byte[], byte[]> dead = record.withHeaders(record.headers());
         Headers headers = dead.headers();
         add(headers, REASON, rejection.name());
-        add(headers, DETAIL, detail == null ? "" : detail.substring(0, Math.min(MAX_DETAIL, detail.length())));
+        add(headers, DETAIL, detail == null ? "" : OneLine.of(detail, MAX_DETAIL));
         add(headers, TOPIC, metadata.topic());
         add(headers, PARTITION, String.valueOf(metadata.partition()));
         add(headers, OFFSET, String.valueOf(metadata.offset()));

@@ -18,10 +18,8 @@ public final class UpdatePolicies implements Processor<String, byte[], Void, Voi
 
     private static final Logger LOG = LoggerFactory.getLogger(UpdatePolicies.class);
 
-    /** The most characters of a log line: whoever may write to the topic wrote them. */
-    private static final int MAX_KEY = 150;
-
-    private static final int MAX_REASON = 500;
+    /** Of a key that is told, in characters. */
+    private static final int MAX_KEY = 200;
 
     private final LivePolicies policies;
     private final String storeName;
@@ -53,9 +51,7 @@ public final class UpdatePolicies implements Processor<String, byte[], Void, Voi
             store.put(key, record.value());
         } catch (UnreadableException e) {
             LOG.warn(
-                    "the policies topic's record for {} is not in force: {}",
-                    OneLine.of(key, MAX_KEY),
-                    OneLine.of(e.getMessage().replace("\n", "; "), MAX_REASON));
+                    "the policies topic's record for {} is not in force: {}", OneLine.of(key, MAX_KEY), e.getMessage());
         }
     }
 }

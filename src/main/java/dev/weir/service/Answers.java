@@ -2,6 +2,7 @@ package dev.weir.service;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import dev.weir.app.UnreachableException;
+import dev.weir.codec.OneLine;
 import io.javalin.http.Context;
 import io.javalin.http.HttpResponseException;
 import io.javalin.http.MethodNotAllowedResponse;
@@ -47,13 +48,13 @@ final class Answers {
 
     /** The log tells why the brokers do not do what they are asked: it may name them. */
     static void write(Context request, UnreachableException failure) {
-        LOG.warn("{} {}: {}", request.method(), request.path(), failure.getMessage());
+        LOG.warn("{} {}: {}", request.method(), OneLine.of(request.path()), failure.getMessage());
         write(request, Problem.notNow("the brokers do not answer"));
     }
 
     /** What nobody expected is logged here, and told to nobody else. */
     static void writeUnexpected(Context request, Exception failure) {
-        LOG.error("{} {} failed", request.method(), request.path(), failure);
+        LOG.error("{} {} failed", request.method(), OneLine.of(request.path()), failure);
         write(request, Problem.of(500, "it failed; the log of this instance tells why"));
     }
 }

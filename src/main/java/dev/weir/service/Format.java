@@ -6,6 +6,7 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.dataformat.yaml.YAMLFactory;
 import com.fasterxml.jackson.dataformat.yaml.YAMLGenerator;
+import dev.weir.codec.LegibleJson;
 import io.javalin.http.Context;
 import java.io.UncheckedIOException;
 import java.nio.charset.StandardCharsets;
@@ -18,7 +19,7 @@ enum Format {
     JSON("application/json"),
     YAML("application/yaml");
 
-    private static final ObjectMapper AS_JSON = new ObjectMapper();
+    private static final ObjectMapper AS_JSON = new ObjectMapper(LegibleJson.factory());
     private static final ObjectMapper AS_YAML = new ObjectMapper(YAMLFactory.builder()
             .disable(YAMLGenerator.Feature.WRITE_DOC_START_MARKER)
             .disable(YAMLGenerator.Feature.SPLIT_LINES)

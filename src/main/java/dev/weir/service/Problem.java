@@ -3,6 +3,7 @@ package dev.weir.service;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import dev.weir.codec.Fault;
+import dev.weir.codec.LegibleJson;
 import dev.weir.codec.OneLine;
 import io.javalin.http.HttpStatus;
 import java.nio.charset.StandardCharsets;
@@ -29,7 +30,7 @@ record Problem(
     static final String CONTENT_TYPE = "application/problem+json";
 
     private static final int MAX_DETAIL = 500;
-    private static final ObjectMapper JSON = new ObjectMapper();
+    private static final ObjectMapper JSON = new ObjectMapper(LegibleJson.factory());
     private static final String RETRY_AFTER_SECONDS = "1";
 
     /** Makes the detail fit on one line: it may quote what the caller sent. */

@@ -85,11 +85,12 @@ class ApplicationTest {
 
     @Test
     void one_that_failed_by_a_bug_ends_it_at_once() throws Exception {
-        Application application = application("buggy", new IllegalStateException("a bug"), Integer.MAX_VALUE);
+        Application application = application("buggy", new IllegalStateException("a bug\u001b[2J"), Integer.MAX_VALUE);
         try {
             assertThat(failure())
                     .startsWith("working (buggy) failed: ")
-                    .contains("a bug")
+                    .contains("a bug\\u001b[2J")
+                    .doesNotContain("\u001b")
                     .hasLineCount(1);
             assertThat(tries).hasValue(1);
             assertThat(seen).containsOnly("a");

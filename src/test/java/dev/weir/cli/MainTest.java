@@ -117,6 +117,21 @@ class MainTest {
     }
 
     @Test
+    void names_from_a_file_do_nothing_to_the_terminal() throws IOException {
+        String rules = write("rules.yaml", RULES);
+        String request =
+                "{\"requestId\":\"a\",\"client\":\"al\\u001b[2J\\nice\\u009b\",\"tier\":\"\\u202e\\r\",\"timestamp\":5}\n";
+        String requests = write("requests.ndjson", request + request);
+        Shell.Result result = Shell.run("backtest", "-p", rules, "-r", requests);
+        assertThat(result.out().lines())
+                .anyMatch(line -> line.matches("  al\\\\u001b\\[2J\\\\u000aice\\\\u009b +1"))
+                .anyMatch(line -> line.startsWith("  \\u202e\\u000d "));
+        assertThat(Shell.run("backtest", "-p", rules, "-r", requests, "-d", "-").out())
+                .contains("\"client\":\"al\\u001B[2J\\nice\\u009b\"")
+                .doesNotContain("\u009b");
+    }
+
+    @Test
     void a_backtest_drains_queues_and_writes_their_releases() throws IOException {
         String rules = write("rules.yaml", "policies: [{id: s, queue: sms}]\nqueues: [{id: sms, limit: 1, per: 1s}]");
         String requests = write("requests.ndjson", "{\"requestId\":\"a\",\"client\":\"alice\",\"timestamp\":5}\n");

@@ -4,12 +4,18 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.weir.app.KafkaSettings;
 import dev.weir.app.TopicSetup;
+import dev.weir.codec.PolicyAvro;
 import dev.weir.config.WeirConfig;
 import dev.weir.dev.EmbeddedBroker;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.Properties;
 import org.apache.kafka.clients.admin.Admin;
+import org.apache.kafka.clients.producer.KafkaProducer;
+import org.apache.kafka.clients.producer.ProducerRecord;
+import org.apache.kafka.common.serialization.ByteArraySerializer;
+import org.apache.kafka.common.serialization.StringSerializer;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
@@ -84,6 +90,27 @@ class QueuesOnTopicTest {
                         + "2\t" + now + "\t2999-01-01T00:00:00Z\t\\{.*}\n"
                         + "1\t" + now + "\t\t\\{.*}\n");
         assertThat(policies("history", "--queue", "old")).isEqualTo(failed("weir policies history: no queue old\n"));
+    }
+
+    @Test
+    void each_is_listed_on_one_line_however_it_was_written() throws Exception {
+        String definition = "{\"id\":\"raw\",\n\"match\":{\"client\":\"\u009b2J\"},\"limits\":[{\"unlimited\":true}]}";
+        byte[] record =
+                new PolicyAvro().encode(new PolicyAvro.Applied(PolicyAvro.Kind.POLICY, "raw", 1, definition, 0));
+        Properties settings = new Properties();
+        settings.put("bootstrap.servers", broker.bootstrapServers());
+        try (KafkaProducer<String, byte[]> producer =
+                new KafkaProducer<>(settings, new StringSerializer(), new ByteArraySerializer())) {
+            producer.send(new ProducerRecord<>("weir.policies", 0, "policy/raw", record))
+                    .get();
+            producer.send(new ProducerRecord<>("weir.policy-history", 0, "policy/raw/1", record))
+                    .get();
+        }
+        String line =
+                "{\"id\":\"raw\",\\u000a\"match\":{\"client\":\"\\u009b2J\"},\"limits\":[{\"unlimited\":true}]}\n";
+        assertThat(policies("list").out()).contains("policy\traw\t1\t" + line);
+        assertThat(policies("history", "raw").out()).isEqualTo("1\t1970-01-01T00:00:00Z\t\t" + line);
+        assertThat(policies("delete", "raw").exit()).isZero();
     }
 
     @Test

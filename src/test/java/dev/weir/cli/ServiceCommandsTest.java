@@ -47,7 +47,8 @@ class ServiceCommandsTest {
                     + (exchange.getRequestURI().getRawQuery() == null
                             ? ""
                             : "?" + exchange.getRequestURI().getRawQuery()));
-            byte[] body = (answer == null ? "{\"detail\":\"no, since\"}" : answer).getBytes(StandardCharsets.UTF_8);
+            byte[] body =
+                    (answer == null ? "{\"detail\":\"no, since\\u009b\"}" : answer).getBytes(StandardCharsets.UTF_8);
             exchange.sendResponseHeaders(answer == null ? refusal : 200, body.length);
             exchange.getResponseBody().write(body);
             exchange.close();
@@ -97,10 +98,27 @@ class ServiceCommandsTest {
     }
 
     @Test
+    void names_that_somebody_made_up_do_nothing_to_the_terminal() {
+        answers.put("/v1/usage/bob", USAGE.replace("/x", "/\\u001b[2J\\n\u009b"));
+        assertThat(Shell.run("usage", "bob", "--service", url).out())
+                .contains("endpoint=/\\u001b[2J\\u000a\\u009b  gcra")
+                .hasLineCount(3);
+        assertThat(Shell.run("usage", "bob", "--json", "--service", url).out())
+                .containsIgnoringCase("\"endpoint\":\"/\\u001b[2J\\n\\u009b\"");
+        answers.put("/v1/queues?after=", "{\"queues\":[{\"id\":\"sms\"}],\"next\":null}");
+        answers.put("/v1/queues/sms", SMS.replace("gold", "\u202e\u009b"));
+        assertThat(Shell.run("queues", "sms", "--service", url).out()).contains("\n\\u202e\\u009b  1  ");
+        assertThat(Shell.run("queues", "--json", "--service", url).out())
+                .isEqualTo(
+                        Shell.run("queues", "sms", "--json", "--service", url).out())
+                .contains("{\"tier\":\"\\u202e\\u009b\",");
+    }
+
+    @Test
     void what_is_refused_is_one_line() {
         refusal = 401;
         assertThat(Shell.run("usage", "bob", "--service", url))
-                .isEqualTo(new Shell.Result(2, "", "weir usage: " + url + ": no, since\n"));
+                .isEqualTo(new Shell.Result(2, "", "weir usage: " + url + ": no, since\\u009b\n"));
         refusal = 503;
         assertThat(Shell.run("usage", "bob", "--service", url).exit()).isEqualTo(1);
         assertThat(Shell.run("usage", "bob", "--service", "http://127.0.0.1:1"))

@@ -80,6 +80,7 @@ class CheckPoliciesTest {
                 new Bad("NOT_AVRO", "Unrecognized header bytes", bytes("not what it should be")),
                 new Bad("UNKNOWN_SCHEMA", "Cannot resolve schema", unknown),
                 new Bad("KEY_IS_NOT_POLICY", "it is of 'b'", policy("b", 4, DEFINITION)),
+                new Bad("KEY_IS_NOT_POLICY", "it is of '\\u001b[2J\\u000a'", policy("\u001b[2J\n", 4, DEFINITION)),
                 new Bad("KEY_IS_NOT_POLICY", "its definition is of 'b'", policy("a", 4, DEFINITION.replace('a', 'b'))),
                 new Bad("INVALID_POLICY", "policy/a:1: limits: is missing", policy("a", 4, "{\"id\":\"a\"}")),
                 new Bad("INVALID_POLICY", "version must be 1 to", policy("a", Long.MAX_VALUE, DEFINITION)),

@@ -279,6 +279,10 @@ class DecidingTest {
                 new Bad("TIER_TOO_LONG", "tier has 257 characters", request("t".repeat(257), null, Map.of(), null, 1)),
                 new Bad("NEGATIVE_SIZE", "sizeBytes is -1", request(null, -1L, Map.of(), null, 1)),
                 new Bad(
+                        "NO_QUEUE",
+                        "queue must be that of the QUEUED decision, is \\u001b[2J\\u000ax",
+                        cancel("\u001b[2J\nx")),
+                new Bad(
                         "PAYLOAD_TOO_LARGE",
                         "payload has 65537 bytes, the most is 65536",
                         request(null, null, Map.of(), new byte[65_537], 1)),
@@ -291,6 +295,11 @@ class DecidingTest {
                         "TIMESTAMP_OUT_OF_RANGE",
                         "timestamp is 253402300800000",
                         request(null, null, Map.of(), null, RequestRules.MAX_TIMESTAMP_MS + 1)));
+    }
+
+    private static Request cancel(String queue) {
+        return new Request(
+                "r", "alice", Kind.CANCEL, null, 1, null, Map.of(), null, null, queue, 1, TopologyHarness.NOWHERE);
     }
 
     @ParameterizedTest
