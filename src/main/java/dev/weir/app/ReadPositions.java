@@ -18,6 +18,7 @@ import org.apache.kafka.clients.admin.OffsetSpec;
 import org.apache.kafka.clients.consumer.OffsetAndMetadata;
 import org.apache.kafka.common.KafkaFuture;
 import org.apache.kafka.common.TopicPartition;
+import org.apache.kafka.common.errors.UnknownTopicOrPartitionException;
 
 /** Where the enforcer goes on reading: Streams itself passes over what is not there any more without a word. */
 public final class ReadPositions {
@@ -58,18 +59,45 @@ public final class ReadPositions {
                 committed.put(partition, offset.offset());
             }
         });
-        Map<TopicPartition, Long> first = offsets(admin, committed, OffsetSpec.earliest());
-        Map<TopicPartition, Long> end = offsets(admin, committed, OffsetSpec.latest());
+        return committed.isEmpty() ? List.of() : gaps(admin, topic, committed);
+    }
+
+    /** @param committed of one topic: by partition, which offset is next */
+    static List<String> gaps(Admin admin, String topic, Map<TopicPartition, Long> committed)
+            throws ExecutionException, InterruptedException, TimeoutException {
+        int partitions = partitions(admin, topic);
+        List<TopicPartition> there = committed.keySet().stream()
+                .filter(partition -> partition.partition() < partitions)
+                .toList();
+        Map<TopicPartition, Long> first = offsets(admin, there, OffsetSpec.earliest());
+        Map<TopicPartition, Long> end = offsets(admin, there, OffsetSpec.latest());
         return committed.entrySet().stream()
                 .map(next -> gap(next.getKey(), next.getValue(), first.get(next.getKey()), end.get(next.getKey())))
                 .flatMap(Optional::stream)
                 .toList();
     }
 
-    private static Map<TopicPartition, Long> offsets(Admin admin, Map<TopicPartition, Long> of, OffsetSpec which)
+    /** Asked for first: for the offsets of what is not there, a client waits in case it comes. */
+    private static int partitions(Admin admin, String topic)
+            throws ExecutionException, InterruptedException, TimeoutException {
+        try {
+            return await(admin.describeTopics(List.of(topic)).allTopicNames())
+                    .get(topic)
+                    .partitions()
+                    .size();
+        } catch (ExecutionException e) {
+            if (e.getCause() instanceof UnknownTopicOrPartitionException) {
+                throw new UnreachableException(
+                        "the topic " + topic + " was deleted just now; starting again creates it", e);
+            }
+            throw e;
+        }
+    }
+
+    private static Map<TopicPartition, Long> offsets(Admin admin, List<TopicPartition> of, OffsetSpec which)
             throws ExecutionException, InterruptedException, TimeoutException {
         Map<TopicPartition, OffsetSpec> asked = new HashMap<>();
-        of.keySet().forEach(partition -> asked.put(partition, which));
+        of.forEach(partition -> asked.put(partition, which));
         Map<TopicPartition, Long> offsets = new HashMap<>();
         for (Map.Entry<TopicPartition, ListOffsetsResultInfo> answer :
                 await(admin.listOffsets(asked).all()).entrySet()) {
@@ -78,7 +106,11 @@ public final class ReadPositions {
         return offsets;
     }
 
-    private static Optional<String> gap(TopicPartition partition, long next, long first, long end) {
+    /** @param first null, as is the end, if there is no such partition */
+    private static Optional<String> gap(TopicPartition partition, long next, Long first, Long end) {
+        if (first == null || end == null) {
+            return Optional.of(partition + ": is not there any more; what it had from offset " + next + " on is lost");
+        }
         if (next < first) {
             return Optional.of(partition + ": offsets " + next + " to " + (first - 1)
                     + " were deleted before they were read; what was there is lost, and reading goes on after it");

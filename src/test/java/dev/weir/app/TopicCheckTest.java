@@ -2,6 +2,7 @@ package dev.weir.app;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatCode;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.assertj.core.api.Assertions.catchThrowableOfType;
 
 import dev.weir.config.WeirConfig;
@@ -221,6 +222,20 @@ class TopicCheckTest {
         assertThat(ReadPositions.gaps(admin, config))
                 .containsExactly(requests + ": offsets 3 to 7 were deleted before they were read; what was there is"
                         + " lost, and reading goes on after it");
+    }
+
+    @Test
+    void what_is_gone_is_told_at_once() throws Exception {
+        String requests = config.topics().prefix() + "requests";
+        write(new TopicPartition(requests, 0), 1);
+        Map<TopicPartition, Long> committed =
+                Map.of(new TopicPartition(requests, 0), 1L, new TopicPartition(requests, 2), 5L);
+        assertThat(ReadPositions.gaps(admin, requests, committed))
+                .containsExactly(requests + "-2: is not there any more; what it had from offset 5 on is lost");
+        assertThatThrownBy(() -> ReadPositions.gaps(
+                        admin, "deleted.requests", Map.of(new TopicPartition("deleted.requests", 0), 1L)))
+                .isInstanceOf(UnreachableException.class)
+                .hasMessage("the topic deleted.requests was deleted just now; starting again creates it");
     }
 
     private String refusal() {
