@@ -8,6 +8,7 @@ import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.TreeSet;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
@@ -92,6 +93,7 @@ public final class TopicCheck {
                 .map(name -> new ConfigResource(ConfigResource.Type.TOPIC, name))
                 .toList();
         Map<String, Map<String, String>> settings = new HashMap<>();
+        Set<String> notAllowed = new TreeSet<>();
         for (var topic : admin.describeConfigs(resources).values().entrySet()) {
             try {
                 Map<String, String> values = new HashMap<>();
@@ -103,10 +105,13 @@ public final class TopicCheck {
                 if (!(e.getCause() instanceof AuthorizationException)) {
                     throw e;
                 }
-                LOG.warn(
-                        "the settings of {} are not checked: DescribeConfigs is not allowed",
-                        topic.getKey().name());
+                notAllowed.add(topic.getKey().name());
             }
+        }
+        if (!notAllowed.isEmpty()) {
+            LOG.warn(
+                    "the settings of {} are not checked: DescribeConfigs is not allowed",
+                    String.join(", ", notAllowed));
         }
         return settings;
     }

@@ -15,6 +15,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.TreeMap;
+import java.util.TreeSet;
 import java.util.function.Predicate;
 
 /** What Weir relies on of the topics that exist, its own changelogs among them. */
@@ -65,6 +66,8 @@ final class TopicRules {
     private final Set<String> miscounted = new HashSet<>();
     private final List<Fault> faults = new ArrayList<>();
     private final List<String> warnings = new ArrayList<>();
+    private final Set<String> onOneBroker = new TreeSet<>();
+    private final Set<String> onOneInSync = new TreeSet<>();
 
     TopicRules(WeirConfig config) {
         topics = Topics.of(config.topics().prefix());
@@ -107,6 +110,8 @@ final class TopicRules {
         }
         changelogs.forEach(this::judgeChangelog);
         existing.values().forEach(topic -> judgeReplicas(topic, isAlone));
+        warn(onOneBroker, "one replica", "what is there is lost with its broker");
+        warn(onOneInSync, "min.insync.replicas=1", "what one broker has written may be lost with it");
         if (isSet(topics.requests(), MESSAGE_TIMESTAMP_TYPE_CONFIG, "CreateTime"::equals)) {
             warnings.add(topics.requests() + " has message.timestamp.type=CreateTime: the producers' clocks count");
         }
@@ -208,9 +213,15 @@ final class TopicRules {
                     "must be at most " + topic.replicas() + ", the replicas that there are: nothing can be written",
                     String.valueOf(topic.replicas()));
         } else if (!isAlone && topic.replicas() == 1) {
-            warnings.add(topic.name() + " has one replica: with its broker it is lost");
+            onOneBroker.add(topic.name());
         } else if (!isAlone && needed.equals("1")) {
-            warnings.add(topic.name() + " has min.insync.replicas=1: what one broker has written may be lost with it");
+            onOneInSync.add(topic.name());
+        }
+    }
+
+    private void warn(Set<String> names, String have, String what) {
+        if (!names.isEmpty()) {
+            warnings.add(String.join(", ", names) + (names.size() == 1 ? " has " : " have ") + have + ": " + what);
         }
     }
 

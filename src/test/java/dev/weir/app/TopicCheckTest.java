@@ -238,6 +238,26 @@ class TopicCheckTest {
                 .hasMessage("the topic deleted.requests was deleted just now; starting again creates it");
     }
 
+    @Test
+    void what_holds_for_many_topics_is_one_warning_that_names_them() {
+        TopicRules rules = new TopicRules(config);
+        rules.judge(
+                List.of(
+                        replicated("b", 3, "1"),
+                        replicated("a", 3, "1"),
+                        replicated("c", 3, "2"),
+                        replicated("d", 1, "1")),
+                false);
+        assertThat(rules.warnings())
+                .containsExactly(
+                        "d has one replica: what is there is lost with its broker",
+                        "a, b have min.insync.replicas=1: what one broker has written may be lost with it");
+    }
+
+    private static TopicRules.Existing replicated(String name, int replicas, String inSync) {
+        return new TopicRules.Existing(name, 1, replicas, Map.of("min.insync.replicas", inSync));
+    }
+
     private String refusal() {
         return catchThrowableOfType(WrongTopicsException.class, () -> TopicCheck.require(admin, config))
                 .getMessage();
