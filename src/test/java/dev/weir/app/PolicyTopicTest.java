@@ -156,6 +156,28 @@ class PolicyTopicTest {
     }
 
     @Test
+    void a_change_waits_until_what_a_killed_instance_wrote_has_timed_out() throws Exception {
+        WeirConfig config = config("open.");
+        PolicyTopic topic = new PolicyTopic(config);
+        topic.apply(limit(1), Options.DEFAULTS, 0);
+        Properties settings = KafkaSettings.producer(config);
+        settings.put(ProducerConfig.TRANSACTIONAL_ID_CONFIG, "an-instance");
+        settings.put(ProducerConfig.TRANSACTION_TIMEOUT_CONFIG, 500);
+        PolicyAvro.Applied newer = new PolicyAvro.Applied(Kind.POLICY, "a", 7, "{\"id\":\"a\",\"queue\":\"b\"}", 0);
+        try (KafkaProducer<String, byte[]> killed =
+                new KafkaProducer<>(settings, new StringSerializer(), new ByteArraySerializer())) {
+            killed.initTransactions();
+            killed.beginTransaction();
+            killed.send(new ProducerRecord<>("open.policies", 0, "policy/a", new PolicyAvro().encode(newer)))
+                    .get();
+            assertThat(topic.apply(limit(2), Options.DEFAULTS, 0))
+                    .extracting(Change::version)
+                    .containsExactly(2L);
+            assertThat(topic.read()).extracting(PolicyAvro.Applied::version).containsExactly(2L);
+        }
+    }
+
+    @Test
     void a_topic_that_is_not_there_is_named() {
         WeirConfig nowhere = WeirConfig.DEFAULTS.withKafka("bootstrap.servers", broker.bootstrapServers());
         assertThatThrownBy(() -> new PolicyTopic(nowhere).read())
