@@ -7,9 +7,11 @@ import java.util.Optional;
 import java.util.Properties;
 import java.util.Set;
 import java.util.function.Consumer;
+import java.util.stream.Collectors;
 import org.apache.kafka.streams.CloseOptions;
 import org.apache.kafka.streams.KafkaStreams;
 import org.apache.kafka.streams.StreamsConfig;
+import org.apache.kafka.streams.ThreadMetadata;
 import org.apache.kafka.streams.Topology;
 import org.apache.kafka.streams.errors.StreamsException;
 import org.apache.kafka.streams.errors.StreamsUncaughtExceptionHandler.StreamThreadExceptionResponse;
@@ -22,6 +24,9 @@ final class Application {
     private static final Logger LOG = LoggerFactory.getLogger(Application.class);
 
     private static final int MAX_WHY = 1000;
+
+    /** What a thread that works says of itself. */
+    private static final String RUNNING = "RUNNING";
 
     private final String name;
     private final String stateDirectory;
@@ -107,8 +112,23 @@ final class Application {
         }
     }
 
+    /** Whether all of its threads work. Streams itself says so too while its only thread is dead and not yet replaced. */
     boolean isRunning() {
-        return streams.state() == KafkaStreams.State.RUNNING;
+        Set<ThreadMetadata> threads = streams.metadataForLocalThreads();
+        return streams.state() == KafkaStreams.State.RUNNING
+                && !threads.isEmpty()
+                && threads.stream().allMatch(thread -> thread.threadState().equals(RUNNING));
+    }
+
+    /** Whether a thread has not asked for records for so long: one that works does so all the time, if there are none too. */
+    boolean standsStill(Duration forSo) {
+        Set<String> consumers = streams.metadataForLocalThreads().stream()
+                .map(ThreadMetadata::consumerClientId)
+                .collect(Collectors.toSet());
+        return streams.metrics().values().stream()
+                .filter(metric -> metric.metricName().name().equals("last-poll-seconds-ago"))
+                .filter(metric -> consumers.contains(metric.metricName().tags().get("client-id")))
+                .anyMatch(metric -> (double) metric.metricValue() >= forSo.toSeconds());
     }
 
     @Override

@@ -27,6 +27,9 @@ public final class Enforcer implements AutoCloseable {
     /** Both applications together; a supervisor's patience, 30 s in Kubernetes, must cover it. */
     public static final Duration STOPS_WITHIN = Duration.ofSeconds(20);
 
+    /** Longer than a thread is busy with what it has, or waits for a broker that answers. */
+    private static final Duration STANDSTILL = Duration.ofSeconds(10);
+
     private static final Logger LOG = LoggerFactory.getLogger(Enforcer.class);
 
     private final List<Application> applications;
@@ -150,7 +153,12 @@ public final class Enforcer implements AutoCloseable {
         if (!running.isDone()) {
             return Health.STARTING;
         }
-        return applications.stream().allMatch(Application::isRunning) ? Health.RUNNING : Health.REBALANCING;
+        if (!applications.stream().allMatch(Application::isRunning)) {
+            return Health.REBALANCING;
+        }
+        return applications.stream().anyMatch(application -> application.standsStill(STANDSTILL))
+                ? Health.STANDSTILL
+                : Health.RUNNING;
     }
 
     /** Waits until it is closed or fails, and returns the failure. */

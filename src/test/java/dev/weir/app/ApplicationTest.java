@@ -6,13 +6,20 @@ import dev.weir.config.WeirConfig;
 import dev.weir.dev.EmbeddedBroker;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.Collections;
+import java.util.HashSet;
+import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Optional;
 import java.util.Properties;
+import java.util.Set;
+import java.util.concurrent.Callable;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicReference;
 import org.apache.kafka.clients.admin.Admin;
 import org.apache.kafka.clients.admin.NewTopic;
 import org.apache.kafka.clients.producer.KafkaProducer;
@@ -21,6 +28,7 @@ import org.apache.kafka.common.errors.TimeoutException;
 import org.apache.kafka.common.serialization.StringDeserializer;
 import org.apache.kafka.common.serialization.StringSerializer;
 import org.apache.kafka.streams.AutoOffsetReset;
+import org.apache.kafka.streams.KafkaStreams;
 import org.apache.kafka.streams.Topology;
 import org.apache.kafka.streams.processor.api.Processor;
 import org.apache.kafka.streams.processor.api.Record;
@@ -42,6 +50,8 @@ class ApplicationTest {
 
     private final AtomicInteger tries = new AtomicInteger();
     private final ConcurrentLinkedQueue<String> seen = new ConcurrentLinkedQueue<>();
+    private final Set<String> threads = Collections.synchronizedSet(new LinkedHashSet<>());
+    private final AtomicReference<CountDownLatch> standing = new AtomicReference<>(new CountDownLatch(0));
     private final CompletableFuture<Void> last = new CompletableFuture<>();
     private final CompletableFuture<Optional<Throwable>> ended = new CompletableFuture<>();
 
@@ -60,7 +70,12 @@ class ApplicationTest {
     void a_thread_that_failed_for_want_of_the_brokers_is_replaced_and_skips_nothing() throws Exception {
         Application application = application("passing", new TimeoutException("no answer"), 2);
         try {
-            last.get(PATIENCE.toSeconds(), TimeUnit.SECONDS);
+            assertThat(awaitLast(application))
+                    .as("while its only thread was dead")
+                    .containsOnly(false);
+            assertThat(threads)
+                    .as("their numbers, which their members in the group have too")
+                    .startsWith("1", "2");
             assertThat(seen).containsSubsequence("a", "b", "c"); // again, if it was put out of the group meanwhile
             assertThat(tries).hasValueGreaterThanOrEqualTo(3);
             assertThat(ended).isNotDone();
@@ -99,6 +114,49 @@ class ApplicationTest {
         }
     }
 
+    @Test
+    void one_whose_thread_stands_still_tells_so_until_it_goes_on() throws Exception {
+        standing.set(new CountDownLatch(1));
+        Application application = application("standing", new TimeoutException("none"), 0);
+        try {
+            await(() -> application.standsStill(Duration.ofSeconds(1)));
+            assertThat(application.isRunning()).isTrue();
+            standing.get().countDown();
+            await(() -> !application.standsStill(Duration.ofSeconds(1)));
+        } finally {
+            standing.get().countDown();
+            application.close(PATIENCE);
+        }
+    }
+
+    /** Whether it said that it runs, each time it was asked while no thread did and Streams said that it runs. */
+    private Set<Boolean> awaitLast(Application application) throws Exception {
+        Set<Boolean> said = new HashSet<>();
+        await(() -> {
+            boolean wasDead = isDead(application.streams());
+            boolean running = application.isRunning();
+            if (wasDead && isDead(application.streams())) {
+                said.add(running);
+            }
+            return last.isDone();
+        });
+        return said;
+    }
+
+    private static boolean isDead(KafkaStreams streams) {
+        return streams.state() == KafkaStreams.State.RUNNING
+                && streams.metadataForLocalThreads().stream()
+                        .noneMatch(thread -> thread.threadState().equals("RUNNING"));
+    }
+
+    private static void await(Callable<Boolean> condition) throws Exception {
+        long deadline = System.nanoTime() + PATIENCE.toNanos();
+        while (!condition.call()) {
+            assertThat(System.nanoTime() - deadline).isNegative();
+            Thread.sleep(5);
+        }
+    }
+
     private String failure() throws Exception {
         return ended.get(PATIENCE.toSeconds(), TimeUnit.SECONDS).orElseThrow().getMessage();
     }
@@ -116,6 +174,7 @@ class ApplicationTest {
         }
         Properties settings = KafkaSettings.deciding(config.withStateDirectory(directory));
         settings.put("application.id", id);
+        settings.put("group.instance.id", id); // as an enforcer has one
         settings.put("commit.interval.ms", 0); // what was done before a failure is not done again
         settings.put("max.poll.records", 1);
         settings.put("main.consumer.session.timeout.ms", 1000); // the group waits so long for a thread that has failed
@@ -127,6 +186,15 @@ class ApplicationTest {
         application.watch(() -> {}, ended::complete);
         application.start();
         return application;
+    }
+
+    private void standStill() {
+        try {
+            assertThat(standing.get().await(PATIENCE.toSeconds(), TimeUnit.SECONDS))
+                    .isTrue();
+        } catch (InterruptedException e) {
+            throw new IllegalStateException(e);
+        }
     }
 
     private final class Working implements Processor<String, String, Void, Void> {
@@ -141,8 +209,13 @@ class ApplicationTest {
 
         @Override
         public void process(Record<String, String> record) {
+            String thread = Thread.currentThread().getName();
+            threads.add(thread.substring(thread.lastIndexOf('-') + 1));
             if (record.value().equals("b") && tries.incrementAndGet() <= times) {
                 throw new IllegalStateException(failure); // as a store would; Streams itself retries a bare timeout
+            }
+            if (record.value().equals("b")) {
+                standStill();
             }
             seen.add(record.value());
             if (record.value().equals("c")) {

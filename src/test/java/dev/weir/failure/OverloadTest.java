@@ -13,6 +13,10 @@ import dev.weir.codec.PolicyFile;
 import dev.weir.config.WeirConfig;
 import dev.weir.dev.EmbeddedBroker;
 import java.io.IOException;
+import java.net.URI;
+import java.net.http.HttpClient;
+import java.net.http.HttpRequest;
+import java.net.http.HttpResponse;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -22,6 +26,7 @@ import java.util.Locale;
 import java.util.Map;
 import java.util.Optional;
 import java.util.concurrent.Callable;
+import java.util.regex.Pattern;
 import java.util.stream.Stream;
 import org.apache.kafka.clients.admin.Admin;
 import org.junit.jupiter.api.AfterAll;
@@ -62,6 +67,8 @@ class OverloadTest {
              rm "$0/ballast") &
             while true; do "$@"; echo "exit code $?"; done
             """;
+
+    private static final Pattern SERVICE = Pattern.compile("rules on (http://\\S+)/v1");
 
     private static EmbeddedBroker broker;
     private static Admin admin;
@@ -190,9 +197,11 @@ class OverloadTest {
             await(() -> instance.saidSinceStart().contains("the disk is full"));
             crush.send(FLOOD);
             awaitStandstill(config);
+            await(() -> !isReady(instance));
             assertThat(Gauge.lag(admin, config)).isPositive();
             Files.createFile(room);
             await(() -> Gauge.lag(admin, config) == 0);
+            await(() -> isReady(instance));
         }
         assertAnswered(FLOOD, config);
     }
@@ -284,6 +293,26 @@ class OverloadTest {
             }
             return System.nanoTime() - seen[1] > STANDSTILL.toNanos();
         });
+    }
+
+    /** Asks where it said last that it listens. */
+    private static boolean isReady(Instance instance) throws Exception {
+        String address = SERVICE.matcher(instance.saidSinceStart())
+                .results()
+                .map(said -> said.group(1))
+                .reduce((before, after) -> after)
+                .orElseThrow();
+        HttpRequest request = HttpRequest.newBuilder(URI.create(address + "/health/ready"))
+                .timeout(PATIENCE)
+                .build();
+        try {
+            return HttpClient.newHttpClient()
+                            .send(request, HttpResponse.BodyHandlers.discarding())
+                            .statusCode()
+                    == 200;
+        } catch (IOException e) {
+            return false; // it has ended, to be started again
+        }
     }
 
     private static boolean canMount() throws Exception {

@@ -78,6 +78,7 @@ class AccessTest {
         "STARTING, 200, 503",
         "RUNNING, 200, 503", // it cannot answer questions yet
         "REBALANCING, 200, 503",
+        "STANDSTILL, 200, 503",
         "FAILED, 503, 503"
     })
     void who_lives_is_not_started_anew_and_who_is_not_ready_says_so(Health health, int live, int ready)
