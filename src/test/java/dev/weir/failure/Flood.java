@@ -8,10 +8,6 @@ import dev.weir.policy.PolicyTable;
 import dev.weir.policy.Request;
 import dev.weir.topology.Topics;
 import java.io.IOException;
-import java.net.URI;
-import java.net.http.HttpClient;
-import java.net.http.HttpRequest;
-import java.net.http.HttpResponse;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -24,8 +20,6 @@ import java.util.concurrent.Callable;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 import java.util.function.LongFunction;
-import java.util.regex.Matcher;
-import java.util.regex.Pattern;
 import org.apache.kafka.clients.NetworkClient;
 import org.apache.kafka.clients.admin.AlterConfigOp;
 import org.apache.kafka.clients.admin.ConfigEntry;
@@ -50,7 +44,6 @@ public final class Flood implements Callable<Integer> {
 
     private static final int OUTAGE_RATE = 500;
     private static final int BETWEEN_SECONDS = 15;
-    private static final Pattern SERVICE = Pattern.compile("rules on (http://[^/]+)/v1");
 
     private static final String RULES = """
             policies:
@@ -97,7 +90,6 @@ public final class Flood implements Callable<Integer> {
     @Option(names = "--kafka", description = "A setting of the enforcer's Kafka clients, as KEY=VALUE.")
     private Map<String, String> kafka = new LinkedHashMap<>();
 
-    private final HttpClient http = HttpClient.newHttpClient();
     private Path directory;
     private WeirConfig config;
     private Brokers brokers;
@@ -360,7 +352,7 @@ public final class Flood implements Callable<Integer> {
         String ready = "";
         for (int i = 0; i < forSeconds; i++) {
             instance.checkAlive();
-            ready += isReady() ? "+" : "-";
+            ready += instance.isReady() ? "+" : "-";
             Thread.sleep(1_000);
         }
         System.out.printf("%-24s ready %s, %d lines logged%n", what, ready, logLines() - before);
@@ -368,17 +360,6 @@ public final class Flood implements Callable<Integer> {
 
     private long logLines() throws IOException {
         return instance.saidSinceStart().lines().count();
-    }
-
-    private boolean isReady() throws Exception {
-        Matcher service = SERVICE.matcher(instance.saidSinceStart());
-        if (!service.find()) {
-            return false;
-        }
-        HttpRequest ask = HttpRequest.newBuilder(URI.create(service.group(1) + "/health/ready"))
-                .timeout(Duration.ofSeconds(5))
-                .build();
-        return http.send(ask, HttpResponse.BodyHandlers.discarding()).statusCode() == 200;
     }
 
     private boolean check() throws Exception {

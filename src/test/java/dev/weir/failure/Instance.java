@@ -3,13 +3,21 @@ package dev.weir.failure;
 import dev.weir.JavaProcess;
 import dev.weir.cli.Main;
 import java.io.IOException;
+import java.net.URI;
+import java.net.http.HttpClient;
+import java.net.http.HttpRequest;
+import java.net.http.HttpResponse;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.concurrent.TimeUnit;
+import java.util.regex.Pattern;
 import java.util.stream.Collectors;
 import org.apache.kafka.common.utils.Utils;
 
@@ -19,10 +27,13 @@ final class Instance extends Node {
     private static final String READY = "weir is ready";
     private static final long READY_SECONDS = 180;
     private static final long POLL_MS = 20;
+    private static final Pattern SERVICE = Pattern.compile("rules on (http://\\S+)/v1");
+    private static final Duration ANSWERS_WITHIN = Duration.ofSeconds(30);
 
     private final Setup setup;
     private final Path settings;
     private final Path state;
+    private final HttpClient http = HttpClient.newHttpClient();
     private long logBefore;
 
     /**
@@ -107,11 +118,30 @@ final class Instance extends Node {
         }
     }
 
+    /** Whether it answers that it is, where it said last that it listens; not if it does not answer. */
+    boolean isReady() throws IOException, InterruptedException {
+        Optional<String> address = SERVICE.matcher(saidSinceStart())
+                .results()
+                .map(said -> said.group(1))
+                .reduce((before, after) -> after);
+        if (address.isEmpty()) {
+            return false;
+        }
+        HttpRequest question = HttpRequest.newBuilder(URI.create(address.get() + "/health/ready"))
+                .timeout(ANSWERS_WITHIN)
+                .build();
+        try {
+            return http.send(question, HttpResponse.BodyHandlers.discarding()).statusCode() == 200;
+        } catch (IOException e) {
+            return false;
+        }
+    }
+
     /** Its output since it was started last. */
     String saidSinceStart() throws IOException {
         try (var in = Files.newInputStream(log())) {
             in.skipNBytes(logBefore);
-            return new String(in.readAllBytes(), java.nio.charset.StandardCharsets.UTF_8);
+            return new String(in.readAllBytes(), StandardCharsets.UTF_8);
         }
     }
 

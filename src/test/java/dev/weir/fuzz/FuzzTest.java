@@ -13,7 +13,7 @@ class FuzzTest {
     private static final int CASES_OF_REQUESTS = 1;
 
     @ParameterizedTest
-    @CsvSource({"lines, 10000", "policies, 5000", "config, 2000"})
+    @CsvSource({"records, 50000", "lines, 10000", "policies, 5000", "config, 2000"})
     void whatever_comes_is_taken_or_refused_and_both_happen(String target, int runs) throws Exception {
         Fuzz.Report report = new Fuzz(target, Fuzz.SEED, Target.of(target)).run(runs);
         assertThat(report.outcomes()).as(report.toString()).containsOnlyKeys("accepted", "refused");
