@@ -119,8 +119,7 @@ class ApplicationTest {
         standing.set(new CountDownLatch(1));
         Application application = application("standing", new TimeoutException("none"), 0);
         try {
-            await(() -> application.standsStill(Duration.ofSeconds(1)));
-            assertThat(application.isRunning()).isTrue();
+            await(() -> application.isRunning() && application.standsStill(Duration.ofSeconds(1)));
             standing.get().countDown();
             await(() -> !application.standsStill(Duration.ofSeconds(1)));
         } finally {

@@ -66,7 +66,7 @@ public final class FailureSuite implements Callable<Integer> {
         report.findings().forEach(out::println);
         Map<String, List<Watch.Recovery>> byCause = new TreeMap<>();
         for (Watch.Recovery recovery : report.recoveries()) {
-            String what = recovery.partition().topic().endsWith("requests") ? "decisions" : "releases";
+            String what = recovery.partition().topic().endsWith("requests") ? "decisions" : "queues";
             byCause.computeIfAbsent(recovery.cause() + ", " + what, cause -> new ArrayList<>())
                     .add(recovery);
         }

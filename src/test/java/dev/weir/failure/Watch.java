@@ -30,8 +30,9 @@ final class Watch implements AutoCloseable {
      * How long somebody waited.
      *
      * @param cause the fault
-     * @param partition from which nothing came meanwhile: of requests (decisions), or of admissions (releases)
-     * @param millis from the fault to the first decision or release written after it, as a reader of what is committed saw it
+     * @param partition from which nothing came meanwhile: of requests (decisions), or of admissions (a queue's answers and
+     *     releases)
+     * @param millis from the fault to the first of these written after it, as a reader of what is committed saw it
      */
     record Recovery(String cause, TopicPartition partition, long millis) {}
 
@@ -141,9 +142,10 @@ final class Watch implements AutoCloseable {
         }
         Decision decision = decisions.decode(record.value());
         answered += decision.endsWait() ? 0 : 1;
-        if (decision.queueing() == null) { // else the other application took it
-            came(new TopicPartition(topics.requests(), decision.source().partition()), record.timestamp());
-        }
+        TopicPartition partition = decision.queueing() == null
+                ? new TopicPartition(topics.requests(), decision.source().partition())
+                : partitionOf(decision.queueing().queue()); // the other application took it
+        came(partition, record.timestamp());
     }
 
     private void came(TopicPartition partition, long writtenMs) {
