@@ -69,6 +69,16 @@ class AdmissionAvroTest {
     }
 
     @Test
+    void one_of_a_negative_cost_is_refused() {
+        Request request =
+                new Request("r1", "c", Kind.CONSUME, null, -1, null, Map.of(), null, null, null, 1_000, SOURCE);
+        byte[] bytes = avro.encode(new Admission(request, "sms", "p", 1L, null, null, false, 0, List.of()));
+        assertThatThrownBy(() -> avro.decode(bytes))
+                .isInstanceOfSatisfying(UnreadableException.class, e -> assertThat(e.rejection())
+                        .isEqualTo(Rejection.NEGATIVE_COST));
+    }
+
+    @Test
     void as_many_headers_as_a_request_may_have_come_back() throws UnreadableException {
         List<Admission.Header> headers = Collections.nCopies((2 << 20) / 10, new Admission.Header("", null));
         Admission admission = new Admission(CANCEL, "sms", null, null, null, null, false, 0, headers);

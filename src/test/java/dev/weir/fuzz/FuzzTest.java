@@ -2,6 +2,8 @@ package dev.weir.fuzz;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import java.util.List;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
@@ -9,14 +11,25 @@ import org.junit.jupiter.params.provider.CsvSource;
 /** The short form: the first cases of each fuzzer. */
 class FuzzTest {
 
+    private static final int BYTES = 50_000;
     private static final int RECORDS = 2_000;
     private static final int CASES_OF_REQUESTS = 1;
 
     @ParameterizedTest
-    @CsvSource({"records, 50000", "lines, 10000", "policies, 5000", "config, 2000"})
+    @CsvSource({"lines, 10000", "policies, 5000", "config, 2000"})
     void whatever_comes_is_taken_or_refused_and_both_happen(String target, int runs) throws Exception {
         Fuzz.Report report = new Fuzz(target, Fuzz.SEED, Target.of(target)).run(runs);
         assertThat(report.outcomes()).as(report.toString()).containsOnlyKeys("accepted", "refused");
+    }
+
+    @Test
+    void whatever_bytes_come_are_a_value_or_refused_and_both_happen_for_each_kind_of_record() throws Exception {
+        Fuzz.Report report = new Fuzz("records", Fuzz.SEED, Target.of("records")).run(BYTES);
+        assertThat(report.outcomes())
+                .as(report.toString())
+                .containsOnlyKeys(List.of("requests", "decisions", "admissions", "releases", "policies").stream()
+                        .flatMap(kind -> Stream.of(kind + " accepted", kind + " refused"))
+                        .toArray(String[]::new));
     }
 
     @Test
