@@ -2,7 +2,10 @@ package dev.weir.cli;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import java.util.stream.IntStream;
 import org.apache.logging.log4j.Level;
+import org.apache.logging.log4j.core.Filter;
+import org.apache.logging.log4j.core.LogEvent;
 import org.apache.logging.log4j.core.LoggerContext;
 import org.apache.logging.log4j.core.impl.Log4jLogEvent;
 import org.apache.logging.log4j.message.SimpleMessage;
@@ -28,5 +31,27 @@ class LogTest {
                 .containsOnlyOnce("RuntimeException: cause ?[2J")
                 .containsOnlyOnce("IllegalStateException: of ?[2J")
                 .doesNotContainPattern("[\\x00-\\x08\\x0B-\\x1F\\x7F-\\x9F]");
+    }
+
+    @Test
+    void a_broker_that_is_away_is_told_of_a_few_times() throws Exception {
+        LoggerContext context = new LoggerContext("of this test");
+        context.setConfigLocation(
+                LogTest.class.getResource("/log4j2.properties").toURI());
+        context.start();
+        Filter network = context.getConfiguration()
+                .getLoggerConfig("org.apache.kafka.clients.NetworkClient")
+                .getAppenderRefs()
+                .get(0)
+                .getFilter();
+        LogEvent event = Log4jLogEvent.newBuilder()
+                .setLevel(Level.WARN)
+                .setMessage(new SimpleMessage("Connection to node 1 (/127.0.0.1:9092) could not be established."))
+                .build();
+        long told = IntStream.range(0, 1_000)
+                .filter(i -> network.filter(event) != Filter.Result.DENY)
+                .count();
+        context.stop();
+        assertThat(told).isBetween(10L, 20L);
     }
 }

@@ -107,6 +107,7 @@ public final class Flood implements Callable<Integer> {
     @Override
     public Integer call() throws Exception {
         Configurator.setLevel(NetworkClient.class.getName(), Level.ERROR);
+        Configurator.setLevel("org.apache.kafka.clients.producer.internals.Sender", Level.ERROR);
         directory = Files.createTempDirectory("weir-flood-");
         System.out.println("logs and data: " + directory);
         brokers = new Brokers(directory, 1);
