@@ -29,8 +29,8 @@ import org.apache.kafka.streams.state.QueryableStoreTypes;
 import org.apache.kafka.streams.state.ReadOnlyKeyValueStore;
 
 /**
- * Answers from the state of the running tasks, before it is committed. It reads what the stream threads write, and writes
- * nothing.
+ * Answers from the stores of the running tasks, which are written at the latest when they commit, and from the queues as they
+ * are. It writes nothing.
  */
 final class Inquiries implements Questions {
 

@@ -64,7 +64,28 @@ final class Settings {
             long bytes = Quantities.sizeBytes(size);
             return with(
                     c,
-                    new State(s.directory(), bytes, s.sweepEvery(), s.sweepKeys(), s.forgetAfter(), s.maxRemembered()));
+                    new State(
+                            s.directory(),
+                            bytes,
+                            s.hotMemoryBytes(),
+                            s.sweepEvery(),
+                            s.sweepKeys(),
+                            s.forgetAfter(),
+                            s.maxRemembered()));
+        });
+        text("state.hot-memory", (c, size) -> {
+            State s = c.state();
+            long bytes = size.strip().equals("0") ? 0 : Quantities.sizeBytes(size);
+            return with(
+                    c,
+                    new State(
+                            s.directory(),
+                            s.memoryBytes(),
+                            bytes,
+                            s.sweepEvery(),
+                            s.sweepKeys(),
+                            s.forgetAfter(),
+                            s.maxRemembered()));
         });
         text("state.sweep-every", (c, duration) -> {
             State s = c.state();
@@ -72,7 +93,13 @@ final class Settings {
             return with(
                     c,
                     new State(
-                            s.directory(), s.memoryBytes(), every, s.sweepKeys(), s.forgetAfter(), s.maxRemembered()));
+                            s.directory(),
+                            s.memoryBytes(),
+                            s.hotMemoryBytes(),
+                            every,
+                            s.sweepKeys(),
+                            s.forgetAfter(),
+                            s.maxRemembered()));
         });
         number("state.sweep-keys", 1, State.MAX_SWEEP_KEYS, (c, n) -> {
             State s = c.state();
@@ -80,20 +107,41 @@ final class Settings {
             return with(
                     c,
                     new State(
-                            s.directory(), s.memoryBytes(), s.sweepEvery(), keys, s.forgetAfter(), s.maxRemembered()));
+                            s.directory(),
+                            s.memoryBytes(),
+                            s.hotMemoryBytes(),
+                            s.sweepEvery(),
+                            keys,
+                            s.forgetAfter(),
+                            s.maxRemembered()));
         });
         text("state.forget-after", (c, duration) -> {
             State s = c.state();
             Duration after = duration(duration);
             return with(
                     c,
-                    new State(s.directory(), s.memoryBytes(), s.sweepEvery(), s.sweepKeys(), after, s.maxRemembered()));
+                    new State(
+                            s.directory(),
+                            s.memoryBytes(),
+                            s.hotMemoryBytes(),
+                            s.sweepEvery(),
+                            s.sweepKeys(),
+                            after,
+                            s.maxRemembered()));
         });
         number("state.max-remembered", 1, State.MAX_REMEMBERED, (c, n) -> {
             State s = c.state();
             int most = n.intValue();
             return with(
-                    c, new State(s.directory(), s.memoryBytes(), s.sweepEvery(), s.sweepKeys(), s.forgetAfter(), most));
+                    c,
+                    new State(
+                            s.directory(),
+                            s.memoryBytes(),
+                            s.hotMemoryBytes(),
+                            s.sweepEvery(),
+                            s.sweepKeys(),
+                            s.forgetAfter(),
+                            most));
         });
 
         text("requests.max-payload", (c, size) -> {

@@ -102,6 +102,7 @@ public record WeirConfig(
      *
      * @param directory where it is kept on disk
      * @param memoryBytes caches and write buffers of all stores together, 1 MiB to 1 TiB
+     * @param hotMemoryBytes states of the clients that came last, on the heap, of all tasks together, up to 1 TiB; 0: none
      * @param sweepEvery how often what is not needed any more is looked for, 10 ms to 1 day
      * @param sweepKeys how many states are looked at each time, 1 to {@value #MAX_SWEEP_KEYS}
      * @param forgetAfter how long a state that says nothing any more is kept, 1 ms to 3650 days
@@ -111,6 +112,7 @@ public record WeirConfig(
     public record State(
             Path directory,
             long memoryBytes,
+            long hotMemoryBytes,
             Duration sweepEvery,
             int sweepKeys,
             Duration forgetAfter,
@@ -122,6 +124,7 @@ public record WeirConfig(
         static final State DEFAULTS = new State(
                 Path.of(System.getProperty("java.io.tmpdir"), "weir"),
                 256L << 20,
+                32L << 20,
                 Duration.ofSeconds(1),
                 10_000,
                 Duration.ofHours(1),
@@ -129,6 +132,7 @@ public record WeirConfig(
 
         public State {
             requireBytes("state.memory", memoryBytes, 1L << 20, 1L << 40);
+            requireBytes("state.hot-memory", hotMemoryBytes, 0, 1L << 40);
             requireDuration("state.sweep-every", sweepEvery, Duration.ofMillis(10), Duration.ofDays(1));
             requireRange("state.sweep-keys", sweepKeys, 1, MAX_SWEEP_KEYS);
             requireDuration("state.forget-after", forgetAfter, Duration.ofMillis(1), Duration.ofDays(3650));
@@ -231,6 +235,7 @@ public record WeirConfig(
         State changed = new State(
                 directory,
                 state.memoryBytes,
+                state.hotMemoryBytes,
                 state.sweepEvery,
                 state.sweepKeys,
                 state.forgetAfter,

@@ -10,13 +10,11 @@ import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.List;
 import org.apache.kafka.common.header.Header;
-import org.apache.kafka.common.utils.Bytes;
 import org.apache.kafka.streams.processor.Cancellable;
 import org.apache.kafka.streams.processor.PunctuationType;
 import org.apache.kafka.streams.processor.api.Processor;
 import org.apache.kafka.streams.processor.api.ProcessorContext;
 import org.apache.kafka.streams.processor.api.Record;
-import org.apache.kafka.streams.state.KeyValueStore;
 
 /** Answers each request with a decision, or sends it to the queue that will. */
 public final class Decide implements Processor<byte[], Request, byte[], Object> {
@@ -46,7 +44,7 @@ public final class Decide implements Processor<byte[], Request, byte[], Object> 
     @Override
     public void init(ProcessorContext<byte[], Object> processorContext) {
         context = processorContext;
-        KeyValueStore<Bytes, byte[]> store = context.getStateStore(stores.states);
+        HotStates store = context.getStateStore(stores.states);
         FirstAnswers firstAnswers = StoreFirstAnswers.open(context.getStateStore(stores.answers), config);
         states = new StoreStates(store, context.getStateStore(stores.segments), firstAnswers);
         sweep = new StateSweep(

@@ -6,16 +6,16 @@ import java.util.List;
 import org.apache.kafka.common.utils.Bytes;
 import org.apache.kafka.streams.KeyValue;
 import org.apache.kafka.streams.state.KeyValueIterator;
-import org.apache.kafka.streams.state.KeyValueStore;
 
 /** Walks over the states, some at a time, round and round, and forgets those that say nothing any more. */
 // "Now" for the sweep is the earliest time among the requests since the last one: a single clock that runs ahead
 // cannot expire the others' states, and neither can a backlog that is worked off late. A state is kept for a while
 // beyond the time at which it says what a fresh one says, so that requests that come late, within that while, still
-// find the time of their client's last charge.
+// find the time of their client's last charge. What it walks over is the store: a state on the heap that is newer than
+// there is in use, and left alone.
 final class StateSweep {
 
-    private final KeyValueStore<Bytes, byte[]> states;
+    private final HotStates states;
     private final StoreStates store;
     private final int keysAtOnce;
     private final long keepMs;
@@ -23,7 +23,7 @@ final class StateSweep {
     private long earliestMs = Long.MAX_VALUE;
     private long horizonMs = Long.MIN_VALUE;
 
-    StateSweep(KeyValueStore<Bytes, byte[]> states, StoreStates store, int keysAtOnce, long keepMs) {
+    StateSweep(HotStates states, StoreStates store, int keysAtOnce, long keepMs) {
         this.states = states;
         this.store = store;
         this.keysAtOnce = keysAtOnce;
@@ -57,5 +57,6 @@ final class StateSweep {
             }
         }
         idle.forEach(entry -> store.forget(entry.key, entry.value));
+        states.shrink();
     }
 }

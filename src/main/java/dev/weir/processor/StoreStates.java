@@ -11,17 +11,19 @@ import dev.weir.policy.States;
 import org.apache.kafka.common.utils.Bytes;
 import org.apache.kafka.streams.state.KeyValueStore;
 
-/** States in two stores: the states themselves, and the full segments of logs. First answers have their own. */
+/** States in two stores: the states themselves, of which some are on the heap, and the full segments of logs. */
 final class StoreStates implements States {
 
     /** How many bounded parts of one state are forgotten in one visit. */
     private static final int FORGETS_AT_ONCE = 100;
 
-    private final KeyValueStore<Bytes, byte[]> states;
+    private final HotStates states;
     private final KeyValueStore<Bytes, byte[]> segments;
     private final FirstAnswers firstAnswers;
+    private final HotStates.Reader reader = (key, state) -> StateCodec.decode(state, shelf -> segments(key, shelf));
+    private boolean hasChangedSegments;
 
-    StoreStates(KeyValueStore<Bytes, byte[]> states, KeyValueStore<Bytes, byte[]> segments, FirstAnswers firstAnswers) {
+    StoreStates(HotStates states, KeyValueStore<Bytes, byte[]> segments, FirstAnswers firstAnswers) {
         this.states = states;
         this.segments = segments;
         this.firstAnswers = firstAnswers;
@@ -29,14 +31,18 @@ final class StoreStates implements States {
 
     @Override
     public PolicyState get(StateKey key) {
-        byte[] keyBytes = KeyCodec.encode(key);
-        byte[] state = states.get(Bytes.wrap(keyBytes));
-        return state == null ? null : StateCodec.decode(state, shelf -> segments(keyBytes, shelf));
+        return states.get(key, reader);
     }
 
+    /** A log whose segments have changed is written with them: to those who read the stores they always go together. */
     @Override
     public void put(StateKey key, PolicyState state) {
-        states.put(Bytes.wrap(KeyCodec.encode(key)), StateCodec.encode(state));
+        if (hasChangedSegments) {
+            hasChangedSegments = false;
+            states.putThrough(key, state);
+        } else {
+            states.put(key, state);
+        }
     }
 
     @Override
@@ -49,17 +55,21 @@ final class StoreStates implements States {
         return firstAnswers;
     }
 
-    /** Forgets what an encoded state under an encoded key holds, or a bounded part of it; the sweep comes again. */
+    /**
+     * Forgets what an encoded state of the store under an encoded key holds, or a bounded part of it, unless it was changed
+     * since; the sweep comes again.
+     */
     void forget(Bytes key, byte[] state) {
-        PolicyState left = StateCodec.decode(state, shelf -> segments(key.get(), shelf));
+        StateKey stateKey = KeyCodec.decode(key.get());
+        if (states.isNewer(stateKey)) {
+            return;
+        }
+        PolicyState left = reader.read(key.get(), state);
         for (int i = 0; left != null && i < FORGETS_AT_ONCE; i++) {
             left = left.forgotten();
         }
-        if (left == null) {
-            states.delete(key);
-        } else {
-            states.put(key, StateCodec.encode(left));
-        }
+        hasChangedSegments = false;
+        states.forget(stateKey, key, left);
     }
 
     private Segments segments(byte[] stateKey, int shelf) {
@@ -95,12 +105,14 @@ final class StoreStates implements States {
         @Override
         public void put(long number, LogSegment segment) {
             last = null;
+            hasChangedSegments = true;
             segments.put(key(number), StateCodec.encode(segment));
         }
 
         @Override
         public void delete(long number) {
             last = null;
+            hasChangedSegments = true;
             segments.delete(key(number));
         }
 

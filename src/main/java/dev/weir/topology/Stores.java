@@ -1,5 +1,7 @@
 package dev.weir.topology;
 
+import dev.weir.processor.HotMemory;
+import dev.weir.processor.HotStates;
 import java.util.Map;
 import org.apache.kafka.common.config.TopicConfig;
 import org.apache.kafka.common.serialization.Serdes;
@@ -65,6 +67,11 @@ public final class Stores {
                         Serdes.String(),
                         Serdes.ByteArray())
                 .withLoggingDisabled();
+    }
+
+    /** The states of the clients that come often are on the heap as well. */
+    static StoreBuilder<HotStates> policyStates(HotMemory memory) {
+        return new HotStatesBuilder(persistent(POLICY_STATES), memory);
     }
 
     static StoreBuilder<KeyValueStore<Bytes, byte[]>> persistent(String name) {

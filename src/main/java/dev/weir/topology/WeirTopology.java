@@ -8,6 +8,7 @@ import dev.weir.policy.Admission;
 import dev.weir.policy.Decision;
 import dev.weir.processor.CheckPolicies;
 import dev.weir.processor.Decide;
+import dev.weir.processor.HotMemory;
 import dev.weir.processor.LivePolicies;
 import dev.weir.processor.LiveQueues;
 import dev.weir.processor.ReadRequests;
@@ -106,7 +107,7 @@ public final class WeirTopology {
                                 new Decide.StoreNames(Stores.POLICY_STATES, Stores.LOG_SEGMENTS, Stores.FIRST_ANSWERS),
                                 new Decide.Outlets(DECISIONS, ADMISSIONS_OUT)),
                         READ_REQUESTS)
-                .addStateStore(Stores.persistent(Stores.POLICY_STATES), DECIDE)
+                .addStateStore(Stores.policyStates(new HotMemory(config.state().hotMemoryBytes())), DECIDE)
                 .addStateStore(Stores.persistent(Stores.LOG_SEGMENTS), DECIDE)
                 .addStateStore(Stores.persistent(Stores.FIRST_ANSWERS), DECIDE)
                 .addSink(DECISIONS, topics.decisions(), BYTES_OUT, decisions(), DECIDE)

@@ -219,6 +219,7 @@ class BacktestTest {
         WeirConfig.State config = new WeirConfig.State(
                 defaults.directory(),
                 defaults.memoryBytes(),
+                defaults.hotMemoryBytes(),
                 defaults.sweepEvery(),
                 defaults.sweepKeys(),
                 Duration.ofSeconds(1),

@@ -29,6 +29,7 @@ import java.util.Properties;
 import java.util.function.Predicate;
 import org.apache.kafka.clients.admin.Admin;
 import org.apache.kafka.clients.admin.NewTopic;
+import org.apache.kafka.clients.admin.OffsetSpec;
 import org.apache.kafka.clients.consumer.ConsumerConfig;
 import org.apache.kafka.clients.consumer.ConsumerRecord;
 import org.apache.kafka.clients.consumer.KafkaConsumer;
@@ -162,6 +163,38 @@ class LiveTest {
             compared.add(decision);
         }
         return compared;
+    }
+
+    @Test
+    void what_a_client_used_is_written_once_a_commit() throws Exception {
+        WeirConfig config = config("hot.");
+        create(config, TopicSetup.RequestTime.LOG_APPEND);
+        String policies = "policies: [{id: p, limits: [{algorithm: gcra, limit: 9000, per: 1m}]}]";
+        new PolicyTopic(config).apply(PolicyFile.read("p", policies), PolicyTopic.Options.DEFAULTS, 0);
+        List<Request> requests = new ArrayList<>();
+        for (int i = 0; i < 4_000; i++) {
+            requests.add(RequestJson.read("{\"requestId\":\"r\",\"client\":\"alice\"}", 0, new Request.Source(0, i)));
+        }
+        send(config, requests);
+        try (Enforcer enforcer = Enforcer.start(config)) {
+            enforcer.awaitRunning(PATIENCE);
+            decisions(config, requests.size());
+        }
+        assertThat(written(config, config.applicationId() + "-policy-states-changelog"))
+                .isBetween(1L, 1_000L);
+    }
+
+    /** How many offsets are taken in all partitions of a topic. */
+    private static long written(WeirConfig config, String topic) throws Exception {
+        try (Admin admin = Admin.create(KafkaSettings.admin(config))) {
+            Map<TopicPartition, OffsetSpec> ends = new HashMap<>();
+            for (int partition = 0; partition < config.topics().partitions(); partition++) {
+                ends.put(new TopicPartition(topic, partition), OffsetSpec.latest());
+            }
+            return admin.listOffsets(ends).all().get().values().stream()
+                    .mapToLong(end -> end.offset())
+                    .sum();
+        }
     }
 
     @Test

@@ -38,7 +38,7 @@ class ConfigFileTest {
             application-id: weir                # consumer group, state directory and transactional ids
             threads: 1                          # stream threads
             topics: {prefix: weir., partitions: 4, replication-factor: default}
-            state: {memory: 256MiB, sweep-every: 1s, sweep-keys: 10000, forget-after: 1h, max-remembered: 1000000}
+            state: {memory: 256MiB, hot-memory: 32MiB, sweep-every: 1s, sweep-keys: 10000, forget-after: 1h, max-remembered: 1000000}
             requests: {max-payload: 64KiB, max-attributes: 64, max-attribute-length: 1024, max-cost: 1000000000000}
             shaping: {threads: 1, commit-every: 20ms}
             kafka: {}
@@ -54,6 +54,7 @@ class ConfigFileTest {
             state:
               directory: /var/lib/weir
               memory: 2 GiB
+              hot-memory: 1000000
               sweep-every: 100ms
               sweep-keys: 50_000
               forget-after: 2d
@@ -102,6 +103,7 @@ class ConfigFileTest {
                         new State(
                                 Path.of(System.getProperty("java.io.tmpdir"), "weir"),
                                 268_435_456,
+                                33_554_432,
                                 Duration.ofSeconds(1),
                                 10_000,
                                 Duration.ofHours(1),
@@ -124,6 +126,7 @@ class ConfigFileTest {
                         new State(
                                 Path.of("/var/lib/weir"),
                                 2L << 30,
+                                1_000_000,
                                 Duration.ofMillis(100),
                                 50_000,
                                 Duration.ofDays(2),
@@ -145,6 +148,14 @@ class ConfigFileTest {
                                 "true",
                                 "sasl.jaas.config",
                                 "X username=\"u\" password=\"pa$1\\${env:NO}\";")));
+    }
+
+    @Test
+    void no_state_need_be_on_the_heap() throws FaultsException {
+        assertThat(ConfigFile.read("weir.yaml", "state: {hot-memory: 0}\n")
+                        .state()
+                        .hotMemoryBytes())
+                .isZero();
     }
 
     @Test
@@ -204,6 +215,12 @@ class ConfigFileTest {
                         "state: {memory: much}", "state.memory: must be a size such as 1500, 64KiB or 10MB, is 'much'"),
                 Arguments.of(
                         "state: {memory: 1MB}", "state.memory: must be 1048576 to 1099511627776 bytes, is 1000000"),
+                Arguments.of(
+                        "state: {hot-memory: none}",
+                        "state.hot-memory: must be a size such as 1500, 64KiB or 10MB, is 'none'"),
+                Arguments.of(
+                        "state: {hot-memory: 2000GiB}",
+                        "state.hot-memory: must be 0 to 1099511627776 bytes, is 2147483648000"),
                 Arguments.of(
                         "state: {sweep-every: often}",
                         "state.sweep-every: must be a duration such as 500ms, 11s, 1m, 2h or 1d, is 'often'"),
@@ -335,13 +352,16 @@ class ConfigFileTest {
                 "topics.replication-factor must be 1 to 32767, is 32768", () -> new Topics("", 1, Optional.of(32_768)));
         assertRefused(
                 "state.sweep-keys must be 1 to 10000000, is 0",
-                () -> new State(state.directory(), 1L << 30, state.sweepEvery(), 0, state.forgetAfter(), 1));
+                () -> new State(state.directory(), 1L << 30, 0, state.sweepEvery(), 0, state.forgetAfter(), 1));
+        assertRefused(
+                "state.hot-memory must be 0 to 1099511627776 bytes, is -1",
+                () -> new State(state.directory(), 1L << 30, -1, state.sweepEvery(), 1, state.forgetAfter(), 1));
         assertRefused(
                 "state.forget-after must be 1ms to 3650d, is 0d",
-                () -> new State(state.directory(), 1L << 30, state.sweepEvery(), 1, Duration.ZERO, 1));
+                () -> new State(state.directory(), 1L << 30, 0, state.sweepEvery(), 1, Duration.ZERO, 1));
         assertRefused(
                 "state.max-remembered must be 1 to 100000000, is 0",
-                () -> new State(state.directory(), 1L << 30, state.sweepEvery(), 1, state.forgetAfter(), 0));
+                () -> new State(state.directory(), 1L << 30, 0, state.sweepEvery(), 1, state.forgetAfter(), 0));
         assertRefused("requests.max-attributes must be 0 to 10000, is -1", () -> new Requests(1, -1, 1, 1));
         assertRefused("requests.max-attribute-length must be 1 to 1000000, is 0", () -> new Requests(1, 1, 0, 1));
         assertRefused("requests.max-cost must be 1 to 2305843009213693952, is 0", () -> new Requests(1, 1, 1, 0));

@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import dev.weir.codec.PolicyFile;
 import dev.weir.config.WeirConfig;
 import dev.weir.policy.Decider;
+import dev.weir.policy.Decision;
 import dev.weir.policy.Kind;
 import dev.weir.policy.PolicyTable;
 import dev.weir.policy.Request;
@@ -30,13 +31,13 @@ class StateSweepTest {
     @TempDir
     private Path directory;
 
-    private KeyValueStore<Bytes, byte[]> states;
+    private HotStates states;
     private StoreStates store;
     private PolicyTable policies;
 
     @BeforeEach
     void open() throws Exception {
-        states = open("states");
+        states = new HotStates(open("states"), new HotMemory(0));
         store = new StoreStates(
                 states, open("segments"), StoreFirstAnswers.open(open("answers"), WeirConfig.DEFAULTS.state()));
         policies = PolicyFile.read("test", POLICY).table();
@@ -56,7 +57,15 @@ class StateSweepTest {
     }
 
     private void use(String client, long atMs) {
-        Decider.decide(
+        use(store, client, atMs);
+    }
+
+    private long remaining(StoreStates task, String client, long atMs) {
+        return use(task, client, atMs).remaining();
+    }
+
+    private Decision use(StoreStates task, String client, long atMs) {
+        return (Decision) Decider.decide(
                 new Request(
                         "r",
                         client,
@@ -71,7 +80,7 @@ class StateSweepTest {
                         atMs,
                         new Request.Source(0, 0)),
                 policies,
-                store);
+                task);
     }
 
     private StateSweep sweep(int keysAtOnce, long keepMs) {
@@ -125,5 +134,26 @@ class StateSweepTest {
         sweep.observe(1_000);
         sweep.run();
         assertThat(left()).isZero();
+    }
+
+    @Test
+    void what_is_newer_on_the_heap_is_left_alone() throws Exception {
+        HotStates hot = new HotStates(open("hot"), new HotMemory(1 << 20));
+        StoreStates task = new StoreStates(
+                hot, open("segments"), StoreFirstAnswers.open(open("answers"), WeirConfig.DEFAULTS.state()));
+        StateSweep sweep = new StateSweep(hot, task, 10, 0);
+        use(task, "a", 0);
+        use(task, "b", 0);
+        hot.flushCache();
+        use(task, "a", 1_000);
+        sweep.observe(1_000);
+        sweep.run();
+        assertThat(hot.approximateNumEntries()).as("b is gone").isEqualTo(1);
+        use(task, "a", 1_000);
+        assertThat(remaining(task, "a", 1_000)).isEqualTo(2);
+        assertThat(remaining(task, "b", 1_000)).isEqualTo(4);
+        hot.flushCache();
+        hot.clearCache();
+        assertThat(remaining(task, "a", 1_000)).isEqualTo(1);
     }
 }

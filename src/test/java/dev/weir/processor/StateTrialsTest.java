@@ -53,7 +53,10 @@ class StateTrialsTest {
         states = open("states");
         segments = open("segments");
         answers = open("answers");
-        task = new StoreStates(states, segments, StoreFirstAnswers.open(answers, WeirConfig.DEFAULTS.state()));
+        task = new StoreStates(
+                new HotStates(states, new HotMemory(0)),
+                segments,
+                StoreFirstAnswers.open(answers, WeirConfig.DEFAULTS.state()));
         trials = new StateTrials(states, new Watched(), answers);
     }
 
@@ -128,8 +131,13 @@ class StateTrialsTest {
     }
 
     private List<String> stored() {
+        return stored(states, segments);
+    }
+
+    @SafeVarargs
+    private static List<String> stored(KeyValueStore<Bytes, byte[]>... stores) {
         List<String> stored = new ArrayList<>();
-        for (KeyValueStore<Bytes, byte[]> store : List.of(states, segments)) {
+        for (KeyValueStore<Bytes, byte[]> store : stores) {
             try (KeyValueIterator<Bytes, byte[]> all = store.all()) {
                 while (all.hasNext()) {
                     KeyValue<Bytes, byte[]> entry = all.next();
@@ -167,6 +175,35 @@ class StateTrialsTest {
             assertThat(before == null ? null : stored()).isEqualTo(before);
             assertThat(foretold).contains(Decider.decide(request, policies, task));
         }
+    }
+
+    /** A write-through twin takes the same requests: what it has at a moment is what the stores are to be like. */
+    @Test
+    void a_log_and_its_segments_are_of_one_moment_in_the_stores_while_newer_ones_are_on_the_heap() throws Exception {
+        PolicyTable policies = table(LOG.replace("limit: 1000", "limit: 100"));
+        KeyValueStore<Bytes, byte[]> hotStates = open("hot-states");
+        KeyValueStore<Bytes, byte[]> hotSegments = open("hot-segments");
+        StoreStates hot = new StoreStates(
+                new HotStates(hotStates, new HotMemory(1 << 20)),
+                hotSegments,
+                StoreFirstAnswers.open(open("hot-answers"), WeirConfig.DEFAULTS.state()));
+        Random random = new Random(5);
+        List<String> ofLastWrite = List.of();
+        List<String> states = List.of();
+        int writes = 0;
+        for (int t = 0; t < 40_000; t += random.nextInt(random.nextInt(50) == 0 ? 900 : 12)) {
+            Kind kind = random.nextInt(30) == 0 ? Kind.SETTLE : Kind.CONSUME;
+            Request request = request(kind, kind == Kind.SETTLE ? -random.nextInt(60) : 1, t);
+            assertThat(Decider.decide(request, policies, hot)).isEqualTo(Decider.decide(request, policies, task));
+            List<String> now = stored(hotStates);
+            if (!now.equals(states)) {
+                states = now;
+                ofLastWrite = stored();
+                writes++;
+            }
+            assertThat(stored(hotStates, hotSegments)).isEqualTo(ofLastWrite);
+        }
+        assertThat(writes).isGreaterThan(20);
     }
 
     private static PolicyTable table(String yaml) throws Exception {

@@ -56,7 +56,13 @@ class StoreFirstAnswersTest {
     private FirstAnswers open(int most, Duration forgetAfter) {
         WeirConfig.State state = WeirConfig.DEFAULTS.state();
         WeirConfig.State config = new WeirConfig.State(
-                state.directory(), state.memoryBytes(), state.sweepEvery(), state.sweepKeys(), forgetAfter, most);
+                state.directory(),
+                state.memoryBytes(),
+                state.hotMemoryBytes(),
+                state.sweepEvery(),
+                state.sweepKeys(),
+                forgetAfter,
+                most);
         return StoreFirstAnswers.open(store, config);
     }
 

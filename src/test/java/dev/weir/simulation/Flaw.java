@@ -25,6 +25,12 @@ enum Flaw {
     IMPATIENT_TAKEOVER(Promise.DECIDED_ALIKE),
     /** A store does not keep some of what is put. */
     STORE_FORGETS(Promise.DECIDED_ALIKE),
+    /** Of the states that are written before a commit, one is left out. */
+    FLUSH_LOSES_ONE(Promise.DECIDED_ALIKE),
+    /** States that are only on the heap are written after the commit, in the next transaction. */
+    FLUSHED_AFTER_COMMIT(Promise.DECIDED_ALIKE),
+    /** A task that failed finds on the heap what it did not commit. */
+    HEAP_SURVIVES_ABORT(Promise.DECIDED_ALIKE),
     /** A queue's state is not kept: neither its pace nor its sequence. */
     PACE_FORGOTTEN(Promise.IN_SEQUENCE),
     /** Requests that wait are not kept. */

@@ -8,6 +8,7 @@ import java.util.Map;
 import java.util.NavigableMap;
 import java.util.TreeMap;
 import java.util.function.BiConsumer;
+import java.util.function.Supplier;
 import org.apache.kafka.common.serialization.Serializer;
 import org.apache.kafka.common.utils.Bytes;
 import org.apache.kafka.streams.KeyValue;
@@ -16,16 +17,16 @@ import org.apache.kafka.streams.processor.StateStoreContext;
 import org.apache.kafka.streams.state.KeyValueIterator;
 import org.apache.kafka.streams.state.KeyValueStore;
 
-/** A store over a map; each write is also told to its changelog, before it is made. */
+/** A store over a map, or over one after the other; each write is also told to its changelog, before it is made. */
 final class HeapStore<K extends Comparable<K>> implements KeyValueStore<K, byte[]> {
 
     private final String name;
-    private final NavigableMap<K, byte[]> map;
+    private final Supplier<NavigableMap<K, byte[]>> map;
     private final BiConsumer<K, byte[]> changelog;
     private final Flaw flaw;
     private int puts;
 
-    HeapStore(String name, NavigableMap<K, byte[]> map, BiConsumer<K, byte[]> changelog, Flaw flaw) {
+    HeapStore(String name, Supplier<NavigableMap<K, byte[]>> map, BiConsumer<K, byte[]> changelog, Flaw flaw) {
         this.name = name;
         this.map = map;
         this.changelog = changelog;
@@ -39,9 +40,9 @@ final class HeapStore<K extends Comparable<K>> implements KeyValueStore<K, byte[
         }
         changelog.accept(key, value);
         if (value == null) {
-            map.remove(key);
+            map.get().remove(key);
         } else {
-            map.put(key, value);
+            map.get().put(key, value);
         }
     }
 
@@ -56,7 +57,8 @@ final class HeapStore<K extends Comparable<K>> implements KeyValueStore<K, byte[
 
     @Override
     public void putAll(List<KeyValue<K, byte[]>> entries) {
-        entries.forEach(entry -> put(entry.key, entry.value));
+        List<KeyValue<K, byte[]>> kept = flaw == Flaw.FLUSH_LOSES_ONE ? entries.subList(1, entries.size()) : entries;
+        kept.forEach(entry -> put(entry.key, entry.value));
     }
 
     @Override
@@ -68,7 +70,7 @@ final class HeapStore<K extends Comparable<K>> implements KeyValueStore<K, byte[
 
     @Override
     public byte[] get(K key) {
-        return map.get(key);
+        return map.get().get(key);
     }
 
     @Override
@@ -82,18 +84,18 @@ final class HeapStore<K extends Comparable<K>> implements KeyValueStore<K, byte[
     }
 
     private NavigableMap<K, byte[]> between(K from, K to) {
-        NavigableMap<K, byte[]> range = from == null ? map : map.tailMap(from, true);
+        NavigableMap<K, byte[]> range = from == null ? map.get() : map.get().tailMap(from, true);
         return to == null ? range : range.headMap(to, true);
     }
 
     @Override
     public KeyValueIterator<K, byte[]> all() {
-        return iterator(map.entrySet());
+        return iterator(map.get().entrySet());
     }
 
     @Override
     public KeyValueIterator<K, byte[]> reverseAll() {
-        return iterator(map.descendingMap().entrySet());
+        return iterator(map.get().descendingMap().entrySet());
     }
 
     /** Over the entries as they are now. */
@@ -129,7 +131,7 @@ final class HeapStore<K extends Comparable<K>> implements KeyValueStore<K, byte[
 
     @Override
     public long approximateNumEntries() {
-        return map.size();
+        return map.get().size();
     }
 
     @Override
@@ -155,11 +157,13 @@ final class HeapStore<K extends Comparable<K>> implements KeyValueStore<K, byte[
 
     /** A store whose writes nobody else is told of. */
     static <K extends Comparable<K>> HeapStore<K> unlogged(String name) {
-        return new HeapStore<>(name, new TreeMap<K, byte[]>(), (key, value) -> {}, Flaw.NONE);
+        NavigableMap<K, byte[]> map = new TreeMap<>();
+        return new HeapStore<>(name, () -> map, (key, value) -> {}, Flaw.NONE);
     }
 
     /** The same content for another processor, which writes to nobody. */
     static HeapStore<Bytes> copy(String name, NavigableMap<Bytes, byte[]> map) {
-        return new HeapStore<>(name, new TreeMap<>(map), (key, value) -> {}, Flaw.NONE);
+        NavigableMap<Bytes, byte[]> copy = new TreeMap<>(map);
+        return new HeapStore<>(name, () -> copy, (key, value) -> {}, Flaw.NONE);
     }
 }

@@ -1,6 +1,7 @@
 package dev.weir.simulation;
 
 import dev.weir.config.WeirConfig;
+import dev.weir.processor.HotMemory;
 import dev.weir.processor.LivePolicies;
 import dev.weir.processor.LiveQueues;
 import dev.weir.processor.UpdatePolicies;
@@ -17,6 +18,7 @@ final class Instance {
     final int number;
     final LivePolicies policies = new LivePolicies();
     final LiveQueues queues = new LiveQueues();
+    final HotMemory hotMemory;
     final List<Member> members;
 
     /** Outlives the process. */
@@ -40,6 +42,7 @@ final class Instance {
         this.clock = clock;
         this.disk = disk;
         this.flaw = flaw;
+        hotMemory = new HotMemory(config.hotMemoryBytes());
         Context<Void, Void> context = new Context<>(0, clock::nowMs, new Timers(flaw), (record, node) -> {});
         context.add(HeapStore.<String>unlogged(Stores.POLICIES));
         updates.init(context);

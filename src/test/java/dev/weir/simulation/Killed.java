@@ -5,7 +5,10 @@ final class Killed extends RuntimeException {
 
     private static final long serialVersionUID = 1;
 
-    Killed() {
+    final transient Member member;
+
+    Killed(Member member) {
         super("killed", null, false, false);
+        this.member = member;
     }
 }

@@ -28,6 +28,7 @@ final class Member implements Task.Writes {
     private final Flaw flaw;
     private Transaction transaction;
     private boolean isPrepared;
+    private boolean isFlushing;
     private int writesToLive = NEVER;
 
     Member(Instance instance, String group, Cluster cluster, WeirConfig.State config, Flaw flaw) {
@@ -80,7 +81,7 @@ final class Member implements Task.Writes {
 
     private void beforeWrite() {
         if (writesToLive-- == 0) {
-            throw new Killed();
+            throw new Killed(this);
         }
         begin();
     }
@@ -129,7 +130,7 @@ final class Member implements Task.Writes {
         return fired;
     }
 
-    /** Adds the offsets to the transaction; false if it was expelled, or the transaction timed out: all is undone. */
+    /** Writes what is only on the heap, and adds the offsets to the transaction; false if it was expelled, or the transaction timed out: all is undone. */
     boolean prepare() {
         boolean isFenced = isExpelled && flaw != Flaw.ZOMBIES_COMMIT;
         if (isFenced || (transaction != null && !transaction.isOpen())) {
@@ -138,6 +139,9 @@ final class Member implements Task.Writes {
         }
         if (transaction == null) {
             return true;
+        }
+        if (flaw != Flaw.FLUSHED_AFTER_COMMIT) {
+            flush();
         }
         Map<Partition, Long> offsets = new LinkedHashMap<>();
         tasks.values().forEach(task -> offsets.put(task.slot.input(cluster), task.position()));
@@ -158,7 +162,21 @@ final class Member implements Task.Writes {
         }
         cluster.commit(transaction);
         transaction = null;
+        if (flaw == Flaw.FLUSHED_AFTER_COMMIT) {
+            flush();
+        }
         return true;
+    }
+
+    private void flush() {
+        isFlushing = true;
+        tasks.values().forEach(Task::flush);
+        isFlushing = false;
+    }
+
+    /** Whether it is writing what was only on the heap. */
+    boolean isFlushing() {
+        return isFlushing;
     }
 
     /** Hands a task over in order; its work must be committed. */

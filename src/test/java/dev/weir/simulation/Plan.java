@@ -67,6 +67,7 @@ record Plan(
         }
     }
 
+    private static final int[] HOT_MEMORY = {0, 1_500, 1 << 20};
     private static final int[] REMEMBERED = {3, 20, 1_000_000};
     private static final int[] FORGET_AFTER_MS = {500, 2_000, 3_600_000};
 
@@ -91,6 +92,7 @@ record Plan(
                 new WeirConfig.State(
                         Path.of("nowhere"),
                         1 << 20,
+                        HOT_MEMORY[random.nextInt(HOT_MEMORY.length)],
                         Duration.ofMillis(10 + random.nextInt(200)),
                         1 + random.nextInt(10),
                         Duration.ofMillis(FORGET_AFTER_MS[random.nextInt(FORGET_AFTER_MS.length)]),

@@ -58,7 +58,11 @@ final class Simulation {
         for (int left = EVENTS_AFTER_TRAFFIC; left > 0 && trace.events() < MOST_EVENTS; ) {
             pass(random.nextInt(8));
             Event event = plan.next(random);
-            happen(event);
+            try {
+                happen(event);
+            } catch (Killed e) {
+                killed(e.member);
+            }
             checks.afterEvent();
             left -= traffic.isOver() ? 1 : 0;
         }
@@ -143,12 +147,8 @@ final class Simulation {
         List<Slot> slots = List.copyOf(member.tasks.keySet());
         Slot slot = slots.get(random.nextInt(slots.size()));
         int steps = 0;
-        try {
-            for (int most = 1 + random.nextInt(6); steps < most && member.step(slot); ) {
-                steps++;
-            }
-        } catch (Killed e) {
-            return killed(member);
+        for (int most = 1 + random.nextInt(6); steps < most && member.step(slot); ) {
+            steps++;
         }
         return steps == 0 ? null : steps + " of " + member.tasks.get(slot);
     }
@@ -157,17 +157,14 @@ final class Simulation {
         if (member == null || member.isPrepared()) {
             return null;
         }
-        try {
-            return member.punctuate() == 0 ? null : member.toString();
-        } catch (Killed e) {
-            return killed(member);
-        }
+        return member.punctuate() == 0 ? null : member.toString();
     }
 
-    private String killed(Member member) {
+    private void killed(Member member) {
         fleet.kill(member.instance.number);
-        trace.count("KILLED_WHILE_WRITING");
-        return "killed " + member;
+        String what = member.isFlushing() ? "KILLED_WHILE_FLUSHING" : "KILLED_WHILE_WRITING";
+        trace.count(what);
+        trace.add(nowMs, what.toLowerCase(Locale.ROOT) + " " + member);
     }
 
     private String commit(Member member) {

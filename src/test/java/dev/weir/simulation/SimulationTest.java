@@ -40,7 +40,8 @@ class SimulationTest {
             "RELEASED",
             "REPEATED",
             "FENCED",
-            "KILLED_WHILE_WRITING");
+            "KILLED_WHILE_WRITING",
+            "KILLED_WHILE_FLUSHING");
 
     @Test
     void what_is_promised_holds_in_every_schedule() {

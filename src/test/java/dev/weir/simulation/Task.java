@@ -10,20 +10,25 @@ import dev.weir.policy.PolicyTable;
 import dev.weir.policy.Request;
 import dev.weir.processor.CheckPolicies;
 import dev.weir.processor.Decide;
+import dev.weir.processor.HotStates;
 import dev.weir.processor.ReadRequests;
 import dev.weir.processor.Shape;
 import dev.weir.shape.Release;
 import dev.weir.simulation.Partition.Entry;
 import dev.weir.topology.Stores;
 import java.util.ArrayList;
+import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.function.Consumer;
 import org.apache.kafka.common.header.Headers;
 import org.apache.kafka.common.utils.Bytes;
+import org.apache.kafka.streams.processor.StateStore;
 import org.apache.kafka.streams.processor.api.Processor;
 import org.apache.kafka.streams.processor.api.Record;
 import org.apache.kafka.streams.state.KeyValueIterator;
 import org.apache.kafka.streams.state.KeyValueStore;
+import org.apache.kafka.streams.state.internals.CachedStateStore;
 
 /** A task on an instance: the processors of the product, on the stores that the instance has of it. */
 final class Task {
@@ -65,6 +70,7 @@ final class Task {
     private final Flaw flaw;
     private final List<Processor<?, ?, ?, ?>> processors = new ArrayList<>();
     private final Timers timers;
+    private final Map<String, StateStore> stores = new LinkedHashMap<>();
     private LocalState state;
     private Context<byte[], Object> context;
     private Consumer<Record<byte[], byte[]>> first;
@@ -78,6 +84,13 @@ final class Task {
         this.flaw = flaw;
         timers = new Timers(flaw);
         make(config);
+        slot.role().stores.forEach(this::makeStore);
+    }
+
+    private void makeStore(String name) {
+        HeapStore<Bytes> store = new HeapStore<>(
+                name, () -> state.store(name), (key, value) -> writes.changelog(slot, name, key.get(), value), flaw);
+        stores.put(name, name.equals(Stores.POLICY_STATES) ? new HotStates(store, instance.hotMemory) : store);
     }
 
     private void make(WeirConfig.State config) {
@@ -110,15 +123,29 @@ final class Task {
         state = restored;
         position = from;
         context = new Context<>(slot.partition(), instance::nowMs, timers, this::forward);
-        for (String store : slot.role().stores) {
-            context.add(new HeapStore<>(
-                    store, state.store(store), (key, value) -> writes.changelog(slot, store, key.get(), value), flaw));
+        for (StateStore store : stores.values()) {
+            if (flaw != Flaw.HEAP_SURVIVES_ABORT) {
+                store.init(null, store);
+            }
+            context.add(store);
         }
         processors.forEach(processor -> ((Processor) processor).init(context));
     }
 
     void close() {
         processors.forEach(Processor::close);
+        if (flaw != Flaw.HEAP_SURVIVES_ABORT) {
+            stores.values().forEach(StateStore::close);
+        }
+    }
+
+    /** Writes what is only on the heap. */
+    void flush() {
+        for (StateStore store : stores.values()) {
+            if (store instanceof CachedStateStore<?, ?> cached) {
+                cached.flushCache();
+            }
+        }
     }
 
     LocalState state() {
@@ -156,7 +183,10 @@ final class Task {
     }
 
     private void forgetOne() {
-        KeyValueStore<Bytes, byte[]> states = context.getStateStore(Stores.POLICY_STATES);
+        HotStates hot = context.getStateStore(Stores.POLICY_STATES);
+        hot.flushCache();
+        hot.clearCache();
+        KeyValueStore<Bytes, byte[]> states = hot.wrapped();
         try (KeyValueIterator<Bytes, byte[]> all = states.all()) {
             if (all.hasNext()) {
                 states.delete(all.next().key);

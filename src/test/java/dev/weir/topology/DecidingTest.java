@@ -177,7 +177,7 @@ class DecidingTest {
 
     private int longestState() {
         int longest = 0;
-        try (var all = weir.driver.getKeyValueStore(Stores.POLICY_STATES).all()) {
+        try (var all = weir.store(Stores.POLICY_STATES).all()) {
             while (all.hasNext()) {
                 longest = Math.max(longest, ((byte[]) all.next().value).length);
             }

@@ -11,6 +11,7 @@ import dev.weir.config.WeirConfig;
 import dev.weir.policy.Decision;
 import dev.weir.policy.Kind;
 import dev.weir.policy.Request;
+import dev.weir.processor.HotStates;
 import dev.weir.processor.LivePolicies;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
@@ -26,7 +27,7 @@ import org.apache.kafka.common.serialization.StringSerializer;
 import org.apache.kafka.streams.TestInputTopic;
 import org.apache.kafka.streams.TestOutputTopic;
 import org.apache.kafka.streams.TopologyTestDriver;
-import org.apache.kafka.streams.state.KeyValueStore;
+import org.apache.kafka.streams.state.ReadOnlyKeyValueStore;
 import org.apache.kafka.streams.test.TestRecord;
 
 /** The real topology on a test driver, spoken to in requests and decisions. */
@@ -123,15 +124,21 @@ final class TopologyHarness implements AutoCloseable {
     }
 
     long stored(String storeName) {
-        KeyValueStore<Object, Object> store = driver.getKeyValueStore(storeName);
         long size = 0;
-        try (var all = store.all()) {
+        try (var all = store(storeName).all()) {
             while (all.hasNext()) {
                 all.next();
                 size++;
             }
         }
         return size;
+    }
+
+    /** What is in a store, whatever is built upon it. */
+    ReadOnlyKeyValueStore<?, ?> store(String name) {
+        return name.equals(Stores.POLICY_STATES)
+                ? (HotStates) driver.getStateStore(name)
+                : driver.getKeyValueStore(name);
     }
 
     @Override

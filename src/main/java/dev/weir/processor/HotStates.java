@@ -1,0 +1,179 @@
+package dev.weir.processor;
+
+import dev.weir.codec.KeyCodec;
+import dev.weir.codec.StateCodec;
+import dev.weir.policy.PolicyState;
+import dev.weir.policy.StateKey;
+import dev.weir.processor.StateHeap.Entry;
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.List;
+import org.apache.kafka.common.serialization.Serializer;
+import org.apache.kafka.common.utils.Bytes;
+import org.apache.kafka.streams.KeyValue;
+import org.apache.kafka.streams.processor.StateStore;
+import org.apache.kafka.streams.processor.StateStoreContext;
+import org.apache.kafka.streams.state.KeyValueIterator;
+import org.apache.kafka.streams.state.KeyValueStore;
+import org.apache.kafka.streams.state.ReadOnlyKeyValueStore;
+import org.apache.kafka.streams.state.internals.WrappedStateStore;
+
+/**
+ * The states of a task: those of the keys that came last are on the heap, decoded, and what has changed is written to the
+ * store, and to its changelog, when the task commits. To everybody but the task this is the store, as of the last commit.
+ */
+// Kafka Streams calls flushCache() of a registered store before it commits: all that is written there is in the
+// transaction of what led to it, outputs and offsets. Whatever is not written by then was never committed either, so a
+// task that fails or is closed forgets it: close(), init() of one that is revived, clearCache() of one that becomes a
+// standby. Restoring and following the changelog go on below, in the store.
+public final class HotStates extends WrappedStateStore<KeyValueStore<Bytes, byte[]>, StateKey, PolicyState>
+        implements ReadOnlyKeyValueStore<Bytes, byte[]> {
+
+    private static final Comparator<KeyValue<Bytes, byte[]>> BY_KEY = Comparator.comparing(entry -> entry.key);
+
+    private final StateHeap heap = new StateHeap();
+    private final HotMemory memory;
+    private boolean isSharing;
+
+    /** Reads a state that is in the store under a key. */
+    interface Reader {
+        PolicyState read(byte[] key, byte[] state);
+    }
+
+    /** @param memory of all tasks of the process */
+    public HotStates(KeyValueStore<Bytes, byte[]> store, HotMemory memory) {
+        super(store);
+        this.memory = memory;
+    }
+
+    /** The newest state under a key, null if there is none. */
+    PolicyState get(StateKey key, Reader reader) {
+        Entry entry = heap.find(key);
+        if (entry != null) {
+            return entry.state();
+        }
+        Bytes storeKey = Bytes.wrap(KeyCodec.encode(key));
+        byte[] stored = wrapped().get(storeKey);
+        PolicyState state = stored == null ? null : reader.read(storeKey.get(), stored);
+        add(key, storeKey, state);
+        shrink();
+        return state;
+    }
+
+    void put(StateKey key, PolicyState state) {
+        heap.change(entry(key), state);
+        shrink();
+    }
+
+    /** As {@link #put}, and into the store at once. */
+    void putThrough(StateKey key, PolicyState state) {
+        Entry entry = entry(key);
+        heap.change(entry, state);
+        wrapped().put(entry.storeKey, StateCodec.encode(state));
+        heap.written(entry);
+        shrink();
+    }
+
+    /** Whether the state under a key is not the one in the store. */
+    boolean isNewer(StateKey key) {
+        return heap.isDirty(key);
+    }
+
+    /** Replaces a state that is not {@linkplain #isNewer newer} than the store's by what is left of it; null: nothing. */
+    void forget(StateKey key, Bytes storeKey, PolicyState left) {
+        heap.remove(key);
+        wrapped().put(storeKey, left == null ? null : StateCodec.encode(left));
+    }
+
+    /** Gives up what is beyond this task's share of the memory: that of the others may have grown. */
+    void shrink() {
+        while (heap.bytes() > memory.share() && !heap.isEmpty()) {
+            Entry coldest = heap.coldest();
+            if (coldest.isDirty()) {
+                write();
+            }
+            heap.remove(coldest.key);
+        }
+    }
+
+    private Entry entry(StateKey key) {
+        Entry entry = heap.peek(key);
+        return entry == null ? add(key, Bytes.wrap(KeyCodec.encode(key)), null) : entry;
+    }
+
+    private Entry add(StateKey key, Bytes storeKey, PolicyState state) {
+        if (!isSharing) {
+            memory.join();
+            isSharing = true;
+        }
+        return heap.add(key, storeKey, state);
+    }
+
+    /** What is in the store without being on its changelog would be lost, so nothing counts as written before all is. */
+    private void write() {
+        List<KeyValue<Bytes, byte[]>> batch = new ArrayList<>();
+        heap.forEachDirty(entry -> batch.add(KeyValue.pair(entry.storeKey, StateCodec.encode(entry.state()))));
+        if (batch.size() == 1) {
+            wrapped().put(batch.get(0).key, batch.get(0).value);
+        } else if (!batch.isEmpty()) {
+            batch.sort(BY_KEY);
+            wrapped().putAll(batch);
+        }
+        heap.allWritten();
+    }
+
+    private void forgetAll() {
+        heap.clear();
+        if (isSharing) {
+            memory.leave();
+            isSharing = false;
+        }
+    }
+
+    @Override
+    public void init(StateStoreContext context, StateStore root) {
+        forgetAll();
+        super.init(context, root);
+    }
+
+    @Override
+    public void flushCache() {
+        write();
+    }
+
+    @Override
+    public void clearCache() {
+        forgetAll();
+    }
+
+    @Override
+    public void close() {
+        forgetAll();
+        super.close();
+    }
+
+    @Override
+    public byte[] get(Bytes key) {
+        return wrapped().get(key);
+    }
+
+    @Override
+    public KeyValueIterator<Bytes, byte[]> range(Bytes from, Bytes to) {
+        return wrapped().range(from, to);
+    }
+
+    @Override
+    public KeyValueIterator<Bytes, byte[]> all() {
+        return wrapped().all();
+    }
+
+    @Override
+    public <S extends Serializer<P>, P> KeyValueIterator<Bytes, byte[]> prefixScan(P prefix, S serializer) {
+        return wrapped().prefixScan(prefix, serializer);
+    }
+
+    @Override
+    public long approximateNumEntries() {
+        return wrapped().approximateNumEntries();
+    }
+}
