@@ -41,6 +41,7 @@ import picocli.CommandLine.Spec;
         },
         subcommands = {
             DemoCommand.class,
+            BenchCommand.class,
             RunCommand.class,
             BacktestCommand.class,
             PoliciesCommand.class,

@@ -52,7 +52,7 @@ public final class Decide implements Processor<byte[], Request, byte[], Object> 
         if (sweeping != null) {
             sweeping.cancel(); // of a task that failed and is revived
         }
-        sweeping = context.schedule(config.sweepEvery(), PunctuationType.WALL_CLOCK_TIME, now -> sweep.run());
+        sweeping = context.schedule(config.sweepEvery(), PunctuationType.WALL_CLOCK_TIME, sweep::run);
     }
 
     @Override

@@ -12,14 +12,20 @@ import org.apache.kafka.streams.state.KeyValueIterator;
 // cannot expire the others' states, and neither can a backlog that is worked off late. A state is kept for a while
 // beyond the time at which it says what a fresh one says, so that requests that come late, within that while, still
 // find the time of their client's last charge. What it walks over is the store: a state on the heap that is newer than
-// there is in use, and left alone.
+// there is in use, and left alone. After a walk to the end it rests for a part of that while: where much was deleted, a
+// walk
+// costs as much as if it were still there, until the store is compacted, and finds nothing.
 final class StateSweep {
+
+    /** A walk begins this part of what is kept after the one before, or later. */
+    private static final int WALKS_WHILE_KEPT = 4;
 
     private final HotStates states;
     private final StoreStates store;
     private final int keysAtOnce;
     private final long keepMs;
     private Bytes cursor;
+    private long nextWalkMs = Long.MIN_VALUE;
     private long earliestMs = Long.MAX_VALUE;
     private long horizonMs = Long.MIN_VALUE;
 
@@ -35,8 +41,19 @@ final class StateSweep {
         earliestMs = Math.min(earliestMs, timestampMs);
     }
 
-    /** Looks at the next states, and forgets those that have been forgettable for long enough. */
-    void run() {
+    /**
+     * Looks at the next states, and forgets those that have been forgettable for long enough.
+     *
+     * @param nowMs by any clock: the pauses between walks go by it
+     */
+    void run(long nowMs) {
+        states.shrink();
+        if (cursor == null) {
+            if (nowMs < nextWalkMs) {
+                return;
+            }
+            nextWalkMs = nowMs + keepMs / WALKS_WHILE_KEPT;
+        }
         if (earliestMs != Long.MAX_VALUE) {
             horizonMs = earliestMs - keepMs;
             earliestMs = Long.MAX_VALUE;
@@ -57,6 +74,5 @@ final class StateSweep {
             }
         }
         idle.forEach(entry -> store.forget(entry.key, entry.value));
-        states.shrink();
     }
 }

@@ -2,13 +2,13 @@ package dev.weir.cli;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import dev.weir.JavaProcess;
 import dev.weir.app.KafkaSettings;
 import dev.weir.app.Sender;
 import dev.weir.app.TopicReader;
 import dev.weir.app.TopicSetup;
 import dev.weir.config.WeirConfig;
 import dev.weir.dev.EmbeddedBroker;
+import dev.weir.dev.JavaProcess;
 import dev.weir.policy.Decision;
 import dev.weir.policy.Kind;
 import dev.weir.policy.Request;

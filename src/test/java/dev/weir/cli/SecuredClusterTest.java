@@ -3,7 +3,6 @@ package dev.weir.cli;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.fail;
 
-import dev.weir.JavaProcess;
 import dev.weir.app.Enforcer;
 import dev.weir.app.KafkaSettings;
 import dev.weir.app.TopicSetup;
@@ -11,6 +10,7 @@ import dev.weir.app.UnreachableException;
 import dev.weir.client.ReleaseConsumer;
 import dev.weir.config.ConfigFile;
 import dev.weir.config.WeirConfig;
+import dev.weir.dev.JavaProcess;
 import dev.weir.dev.SecuredBroker;
 import java.io.IOException;
 import java.io.UncheckedIOException;

@@ -3,7 +3,6 @@ package dev.weir.dev;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import dev.weir.JavaProcess;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;

@@ -1,6 +1,6 @@
 package dev.weir.failure;
 
-import dev.weir.JavaProcess;
+import dev.weir.dev.JavaProcess;
 import java.io.IOException;
 import java.net.InetAddress;
 import java.net.ServerSocket;

@@ -1,7 +1,7 @@
 package dev.weir.failure;
 
-import dev.weir.JavaProcess;
 import dev.weir.cli.Main;
+import dev.weir.dev.JavaProcess;
 import java.io.IOException;
 import java.net.URI;
 import java.net.http.HttpClient;

@@ -97,14 +97,14 @@ class StateSweepTest {
         List.of("d", "e", "f", "g").forEach(client -> use(client, 0));
         StateSweep sweep = sweep(3, 0);
         sweep.observe(1_000);
-        sweep.run();
+        sweep.run(0);
         assertThat(left()).isEqualTo(7);
-        sweep.run();
+        sweep.run(0);
         assertThat(left()).isEqualTo(4);
-        sweep.run();
+        sweep.run(0);
         assertThat(left()).isEqualTo(3);
         use("a0", 0);
-        sweep.run();
+        sweep.run(0);
         assertThat(left()).as("it begins anew").isEqualTo(3);
     }
 
@@ -113,10 +113,23 @@ class StateSweepTest {
         use("a", 0);
         StateSweep sweep = sweep(10, 700);
         sweep.observe(1_699);
-        sweep.run();
+        sweep.run(0);
         assertThat(left()).isEqualTo(1);
         sweep.observe(1_700);
-        sweep.run();
+        sweep.run(10_000);
+        assertThat(left()).isZero();
+    }
+
+    @Test
+    void it_rests_between_two_walks_and_not_within_one() {
+        StateSweep sweep = sweep(1, 4_000);
+        sweep.run(10_000);
+        List.of("a", "b").forEach(client -> use(client, 0));
+        sweep.observe(5_000);
+        sweep.run(10_999);
+        assertThat(left()).isEqualTo(2);
+        sweep.run(11_000);
+        sweep.run(11_000);
         assertThat(left()).isZero();
     }
 
@@ -124,15 +137,15 @@ class StateSweepTest {
     void of_the_requests_since_the_last_time_the_earliest_tells_what_time_it_is() {
         use("a", 0);
         StateSweep sweep = sweep(10, 0);
-        sweep.run();
+        sweep.run(0);
         sweep.observe(900_000);
         sweep.observe(999);
         sweep.observe(900_000);
-        sweep.run();
-        sweep.run();
+        sweep.run(0);
+        sweep.run(0);
         assertThat(left()).isEqualTo(1);
         sweep.observe(1_000);
-        sweep.run();
+        sweep.run(0);
         assertThat(left()).isZero();
     }
 
@@ -147,7 +160,7 @@ class StateSweepTest {
         hot.flushCache();
         use(task, "a", 1_000);
         sweep.observe(1_000);
-        sweep.run();
+        sweep.run(0);
         assertThat(hot.approximateNumEntries()).as("b is gone").isEqualTo(1);
         use(task, "a", 1_000);
         assertThat(remaining(task, "a", 1_000)).isEqualTo(2);

@@ -1,4 +1,4 @@
-package dev.weir;
+package dev.weir.dev;
 
 import java.io.File;
 import java.net.URI;

@@ -1,0 +1,126 @@
+package dev.weir.bench;
+
+import dev.weir.config.WeirConfig;
+import dev.weir.dev.JavaProcess;
+import java.io.BufferedReader;
+import java.io.IOException;
+import java.io.PrintWriter;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.Map;
+import java.util.Scanner;
+
+/** One candidate in a process of its own, which works only while it is told to. */
+final class Lane implements AutoCloseable {
+
+    /** What a lane runs. */
+    enum Kind {
+        /** The topology that decides. */
+        DECIDE,
+        /** A topology that passes requests through. */
+        PASS
+    }
+
+    /**
+     * How many records a lane has processed, by its own clock.
+     *
+     * @param nanos of {@link System#nanoTime} there
+     */
+    record Count(long nanos, long records) {
+        double perSecondSince(Count before) {
+            return (records - before.records) * 1e9 / (nanos - before.nanos);
+        }
+    }
+
+    private final String name;
+    private final Process process;
+    private final PrintWriter orders;
+    private final BufferedReader answers;
+
+    /**
+     * Starts a lane, which stands still until it is told to {@link #resume}.
+     *
+     * @param config of the enforcer
+     * @param options of the JVM
+     */
+    Lane(String name, Kind kind, WeirConfig config, List<String> options) throws IOException {
+        this.name = name;
+        Path file = Files.createTempFile("weir-bench-", ".yaml");
+        Files.writeString(file, yaml(config));
+        process = JavaProcess.of(options, LaneProcess.class, kind.name(), file.toString())
+                .redirectError(ProcessBuilder.Redirect.INHERIT)
+                .start();
+        orders = new PrintWriter(process.getOutputStream(), true, StandardCharsets.UTF_8);
+        answers = process.inputReader(StandardCharsets.UTF_8);
+        expect("ready");
+        Files.delete(file);
+    }
+
+    String name() {
+        return name;
+    }
+
+    void resume() throws IOException {
+        ask("resume");
+    }
+
+    void pause() throws IOException {
+        ask("pause");
+    }
+
+    Count count() throws IOException {
+        Scanner words = new Scanner(ask("count"));
+        return new Count(words.nextLong(), words.nextLong());
+    }
+
+    /** What the process holds of the machine's memory, in bytes. */
+    long residentBytes() throws IOException {
+        return Long.parseLong(ask("resident"));
+    }
+
+    private String ask(String order) throws IOException {
+        orders.println(order);
+        return read();
+    }
+
+    private void expect(String answer) throws IOException {
+        String read = read();
+        if (!read.equals(answer)) {
+            throw new IOException(name + " answered '" + read + "' instead of " + answer);
+        }
+    }
+
+    private String read() throws IOException {
+        String line = answers.readLine();
+        if (line == null) {
+            throw new IOException(name + " has ended");
+        }
+        return line;
+    }
+
+    /** It ends when nobody gives it orders any more. */
+    @Override
+    public void close() {
+        orders.close();
+        process.onExit().join();
+    }
+
+    private static String yaml(WeirConfig config) {
+        StringBuilder yaml = new StringBuilder();
+        yaml.append("application-id: ").append(config.applicationId()).append('\n');
+        yaml.append("threads: ").append(config.threads()).append('\n');
+        yaml.append("topics: {prefix: ").append(config.topics().prefix()).append("}\n");
+        yaml.append("state: {directory: '").append(config.state().directory()).append("'}\n");
+        yaml.append("kafka:\n");
+        for (Map.Entry<String, String> entry : config.kafka().entrySet()) {
+            yaml.append("  ")
+                    .append(entry.getKey())
+                    .append(": '")
+                    .append(entry.getValue())
+                    .append("'\n");
+        }
+        return yaml.toString();
+    }
+}

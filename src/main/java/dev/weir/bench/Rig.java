@@ -1,0 +1,206 @@
+package dev.weir.bench;
+
+import dev.weir.app.KafkaSettings;
+import dev.weir.app.PolicyTopic;
+import dev.weir.app.TopicSetup;
+import dev.weir.codec.FaultsException;
+import dev.weir.codec.PolicyFile;
+import dev.weir.codec.RequestAvro;
+import dev.weir.config.WeirConfig;
+import dev.weir.dev.EmbeddedBroker;
+import dev.weir.policy.Kind;
+import dev.weir.policy.Request;
+import dev.weir.topology.Topics;
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.Properties;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ExecutionException;
+import java.util.function.LongUnaryOperator;
+import org.apache.kafka.clients.admin.Admin;
+import org.apache.kafka.clients.admin.NewTopic;
+import org.apache.kafka.clients.consumer.ConsumerRecord;
+import org.apache.kafka.clients.consumer.KafkaConsumer;
+import org.apache.kafka.clients.producer.KafkaProducer;
+import org.apache.kafka.clients.producer.ProducerConfig;
+import org.apache.kafka.clients.producer.ProducerRecord;
+import org.apache.kafka.common.TopicPartition;
+import org.apache.kafka.common.serialization.ByteArrayDeserializer;
+import org.apache.kafka.common.serialization.ByteArraySerializer;
+
+/** A broker in this process, and the topics and requests of one measurement after the other. */
+final class Rig implements AutoCloseable {
+
+    private static final int PRODUCERS = 2;
+    private static final Duration PATIENCE = Duration.ofSeconds(30);
+
+    private final EmbeddedBroker broker = EmbeddedBroker.start();
+    private final Path directory;
+    private final Admin admin;
+    private int workloads;
+
+    Rig() throws IOException {
+        directory = Files.createTempDirectory("weir-bench-");
+        admin = Admin.create(KafkaSettings.admin(config("any", Map.of())));
+    }
+
+    /**
+     * A configuration of its own topics and state.
+     *
+     * @param kafka what differs from the defaults
+     */
+    private WeirConfig config(String name, Map<String, String> kafka) {
+        WeirConfig defaults = WeirConfig.DEFAULTS;
+        WeirConfig config = new WeirConfig(
+                        name,
+                        defaults.threads(),
+                        new WeirConfig.Topics(name + ".", defaults.topics().partitions(), Optional.of(1)),
+                        defaults.state(),
+                        defaults.requests(),
+                        defaults.shaping(),
+                        defaults.service(),
+                        kafka)
+                .withStateDirectory(directory.resolve(name));
+        return config.withKafka("bootstrap.servers", broker.bootstrapServers());
+    }
+
+    /** Topics of their own, with these policies. */
+    Workload workload(String policies, Map<String, String> kafka) throws IOException, FaultsException {
+        WeirConfig config = config("load-" + ++workloads, kafka);
+        TopicSetup.createMissing(admin, config, TopicSetup.RequestTime.LOG_APPEND);
+        new PolicyTopic(config)
+                .apply(PolicyFile.read("policies", policies), PolicyTopic.Options.DEFAULTS, System.currentTimeMillis());
+        return new Workload(config);
+    }
+
+    @Override
+    public void close() {
+        admin.close();
+        broker.close();
+    }
+
+    /** Requests on a topic of their own. */
+    final class Workload implements AutoCloseable {
+        private final WeirConfig config;
+        private final Topics topics;
+        private final RequestAvro avro = new RequestAvro();
+        private long sent;
+
+        Workload(WeirConfig config) {
+            this.config = config;
+            this.topics = Topics.of(config.topics().prefix());
+        }
+
+        WeirConfig config() {
+            return config;
+        }
+
+        /** How many requests there are. */
+        long sent() {
+            return sent;
+        }
+
+        /** The configuration of one of several candidates for these requests. */
+        WeirConfig config(String candidate) {
+            return new WeirConfig(
+                            config.applicationId() + "-" + candidate,
+                            config.threads(),
+                            config.topics(),
+                            config.state(),
+                            config.requests(),
+                            config.shaping(),
+                            config.service(),
+                            config.kafka())
+                    .withStateDirectory(config.state().directory().resolve(candidate));
+        }
+
+        int requestBytes() {
+            return avro.encode(request(sent, "client-1000")).length;
+        }
+
+        /** The size of the first decision. */
+        int decisionBytes() throws ExecutionException, InterruptedException {
+            try (KafkaConsumer<byte[], byte[]> consumer = new KafkaConsumer<>(
+                    KafkaSettings.consumer(config), new ByteArrayDeserializer(), new ByteArrayDeserializer())) {
+                TopicPartition partition = new TopicPartition(topics.decisions(), 0);
+                consumer.assign(List.of(partition));
+                consumer.seekToBeginning(List.of(partition));
+                for (ConsumerRecord<byte[], byte[]> decision : consumer.poll(PATIENCE)) {
+                    return decision.serializedValueSize();
+                }
+            }
+            throw new IllegalStateException("nothing was decided");
+        }
+
+        /** Adds requests, as fast as it goes, until there are so many. */
+        void reach(long requests, List<LongUnaryOperator> clients) throws InterruptedException, ExecutionException {
+            long count = Math.max(0, requests - sent);
+            List<CompletableFuture<Void>> producers = new ArrayList<>();
+            for (int i = 0; i < PRODUCERS; i++) {
+                long from = sent + count * i / PRODUCERS;
+                long to = sent + count * (i + 1) / PRODUCERS;
+                LongUnaryOperator client = clients.get(i);
+                producers.add(CompletableFuture.runAsync(() -> send(from, to, client)));
+            }
+            for (CompletableFuture<Void> producer : producers) {
+                producer.get();
+            }
+            sent += count;
+        }
+
+        private void send(long from, long to, LongUnaryOperator clients) {
+            Properties settings = KafkaSettings.producer(config);
+            settings.put(ProducerConfig.LINGER_MS_CONFIG, 20);
+            settings.put(ProducerConfig.BATCH_SIZE_CONFIG, 1 << 18);
+            settings.put(ProducerConfig.BUFFER_MEMORY_CONFIG, 64 << 20);
+            try (KafkaProducer<byte[], byte[]> producer =
+                    new KafkaProducer<>(settings, new ByteArraySerializer(), new ByteArraySerializer())) {
+                for (long number = from; number < to; number++) {
+                    String client = "client-" + clients.applyAsLong(number);
+                    Request request = request(number, client);
+                    var unused = producer.send(new ProducerRecord<>(
+                            topics.requests(), client.getBytes(StandardCharsets.UTF_8), avro.encode(request)));
+                }
+            }
+        }
+
+        /** What a gateway would say of a call: some 110 bytes, as many as a decision. */
+        private static Request request(long number, String client) {
+            return new Request(
+                    "request-" + number,
+                    client,
+                    Kind.CONSUME,
+                    "free",
+                    1,
+                    null,
+                    Map.of("endpoint", "/articles/" + number % 1000, "ip", "10.0.0.1"),
+                    null,
+                    null,
+                    null,
+                    0,
+                    new Request.Source(0, number));
+        }
+
+        /** Deletes the topics. */
+        @Override
+        public void close() {
+            admin.deleteTopics(List.of(
+                    topics.requests(), topics.decisions(), topics.policies(), topics.admissions(), topics.releases()));
+        }
+    }
+
+    /** A topic that takes what passes through. */
+    void createPassed(WeirConfig config) throws ExecutionException, InterruptedException {
+        admin.createTopics(List.of(
+                        new NewTopic(LaneProcess.passed(config), config.topics().partitions(), (short) 1)))
+                .all()
+                .get();
+    }
+}

@@ -1,0 +1,82 @@
+package dev.weir.bench;
+
+import java.io.IOException;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.function.Consumer;
+
+/** Lets lanes work in turns, so that whatever else the machine does meets all of them. */
+final class Slices {
+
+    /** How long a lane that was told to work takes until it does, with what it had fetched before. */
+    private static final long SETTLE_MS = 700;
+
+    /** Requests a second. */
+    private static final long FIRST_GUESS = 400_000;
+
+    private final Effort effort;
+    private final Consumer<String> progress;
+    private long ahead;
+
+    /** Sees to it that there are so many requests. */
+    interface Supply {
+        void reach(long requests) throws Exception;
+    }
+
+    /** @param progress is told what was measured */
+    Slices(Effort effort, Consumer<String> progress) {
+        this.effort = effort;
+        this.progress = progress;
+        this.ahead = FIRST_GUESS * effort.sliceMs() / 1_000;
+    }
+
+    /** Lets a lane work through so many requests, which are there. */
+    void warmUp(Lane lane, long requests) throws IOException, InterruptedException {
+        long from = lane.count().records();
+        lane.resume();
+        while (lane.count().records() - from < requests) {
+            Thread.sleep(50);
+        }
+        lane.pause();
+        progress.accept("%s: warm".formatted(lane.name()));
+    }
+
+    /** Measures each lane in each round. */
+    List<Series> measure(List<Lane> lanes, Supply supply) throws Exception {
+        List<List<Double>> values = new ArrayList<>();
+        lanes.forEach(lane -> values.add(new ArrayList<>()));
+        for (int round = 0; round < effort.rounds(); round++) {
+            for (int i = 0; i < lanes.size(); i++) {
+                int turn = round % 2 == 0 ? i : lanes.size() - 1 - i;
+                Lane lane = lanes.get(turn);
+                double perSecond = slice(lane, supply);
+                values.get(turn).add(perSecond);
+                progress.accept("%s: %,.0f/s".formatted(lane.name(), perSecond));
+            }
+        }
+        List<Series> series = new ArrayList<>();
+        for (int i = 0; i < lanes.size(); i++) {
+            series.add(new Series(lanes.get(i).name(), values.get(i)));
+        }
+        return series;
+    }
+
+    /** What a lane does a second in a slice in which it never ran out of requests. */
+    private double slice(Lane lane, Supply supply) throws Exception {
+        while (true) {
+            supply.reach(lane.count().records() + ahead);
+            lane.resume();
+            Thread.sleep(SETTLE_MS);
+            Lane.Count from = lane.count();
+            Thread.sleep(effort.sliceMs());
+            Lane.Count to = lane.count();
+            lane.pause();
+            double perSecond = to.perSecondSince(from);
+            double wanted = perSecond * (effort.sliceMs() + 3 * SETTLE_MS) / 1e3;
+            if (wanted <= ahead) {
+                return perSecond;
+            }
+            ahead = (long) (2 * wanted);
+        }
+    }
+}
