@@ -112,7 +112,8 @@ final class Lane implements AutoCloseable {
         yaml.append("application-id: ").append(config.applicationId()).append('\n');
         yaml.append("threads: ").append(config.threads()).append('\n');
         yaml.append("topics: {prefix: ").append(config.topics().prefix()).append("}\n");
-        yaml.append("state: {directory: '").append(config.state().directory()).append("'}\n");
+        yaml.append("state: {directory: '").append(config.state().directory()).append("', hot-memory: ");
+        yaml.append(config.state().hotMemoryBytes()).append("}\n");
         yaml.append("kafka:\n");
         for (Map.Entry<String, String> entry : config.kafka().entrySet()) {
             yaml.append("  ")
