@@ -21,20 +21,56 @@ public final class KeyCodec {
     private KeyCodec() {}
 
     public static byte[] encode(StateKey key) {
-        ByteArrayOutputStream out = new ByteArrayOutputStream(64);
-        write(out, key.client());
-        write(out, key.policyId());
+        int length = length(key.client()) + length(key.policyId());
         for (String value : key.others()) {
-            write(out, value);
+            length += length(value);
         }
+        byte[] bytes = new byte[length];
+        int at = write(bytes, write(bytes, 0, key.client()), key.policyId());
+        for (String value : key.others()) {
+            at = write(bytes, at, value);
+        }
+        return bytes;
+    }
+
+    /** How many bytes a text has with its end. */
+    private static int length(String text) {
+        for (int i = 0; i < text.length(); i++) {
+            if (!isOneByte(text.charAt(i))) {
+                return bytes(text).length;
+            }
+        }
+        return text.length() + 1;
+    }
+
+    /** Returns where the next text comes. */
+    private static int write(byte[] to, int start, String text) {
+        for (int i = 0; i < text.length(); i++) {
+            char c = text.charAt(i);
+            if (!isOneByte(c)) {
+                byte[] bytes = bytes(text);
+                System.arraycopy(bytes, 0, to, start, bytes.length);
+                return start + bytes.length;
+            }
+            to[start + i] = (byte) c;
+        }
+        to[start + text.length()] = 0;
+        return start + text.length() + 1;
+    }
+
+    private static boolean isOneByte(char c) {
+        return c > 0 && c < 0x80;
+    }
+
+    private static byte[] bytes(String text) {
+        ByteArrayOutputStream out = new ByteArrayOutputStream(64);
+        write(out, text);
         return out.toByteArray();
     }
 
     /** What the keys of all states of a client start with; behind them, those of clients do that go on with a 0. */
     public static byte[] prefix(String client) {
-        ByteArrayOutputStream out = new ByteArrayOutputStream(32);
-        write(out, client);
-        return out.toByteArray();
+        return bytes(client);
     }
 
     /** Reads what {@link #encode} wrote. */
@@ -80,12 +116,15 @@ public final class KeyCodec {
 
     static void write(ByteArrayOutputStream out, String text) {
         byte[] bytes = text.getBytes(StandardCharsets.UTF_8);
-        for (byte b : bytes) {
-            out.write(b);
-            if (b == 0) {
+        int from = 0;
+        for (int i = 0; i < bytes.length; i++) {
+            if (bytes[i] == 0) {
+                out.write(bytes, from, i + 1 - from);
                 out.write(0xFF);
+                from = i + 1;
             }
         }
+        out.write(bytes, from, bytes.length - from);
         out.write(0);
     }
 

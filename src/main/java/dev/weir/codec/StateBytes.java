@@ -1,10 +1,16 @@
 package dev.weir.codec;
 
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.VarHandle;
+import java.nio.ByteOrder;
 import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
 
 /** Reads and writes the numbers of a state: seven bits a byte, lowest first, the highest bit telling that more follow. */
 final class StateBytes {
+
+    private static final VarHandle LONG = MethodHandles.byteArrayViewVarHandle(long[].class, ByteOrder.BIG_ENDIAN);
+    private static final int LONGEST_NUMBER = 10;
 
     private byte[] bytes;
     private int position;
@@ -40,10 +46,14 @@ final class StateBytes {
     }
 
     void writeByte(int value) {
-        if (position == bytes.length) {
-            bytes = Arrays.copyOf(bytes, 2 * position);
-        }
+        reserve(1);
         bytes[position++] = (byte) value;
+    }
+
+    private void reserve(int length) {
+        if (length > bytes.length - position) {
+            bytes = Arrays.copyOf(bytes, Math.max(2 * bytes.length, position + length));
+        }
     }
 
     boolean hasMore() {
@@ -60,12 +70,9 @@ final class StateBytes {
     /** Bytes, their number before them. */
     void write(byte[] some) {
         write(some.length);
-        int end = position + some.length;
-        if (end > bytes.length) {
-            bytes = Arrays.copyOf(bytes, Math.max(2 * bytes.length, end));
-        }
+        reserve(some.length);
         System.arraycopy(some, 0, bytes, position, some.length);
-        position = end;
+        position += some.length;
     }
 
     byte[] readBytes() {
@@ -87,27 +94,29 @@ final class StateBytes {
 
     /** Eight bytes, highest first, at a fixed place: can be read without what stands before. */
     void writeFixed(long value) {
-        for (int shift = 56; shift >= 0; shift -= 8) {
-            writeByte((int) (value >>> shift));
-        }
+        reserve(Long.BYTES);
+        LONG.set(bytes, position, value);
+        position += Long.BYTES;
     }
 
     long readFixed() {
-        long value = 0;
-        for (int i = 0; i < 8; i++) {
-            value = value << 8 | (readByte() & 0xFF);
+        if (bytes.length - position < Long.BYTES) {
+            throw new IllegalStateException("a state ends after " + bytes.length + " bytes");
         }
-        return value;
+        position += Long.BYTES;
+        return (long) LONG.get(bytes, position - Long.BYTES);
     }
 
     /** A number that is mostly small and not negative. */
     void write(long value) {
+        reserve(LONGEST_NUMBER);
+        int to = position;
         long rest = value;
-        while ((rest & ~0x7FL) != 0) {
-            writeByte((int) (rest | 0x80));
-            rest >>>= 7;
+        for (; (rest & ~0x7FL) != 0; rest >>>= 7) {
+            bytes[to++] = (byte) (rest | 0x80);
         }
-        writeByte((int) rest);
+        bytes[to++] = (byte) rest;
+        position = to;
     }
 
     long read() {

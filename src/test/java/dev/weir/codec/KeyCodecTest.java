@@ -2,10 +2,13 @@ package dev.weir.codec;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import dev.weir.policy.Kind;
+import dev.weir.policy.RequestKey;
 import dev.weir.policy.StateKey;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Comparator;
+import java.util.HexFormat;
 import java.util.List;
 import java.util.Random;
 import java.util.stream.Stream;
@@ -45,6 +48,16 @@ class KeyCodecTest {
             assertThat(KeyCodec.decode(bytes)).isEqualTo(key);
             assertThat(bytes).startsWith(KeyCodec.prefix(key.client()));
         }
+    }
+
+    /** Keys are persisted. */
+    @Test
+    void the_bytes_of_a_key_stay_what_they_were() {
+        StateKey key = new StateKey("\0a\0\0", "p", List.of("", "ż\0", "\uD83D\uDE00", "\uD83D"));
+        assertThat(HexFormat.of().formatHex(KeyCodec.encode(key)))
+                .isEqualTo("00ff6100ff00ff00" + "7000" + "00" + "c5bc00ff00" + "f09f988000" + "3f00");
+        assertThat(HexFormat.of().formatHex(KeyCodec.encode(new RequestKey("a\0b", Kind.PEEK, "\0"))))
+                .isEqualTo("01" + "6100ff6200" + "5045454b00" + "00ff00");
     }
 
     @Test
