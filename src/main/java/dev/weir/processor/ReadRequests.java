@@ -65,11 +65,25 @@ public final class ReadRequests implements Processor<byte[], byte[], byte[], Obj
                     metadata,
                     violation.get().rejection(),
                     violation.get().detail());
-        } else if (!Arrays.equals(record.key(), request.client().getBytes(StandardCharsets.UTF_8))) {
+        } else if (!isUtf8(record.key(), request.client())) {
             reject(record, metadata, Rejection.KEY_IS_NOT_CLIENT, "the record's key is not its client");
         } else {
             context.forward(record.withValue(request), next);
         }
+    }
+
+    /** Whether the bytes are those of the text; while it is ASCII, without making them. */
+    private static boolean isUtf8(byte[] bytes, String text) {
+        for (int i = 0; i < text.length(); i++) {
+            char c = text.charAt(i);
+            if (c >= 0x80) {
+                return Arrays.equals(bytes, text.getBytes(StandardCharsets.UTF_8));
+            }
+            if (i >= bytes.length || bytes[i] != c) {
+                return false;
+            }
+        }
+        return bytes.length == text.length();
     }
 
     private void reject(Record<byte[], byte[]> record, RecordMetadata metadata, Rejection rejection, String detail) {

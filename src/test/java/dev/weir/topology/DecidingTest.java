@@ -26,6 +26,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** The path from request to decision or dead letter, on the real stores. */
 class DecidingTest {
@@ -221,6 +222,14 @@ class DecidingTest {
         assertThat(weir.stored(Stores.FIRST_ANSWERS)).isZero();
     }
 
+    @ParameterizedTest
+    @ValueSource(strings = {"a", "a\0", "\u007f", "\u0080", "żółw", "\uD83D\uDE00 a"})
+    void a_client_may_have_any_name(String client) throws Exception {
+        weir.apply(TWO_A_SECOND, 1);
+        assertThat(weir.ask(request("r", client, 1)).client()).isEqualTo(client);
+        assertThat(weir.ask(request("r", client, 1)).remaining()).isZero();
+    }
+
     /** A record that is no request: its key, its value, and what is said of it. */
     @SuppressWarnings("ArrayRecordComponent") // only carried
     private record Bad(String reason, String detail, byte[] key, byte[] value, long timestampMs) {
@@ -245,6 +254,8 @@ class DecidingTest {
         byte[] unknown = good.clone();
         unknown[2]++;
         byte[] cut = java.util.Arrays.copyOf(good, good.length - 1);
+        byte[] noUtf8 = new RequestAvro().encode(request("r", "\1", 1));
+        noUtf8[13] = (byte) 0xFF; // the client, behind the header and "r"
         Map<String, String> many = new HashMap<>();
         IntStream.range(0, 65).forEach(i -> many.put("a" + i, ""));
         return List.of(
@@ -264,6 +275,11 @@ class DecidingTest {
                         "bob".getBytes(StandardCharsets.UTF_8),
                         good,
                         1),
+                otherKey("alic", good),
+                otherKey("alice ", good),
+                otherKey("alicé", good),
+                otherKey("zolw", new RequestAvro().encode(request("r", "żółw", 1))),
+                new Bad("KEY_IS_NOT_CLIENT", "the record's key is not", new byte[] {(byte) 0xFF}, noUtf8, 1),
                 new Bad("NO_CLIENT", "client is empty", request("r", "", 1)),
                 new Bad(
                         "CLIENT_TOO_LONG",
@@ -295,6 +311,15 @@ class DecidingTest {
                         "TIMESTAMP_OUT_OF_RANGE",
                         "timestamp is 253402300800000",
                         request(null, null, Map.of(), null, RequestRules.MAX_TIMESTAMP_MS + 1)));
+    }
+
+    private static Bad otherKey(String key, byte[] value) {
+        return new Bad(
+                "KEY_IS_NOT_CLIENT",
+                "the record's key is not its client",
+                key.getBytes(StandardCharsets.UTF_8),
+                value,
+                1);
     }
 
     private static Request cancel(String queue) {
