@@ -4,8 +4,6 @@ import dev.weir.avro.Header;
 import dev.weir.policy.Admission;
 import dev.weir.policy.Rejection;
 import dev.weir.policy.Request;
-import java.nio.ByteBuffer;
-import java.time.Instant;
 import java.util.ArrayList;
 import java.util.List;
 
@@ -15,35 +13,46 @@ public final class AdmissionAvro {
     /** A request's headers are bounded by its size alone: the most that fit into 2 MiB, of which each takes 10 bytes. */
     private static final int MAX_HEADERS = (2 << 20) / 10;
 
-    private final AvroBytes<dev.weir.avro.Admission> bytes =
-            new AvroBytes<>(new dev.weir.avro.Admission(), 1, MAX_HEADERS);
+    /** The version of the schema that is written field by field. */
+    private static final long SCHEMA = 0x9EF0E125B5FB3A29L;
+
+    private final AvroBytes<dev.weir.avro.Admission> avro =
+            AvroBytes.besides(SCHEMA, new dev.weir.avro.Admission(), 1, MAX_HEADERS);
     private final RequestAvro requests = new RequestAvro();
 
     public byte[] encode(Admission admission) {
         Request request = admission.request();
-        List<Header> headers = new ArrayList<>(admission.headers().size());
-        for (Admission.Header header : admission.headers()) {
-            headers.add(new Header(header.key(), AvroBytes.toBuffer(header.value())));
+        byte[] requestBytes = requests.encode(request);
+        BytesEncoder out = BytesEncoder.begin(SCHEMA);
+        out.write(requestBytes);
+        out.write(request.timestampMs());
+        out.write(request.source().partition());
+        out.write(request.source().offset());
+        out.write(admission.queue());
+        out.writeOptional(admission.policyId());
+        out.writeOptional(admission.policyVersion());
+        out.writeOptional(admission.limitedBy());
+        out.writeOptional(admission.limit());
+        out.write(admission.repeated());
+        out.write(admission.rememberUntilMs());
+        write(admission.headers(), out);
+        return out.end();
+    }
+
+    private static void write(List<Admission.Header> headers, BytesEncoder out) {
+        if (!headers.isEmpty()) {
+            out.write(headers.size());
         }
-        return bytes.encode(dev.weir.avro.Admission.newBuilder()
-                .setRequest(ByteBuffer.wrap(requests.encode(request)))
-                .setTimestamp(Instant.ofEpochMilli(request.timestampMs()))
-                .setSourcePartition(request.source().partition())
-                .setSourceOffset(request.source().offset())
-                .setQueue(admission.queue())
-                .setPolicyId(admission.policyId())
-                .setPolicyVersion(admission.policyVersion())
-                .setLimitedBy(admission.limitedBy())
-                .setLimit(admission.limit())
-                .setRepeated(admission.repeated())
-                .setRememberUntil(Instant.ofEpochMilli(admission.rememberUntilMs()))
-                .setHeaders(headers)
-                .build());
+        for (Admission.Header header : headers) {
+            out.write(header.key());
+            out.writeOptional(header.value());
+        }
+        out.writeEnd();
     }
 
     /** @throws UnreadableException if the bytes are no admission */
     public Admission decode(byte[] value) throws UnreadableException {
-        dev.weir.avro.Admission event = bytes.decode(value);
+        dev.weir.avro.Admission event = avro.decode(value);
         Request.Source source = new Request.Source(event.getSourcePartition(), event.getSourceOffset());
         List<Admission.Header> headers = new ArrayList<>(event.getHeaders().size());
         for (Header header : event.getHeaders()) {

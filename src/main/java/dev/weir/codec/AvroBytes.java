@@ -4,10 +4,11 @@ import dev.weir.policy.Rejection;
 import java.io.IOException;
 import java.io.InputStream;
 import java.io.UncheckedIOException;
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.VarHandle;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.time.Instant;
-import java.util.Arrays;
 import java.util.HashMap;
 import java.util.Map;
 import org.apache.avro.AvroRuntimeException;
@@ -25,11 +26,13 @@ import org.apache.avro.specific.SpecificRecord;
  */
 final class AvroBytes<T extends SpecificRecord> {
 
-    private static final byte[] MARKER = {(byte) 0xC3, 1};
-    private static final int HEADER_LENGTH = 10;
+    static final int HEADER_LENGTH = 10;
 
     /** As many attributes as may be configured. */
-    private static final int MAX_ITEMS = 10_000;
+    static final int MAX_ITEMS = 10_000;
+
+    private static final byte[] MARKER = {(byte) 0xC3, 1};
+    private static final VarHandle LONG = MethodHandles.byteArrayViewVarHandle(long[].class, ByteOrder.LITTLE_ENDIAN);
 
     private final BinaryMessageEncoder<T> encoder;
     private final int maxItems;
@@ -51,6 +54,24 @@ final class AvroBytes<T extends SpecificRecord> {
         }
     }
 
+    /**
+     * For a schema whose newest version is written, or read, elsewhere, field by field.
+     *
+     * @param known the fingerprint of the version that is known there
+     * @throws IllegalStateException if there is a newer one
+     */
+    static <T extends SpecificRecord> AvroBytes<T> besides(long known, T prototype, int earlier) {
+        return besides(known, prototype, earlier, MAX_ITEMS);
+    }
+
+    static <T extends SpecificRecord> AvroBytes<T> besides(long known, T prototype, int earlier, int maxItems) {
+        if (SchemaNormalization.parsingFingerprint64(prototype.getSchema()) != known) {
+            throw new IllegalStateException(
+                    prototype.getSchema().getName() + " has fields that its codec does not know: see schemas/");
+        }
+        return new AvroBytes<>(prototype, earlier, maxItems);
+    }
+
     private void read(Schema written, Schema wanted) {
         readers.put(SchemaNormalization.parsingFingerprint64(written), new SpecificDatumReader<>(written, wanted));
     }
@@ -68,10 +89,10 @@ final class AvroBytes<T extends SpecificRecord> {
         if (bytes == null) {
             throw new UnreadableException(Rejection.NOT_AVRO, "the record has no value");
         }
-        if (bytes.length < HEADER_LENGTH || !Arrays.equals(MARKER, Arrays.copyOf(bytes, MARKER.length))) {
+        if (!hasHeader(bytes)) {
             throw new UnreadableException(Rejection.NOT_AVRO, "Unrecognized header bytes");
         }
-        long fingerprint = ByteBuffer.wrap(bytes).order(ByteOrder.LITTLE_ENDIAN).getLong(MARKER.length);
+        long fingerprint = (long) LONG.get(bytes, MARKER.length);
         DatumReader<T> reader = readers.get(fingerprint);
         if (reader == null) {
             throw new UnreadableException(
@@ -82,6 +103,23 @@ final class AvroBytes<T extends SpecificRecord> {
         } catch (IOException | AvroRuntimeException | UnsupportedOperationException | IndexOutOfBoundsException e) {
             throw new UnreadableException(Rejection.NOT_AVRO, e);
         }
+    }
+
+    private static boolean hasHeader(byte[] bytes) {
+        return bytes.length >= HEADER_LENGTH && bytes[0] == MARKER[0] && bytes[1] == MARKER[1];
+    }
+
+    /** Whether they begin as a record of the schema of this fingerprint does. */
+    static boolean isOf(long fingerprint, byte[] bytes) {
+        return bytes != null && hasHeader(bytes) && (long) LONG.get(bytes, MARKER.length) == fingerprint;
+    }
+
+    /** Begins bytes with the header of a schema; returns where the record comes. */
+    static int writeHeader(byte[] bytes, long fingerprint) {
+        bytes[0] = MARKER[0];
+        bytes[1] = MARKER[1];
+        LONG.set(bytes, MARKER.length, fingerprint);
+        return HEADER_LENGTH;
     }
 
     private static Schema schema(String resource) {

@@ -21,6 +21,11 @@ final class BytesDecoder extends Decoder {
     private int at;
     private long items;
 
+    /** What follows the header of a record with the usual bound. */
+    BytesDecoder(byte[] record) {
+        this(record, AvroBytes.HEADER_LENGTH, AvroBytes.MAX_ITEMS);
+    }
+
     /** @param maxItems the most items of all lists and maps of the record together */
     BytesDecoder(byte[] bytes, int start, int maxItems) {
         this.bytes = bytes;
@@ -30,6 +35,14 @@ final class BytesDecoder extends Decoder {
 
     @Override
     public long readLong() throws IOException {
+        if (at < bytes.length && bytes[at] >= 0) { // most numbers and lengths have one byte
+            long zigzag = bytes[at++];
+            return (zigzag >>> 1) ^ -(zigzag & 1);
+        }
+        return readLongNumber();
+    }
+
+    private long readLongNumber() throws IOException {
         long zigzag = 0;
         for (int shift = 0; shift <= MAX_SHIFT; shift += 7) {
             byte next = bytes[take(1)];
@@ -79,6 +92,32 @@ final class BytesDecoder extends Decoder {
         return new String(bytes, take(length), length, StandardCharsets.UTF_8);
     }
 
+    /** A string of which there are few. */
+    String readWord(Words words) throws IOException {
+        int length = readLength();
+        return words.text(bytes, take(length), length);
+    }
+
+    /** Whether a value follows, in a union of null and its type. */
+    boolean readPresent() throws IOException {
+        return readBelow(2) == 1;
+    }
+
+    /** The place of an enumeration's symbol, or of a union's type, of which there are {@code bound}. */
+    int readBelow(int bound) throws IOException {
+        int index = readInt();
+        if (index < 0 || index >= bound) {
+            throw new IOException("Index " + index + " out of bounds for length " + bound);
+        }
+        return index;
+    }
+
+    byte[] readBytes() throws IOException {
+        int length = readLength();
+        int start = take(length);
+        return Arrays.copyOfRange(bytes, start, start + length);
+    }
+
     @Override
     public void skipString() throws IOException {
         take(readLength());
@@ -86,9 +125,7 @@ final class BytesDecoder extends Decoder {
 
     @Override
     public ByteBuffer readBytes(ByteBuffer old) throws IOException {
-        int length = readLength();
-        int start = take(length);
-        return ByteBuffer.wrap(Arrays.copyOfRange(bytes, start, start + length));
+        return ByteBuffer.wrap(readBytes());
     }
 
     @Override

@@ -5,47 +5,60 @@ import dev.weir.policy.Outcome;
 import dev.weir.policy.Reason;
 import dev.weir.policy.Rejection;
 import dev.weir.policy.Request;
-import java.time.Instant;
+import java.util.List;
+import java.util.stream.Stream;
 
 /** Decisions as Avro. Threads may share an instance. */
 public final class DecisionAvro {
 
+    /** The version of the schema that is written field by field. */
+    private static final long SCHEMA = 0xED2AD547D4D48D85L;
+
     private static final Decision.Queueing NOT_SHAPED = new Decision.Queueing(null, null, null);
 
-    private final AvroBytes<dev.weir.avro.Decision> bytes = new AvroBytes<>(new dev.weir.avro.Decision(), 2);
+    private static final List<Outcome> OUTCOMES = Stream.of(dev.weir.avro.Outcome.values())
+            .map(outcome -> Outcome.valueOf(outcome.name()))
+            .toList();
+
+    private final AvroBytes<dev.weir.avro.Decision> avro = AvroBytes.besides(SCHEMA, new dev.weir.avro.Decision(), 2);
+    private final Words words = new Words();
 
     public byte[] encode(Decision decision) {
         Decision.Queueing queueing = decision.queueing() == null ? NOT_SHAPED : decision.queueing();
-        return bytes.encode(dev.weir.avro.Decision.newBuilder()
-                .setRequestId(decision.requestId())
-                .setClient(decision.client())
-                .setOutcome(dev.weir.avro.Outcome.valueOf(decision.outcome().name()))
-                .setReason(decision.reason().name())
-                .setPolicyId(decision.policyId())
-                .setPolicyVersion(decision.policyVersion())
-                .setLimitedBy(decision.limitedBy())
-                .setLimit(decision.limit())
-                .setWindowMs(decision.windowMs())
-                .setRemaining(decision.remaining())
-                .setResetAfterMs(decision.resetAfterMs())
-                .setRetryAfterMs(decision.retryAfterMs())
-                .setDelayMs(decision.delayMs())
-                .setObserved(decision.observed())
-                .setShadowBanned(decision.shadowBanned())
-                .setRepeated(decision.repeated())
-                .setQueue(queueing.queue())
-                .setPosition(queueing.position())
-                .setExpectedWaitMs(queueing.expectedWaitMs())
-                .setHttpStatus(decision.httpStatus())
-                .setDecidedAt(Instant.ofEpochMilli(decision.decidedAtMs()))
-                .setSourcePartition(decision.source().partition())
-                .setSourceOffset(decision.source().offset())
-                .build());
+        BytesEncoder out = BytesEncoder.begin(SCHEMA);
+        out.write(decision.requestId());
+        out.write(decision.client());
+        out.write(OUTCOMES.indexOf(decision.outcome()));
+        out.write(words.bytes(decision.reason().name()));
+        out.writeOptional(bytes(decision.policyId()));
+        out.writeOptional(decision.policyVersion());
+        out.writeOptional(bytes(decision.limitedBy()));
+        out.writeOptional(decision.limit());
+        out.writeOptional(decision.windowMs());
+        out.writeOptional(decision.remaining());
+        out.writeOptional(decision.resetAfterMs());
+        out.writeOptional(decision.retryAfterMs());
+        out.writeOptional(decision.delayMs());
+        out.write(decision.observed());
+        out.write(decision.shadowBanned());
+        out.write(decision.repeated());
+        out.writeOptional(bytes(queueing.queue()));
+        out.writeOptional(queueing.position());
+        out.writeOptional(queueing.expectedWaitMs());
+        out.write(decision.httpStatus());
+        out.write(decision.decidedAtMs());
+        out.write(decision.source().partition());
+        out.write(decision.source().offset());
+        return out.end();
+    }
+
+    private byte[] bytes(String word) {
+        return word == null ? null : words.bytes(word);
     }
 
     /** @throws UnreadableException if the bytes are no decision */
     public Decision decode(byte[] value) throws UnreadableException {
-        dev.weir.avro.Decision event = bytes.decode(value);
+        dev.weir.avro.Decision event = avro.decode(value);
         return new Decision(
                 event.getRequestId(),
                 event.getClient(),

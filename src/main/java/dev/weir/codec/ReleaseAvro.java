@@ -9,28 +9,30 @@ public final class ReleaseAvro {
 
     private static final long NANOS_PER_SECOND = 1_000_000_000;
 
-    private final AvroBytes<dev.weir.avro.Release> bytes = new AvroBytes<>(new dev.weir.avro.Release(), 0);
+    /** The version of the schema that is written field by field. */
+    private static final long SCHEMA = 0x74B08ADFEAC91D06L;
+
+    private final AvroBytes<dev.weir.avro.Release> avro = AvroBytes.besides(SCHEMA, new dev.weir.avro.Release(), 0);
 
     public byte[] encode(Release release) {
-        return bytes.encode(dev.weir.avro.Release.newBuilder()
-                .setRequestId(release.requestId())
-                .setClient(release.client())
-                .setTier(release.tier())
-                .setQueue(release.queue())
-                .setSequence(release.sequence())
-                .setEnqueuedAt(Instant.ofEpochMilli(release.enqueuedAtMs()))
-                .setReleaseAt(Instant.ofEpochSecond(
-                        release.releaseAtNanos() / NANOS_PER_SECOND, release.releaseAtNanos() % NANOS_PER_SECOND))
-                .setWaitMs(release.waitMs())
-                .setCost(release.cost())
-                .setAttributes(release.attributes())
-                .setPayload(AvroBytes.toBuffer(release.payload()))
-                .build());
+        BytesEncoder out = BytesEncoder.begin(SCHEMA);
+        out.write(release.requestId());
+        out.write(release.client());
+        out.writeOptional(release.tier());
+        out.write(release.queue());
+        out.write(release.sequence());
+        out.write(release.enqueuedAtMs());
+        out.write(release.releaseAtNanos());
+        out.write(release.waitMs());
+        out.write(release.cost());
+        out.write(release.attributes());
+        out.writeOptional(release.payload());
+        return out.end();
     }
 
     /** @throws UnreadableException if the bytes are no release */
     public Release decode(byte[] value) throws UnreadableException {
-        dev.weir.avro.Release event = bytes.decode(value);
+        dev.weir.avro.Release event = avro.decode(value);
         Instant releaseAt = event.getReleaseAt();
         if (releaseAt.isBefore(Instant.EPOCH)) { // which Avro does not write as it reads
             throw new UnreadableException(Rejection.NOT_AVRO, "releaseAt is before 1970");

@@ -2,26 +2,38 @@ package dev.weir.codec;
 
 import dev.weir.avro.RequestEvent;
 import dev.weir.policy.Kind;
+import dev.weir.policy.Rejection;
 import dev.weir.policy.Request;
+import java.io.IOException;
+import java.util.List;
+import java.util.stream.Stream;
 
 /** Requests as {@code RequestEvent}s. Threads may share an instance. */
 public final class RequestAvro {
 
-    private final AvroBytes<RequestEvent> bytes = new AvroBytes<>(new RequestEvent(), 1);
+    /** The version of the schema that is written, and read, field by field; earlier ones are read by Avro. */
+    private static final long SCHEMA = 0x4EFF1F0D8C1F344CL;
+
+    private static final List<Kind> KINDS = Stream.of(dev.weir.avro.Kind.values())
+            .map(kind -> Kind.valueOf(kind.name()))
+            .toList();
+
+    private final AvroBytes<RequestEvent> earlier = AvroBytes.besides(SCHEMA, new RequestEvent(), 1);
+    private final Words words = new Words();
 
     public byte[] encode(Request request) {
-        return bytes.encode(RequestEvent.newBuilder()
-                .setRequestId(request.requestId())
-                .setClient(request.client())
-                .setKind(dev.weir.avro.Kind.valueOf(request.kind().name()))
-                .setTier(request.tier())
-                .setCost(request.cost())
-                .setSizeBytes(request.sizeBytes())
-                .setAttributes(request.attributes())
-                .setDeadline(AvroBytes.toInstant(request.deadlineMs()))
-                .setPayload(AvroBytes.toBuffer(request.payload()))
-                .setQueue(request.queue())
-                .build());
+        BytesEncoder out = BytesEncoder.begin(SCHEMA);
+        out.write(request.requestId());
+        out.write(request.client());
+        out.write(KINDS.indexOf(request.kind()));
+        out.writeOptional(request.tier());
+        out.write(request.cost());
+        out.writeOptional(request.sizeBytes());
+        out.write(request.attributes());
+        out.writeOptional(request.deadlineMs());
+        out.writeOptional(request.payload());
+        out.writeOptional(request.queue());
+        return out.end();
     }
 
     /**
@@ -32,7 +44,33 @@ public final class RequestAvro {
      * @throws UnreadableException if the bytes are no request event
      */
     public Request decode(byte[] value, long timestampMs, Request.Source source) throws UnreadableException {
-        RequestEvent event = bytes.decode(value);
+        if (!AvroBytes.isOf(SCHEMA, value)) {
+            return request(earlier.decode(value), timestampMs, source);
+        }
+        try {
+            return read(new BytesDecoder(value), timestampMs, source);
+        } catch (IOException e) {
+            throw new UnreadableException(Rejection.NOT_AVRO, e);
+        }
+    }
+
+    private Request read(BytesDecoder in, long timestampMs, Request.Source source) throws IOException {
+        return new Request(
+                in.readString(),
+                in.readString(),
+                KINDS.get(in.readBelow(KINDS.size())),
+                in.readPresent() ? in.readWord(words) : null,
+                in.readLong(),
+                in.readPresent() ? (Long) in.readLong() : null,
+                FewAttributes.read(in, words),
+                in.readPresent() ? (Long) in.readLong() : null,
+                in.readPresent() ? in.readBytes() : null,
+                in.readPresent() ? in.readWord(words) : null,
+                timestampMs,
+                source);
+    }
+
+    static Request request(RequestEvent event, long timestampMs, Request.Source source) {
         return new Request(
                 event.getRequestId(),
                 event.getClient(),

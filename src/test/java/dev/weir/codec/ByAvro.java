@@ -1,0 +1,135 @@
+package dev.weir.codec;
+
+import dev.weir.avro.Header;
+import dev.weir.avro.RequestEvent;
+import dev.weir.policy.Admission;
+import dev.weir.policy.Decision;
+import dev.weir.policy.Request;
+import dev.weir.shape.Release;
+import java.nio.ByteBuffer;
+import java.time.Instant;
+import java.util.Arrays;
+
+/** Records read and written by Avro's own readers and writers, which the hand-written ones must not differ from. */
+public final class ByAvro {
+
+    private static final long NANOS_PER_SECOND = 1_000_000_000;
+
+    private static final AvroBytes<RequestEvent> REQUESTS = new AvroBytes<>(new RequestEvent(), 1);
+    private static final AvroBytes<dev.weir.avro.Decision> DECISIONS = new AvroBytes<>(new dev.weir.avro.Decision(), 2);
+    private static final AvroBytes<dev.weir.avro.Admission> ADMISSIONS =
+            new AvroBytes<>(new dev.weir.avro.Admission(), 1);
+    private static final AvroBytes<dev.weir.avro.Release> RELEASES = new AvroBytes<>(new dev.weir.avro.Release(), 0);
+
+    private ByAvro() {}
+
+    public static Request decodeRequest(byte[] value, long timestampMs, Request.Source source)
+            throws UnreadableException {
+        return RequestAvro.request(REQUESTS.decode(value), timestampMs, source);
+    }
+
+    /** Whether nothing tells them apart. */
+    public static boolean same(Request one, Request other) {
+        return Arrays.equals(one.payload(), other.payload())
+                && withoutPayload(one).equals(withoutPayload(other));
+    }
+
+    private static Request withoutPayload(Request request) {
+        return new Request(
+                request.requestId(),
+                request.client(),
+                request.kind(),
+                request.tier(),
+                request.cost(),
+                request.sizeBytes(),
+                request.attributes(),
+                request.deadlineMs(),
+                null,
+                request.queue(),
+                request.timestampMs(),
+                request.source());
+    }
+
+    public static byte[] encode(Request request) {
+        return REQUESTS.encode(RequestEvent.newBuilder()
+                .setRequestId(request.requestId())
+                .setClient(request.client())
+                .setKind(dev.weir.avro.Kind.valueOf(request.kind().name()))
+                .setTier(request.tier())
+                .setCost(request.cost())
+                .setSizeBytes(request.sizeBytes())
+                .setAttributes(request.attributes())
+                .setDeadline(AvroBytes.toInstant(request.deadlineMs()))
+                .setPayload(AvroBytes.toBuffer(request.payload()))
+                .setQueue(request.queue())
+                .build());
+    }
+
+    public static byte[] encode(Decision decision) {
+        dev.weir.avro.Decision.Builder event = dev.weir.avro.Decision.newBuilder()
+                .setRequestId(decision.requestId())
+                .setClient(decision.client())
+                .setOutcome(dev.weir.avro.Outcome.valueOf(decision.outcome().name()))
+                .setReason(decision.reason().name())
+                .setPolicyId(decision.policyId())
+                .setPolicyVersion(decision.policyVersion())
+                .setLimitedBy(decision.limitedBy())
+                .setLimit(decision.limit())
+                .setWindowMs(decision.windowMs())
+                .setRemaining(decision.remaining())
+                .setResetAfterMs(decision.resetAfterMs())
+                .setRetryAfterMs(decision.retryAfterMs())
+                .setDelayMs(decision.delayMs())
+                .setObserved(decision.observed())
+                .setShadowBanned(decision.shadowBanned())
+                .setRepeated(decision.repeated())
+                .setHttpStatus(decision.httpStatus())
+                .setDecidedAt(Instant.ofEpochMilli(decision.decidedAtMs()))
+                .setSourcePartition(decision.source().partition())
+                .setSourceOffset(decision.source().offset());
+        if (decision.queueing() != null) {
+            event.setQueue(decision.queueing().queue())
+                    .setPosition(decision.queueing().position())
+                    .setExpectedWaitMs(decision.queueing().expectedWaitMs());
+        }
+        return DECISIONS.encode(event.build());
+    }
+
+    public static byte[] encode(Admission admission) {
+        Request request = admission.request();
+        return ADMISSIONS.encode(dev.weir.avro.Admission.newBuilder()
+                .setRequest(ByteBuffer.wrap(encode(request)))
+                .setTimestamp(Instant.ofEpochMilli(request.timestampMs()))
+                .setSourcePartition(request.source().partition())
+                .setSourceOffset(request.source().offset())
+                .setQueue(admission.queue())
+                .setPolicyId(admission.policyId())
+                .setPolicyVersion(admission.policyVersion())
+                .setLimitedBy(admission.limitedBy())
+                .setLimit(admission.limit())
+                .setRepeated(admission.repeated())
+                .setRememberUntil(Instant.ofEpochMilli(admission.rememberUntilMs()))
+                .setHeaders(admission.headers().stream()
+                        .map(header -> new Header(header.key(), AvroBytes.toBuffer(header.value())))
+                        .toList())
+                .build());
+    }
+
+    /** Of one that is released after 1970: what is before, Avro does not write as it reads. */
+    public static byte[] encode(Release release) {
+        return RELEASES.encode(dev.weir.avro.Release.newBuilder()
+                .setRequestId(release.requestId())
+                .setClient(release.client())
+                .setTier(release.tier())
+                .setQueue(release.queue())
+                .setSequence(release.sequence())
+                .setEnqueuedAt(Instant.ofEpochMilli(release.enqueuedAtMs()))
+                .setReleaseAt(Instant.ofEpochSecond(
+                        release.releaseAtNanos() / NANOS_PER_SECOND, release.releaseAtNanos() % NANOS_PER_SECOND))
+                .setWaitMs(release.waitMs())
+                .setCost(release.cost())
+                .setAttributes(release.attributes())
+                .setPayload(AvroBytes.toBuffer(release.payload()))
+                .build());
+    }
+}
