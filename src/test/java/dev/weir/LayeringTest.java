@@ -123,6 +123,15 @@ class LayeringTest {
             .resideInAnyPackage("dev.weir.cli", "picocli..");
 
     @ArchTest
+    static final ArchRule peers_stay_in_bench = noClasses()
+            .that()
+            .resideOutsideOfPackage("dev.weir.bench..")
+            .should()
+            .dependOnClassesThat()
+            .resideInAnyPackage(
+                    "org.openjdk.jmh..", "io.github.bucket4j..", "io.github.resilience4j..", "com.google.common..");
+
+    @ArchTest
     static final ArchRule packages_are_free_of_cycles =
             slices().matching("dev.weir.(*)..").should().beFreeOfCycles();
 }
