@@ -15,7 +15,7 @@ public record Account<S>(Limit<S> limit, S state) {
 
     /** Whether {@code cost} (0 or more) may be taken now. A cost of 0 always may. */
     public boolean permits(long cost, long nowMs) {
-        return cost == 0 || cost <= limit.available(state, nowMs);
+        return cost == 0 || limit.permits(state, cost, nowMs);
     }
 
     /** The account once {@code cost} was taken (or, below zero, given back); this one if nothing changes. */
@@ -31,14 +31,24 @@ public record Account<S>(Limit<S> limit, S state) {
 
     /** What this account says to a request of {@code cost} that it {@linkplain #permits permits} or not. */
     public Verdict verdict(boolean permitted, long cost, long nowMs) {
-        long remaining = Math.max(0, limit.available(state, nowMs));
-        long resetAfterMs = limit.waitMs(state, limit.capacity(), nowMs);
+        long remaining = remaining(nowMs);
+        long resetAfterMs = resetAfterMs(nowMs);
         if (permitted) {
             return new Verdict.Allowed(remaining, resetAfterMs);
         }
         return cost > limit.capacity()
                 ? new Verdict.NeverFits(remaining, resetAfterMs)
                 : new Verdict.Denied(remaining, resetAfterMs, limit.waitMs(state, cost, nowMs));
+    }
+
+    /** Whole tokens that can be had now, rounded down; never below 0. */
+    public long remaining(long nowMs) {
+        return Math.max(0, limit.available(state, nowMs));
+    }
+
+    /** How long until the whole limit is free again. */
+    public long resetAfterMs(long nowMs) {
+        return limit.waitMs(state, limit.capacity(), nowMs);
     }
 
     /** Whole tokens in use now, rounded up. */

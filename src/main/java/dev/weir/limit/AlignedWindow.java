@@ -16,8 +16,13 @@ public sealed interface AlignedWindow extends Limit<AlignedWindow.Window> permit
     /** When the window of {@code nowMs} started. */
     long startMs(long nowMs);
 
-    /** When the window of {@code nowMs} ends and the next one starts. */
-    long endMs(long nowMs);
+    /** When the window that starts at {@code startMs} ends and the next one starts. */
+    long endMs(long startMs);
+
+    /** Whether {@code nowMs} is in the window that starts at {@code startMs}. */
+    default boolean isIn(long startMs, long nowMs) {
+        return startMs(nowMs) == startMs;
+    }
 
     @Override
     default long capacity() {
@@ -26,7 +31,8 @@ public sealed interface AlignedWindow extends Limit<AlignedWindow.Window> permit
 
     @Override
     default long windowMs(long nowMs) {
-        return endMs(nowMs) - startMs(nowMs);
+        long startMs = startMs(nowMs);
+        return endMs(startMs) - startMs;
     }
 
     @Override
@@ -41,7 +47,8 @@ public sealed interface AlignedWindow extends Limit<AlignedWindow.Window> permit
 
     @Override
     default long waitMs(Window window, long cost, long nowMs) {
-        return cost <= available(window, nowMs) ? 0 : endMs(nowMs) - nowMs;
+        Window now = at(window, nowMs);
+        return cost <= limit() - now.count() ? 0 : endMs(now.startMs()) - nowMs;
     }
 
     @Override
@@ -51,7 +58,6 @@ public sealed interface AlignedWindow extends Limit<AlignedWindow.Window> permit
     }
 
     private Window at(Window window, long nowMs) {
-        long startMs = startMs(nowMs);
-        return window.startMs() == startMs ? window : new Window(startMs, 0);
+        return isIn(window.startMs(), nowMs) ? window : fresh(nowMs);
     }
 }

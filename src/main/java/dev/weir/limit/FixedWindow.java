@@ -20,8 +20,18 @@ public record FixedWindow(long limit, long perMs, boolean countDenied) implement
     }
 
     @Override
-    public long endMs(long nowMs) {
-        return startMs(nowMs) + perMs;
+    public long endMs(long startMs) {
+        return startMs + perMs;
+    }
+
+    @Override
+    public boolean isIn(long startMs, long nowMs) {
+        return nowMs >= startMs && nowMs - startMs < perMs;
+    }
+
+    @Override
+    public long windowMs(long nowMs) {
+        return perMs;
     }
 
     @Override

@@ -50,6 +50,11 @@ public record Gcra(Rate rate, long burst, boolean countDenied) implements Limit<
     }
 
     @Override
+    public boolean permits(Arrival arrival, long cost, long nowMs) {
+        return cost <= burst && unitsAhead(arrival, nowMs) <= rate.units(burst - cost);
+    }
+
+    @Override
     public long waitMs(Arrival arrival, long cost, long nowMs) {
         return rate.msToFlow(unitsAhead(arrival, nowMs) - rate.units(burst - cost));
     }
@@ -57,7 +62,8 @@ public record Gcra(Rate rate, long burst, boolean countDenied) implements Limit<
     @Override
     public Arrival charge(Arrival arrival, long cost, long nowMs) {
         long units = Limit.addToLevel(unitsAhead(arrival, nowMs), rate.units(cost));
-        return new Arrival(nowMs + units / rate.unitsPerMs(), units % rate.unitsPerMs());
+        long wholeMs = rate.wholeMs(units);
+        return new Arrival(nowMs + wholeMs, units - wholeMs * rate.unitsPerMs());
     }
 
     @Override

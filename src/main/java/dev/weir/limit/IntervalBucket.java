@@ -54,22 +54,20 @@ public record IntervalBucket(long tokens, long perMs, long burst, boolean countD
 
     @Override
     public long available(Steps steps, long nowMs) {
-        return burst - usedAt(steps, nowMs);
+        return burst - at(steps, nowMs).used();
     }
 
     @Override
     public long waitMs(Steps steps, long cost, long nowMs) {
-        long missing = usedAt(steps, nowMs) - (burst - cost);
-        if (missing <= 0) {
-            return 0;
-        }
-        long stepsToGo = Math.min((missing - 1) / tokens + 1, MAX_LEVEL / perMs);
-        return lastStepMs(steps, nowMs) + stepsToGo * perMs - nowMs;
+        Steps now = at(steps, nowMs);
+        long missing = now.used() - (burst - cost);
+        return missing <= 0 ? 0 : now.stepMs() + msToGet(missing) - nowMs;
     }
 
     @Override
     public Steps charge(Steps steps, long cost, long nowMs) {
-        return new Steps(Limit.addToLevel(usedAt(steps, nowMs), cost), lastStepMs(steps, nowMs));
+        Steps now = at(steps, nowMs);
+        return new Steps(Limit.addToLevel(now.used(), cost), now.stepMs());
     }
 
     @Override
@@ -85,23 +83,35 @@ public record IntervalBucket(long tokens, long perMs, long burst, boolean countD
     @Override
     public Steps adopt(Account<?> old, long nowMs) {
         return old.limit() instanceof IntervalBucket bucket && continues(bucket)
-                ? new Steps(old.used(nowMs), bucket.lastStepMs((Steps) old.state(), nowMs))
+                ? new Steps(
+                        old.used(nowMs), bucket.at((Steps) old.state(), nowMs).stepMs())
                 : Limit.super.adopt(old, nowMs);
     }
 
-    private long usedAt(Steps steps, long nowMs) {
-        long passed = (lastStepMs(steps, nowMs) - steps.stepMs()) / perMs;
-        return passed > steps.used() / tokens ? 0 : Math.max(0, steps.used() - passed * tokens);
+    /** The steps up to now; now itself is step zero once they are forgotten. */
+    private Steps at(Steps steps, long nowMs) {
+        long sinceMs = nowMs - steps.stepMs();
+        if (sinceMs >= 0 && sinceMs < perMs) {
+            return steps;
+        }
+        long stepMs = nowMs >= forgottenAtMs(steps) ? nowMs : nowMs - Math.floorMod(sinceMs, perMs);
+        long passed = (stepMs - steps.stepMs()) / perMs;
+        long used = passed > steps.used() / tokens ? 0 : Math.max(0, steps.used() - passed * tokens);
+        return new Steps(used, stepMs);
     }
 
-    /** The last step up to now; now itself is step zero once the steps are forgotten. */
-    private long lastStepMs(Steps steps, long nowMs) {
-        return nowMs >= forgottenAtMs(steps) ? nowMs : nowMs - Math.floorMod(nowMs - steps.stepMs(), perMs);
+    /** How long the steps take that bring so many tokens, at least one, from a step on. */
+    private long msToGet(long missing) {
+        if (missing <= tokens) {
+            return perMs;
+        }
+        long stepsToGo = (missing - 1) / tokens + 1;
+        return (missing <= burst ? stepsToGo : Math.min(stepsToGo, MAX_LEVEL / perMs)) * perMs;
     }
 
     /** When the bucket has been full and idle for so long that its next request is a first one. */
     private long forgottenAtMs(Steps steps) {
-        long stepsToFull = steps.used() == 0 ? 0 : Math.min((steps.used() - 1) / tokens + 1, MAX_LEVEL / perMs);
-        return steps.stepMs() + stepsToFull * perMs + Math.max(perMs, PHASE_KEPT_MS);
+        long toFullMs = steps.used() == 0 ? 0 : msToGet(steps.used());
+        return steps.stepMs() + toFullMs + Math.max(perMs, PHASE_KEPT_MS);
     }
 }

@@ -4,8 +4,8 @@ package dev.weir.limit;
  * A quota and the algorithm that counts it. A limit holds the terms, its state is a value: every method is a pure
  * function of terms, state, cost and time, so the same requests give the same answers on any machine.
  *
- * <p>Two phases, because a request must pass all of its limits before any of them is charged: ask each limit for what
- * is {@linkplain #available available}, then {@linkplain #charge charge} each one.
+ * <p>Two phases, because a request must pass all of its limits before any of them is charged: ask each limit whether
+ * it {@linkplain #permits permits} the cost, then {@linkplain #charge charge} each one.
  *
  * <pre>
  *   permits(c, t)  ⟺  c = 0  or  c ≤ available(state, t)
@@ -40,6 +40,15 @@ public sealed interface Limit<S>
 
     /** Whole tokens that can be had now, rounded down; below zero while in debt. */
     long available(S state, long nowMs);
+
+    /**
+     * Whether {@code cost} may be taken now: at most what is {@linkplain #available available}.
+     *
+     * @param cost above 0
+     */
+    default boolean permits(S state, long cost, long nowMs) {
+        return cost <= available(state, nowMs);
+    }
 
     /**
      * How long until {@code cost} passes if nothing else comes, in whole milliseconds rounded up; 0 if it passes now.

@@ -46,6 +46,11 @@ public sealed interface Meter extends Limit<Meter.Level> permits TokenBucket, Le
     }
 
     @Override
+    default boolean permits(Level level, long cost, long nowMs) {
+        return cost <= burst() && unitsAt(level, nowMs) <= rate().units(burst() - cost);
+    }
+
+    @Override
     default long waitMs(Level level, long cost, long nowMs) {
         return rate().msToFlow(unitsAt(level, nowMs) - rate().units(burst() - cost));
     }

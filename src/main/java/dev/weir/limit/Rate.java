@@ -47,14 +47,21 @@ public record Rate(long tokens, long perMs, long unitsPerToken, long unitsPerMs)
         return saturatingMultiply(Math.max(0, ms), unitsPerMs);
     }
 
+    // One of the two divisors is 1 for most rates; a division costs more than to see that.
+
     /** Whole tokens in some units, rounded down. */
     long wholeTokens(long units) {
-        return Math.floorDiv(units, unitsPerToken);
+        return unitsPerToken == 1 ? units : Math.floorDiv(units, unitsPerToken);
+    }
+
+    /** Whole milliseconds in which some units, 0 or more, flow; rounded down. */
+    long wholeMs(long units) {
+        return unitsPerMs == 1 ? units : units / unitsPerMs;
     }
 
     /** Milliseconds in which some units flow, rounded up; 0 for none or less. */
     long msToFlow(long units) {
-        return units <= 0 ? 0 : (units - 1) / unitsPerMs + 1;
+        return units <= 0 ? 0 : wholeMs(units - 1) + 1;
     }
 
     private static long saturatingMultiply(long a, long b) {

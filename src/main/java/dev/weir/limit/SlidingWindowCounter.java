@@ -69,8 +69,10 @@ public record SlidingWindowCounter(long limit, long perMs, boolean strict, boole
     @Override
     public Windows charge(Windows windows, long cost, long nowMs) {
         Windows now = slide(windows, nowMs);
-        long ceiling = MAX_LEVEL / perMs; // so that a debt can still be weighed
-        long current = Math.min(ceiling, Limit.addToLevel(now.current(), cost));
+        long current = Limit.addToLevel(now.current(), cost);
+        if (current > limit) {
+            current = Math.min(MAX_LEVEL / perMs, current); // so that a debt can still be weighed
+        }
         long credit = Math.max(0, -Math.max(cost, -MAX_LEVEL));
         long owed = Math.min(0, now.current() - credit); // given back beyond this window
         return new Windows(now.startMs(), Limit.addToLevel(now.previous(), owed), current);
@@ -100,15 +102,19 @@ public record SlidingWindowCounter(long limit, long perMs, boolean strict, boole
     }
 
     private long share(long previous, long elapsedMs) {
+        if (previous == 0) {
+            return 0;
+        }
         long weighed = previous * (perMs - elapsedMs);
         return strict ? weighed / perMs + (weighed % perMs == 0 ? 0 : 1) : weighed / perMs;
     }
 
     private Windows slide(Windows windows, long nowMs) {
-        long startMs = startMs(nowMs);
-        if (windows.startMs() == startMs) {
+        long elapsedMs = nowMs - windows.startMs();
+        if (elapsedMs >= 0 && elapsedMs < perMs) {
             return windows;
         }
+        long startMs = startMs(nowMs);
         return new Windows(startMs, windows.startMs() == startMs - perMs ? windows.current() : 0, 0);
     }
 
