@@ -1,7 +1,5 @@
 package dev.weir.policy;
 
-import dev.weir.policy.Ledger.Role;
-import java.util.ArrayList;
 import java.util.List;
 
 /**
@@ -44,8 +42,8 @@ public final class Decider {
         if (request.kind() == Kind.CANCEL) {
             return new Admission(request, request.queue(), null, null, null, null, false, 0, List.of());
         }
-        List<Policy> applicable = policies.applicable(request);
-        if (applicable.isEmpty()) {
+        Policy[] applicable = policies.applying(request);
+        if (applicable.length == 0) {
             return unmatched(request);
         }
         long windowMs = Repeats.windowMs(request, applicable);
@@ -59,13 +57,12 @@ public final class Decider {
                 : Repeats.remember(request, decideFirst(request, applicable, states), windowMs, memory);
     }
 
-    private static Ruling decideFirst(Request request, List<Policy> applicable, States states) {
-        List<Ledger> ledgers = new ArrayList<>(applicable.size());
+    private static Ruling decideFirst(Request request, Policy[] applicable, States states) {
+        Ledger[] ledgers = new Ledger[applicable.length];
         long nowMs = request.timestampMs();
-        for (Policy policy : applicable) {
-            Ledger ledger = new Ledger(policy, request, states);
-            nowMs = ledger.notBeforeMs(nowMs);
-            ledgers.add(ledger);
+        for (int i = 0; i < ledgers.length; i++) {
+            ledgers[i] = new Ledger(applicable[i], request, states);
+            nowMs = ledgers[i].notBeforeMs(nowMs);
         }
         long startMs = nowMs;
         for (Ledger ledger : ledgers) {
@@ -81,7 +78,7 @@ public final class Decider {
         for (Ledger ledger : ledgers) {
             refused |= ledger.denies();
             shaping = shaping == null && ledger.shapes() ? ledger : shaping;
-            tooLarge |= ledger.isTooLarge() && !ledger.policy().observes();
+            tooLarge |= ledger.isTooLarge() && !ledger.observes();
         }
         boolean charged = false;
         if (request.kind() != Kind.PEEK && !tooLarge) {
@@ -103,7 +100,7 @@ public final class Decider {
      *
      * @param aheadMs from now to the last start
      */
-    private static long putOff(Request request, List<Ledger> ledgers, long aheadMs) {
+    private static long putOff(Request request, Ledger[] ledgers, long aheadMs) {
         long waitMs = 0;
         for (Ledger ledger : ledgers) {
             waitMs = Math.max(waitMs, ledger.askWaitMs());
@@ -116,7 +113,7 @@ public final class Decider {
         return delayMs;
     }
 
-    private static Decision refusal(Request request, List<Ledger> ledgers, long nowMs) {
+    private static Decision refusal(Request request, Ledger[] ledgers, long nowMs) {
         Binding binding = Binding.longestRetry(ledgers, Ledger::denies);
         boolean shadowBanned = binding.policy().onExceed() instanceof OnExceed.ShadowBan;
         return decision(request, Outcome.DENIED, binding, null, false, shadowBanned, status(binding), nowMs);
@@ -134,21 +131,24 @@ public final class Decider {
         return onExceed instanceof OnExceed.Deny deny ? deny.httpStatus() : TOO_MANY;
     }
 
-    private static Decision permission(Request request, List<Ledger> ledgers, long delayMs, long nowMs) {
+    private static Decision permission(Request request, Ledger[] ledgers, long delayMs, long nowMs) {
         boolean throttled = false;
         for (Ledger ledger : ledgers) {
             throttled |= ledger.throttles() && request.kind() != Kind.SETTLE;
         }
-        Binding observed = Binding.longestRetry(ledgers, ledger -> ledger.role() == Role.OBSERVES);
+        Binding observed = Binding.longestRetry(ledgers, Ledger::observes);
         Binding binding = observed != null
                 ? observed
-                : delayMs > 0 ? Binding.longestDelay(ledgers) : Binding.leastRemaining(ledgers);
+                : delayMs > 0
+                        ? Binding.longestDelay(ledgers)
+                        : Binding.leastRemaining(
+                                ledgers, request.kind() == Kind.SETTLE ? Reason.SETTLED : Reason.WITHIN_LIMITS);
         Long delay = throttled ? (Long) delayMs : null;
         return decision(request, Outcome.ALLOWED, binding, delay, observed != null, false, OK, nowMs);
     }
 
     private static Admission admission(Request request, Ledger shaping) {
-        Binding exceeded = Binding.longestRetry(List.of(shaping), Ledger::refuses);
+        Binding exceeded = Binding.longestRetry(new Ledger[] {shaping}, Ledger::refuses);
         Policy policy = shaping.policy();
         return new Admission(
                 request,

@@ -26,6 +26,8 @@ public final class Glob {
     private final String pattern;
     private final List<Token> tokens;
     private final String literalPrefix;
+    private final boolean literal;
+    private final Wildcard onlyLast; // null unless the last token is the only wildcard
 
     /** @throws IllegalArgumentException if the pattern is too long or ends in a lone backslash */
     public Glob(String pattern) {
@@ -42,11 +44,13 @@ public final class Glob {
             prefix.append(token.literal);
         }
         this.literalPrefix = prefix.toString();
+        this.literal = prefix.length() == tokens.size();
+        this.onlyLast = prefix.length() == tokens.size() - 1 ? tokens.get(tokens.size() - 1).wildcard : null;
     }
 
     /** Whether the pattern has no wildcard, so that only {@link #literalPrefix} itself matches. */
     public boolean isLiteral() {
-        return literalPrefix.length() == tokens.size();
+        return literal;
     }
 
     /** What every matching value starts with. */
@@ -58,19 +62,30 @@ public final class Glob {
         if (!text.startsWith(literalPrefix)) {
             return false;
         }
-        if (isLiteral()) {
-            return text.length() == literalPrefix.length();
+        int start = literalPrefix.length();
+        if (literal) {
+            return text.length() == start;
         }
-        return matchesFrom(literalPrefix.length(), text);
+        return onlyLast == null ? matchesFrom(start, text) : isStoodFor(onlyLast, text, start);
+    }
+
+    /** Whether a wildcard stands for all that follows in the text. */
+    private static boolean isStoodFor(Wildcard wildcard, String text, int start) {
+        return switch (wildcard) {
+            case RUN -> true;
+            case RUN_IN_SEGMENT -> text.indexOf('/', start) < 0;
+            case ONE, NONE -> text.length() == start + 1 && text.charAt(start) != '/';
+        };
     }
 
     /** Follows all places that the pattern may have reached, one character of the text at a time. */
     private boolean matchesFrom(int start, String text) {
         BitSet reached = new BitSet(tokens.size() + 1);
+        BitSet next = new BitSet(tokens.size() + 1);
         reach(reached, start);
         for (int i = start; i < text.length() && !reached.isEmpty(); i++) {
             char c = text.charAt(i);
-            BitSet next = new BitSet(tokens.size() + 1);
+            next.clear();
             for (int at = reached.nextSetBit(0); at >= 0; at = reached.nextSetBit(at + 1)) {
                 if (at == tokens.size()) {
                     continue;
@@ -95,7 +110,9 @@ public final class Glob {
                     case RUN -> reach(next, at);
                 }
             }
+            BitSet before = reached;
             reached = next;
+            next = before;
         }
         return reached.get(tokens.size());
     }

@@ -1,13 +1,12 @@
 package dev.weir.policy;
 
 import dev.weir.limit.Account;
-import dev.weir.limit.Verdict;
 
 /** What one policy has to say about one request: asked once, then charged or left as it was. */
 final class Ledger {
 
     /** What it means if the policy does not permit the request. */
-    enum Role {
+    private enum Role {
         ENFORCES,
         THROTTLES,
         OBSERVES,
@@ -18,10 +17,12 @@ final class Ledger {
     private final Request request;
     private final StateKey key;
     private final boolean tooLarge;
+    private final OnExceed.Throttle throttle; // null if it does not
+    private final Role role;
     private PolicyState state;
     private Account<?>[] accounts;
-    private boolean[] permits;
-    private long[] waitsMs = {};
+    private int refusing; // a bit for each limit
+    private long[] waitsMs; // null unless it throttles
     private boolean adopted;
     private long nowMs;
     private long ownMs;
@@ -33,6 +34,8 @@ final class Ledger {
         this.request = request;
         this.key = policy.stateKey(request);
         this.tooLarge = policy.isTooLarge(request) && request.kind() != Kind.SETTLE;
+        this.throttle = policy.onExceed() instanceof OnExceed.Throttle throttles ? throttles : null;
+        this.role = role();
         this.state = policy.terms().isEmpty() ? null : states.get(key);
     }
 
@@ -40,13 +43,9 @@ final class Ledger {
         return policy;
     }
 
-    Request request() {
-        return request;
-    }
-
     /** Whether its time runs ahead of the requests', at the moments to which it puts them off. */
     boolean throttles() {
-        return policy.onExceed() instanceof OnExceed.Throttle;
+        return throttle != null;
     }
 
     /** When the request came that was charged last, or {@code atMs} if that is later. */
@@ -70,14 +69,20 @@ final class Ledger {
         ownMs = clockMs(atMs);
         clockMs = throttles() ? startMs : ownMs;
         adopted = state != null && !state.fits(policy);
-        state = state == null
-                ? PolicyState.fresh(policy, ownMs, shelf -> states.segments(key, shelf))
-                : state.under(policy, ownMs, shelf -> states.segments(key, shelf));
-        accounts = state.accounts().toArray(Account<?>[]::new);
-        permits = new boolean[accounts.length];
-        for (int i = 0; i < accounts.length; i++) {
-            permits[i] = request.kind() == Kind.SETTLE || accounts[i].permits(request.cost(), clockMs);
+        if (state == null) {
+            state = PolicyState.fresh(policy, ownMs, shelf -> states.segments(key, shelf));
+        } else if (adopted) {
+            state = state.under(policy, ownMs, shelf -> states.segments(key, shelf));
         }
+        accounts = new Account<?>[state.accounts().size()];
+        for (int i = 0; i < accounts.length; i++) {
+            accounts[i] = state.accounts().get(i);
+            note(i, request.kind() == Kind.SETTLE || accounts[i].permits(request.cost(), clockMs));
+        }
+    }
+
+    private void note(int index, boolean permitted) {
+        refusing = permitted ? refusing & ~(1 << index) : refusing | 1 << index;
     }
 
     /**
@@ -97,8 +102,8 @@ final class Ledger {
 
     private long waitMs() {
         long longestMs = 0;
-        for (long waitMs : waitsMs) {
-            longestMs = Math.max(longestMs, waitMs);
+        for (int i = 0; waitsMs != null && i < waitsMs.length; i++) {
+            longestMs = Math.max(longestMs, waitsMs[i]);
         }
         return longestMs;
     }
@@ -113,11 +118,15 @@ final class Ledger {
         delayMs = ms;
     }
 
-    Role role() {
+    private Role role() {
         if (policy.observes()) {
             return Role.OBSERVES;
         }
         return tooLarge ? Role.ENFORCES : throttles() ? Role.THROTTLES : policy.shapes() ? Role.SHAPES : Role.ENFORCES;
+    }
+
+    boolean observes() {
+        return role == Role.OBSERVES;
     }
 
     boolean isTooLarge() {
@@ -126,33 +135,23 @@ final class Ledger {
 
     /** Whether it sends the request to its queue. */
     boolean shapes() {
-        return role() == Role.SHAPES
+        return role == Role.SHAPES
                 && request.kind() != Kind.SETTLE
                 && (refuses() || policy.terms().isEmpty());
     }
 
     /** Whether it lets the request be denied. */
     boolean denies() {
-        return refuses() && (role() == Role.ENFORCES || role() == Role.THROTTLES);
+        return refuses() && (role == Role.ENFORCES || role == Role.THROTTLES);
     }
 
     /** Whether its size, a limit or the delay does not permit the request. */
     boolean refuses() {
-        if (role() == Role.THROTTLES) {
-            return tooLate();
-        }
-        for (boolean permit : permits) {
-            if (!permit) {
-                return true;
-            }
-        }
-        return tooLarge;
+        return role == Role.THROTTLES ? tooLate() : refusing != 0 || tooLarge;
     }
 
     private boolean tooLate() {
-        return policy.onExceed() instanceof OnExceed.Throttle throttle
-                && request.kind() != Kind.SETTLE
-                && delayMs > throttle.maxDelayMs();
+        return throttle != null && request.kind() != Kind.SETTLE && delayMs > throttle.maxDelayMs();
     }
 
     int size() {
@@ -161,27 +160,28 @@ final class Ledger {
 
     /** Whether one limit is why the policy {@linkplain #refuses refuses}. */
     boolean refuses(int index) {
-        return role() == Role.THROTTLES ? tooLate() && waitsMs[index] == waitMs() : !permits[index];
+        return role == Role.THROTTLES ? tooLate() && waitsMs[index] == waitMs() : (refusing & 1 << index) != 0;
     }
 
-    /** What one limit says at the request's time, once it was charged or left as it was. */
-    Verdict verdict(int index, boolean permitted) {
-        Verdict verdict = accounts[index].verdict(permitted, request.cost(), clockMs);
-        long aheadMs = clockMs - nowMs;
-        if (aheadMs == 0 && !throttles()) {
-            return verdict;
+    /** What can be had of one limit now, once it was charged or left as it was; nothing before what was put off. */
+    long remaining(int index) {
+        return throttles() && clockMs > nowMs ? 0 : accounts[index].remaining(clockMs);
+    }
+
+    /** From the request's time on, when the whole of one limit is free again. */
+    long resetAfterMs(int index) {
+        return accounts[index].resetAfterMs(clockMs) + clockMs - nowMs;
+    }
+
+    /** From the request's time on, when one limit that refuses permits it; {@link Long#MAX_VALUE} for never. */
+    long retryAfterMs(int index) {
+        Account<?> account = accounts[index];
+        if (request.cost() > account.limit().capacity()) {
+            return Long.MAX_VALUE;
         }
-        long remaining = aheadMs > 0 && throttles() ? 0 : verdict.remaining();
-        long resetAfterMs = verdict.resetAfterMs() + aheadMs;
-        if (verdict instanceof Verdict.Denied denied) {
-            long retryAfterMs = policy.onExceed() instanceof OnExceed.Throttle throttle
-                    ? delayMs - throttle.maxDelayMs()
-                    : denied.retryAfterMs() + aheadMs;
-            return new Verdict.Denied(remaining, resetAfterMs, retryAfterMs);
-        }
-        return verdict instanceof Verdict.NeverFits
-                ? new Verdict.NeverFits(remaining, resetAfterMs)
-                : new Verdict.Allowed(remaining, resetAfterMs);
+        return throttles()
+                ? delayMs - throttle.maxDelayMs()
+                : account.waitMs(request.cost(), clockMs) + clockMs - nowMs;
     }
 
     /** The terms of one limit. */
@@ -214,7 +214,9 @@ final class Ledger {
             }
             if (accounts[i] != before) {
                 charged = true;
-                permits[i] = denied ? accounts[i].permits(request.cost(), clockMs) : permits[i];
+                if (denied) {
+                    note(i, accounts[i].permits(request.cost(), clockMs));
+                }
             }
         }
         if (charged || adopted) {

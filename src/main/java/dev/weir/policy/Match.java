@@ -20,6 +20,20 @@ public final class Match {
     public static final Match ALL = new Match(Map.of());
 
     private final TreeMap<String, List<Glob>> conditions = new TreeMap<>();
+    private final Condition[] all;
+
+    /** A field and its patterns, as they are looked at for each request. */
+    @SuppressWarnings("ArrayRecordComponent") // never compared
+    private record Condition(String field, Glob[] globs) {
+        boolean holds(String value) {
+            for (Glob glob : globs) {
+                if (glob.matches(value)) {
+                    return true;
+                }
+            }
+            return false;
+        }
+    }
 
     /**
      * @param conditions field to the patterns of which one must match
@@ -36,6 +50,10 @@ public final class Match {
             }
             this.conditions.put(field, List.copyOf(globs));
         });
+        all = this.conditions.entrySet().stream()
+                .map(condition ->
+                        new Condition(condition.getKey(), condition.getValue().toArray(Glob[]::new)))
+                .toArray(Condition[]::new);
     }
 
     /** The patterns of each field, fields in alphabetical order. */
@@ -44,22 +62,13 @@ public final class Match {
     }
 
     public boolean matches(Request request) {
-        for (Map.Entry<String, List<Glob>> condition : conditions.entrySet()) {
-            String value = request.field(condition.getKey());
-            if (value == null || !anyMatches(condition.getValue(), value)) {
+        for (Condition condition : all) {
+            String value = request.field(condition.field);
+            if (value == null || !condition.holds(value)) {
                 return false;
             }
         }
         return true;
-    }
-
-    private static boolean anyMatches(List<Glob> globs, String value) {
-        for (Glob glob : globs) {
-            if (glob.matches(value)) {
-                return true;
-            }
-        }
-        return false;
     }
 
     @Override

@@ -124,15 +124,15 @@ public record Policy(
 
     /** Which state counts for a request that matches. */
     StateKey stateKey(Request request) {
-        List<String> others = List.of();
-        if (key.size() > 1) {
-            others = new ArrayList<>(2 * key.size() - 2);
-            for (String field : key) {
-                if (!field.equals("client")) {
-                    String value = request.field(field);
-                    others.add(field);
-                    others.add(value == null ? "" : value);
-                }
+        if (key.size() == 1) {
+            return new StateKey(request.client(), id, List.of());
+        }
+        List<String> others = new ArrayList<>(2 * key.size() - 2);
+        for (String field : key) {
+            if (!field.equals("client")) {
+                String value = request.field(field);
+                others.add(field);
+                others.add(value == null ? "" : value);
             }
         }
         return new StateKey(request.client(), id, others);

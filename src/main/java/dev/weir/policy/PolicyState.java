@@ -26,7 +26,16 @@ public record PolicyState(long lastMs, long putOffMs, List<Account<?>> accounts,
      * @param shelves where the segments of a log are, by its shelf
      */
     static PolicyState fresh(Policy policy, long nowMs, IntFunction<Segments> shelves) {
-        return new PolicyState(nowMs, 0, List.of(), List.of()).under(policy, nowMs, shelves);
+        Account<?>[] accounts = new Account<?>[policy.terms().size()];
+        int shelf = 0;
+        for (int i = 0; i < accounts.length; i++) {
+            accounts[i] = Account.open(policy.terms().get(i).limit(), nowMs);
+            if (accounts[i].state() instanceof Log log) {
+                accounts[i] = withLog(accounts[i], log.on(shelf, shelves.apply(shelf)));
+                shelf++;
+            }
+        }
+        return new PolicyState(nowMs, 0, List.of(accounts), List.of());
     }
 
     /**

@@ -8,8 +8,8 @@ import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.SortedMap;
 import java.util.TreeMap;
-import java.util.TreeSet;
 
 /**
  * All policies in force, and which of them apply to a request: of each layer, the one with the highest priority that
@@ -18,11 +18,13 @@ import java.util.TreeSet;
  * <p>Of a policy there may be several versions: at a request's time the newest holds whose {@code effectiveFromMs} has
  * come.
  */
-// A request must not be held against every policy. Each policy is filed, in its layer, under one of its conditions: the
-// one whose words are the rarest over all policies. A word is a literal value ("tier = free") or the literal start of a
-// glob ("endpoint starts with /articles/"). A request looks up its own values and their starts, of the lengths that
-// occur, and tries what it finds there, best first. A policy without a condition, or whose globs all begin with a
-// wildcard, is tried each time, unless a better one was found.
+// A request must not be held against every policy. Each policy is filed under one of its conditions: the one whose
+// words
+// are the rarest over all policies. A word is a literal value ("tier = free") or the literal start of a glob ("endpoint
+// starts with /articles/"). A request walks down the tree of words of each field that has one, by its own value, and
+// tries what it finds there, best first. A policy without a condition, or whose globs all begin with a wildcard, is
+// tried
+// each time, unless a better one was found.
 public final class PolicyTable {
 
     /** The table without policies. */
@@ -32,17 +34,7 @@ public final class PolicyTable {
             Comparator.comparingInt(Policy::priority).reversed().thenComparing(Policy::id);
 
     /** Something that a field's value equals, or starts with. */
-    // Comparable, so that a map finds words of the same hash, whoever chose them, by their order
-    private record Word(String field, boolean whole, String text) implements Comparable<Word> {
-        @Override
-        public int compareTo(Word other) {
-            int order = text.compareTo(other.text);
-            if (order == 0) {
-                order = field.compareTo(other.field);
-            }
-            return order == 0 ? Boolean.compare(whole, other.whole) : order;
-        }
-
+    private record Word(String field, boolean whole, String text) {
         static Word of(String field, Glob glob) {
             return new Word(field, glob.isLiteral(), glob.literalPrefix());
         }
@@ -53,7 +45,7 @@ public final class PolicyTable {
      *
      * @param untilMs when a later version of it takes over
      */
-    private record Ranked(int rank, Policy policy, long untilMs) {
+    private record Ranked(int layer, int rank, Policy policy, long untilMs) {
         boolean applies(Request request) {
             return request.timestampMs() >= policy.effectiveFromMs()
                     && request.timestampMs() < untilMs
@@ -61,78 +53,55 @@ public final class PolicyTable {
         }
     }
 
-    private static final class Layer {
-        final Map<Word, List<Ranked>> byWord = new HashMap<>();
-        final List<Ranked> always = new ArrayList<>();
-        final List<String> wholeFields = new ArrayList<>();
-        final Map<String, int[]> startLengths = new TreeMap<>();
+    /**
+     * Policies that are tried together.
+     *
+     * @param bestFirst those of one layer
+     * @param others those of the layers behind it, null if there are none
+     */
+    @SuppressWarnings("ArrayRecordComponent") // built once, never compared
+    private record Candidates(Ranked[] bestFirst, Candidates others) {
 
-        Layer(List<Policy> policies, Map<Policy, Long> untilMs, Map<Word, Integer> frequency) {
-            policies.sort(BEST_FIRST);
-            for (int rank = 0; rank < policies.size(); rank++) {
-                Ranked ranked =
-                        new Ranked(rank, policies.get(rank), untilMs.getOrDefault(policies.get(rank), Long.MAX_VALUE));
-                Set<Word> words = rarest(ranked.policy.match(), frequency);
-                if (words.isEmpty()) {
-                    always.add(ranked);
-                }
-                for (Word word : words) {
-                    byWord.computeIfAbsent(word, w -> new ArrayList<>()).add(ranked);
+        /** @param ranked by layer, and of each layer the best first */
+        static Candidates of(List<Ranked> ranked) {
+            Candidates all = null;
+            for (int end = ranked.size(), begin = end - 1; begin >= 0; begin--) {
+                if (begin == 0 || ranked.get(begin - 1).layer != ranked.get(begin).layer) {
+                    all = new Candidates(ranked.subList(begin, end).toArray(Ranked[]::new), all);
+                    end = begin;
                 }
             }
-            Map<String, TreeSet<Integer>> lengths = new TreeMap<>();
-            TreeSet<String> fields = new TreeSet<>();
-            for (Word word : byWord.keySet()) {
-                if (word.whole) {
-                    fields.add(word.field);
-                } else {
-                    lengths.computeIfAbsent(word.field, f -> new TreeSet<>()).add(word.text.length());
-                }
-            }
-            wholeFields.addAll(fields);
-            lengths.forEach((field, set) -> startLengths.put(
-                    field, set.stream().mapToInt(Integer::intValue).toArray()));
-        }
-
-        /** The best policy that matches, null if none does. */
-        Policy best(Request request) {
-            Ranked best = better(null, always, request);
-            for (String field : wholeFields) {
-                String value = request.field(field);
-                if (value != null) {
-                    best = better(best, byWord.get(new Word(field, true, value)), request);
-                }
-            }
-            for (Map.Entry<String, int[]> starts : startLengths.entrySet()) {
-                String value = request.field(starts.getKey());
-                for (int i = 0; value != null && i < starts.getValue().length; i++) {
-                    int length = starts.getValue()[i];
-                    if (length > value.length()) {
-                        break;
-                    }
-                    Word word = new Word(starts.getKey(), false, value.substring(0, length));
-                    best = better(best, byWord.get(word), request);
-                }
-            }
-            return best == null ? null : best.policy;
-        }
-
-        private static Ranked better(Ranked best, List<Ranked> candidates, Request request) {
-            if (candidates != null) {
-                for (Ranked candidate : candidates) {
-                    if (best != null && candidate.rank >= best.rank) {
-                        break;
-                    }
-                    if (candidate.applies(request)) {
-                        return candidate;
-                    }
-                }
-            }
-            return best;
+            return all;
         }
     }
 
-    private final List<Layer> layers = new ArrayList<>();
+    /** What is filed under a text: as the start of a value, and as a whole one; null if nothing is. */
+    private record Filed(Candidates starts, Candidates whole) {}
+
+    /** What is being filed under a text. */
+    private record Filing(List<Ranked> starts, List<Ranked> whole) {
+        Filing() {
+            this(new ArrayList<>(1), new ArrayList<>(1));
+        }
+
+        Filed filed() {
+            return new Filed(Candidates.of(starts), Candidates.of(whole));
+        }
+    }
+
+    /** A field and the words that policies are filed under. */
+    private record Field(String name, WordTree<Filed> words) {
+
+        static Field of(String name, SortedMap<String, Filing> filings) {
+            SortedMap<String, Filed> words = new TreeMap<>();
+            filings.forEach((text, filing) -> words.put(text, filing.filed()));
+            return new Field(name, WordTree.of(words));
+        }
+    }
+
+    private final int layers;
+    private final Candidates always;
+    private final Field[] fields;
     private final Map<String, TreeMap<Long, Policy>> byId = new HashMap<>();
 
     /** @throws IllegalArgumentException if two policies have the same id and version */
@@ -152,19 +121,81 @@ public final class PolicyTable {
                     .forEach((field, globs) ->
                             globs.forEach(glob -> frequency.merge(Word.of(field, glob), 1, Integer::sum)));
         }
-        byLayer.values().forEach(layer -> layers.add(new Layer(layer, untilMs, frequency)));
+        layers = byLayer.size();
+        List<Ranked> unfiled = new ArrayList<>();
+        Map<String, SortedMap<String, Filing>> byField = new TreeMap<>();
+        int layer = 0;
+        for (List<Policy> ofLayer : byLayer.values()) {
+            ofLayer.sort(BEST_FIRST);
+            for (int rank = 0; rank < ofLayer.size(); rank++) {
+                Policy policy = ofLayer.get(rank);
+                Ranked ranked = new Ranked(layer, rank, policy, untilMs.getOrDefault(policy, Long.MAX_VALUE));
+                Set<Word> words = rarest(policy.match(), frequency);
+                if (words.isEmpty()) {
+                    unfiled.add(ranked);
+                }
+                words.forEach(word -> file(ranked, word, byField));
+            }
+            layer++;
+        }
+        always = Candidates.of(unfiled);
+        fields = byField.entrySet().stream()
+                .map(words -> Field.of(words.getKey(), words.getValue()))
+                .toArray(Field[]::new);
+    }
+
+    private static void file(Ranked ranked, Word word, Map<String, SortedMap<String, Filing>> byField) {
+        Filing filing = byField.computeIfAbsent(word.field, field -> new TreeMap<>())
+                .computeIfAbsent(word.text, text -> new Filing());
+        (word.whole ? filing.whole : filing.starts).add(ranked);
     }
 
     /** The policies that apply to a request: at most one a layer, layers in alphabetical order. */
     public List<Policy> applicable(Request request) {
-        List<Policy> applicable = new ArrayList<>(layers.size());
-        for (Layer layer : layers) {
-            Policy best = layer.best(request);
-            if (best != null) {
-                applicable.add(best);
+        return List.of(applying(request));
+    }
+
+    /** As {@link #applicable}. */
+    Policy[] applying(Request request) {
+        Ranked[] best = new Ranked[layers];
+        improve(best, always, request);
+        for (Field field : fields) {
+            String value = request.field(field.name);
+            for (WordTree<Filed> at = value == null ? null : field.words; at != null; at = at.behind(value)) {
+                if (at.value() != null) {
+                    improve(best, at.value().starts, request);
+                    improve(best, at.length() == value.length() ? at.value().whole : null, request);
+                }
             }
         }
-        return applicable;
+        int size = 0;
+        for (Ranked ranked : best) {
+            size += ranked == null ? 0 : 1;
+        }
+        Policy[] applying = new Policy[size];
+        int next = 0;
+        for (Ranked ranked : best) {
+            if (ranked != null) {
+                applying[next++] = ranked.policy;
+            }
+        }
+        return applying;
+    }
+
+    /** Puts those that apply in the place of worse ones, by their layer. */
+    private static void improve(Ranked[] best, Candidates candidates, Request request) {
+        for (Candidates some = candidates; some != null; some = some.others) {
+            Ranked so = best[some.bestFirst[0].layer];
+            for (Ranked candidate : some.bestFirst) {
+                if (so != null && candidate.rank >= so.rank) {
+                    break;
+                }
+                if (candidate.applies(request)) {
+                    best[candidate.layer] = candidate;
+                    break;
+                }
+            }
+        }
     }
 
     /** The version of a policy that holds at a time, null if none does. */

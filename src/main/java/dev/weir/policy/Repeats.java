@@ -18,7 +18,7 @@ final class Repeats {
     private Repeats() {}
 
     /** For how long the answer is to be given again, 0 if it is not. */
-    static long windowMs(Request request, List<Policy> applicable) {
+    static long windowMs(Request request, Policy[] applicable) {
         long windowMs = 0;
         if (request.kind() != Kind.PEEK) {
             for (Policy policy : applicable) {
