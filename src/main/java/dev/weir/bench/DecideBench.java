@@ -20,15 +20,25 @@ public final class DecideBench {
 
     private static final List<String> JVM = List.of("-Xmx1g");
 
-    /** What each candidate is given beyond {@code weir run}'s defaults. */
     private final Map<String, String> kafka;
+
+    /** Each of them is a candidate. */
+    private final List<Long> hotMemory;
 
     private final Effort effort;
     private final Consumer<String> progress;
     private final Slices slices;
 
-    public DecideBench(Effort effort, Map<String, String> kafka, Consumer<String> progress) {
+    /**
+     * What is to be measured.
+     *
+     * @param hotMemory how much heap the states of clients may have, in bytes, of each candidate
+     * @param kafka what all candidates are given beyond {@code weir run}'s defaults
+     * @param progress is told what was measured
+     */
+    public DecideBench(Effort effort, List<Long> hotMemory, Map<String, String> kafka, Consumer<String> progress) {
         this.effort = effort;
+        this.hotMemory = List.copyOf(hotMemory);
         this.kafka = Map.copyOf(kafka);
         this.progress = progress;
         this.slices = new Slices(effort, progress);
@@ -38,28 +48,39 @@ public final class DecideBench {
         try (Rig rig = new Rig();
                 Rig.Workload workload = rig.workload(load.policies, kafka)) {
             rig.createPassed(workload.config());
-            try (Lane pass = new Lane("pass-through", Lane.Kind.PASS, workload.config("pass"), JVM);
-                    Lane decide = new Lane(load.name, Lane.Kind.DECIDE, workload.config("decide"), JVM)) {
-                List<Lane> lanes = List.of(pass, decide);
-                if (load.known) {
-                    progress.accept("%s: %,d clients ask once each".formatted(load.name, load.clients));
-                    workload.reach(load.clients, List.of(number -> number, number -> number));
+            List<Lane> lanes = new ArrayList<>();
+            try {
+                lanes.add(new Lane("pass-through", Lane.Kind.PASS, workload.config("pass", 0), JVM));
+                for (long bytes : hotMemory) {
+                    String name = hotMemory.size() == 1 ? load.name : load.name + ", hot-memory " + bytes;
+                    lanes.add(new Lane(name, Lane.Kind.DECIDE, workload.config("decide-" + bytes, bytes), JVM));
                 }
-                List<LongUnaryOperator> clients = List.of(zipf(load.clients, 1), zipf(load.clients, 2));
-                long known = workload.sent();
-                workload.reach(known + effort.warmUp() * 3 / 2, clients);
-                for (Lane lane : lanes) {
-                    slices.warmUp(lane, known + effort.warmUp());
-                }
-                List<Series> series = slices.measure(lanes, requests -> workload.reach(requests, clients));
-                List<String> notes = new ArrayList<>();
-                notes.add("%,d clients, Zipf; resident at the end: %,d MiB, %,d MiB"
-                        .formatted(load.clients, pass.residentBytes() >> 20, decide.residentBytes() >> 20));
-                notes.add("a request has %d bytes, a decision %d"
-                        .formatted(workload.requestBytes(), workload.decisionBytes()));
-                return Table.of(load.name, "requests/s", series, notes);
+                return run(load, workload, lanes);
+            } finally {
+                lanes.forEach(Lane::close);
             }
         }
+    }
+
+    private Table run(Load load, Rig.Workload workload, List<Lane> lanes) throws Exception {
+        if (load.known) {
+            progress.accept("%s: %,d clients ask once each".formatted(load.name, load.clients));
+            workload.reach(load.clients, List.of(number -> number, number -> number));
+        }
+        List<LongUnaryOperator> clients = List.of(zipf(load.clients, 1), zipf(load.clients, 2));
+        long known = workload.sent();
+        workload.reach(known + effort.warmUp() * 3 / 2, clients);
+        for (Lane lane : lanes) {
+            slices.warmUp(lane, known + effort.warmUp());
+        }
+        List<Series> series = slices.measure(lanes, requests -> workload.reach(requests, clients));
+        List<String> notes = new ArrayList<>();
+        notes.add("%,d clients, by Zipf's law; a request has %d bytes, a decision %d"
+                .formatted(load.clients, workload.requestBytes(), workload.decisionBytes()));
+        for (Lane lane : lanes) {
+            notes.add("resident at the end: %,d MiB, %s".formatted(lane.residentBytes() >> 20, lane.name()));
+        }
+        return Table.of(load.name, "requests/s", series, notes);
     }
 
     private static LongUnaryOperator zipf(long clients, long seed) {

@@ -41,9 +41,7 @@ public final class Peers {
      * @param iterations those that do
      * @param iterationMs the length of each
      */
-    public record Effort(int rounds, int warmUps, int iterations, int iterationMs) {
-        public static final Effort DEFAULT = new Effort(3, 3, 3, 500);
-    }
+    public record Effort(int rounds, int warmUps, int iterations, int iterationMs) {}
 
     /**
      * What one operation costs.

@@ -108,17 +108,24 @@ final class Rig implements AutoCloseable {
         }
 
         /** The configuration of one of several candidates for these requests. */
-        WeirConfig config(String candidate) {
+        WeirConfig config(String candidate, long hotMemoryBytes) {
+            WeirConfig.State state = config.state();
             return new WeirConfig(
-                            config.applicationId() + "-" + candidate,
-                            config.threads(),
-                            config.topics(),
-                            config.state(),
-                            config.requests(),
-                            config.shaping(),
-                            config.service(),
-                            config.kafka())
-                    .withStateDirectory(config.state().directory().resolve(candidate));
+                    config.applicationId() + "-" + candidate,
+                    config.threads(),
+                    config.topics(),
+                    new WeirConfig.State(
+                            state.directory().resolve(candidate),
+                            state.memoryBytes(),
+                            hotMemoryBytes,
+                            state.sweepEvery(),
+                            state.sweepKeys(),
+                            state.forgetAfter(),
+                            state.maxRemembered()),
+                    config.requests(),
+                    config.shaping(),
+                    config.service(),
+                    config.kafka());
         }
 
         int requestBytes() {
@@ -171,7 +178,7 @@ final class Rig implements AutoCloseable {
             }
         }
 
-        /** What a gateway would say of a call: some 110 bytes, as many as a decision. */
+        /** What a gateway would say of a call: some 125 bytes, as many as a decision has. */
         private static Request request(long number, String client) {
             return new Request(
                     "request-" + number,
@@ -180,7 +187,13 @@ final class Rig implements AutoCloseable {
                     "free",
                     1,
                     null,
-                    Map.of("endpoint", "/articles/" + number % 1000, "ip", "10.0.0.1"),
+                    Map.of(
+                            "endpoint",
+                            "/articles/" + number % 1000,
+                            "ip",
+                            "10.0.0.1",
+                            "agent",
+                            "Mozilla/5.0 (X11; Linux x86_64)"),
                     null,
                     null,
                     null,

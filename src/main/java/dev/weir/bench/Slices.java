@@ -27,7 +27,7 @@ final class Slices {
     Slices(Effort effort, Consumer<String> progress) {
         this.effort = effort;
         this.progress = progress;
-        this.ahead = FIRST_GUESS * effort.sliceMs() / 1_000;
+        this.ahead = FIRST_GUESS * effort.turn().toMillis() / 1_000;
     }
 
     /** Lets a lane work through so many requests, which are there. */
@@ -68,11 +68,11 @@ final class Slices {
             lane.resume();
             Thread.sleep(SETTLE_MS);
             Lane.Count from = lane.count();
-            Thread.sleep(effort.sliceMs());
+            Thread.sleep(effort.turn().toMillis());
             Lane.Count to = lane.count();
             lane.pause();
             double perSecond = to.perSecondSince(from);
-            double wanted = perSecond * (effort.sliceMs() + 3 * SETTLE_MS) / 1e3;
+            double wanted = perSecond * (effort.turn().toMillis() + 3 * SETTLE_MS) / 1e3;
             if (wanted <= ahead) {
                 return perSecond;
             }

@@ -35,6 +35,11 @@ public final class HotStates extends WrappedStateStore<KeyValueStore<Bytes, byte
     private final HotMemory memory;
     private boolean isSharing;
 
+    /** What was asked for last: it is what is mostly changed next. */
+    private StateKey lastKey;
+
+    private Entry last;
+
     /** Reads a state that is in the store under a key. */
     interface Reader {
         PolicyState read(byte[] key, byte[] state);
@@ -50,6 +55,8 @@ public final class HotStates extends WrappedStateStore<KeyValueStore<Bytes, byte
     PolicyState get(StateKey key, Reader reader) {
         Entry entry = heap.find(key);
         if (entry != null) {
+            lastKey = key;
+            last = entry;
             return entry.state();
         }
         Bytes storeKey = Bytes.wrap(KeyCodec.encode(key));
@@ -82,6 +89,7 @@ public final class HotStates extends WrappedStateStore<KeyValueStore<Bytes, byte
     /** Replaces a state that is not {@linkplain #isNewer newer} than the store's by what is left of it; null: nothing. */
     void forget(StateKey key, Bytes storeKey, PolicyState left) {
         heap.remove(key);
+        lastKey = null;
         wrapped().put(storeKey, left == null ? null : StateCodec.encode(left));
     }
 
@@ -93,10 +101,15 @@ public final class HotStates extends WrappedStateStore<KeyValueStore<Bytes, byte
                 write();
             }
             heap.remove(coldest.key);
+            lastKey = null;
         }
     }
 
+    @SuppressWarnings("ReferenceEquality") // else it is looked up
     private Entry entry(StateKey key) {
+        if (key == lastKey) {
+            return last;
+        }
         Entry entry = heap.peek(key);
         return entry == null ? add(key, Bytes.wrap(KeyCodec.encode(key)), null) : entry;
     }
@@ -124,6 +137,7 @@ public final class HotStates extends WrappedStateStore<KeyValueStore<Bytes, byte
 
     private void forgetAll() {
         heap.clear();
+        lastKey = null;
         if (isSharing) {
             memory.leave();
             isSharing = false;
