@@ -34,6 +34,7 @@ import org.apache.kafka.clients.producer.ProducerRecord;
 import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.serialization.ByteArrayDeserializer;
 import org.apache.kafka.common.serialization.ByteArraySerializer;
+import org.apache.kafka.common.utils.Utils;
 
 /** A broker in this process, and the topics and requests of one measurement after the other. */
 final class Rig implements AutoCloseable {
@@ -80,10 +81,12 @@ final class Rig implements AutoCloseable {
         return new Workload(config);
     }
 
+    /** Deletes what the candidates have left, which have ended. */
     @Override
-    public void close() {
+    public void close() throws IOException {
         admin.close();
         broker.close();
+        Utils.delete(directory.toFile());
     }
 
     /** Requests on a topic of their own. */

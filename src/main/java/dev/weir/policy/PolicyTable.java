@@ -19,12 +19,10 @@ import java.util.TreeMap;
  * come.
  */
 // A request must not be held against every policy. Each policy is filed under one of its conditions: the one whose
-// words
-// are the rarest over all policies. A word is a literal value ("tier = free") or the literal start of a glob ("endpoint
-// starts with /articles/"). A request walks down the tree of words of each field that has one, by its own value, and
-// tries what it finds there, best first. A policy without a condition, or whose globs all begin with a wildcard, is
-// tried
-// each time, unless a better one was found.
+// words are the rarest over all policies. A word is a literal value ("tier = free") or the literal start of a glob
+// ("endpoint starts with /articles/"). A request walks down the tree of words of each field that has one, by its own
+// value, and tries what it finds there, best first. A policy without a condition, or whose globs all begin with a
+// wildcard, is tried each time, unless a better one was found.
 public final class PolicyTable {
 
     /** The table without policies. */
@@ -34,7 +32,17 @@ public final class PolicyTable {
             Comparator.comparingInt(Policy::priority).reversed().thenComparing(Policy::id);
 
     /** Something that a field's value equals, or starts with. */
-    private record Word(String field, boolean whole, String text) {
+    // Comparable, so that a map finds words of the same hash, whoever chose them, by their order
+    private record Word(String field, boolean whole, String text) implements Comparable<Word> {
+        @Override
+        public int compareTo(Word other) {
+            int order = text.compareTo(other.text);
+            if (order == 0) {
+                order = field.compareTo(other.field);
+            }
+            return order == 0 ? Boolean.compare(whole, other.whole) : order;
+        }
+
         static Word of(String field, Glob glob) {
             return new Word(field, glob.isLiteral(), glob.literalPrefix());
         }

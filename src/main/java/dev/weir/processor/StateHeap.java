@@ -14,10 +14,8 @@ import org.apache.kafka.common.utils.Bytes;
 
 /** States by their keys on the heap, of which it is known which differ from the store's and about how large they are. */
 // Eviction is by CLOCK: entries stand in the order in which they came; the oldest goes, unless it was found since it
-// was
-// looked at last, which sends it back to the end. So a hit costs no more than a mark, and clients that come once push
-// out
-// each other rather than those that come again.
+// was looked at last, which sends it back to the end. So a hit costs no more than a mark, and clients that come once
+// push out each other rather than those that come again.
 final class StateHeap {
 
     /** What a key takes beside its texts: its entry here with the table's, and the objects of both of its forms. */

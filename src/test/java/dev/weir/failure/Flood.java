@@ -45,6 +45,9 @@ public final class Flood implements Callable<Integer> {
     private static final int OUTAGE_RATE = 500;
     private static final int BETWEEN_SECONDS = 15;
 
+    /** Enough of them that what is deleted is compacted. */
+    private static final int LATECOMERS = 20_000;
+
     private static final String RULES = """
             policies:
               - {id: calls, match: {endpoint: /calls}, limits: [{algorithm: token-bucket, limit: 20, per: 1m}]}
@@ -314,7 +317,7 @@ public final class Flood implements Callable<Integer> {
     private void shrink() throws Exception {
         for (int i = 0; i < 60; i++) {
             try (Crush crush = new Crush(config, 1, this::latecomer)) {
-                crush.send(100);
+                crush.send(LATECOMERS);
                 report(crush);
             }
             Thread.sleep(1_000);

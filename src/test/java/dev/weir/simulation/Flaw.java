@@ -33,8 +33,8 @@ enum Flaw {
     HEAP_SURVIVES_ABORT(Promise.DECIDED_ALIKE),
     /** A queue's state is not kept: neither its pace nor its sequence. */
     PACE_FORGOTTEN(Promise.IN_SEQUENCE),
-    /** Requests that wait are not kept. */
-    WAITING_FORGOTTEN(Promise.RESTORED_AS_IT_WAS),
+    /** Of what a queue has released, the last is not always kept. */
+    RELEASES_FORGOTTEN(Promise.RESTORED_AS_IT_WAS),
     /** The machine's clock decides, not the record's time. */
     CLOCK_DECIDES(Promise.DECIDED_ALIKE),
     /** A change of policies holds when it is heard of, not from a record's time on. */
@@ -66,7 +66,7 @@ enum Flaw {
         return switch (this) {
             case STORE_FORGETS -> store.equals(Stores.POLICY_STATES) && n % 7 == 6;
             case PACE_FORGOTTEN -> store.equals(Stores.QUEUE_STATES) && n > 0;
-            case WAITING_FORGOTTEN -> store.equals(Stores.QUEUE_SLOTS) && n % 5 == 4;
+            case RELEASES_FORGOTTEN -> store.equals(Stores.QUEUE_STATES) && n % 5 == 4;
             default -> false;
         };
     }

@@ -154,7 +154,7 @@ class DecidingTest {
         assertThat(weir.stored(Stores.POLICY_STATES)).isEqualTo(2);
         weir.ask("busy", later);
         for (int i = 0; i < 20; i++) {
-            weir.pass(Duration.ofSeconds(1));
+            weir.pass(Duration.ofMinutes(15));
         }
         assertThat(weir.stored(Stores.POLICY_STATES)).isEqualTo(1);
         assertThat(weir.stored(Stores.LOG_SEGMENTS)).isZero();
