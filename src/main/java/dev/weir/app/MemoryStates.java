@@ -11,8 +11,8 @@ import dev.weir.policy.States;
 import java.util.HashMap;
 import java.util.Map;
 
-/** States on the heap, for the backtest: those that say nothing any more go when the map has doubled. */
-final class MemoryStates implements States {
+/** States on the heap, without a broker: those that say nothing any more go when the map has doubled. */
+public final class MemoryStates implements States {
 
     private static final int FIRST_SWEEP = 10_000;
     private static final int EPOCH = 1_000;
@@ -24,7 +24,7 @@ final class MemoryStates implements States {
     private int sweepAtSize = FIRST_SWEEP;
     private long requests;
 
-    MemoryStates(WeirConfig.State config) {
+    public MemoryStates(WeirConfig.State config) {
         keepMs = config.forgetAfter().toMillis();
         firstAnswers = FirstAnswers.inMemory(config.maxRemembered(), keepMs);
     }

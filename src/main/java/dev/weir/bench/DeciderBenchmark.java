@@ -1,5 +1,7 @@
 package dev.weir.bench;
 
+import dev.weir.app.MemoryStates;
+import dev.weir.config.WeirConfig;
 import dev.weir.policy.Decider;
 import dev.weir.policy.Glob;
 import dev.weir.policy.Kind;
@@ -86,7 +88,7 @@ public class DeciderBenchmark {
     @Param
     Scenario scenario;
 
-    private final HeapStates states = new HeapStates();
+    private final MemoryStates states = new MemoryStates(WeirConfig.DEFAULTS.state());
     private PolicyTable table;
     private String[] clients;
     private final List<Map<String, String>> attributes = new ArrayList<>();

@@ -1,6 +1,8 @@
 package dev.weir.bench;
 
 import com.google.common.util.concurrent.RateLimiter;
+import dev.weir.app.MemoryStates;
+import dev.weir.config.WeirConfig;
 import dev.weir.limit.Account;
 import dev.weir.limit.SlidingWindowLog;
 import dev.weir.limit.Verdict;
@@ -205,7 +207,8 @@ public class LimitBenchmark {
     @SuppressWarnings("unchecked") // an account whose state is a log is an account of a log
     private static <S> Account<S> shelved(Account<S> account) {
         return account.state() instanceof SlidingWindowLog.Log log
-                ? new Account<>(account.limit(), (S) log.on(0, new HeapStates.HeapSegments()))
+                ? new Account<>(
+                        account.limit(), (S) log.on(0, new MemoryStates(WeirConfig.DEFAULTS.state()).segments(null, 0)))
                 : account;
     }
 

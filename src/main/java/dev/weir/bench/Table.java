@@ -16,7 +16,7 @@ public record Table(String title, String unit, List<Row> rows, List<String> note
      *
      * @param ratio to the first one, NaN where that makes no sense
      */
-    public record Row(String name, double median, double min, double max, double ratio, List<Double> values) {}
+    public record Row(String name, double median, double min, double max, double ratio) {}
 
     public Table {
         rows = List.copyOf(rows);
@@ -32,8 +32,7 @@ public record Table(String title, String unit, List<Row> rows, List<String> note
                     candidate.median(),
                     candidate.min(),
                     candidate.max(),
-                    candidate.ratioTo(candidates.get(0)),
-                    candidate.values()));
+                    candidate.ratioTo(candidates.get(0))));
         }
         return new Table(title, unit, rows, notes);
     }

@@ -21,7 +21,7 @@ final class Ledger {
     private final Role role;
     private PolicyState state;
     private Account<?>[] accounts;
-    private int refusing; // a bit for each limit
+    private int refusing; // a bit for each limit: there are at most Policy.MAX_LIMITS
     private long[] waitsMs; // null unless it throttles
     private boolean adopted;
     private long nowMs;
