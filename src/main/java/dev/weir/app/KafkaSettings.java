@@ -1,7 +1,7 @@
 package dev.weir.app;
 
 import dev.weir.config.WeirConfig;
-import dev.weir.topology.SharedRocksMemory;
+import dev.weir.topology.RocksSettings;
 import java.util.Map;
 import java.util.Properties;
 import java.util.Set;
@@ -16,6 +16,9 @@ public final class KafkaSettings {
 
     /** Where a broker is looked for if the configuration does not say. */
     public static final String DEFAULT_BOOTSTRAP_SERVERS = "localhost:9092";
+
+    /** What is forgotten leaves the disk when as much time has passed again, but the disk is not written too often. */
+    private static final long LEAST_COMPACT_SECONDS = 60;
 
     private static final String CONSUMER = "consumer.";
 
@@ -64,8 +67,11 @@ public final class KafkaSettings {
         settings.put(StreamsConfig.producerPrefix(ProducerConfig.TRANSACTION_TIMEOUT_CONFIG), 8_000);
         settings.put(StreamsConfig.ENSURE_EXPLICIT_INTERNAL_RESOURCE_NAMING_CONFIG, true);
         settings.put(StreamsConfig.STATESTORE_CACHE_MAX_BYTES_CONFIG, 0);
-        settings.put(StreamsConfig.ROCKSDB_CONFIG_SETTER_CLASS_CONFIG, SharedRocksMemory.class);
-        settings.put(SharedRocksMemory.MEMORY_BYTES, config.state().memoryBytes());
+        settings.put(StreamsConfig.ROCKSDB_CONFIG_SETTER_CLASS_CONFIG, RocksSettings.class);
+        settings.put(RocksSettings.MEMORY_BYTES, config.state().memoryBytes());
+        settings.put(
+                RocksSettings.COMPACT_SECONDS,
+                Math.max(LEAST_COMPACT_SECONDS, config.state().forgetAfter().toSeconds()));
         // What another writer of policies left undone is no policy, also where Streams itself reads all there is.
         settings.put(StreamsConfig.mainConsumerPrefix(ConsumerConfig.ISOLATION_LEVEL_CONFIG), READ_COMMITTED);
         settings.put(StreamsConfig.globalConsumerPrefix(ConsumerConfig.ISOLATION_LEVEL_CONFIG), READ_COMMITTED);

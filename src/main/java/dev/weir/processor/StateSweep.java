@@ -13,8 +13,7 @@ import org.apache.kafka.streams.state.KeyValueIterator;
 // beyond the time at which it says what a fresh one says, so that requests that come late, within that while, still
 // find the time of their client's last charge. What it walks over is the store: a state on the heap that is newer than
 // there is in use, and left alone. After a walk to the end it rests for a part of that while: where much was deleted, a
-// walk
-// costs as much as if it were still there, until the store is compacted, and finds nothing.
+// walk costs as much as if it were still there, until the store is compacted, and finds nothing.
 final class StateSweep {
 
     /** A walk begins this part of what is kept after the one before, or later. */

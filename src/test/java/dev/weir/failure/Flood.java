@@ -46,7 +46,7 @@ public final class Flood implements Callable<Integer> {
     private static final int BETWEEN_SECONDS = 15;
 
     /** Enough of them that what is deleted is compacted. */
-    private static final int LATECOMERS = 20_000;
+    private static final int LATECOMERS = 5_000;
 
     private static final String RULES = """
             policies:
@@ -313,15 +313,21 @@ public final class Flood implements Callable<Integer> {
                 Gauge.bytes(instance.state()) >> 20);
     }
 
-    /** Waits until nothing is remembered any more; somebody must come, or the clock of the requests stands still. */
+    /** Waits until the disk has what is left; somebody must come, or the clock of the requests stands still. */
     private void shrink() throws Exception {
-        for (int i = 0; i < 60; i++) {
+        long most = Gauge.bytes(instance.state());
+        long now = most;
+        long deadline = System.nanoTime() + PATIENCE.toNanos();
+        while (now > most / 2 && System.nanoTime() < deadline) {
             try (Crush crush = new Crush(config, 1, this::latecomer)) {
                 crush.send(LATECOMERS);
                 report(crush);
             }
             Thread.sleep(1_000);
+            now = Gauge.bytes(instance.state());
+            most = Math.max(most, now);
         }
+        System.out.printf("on disk: %,d MiB at most, %,d MiB now%n", most >> 20, now >> 20);
     }
 
     private Request latecomer(long number) {

@@ -11,13 +11,17 @@ import org.rocksdb.RocksDB;
 import org.rocksdb.WriteBufferManager;
 
 /**
- * One bound on the memory of all RocksDB stores of the process: their blocks, indexes, filters and write buffers share
- * one cache of {@value #MEMORY_BYTES} bytes, half of which write buffers may take.
+ * What all RocksDB stores of the process have in common. One bound on their memory: blocks, indexes, filters and write
+ * buffers share one cache of {@value #MEMORY_BYTES} bytes, half of which write buffers may take. And one on what is
+ * deleted, which leaves the disk some {@value #COMPACT_SECONDS} seconds later, when something is written then.
  */
-public final class SharedRocksMemory implements RocksDBConfigSetter {
+public final class RocksSettings implements RocksDBConfigSetter {
 
     /** The Streams property that holds the bound, in bytes; the first store that opens settles it for the process. */
     public static final String MEMORY_BYTES = "weir.state.memory.bytes";
+
+    /** The Streams property that holds the age, in seconds, at which a file is written anew without what was deleted. */
+    public static final String COMPACT_SECONDS = "weir.state.compact.seconds";
 
     private static final int BLOOM_BITS_PER_KEY = 10;
 
@@ -42,6 +46,7 @@ public final class SharedRocksMemory implements RocksDBConfigSetter {
         table.setFilterPolicy(memory.filter);
         options.setTableFormatConfig(table);
         options.setWriteBufferManager(memory.buffers);
+        options.setPeriodicCompactionSeconds(Long.parseLong(String.valueOf(configs.get(COMPACT_SECONDS))));
     }
 
     /** Closes nothing: the cache is the process's, not the store's. */
