@@ -80,7 +80,7 @@ public final class DecideBench {
         for (Lane lane : lanes) {
             notes.add("resident at the end: %,d MiB, %s".formatted(lane.residentBytes() >> 20, lane.name()));
         }
-        return Table.of(load.name, "requests/s", series, notes);
+        return Table.of("decide", load.name, "requests/s", series, notes);
     }
 
     private static LongUnaryOperator zipf(long clients, long seed) {

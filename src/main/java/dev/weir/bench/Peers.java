@@ -44,22 +44,13 @@ public final class Peers {
     public record Effort(int rounds, int warmUps, int iterations, int iterationMs) {}
 
     /**
-     * What one operation costs.
-     *
-     * @param name the benchmark and its parameters, such as {@code LimitBenchmark.weir token-bucket 100}
-     * @param nanos a decision's time, on average
-     * @param error half of the interval that has the true average with 99.9 percent, as far as the iterations tell
-     * @param bytes what it allocates
-     */
-    public record Measurement(String name, double nanos, double error, double bytes) {}
-
-    /**
-     * Measures all benchmarks whose names contain a match of {@code pattern}.
+     * Measures all benchmarks whose names contain a match of {@code pattern}: a decision's time on average, half of the
+     * interval that has the true average with 99.9 percent, as far as the iterations tell, and what it allocates.
      *
      * @param progress is told the names of what was measured, in each round
      * @throws IllegalStateException if a benchmark fails
      */
-    public static List<Measurement> measure(String pattern, Effort effort, Consumer<String> progress) {
+    public static Table measure(String pattern, Effort effort, Consumer<String> progress) {
         Options options = options(pattern, effort);
         Map<String, List<BenchmarkResult>> results = new LinkedHashMap<>();
         Map<String, BenchmarkParams> params = new LinkedHashMap<>();
@@ -79,9 +70,9 @@ public final class Peers {
         } finally {
             System.setProperty("java.class.path", classPath);
         }
-        List<Measurement> measurements = new ArrayList<>();
-        results.forEach((name, all) -> measurements.add(measurement(name, params.get(name), all)));
-        return measurements;
+        List<Table.Row> rows = new ArrayList<>();
+        results.forEach((name, all) -> rows.add(row(name, params.get(name), all)));
+        return new Table("peers", "a decision by", List.of("ns", "+-", "bytes"), rows, List.of());
     }
 
     private static Options options(String pattern, Effort effort) {
@@ -100,11 +91,11 @@ public final class Peers {
                 .build();
     }
 
-    private static Measurement measurement(String name, BenchmarkParams params, Collection<BenchmarkResult> results) {
+    private static Table.Row row(String name, BenchmarkParams params, Collection<BenchmarkResult> results) {
         RunResult all = new RunResult(params, results);
         Result<?> time = all.getPrimaryResult();
         double bytes = all.getSecondaryResults().get(BYTES).getScore();
-        return new Measurement(name, time.getScore(), time.getScoreError(), bytes);
+        return Table.Row.of(name, time.getScore(), time.getScoreError(), bytes);
     }
 
     /** The benchmark's class and method, and the values of its parameters. */

@@ -1,39 +1,55 @@
 package dev.weir.bench;
 
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 
 /**
- * What was measured side by side in one run: the first candidate is what the others are held against.
+ * What was measured side by side in one run: the first row is what the others are held against.
  *
- * @param unit of all values
+ * @param measure what it is of, the name of a subcommand of {@code weir bench}
+ * @param columns what the values of each row are, with their unit
  * @param notes what it was measured with
  */
-public record Table(String title, String unit, List<Row> rows, List<String> notes) {
+public record Table(String measure, String title, List<String> columns, List<Row> rows, List<String> notes) {
 
     /**
      * One candidate.
      *
-     * @param ratio to the first one, NaN where that makes no sense
+     * @param values one of each column, NaN where there is none
      */
-    public record Row(String name, double median, double min, double max, double ratio) {}
+    public record Row(String name, List<Double> values) {
+        public Row {
+            values = List.copyOf(values);
+        }
+
+        static Row of(String name, double... values) {
+            return new Row(name, Arrays.stream(values).boxed().toList());
+        }
+    }
 
     public Table {
+        columns = List.copyOf(columns);
         rows = List.copyOf(rows);
         notes = List.copyOf(notes);
+        for (Row row : rows) {
+            if (row.values.size() != columns.size()) {
+                throw new IllegalArgumentException(row + " has not one value of each of " + columns);
+            }
+        }
     }
 
     /** A table of candidates that were measured in the same rounds. */
-    static Table of(String title, String unit, List<Series> candidates, List<String> notes) {
+    static Table of(String measure, String title, String unit, List<Series> candidates, List<String> notes) {
         List<Row> rows = new ArrayList<>();
         for (Series candidate : candidates) {
-            rows.add(new Row(
+            rows.add(Row.of(
                     candidate.name(),
                     candidate.median(),
                     candidate.min(),
                     candidate.max(),
                     candidate.ratioTo(candidates.get(0))));
         }
-        return new Table(title, unit, rows, notes);
+        return new Table(measure, title, List.of(unit, "min", "max", "ratio"), rows, notes);
     }
 }

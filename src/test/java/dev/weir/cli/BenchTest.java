@@ -2,8 +2,13 @@ package dev.weir.cli;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.util.List;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
 
 class BenchTest {
 
@@ -19,11 +24,47 @@ class BenchTest {
     }
 
     @Test
+    void a_report_keeps_the_page_and_replaces_what_was_measured_again(@TempDir Path directory) throws Exception {
+        Path page = directory.resolve("page.md");
+        Files.writeString(page, "# A page\n");
+        measure(page, "--only=Limit.*guavaByClock");
+        Files.writeString(page, Files.readString(page) + "\nThe end.\n");
+        measure(page, "--only=Decider.*decide");
+        assertThat(page)
+                .content()
+                .startsWith("# A page\n\n<!-- weir bench peers -->\n| a decision by | ns |")
+                .containsPattern("\\| DeciderBenchmark.decide \\S+ \\| [0-9.,]+ \\|")
+                .containsPattern("processors, .*, Java .*, Kafka ")
+                .doesNotContain("guava")
+                .endsWith("\n<!-- end of weir bench peers -->\n\nThe end.\n");
+    }
+
+    @Test
+    void what_was_measured_is_told_as_json_too() throws Exception {
+        Shell.Result result = Shell.run(
+                "bench", "peers", "--json", "--only=Limit.*guavaByClock", "--rounds", "1", "--turn", "PT0.01S");
+        assertThat(result.exit()).as(result.err()).isZero();
+        JsonNode table = new ObjectMapper().readTree(result.out());
+        assertThat(table.get("measure").asText()).isEqualTo("peers");
+        assertThat(table.get("machine").asText()).contains("Kafka");
+        assertThat(table.get("rows")).isNotEmpty().allSatisfy(row -> {
+            assertThat(row.get("name").asText()).contains("guavaByClock");
+            assertThat(row.get("ns").asDouble()).isPositive();
+        });
+    }
+
+    private static void measure(Path page, String only) {
+        Shell.Result result =
+                Shell.run("bench", "peers", only, "--rounds=1", "--turn=PT0.01S", "--report", page.toString());
+        assertThat(result.exit()).as(result.err()).isZero();
+    }
+
+    @Test
     void peers_are_measured_beside_the_core() {
         for (String only : List.of("Limit.*guava", "Decider.*decide")) {
             Shell.Result result = Shell.run("bench", "peers", "--only", only, "--rounds", "1", "--turn", "PT0.01S");
             assertThat(result.exit()).as(result.err()).isZero();
-            assertThat(result.out()).containsPattern("Benchmark\\.(guavaByClock|decide) .*[1-9].* [0-9]+\n");
+            assertThat(result.out()).containsPattern("Benchmark\\.(guavaByClock|decide) .*[1-9].* [0-9.,]+\n");
         }
     }
 }

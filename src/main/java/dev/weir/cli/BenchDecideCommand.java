@@ -1,0 +1,75 @@
+package dev.weir.cli;
+
+import dev.weir.bench.DecideBench;
+import dev.weir.bench.Effort;
+import dev.weir.bench.Table;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.Callable;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.ParentCommand;
+
+@Command(
+        name = "decide",
+        mixinStandardHelpOptions = true,
+        description = "Decisions a second, against a topology that only passes requests through.",
+        footer = {
+            "",
+            "Starts a broker in this process, and each candidate in one of its own; they work in turns. Takes some minutes."
+        })
+final class BenchDecideCommand implements Callable<Integer> {
+
+    private static final String POLICY = "policies: [{id: bench, limits: [{algorithm: %s, limit: 1000000, per: 1m}]}]";
+
+    /** All that a client has asked is known before, if they are more than come by while it warms up. */
+    private static final long MANY_CLIENTS = 1_000_000;
+
+    @Option(
+            names = "--clients",
+            split = ",",
+            description = "How many clients ask, the k-th in proportion to 1/k (default: ${DEFAULT-VALUE}).")
+    private List<Long> clients = List.of(100_000L);
+
+    @Option(names = "--algorithms", split = ",", description = "What decides (default: ${DEFAULT-VALUE}).")
+    private List<String> algorithms = List.of("sliding-window-counter");
+
+    @Option(names = "--rounds", description = "How often each has its turn (default: ${DEFAULT-VALUE}).")
+    private int rounds = 7;
+
+    @Option(names = "--turn", description = "How long a turn lasts (default: ${DEFAULT-VALUE}).")
+    private Duration turn = Duration.ofSeconds(4);
+
+    @Option(names = "--warm-up", description = "Requests that each does before (default: ${DEFAULT-VALUE}).")
+    private long warmUp = 8_000_000;
+
+    @Option(
+            names = "--hot-memory",
+            split = ",",
+            description = "state.hot-memory in bytes, each a candidate (default: ${DEFAULT-VALUE}).")
+    private List<Long> hotMemory = List.of(32L << 20);
+
+    @Option(names = "--kafka", description = "A setting of the candidates' Kafka clients, as KEY=VALUE.")
+    private Map<String, String> kafka = new LinkedHashMap<>();
+
+    @ParentCommand
+    private BenchCommand bench;
+
+    @Override
+    public Integer call() throws Exception {
+        Effort effort = new Effort(rounds, turn, warmUp);
+        DecideBench decide = new DecideBench(effort, hotMemory, kafka, bench.progress()::println);
+        List<Table> tables = new ArrayList<>();
+        for (String algorithm : algorithms) {
+            for (long count : clients) {
+                tables.add(decide.run(
+                        new DecideBench.Load(algorithm, POLICY.formatted(algorithm), count, count >= MANY_CLIENTS)));
+            }
+        }
+        bench.print(tables);
+        return 0;
+    }
+}
