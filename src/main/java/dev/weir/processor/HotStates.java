@@ -19,8 +19,8 @@ import org.apache.kafka.streams.state.ReadOnlyKeyValueStore;
 import org.apache.kafka.streams.state.internals.WrappedStateStore;
 
 /**
- * The states of a task: those of the keys that came last are on the heap, decoded, and what has changed is written to the
- * store, and to its changelog, when the task commits. To everybody but the task this is the store, as of the last commit.
+ * The states of a task: those of the keys that came last are on the heap, and what has changed is written to the store,
+ * and to its changelog, when the task commits. To everybody but the task this is the store, as of the last commit.
  */
 // Kafka Streams calls flushCache() of a registered store before it commits: all that is written there is in the
 // transaction of what led to it, outputs and offsets. Whatever is not written by then was never committed either, so a
@@ -53,16 +53,14 @@ public final class HotStates extends WrappedStateStore<KeyValueStore<Bytes, byte
 
     /** The newest state under a key, null if there is none. */
     PolicyState get(StateKey key, Reader reader) {
-        Entry entry = heap.find(key);
-        if (entry != null) {
-            lastKey = key;
-            last = entry;
-            return entry.state();
+        Bytes storeKey = encoded(key);
+        Entry entry = heap.find(storeKey);
+        if (entry == null) {
+            entry = add(storeKey, wrapped().get(storeKey));
         }
-        Bytes storeKey = Bytes.wrap(KeyCodec.encode(key));
-        byte[] stored = wrapped().get(storeKey);
-        PolicyState state = stored == null ? null : reader.read(storeKey.get(), stored);
-        add(key, storeKey, state);
+        PolicyState state = heap.read(entry, reader);
+        lastKey = key;
+        last = entry;
         shrink();
         return state;
     }
@@ -76,19 +74,19 @@ public final class HotStates extends WrappedStateStore<KeyValueStore<Bytes, byte
     void putThrough(StateKey key, PolicyState state) {
         Entry entry = entry(key);
         heap.change(entry, state);
-        wrapped().put(entry.storeKey, StateCodec.encode(state));
+        wrapped().put(entry.key, entry.encoded());
         heap.written(entry);
         shrink();
     }
 
-    /** Whether the state under a key is not the one in the store. */
-    boolean isNewer(StateKey key) {
-        return heap.isDirty(key);
+    /** Whether the state under a key of the store is not the one in the store. */
+    boolean isNewer(Bytes storeKey) {
+        return heap.isDirty(storeKey);
     }
 
     /** Replaces a state that is not {@linkplain #isNewer newer} than the store's by what is left of it; null: nothing. */
-    void forget(StateKey key, Bytes storeKey, PolicyState left) {
-        heap.remove(key);
+    void forget(Bytes storeKey, PolicyState left) {
+        heap.remove(storeKey);
         lastKey = null;
         wrapped().put(storeKey, left == null ? null : StateCodec.encode(left));
     }
@@ -110,22 +108,27 @@ public final class HotStates extends WrappedStateStore<KeyValueStore<Bytes, byte
         if (key == lastKey) {
             return last;
         }
-        Entry entry = heap.peek(key);
-        return entry == null ? add(key, Bytes.wrap(KeyCodec.encode(key)), null) : entry;
+        Bytes storeKey = encoded(key);
+        Entry entry = heap.peek(storeKey);
+        return entry == null ? add(storeKey, null) : entry;
     }
 
-    private Entry add(StateKey key, Bytes storeKey, PolicyState state) {
+    private Entry add(Bytes storeKey, byte[] stored) {
         if (!isSharing) {
             memory.join();
             isSharing = true;
         }
-        return heap.add(key, storeKey, state);
+        return heap.add(storeKey, stored);
+    }
+
+    private static Bytes encoded(StateKey key) {
+        return Bytes.wrap(KeyCodec.encode(key));
     }
 
     /** What is in the store without being on its changelog would be lost, so nothing counts as written before all is. */
     private void write() {
         List<KeyValue<Bytes, byte[]>> batch = new ArrayList<>();
-        heap.forEachDirty(entry -> batch.add(KeyValue.pair(entry.storeKey, StateCodec.encode(entry.state()))));
+        heap.forEachDirty(entry -> batch.add(KeyValue.pair(entry.key, entry.encoded())));
         if (batch.size() == 1) {
             wrapped().put(batch.get(0).key, batch.get(0).value);
         } else if (!batch.isEmpty()) {

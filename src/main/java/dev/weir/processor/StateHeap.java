@@ -1,10 +1,10 @@
 package dev.weir.processor;
 
+import dev.weir.codec.StateCodec;
 import dev.weir.limit.Account;
 import dev.weir.limit.LogSegment;
 import dev.weir.limit.SlidingWindowLog.Log;
 import dev.weir.policy.PolicyState;
-import dev.weir.policy.StateKey;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -12,19 +12,18 @@ import java.util.Map;
 import java.util.function.Consumer;
 import org.apache.kafka.common.utils.Bytes;
 
-/** States by their keys on the heap, of which it is known which differ from the store's and about how large they are. */
+/** States by their encoded keys on the heap, of which it is known which differ from the store's and about how large they are. */
+// They are kept as the store has them, decoded when they are asked for: that is one array instead of some ten objects
+// to find in memory and to collect, and nothing is left to encode before a commit. Logs, which may be long, stay
+// decoded.
 // Eviction is by CLOCK: entries stand in the order in which they came; the oldest goes, unless it was found since it
 // was looked at last, which sends it back to the end. So a hit costs no more than a mark, and clients that come once
 // push out each other rather than those that come again.
 final class StateHeap {
 
-    /** What a key takes beside its texts: its entry here with the table's, and the objects of both of its forms. */
-    private static final int KEY_BYTES = 240;
+    /** What an entry takes beside the bytes of its key and its state: itself, the table's, and the heads of both arrays. */
+    private static final int ENTRY_BYTES = 144;
 
-    /** The characters of a key's texts, of two bytes at worst, and its encoded form. */
-    private static final int BYTES_PER_KEY_BYTE = 3;
-
-    private static final int BYTES_PER_FURTHER_TEXT = 56;
     private static final int STATE_BYTES = 128;
     private static final int ACCOUNT_BYTES = 176;
     private static final int LOG_BYTES = 240;
@@ -32,22 +31,21 @@ final class StateHeap {
 
     /** A key and its state. */
     static final class Entry {
-        final StateKey key;
-        final Bytes storeKey;
-        private PolicyState state;
+        final Bytes key;
+        private byte[] encoded;
+        private PolicyState decoded; // what has a log; all else is encoded
         private int bytes;
         private boolean isFound;
         private boolean isDirty;
         private boolean isListed;
 
-        private Entry(StateKey key, Bytes storeKey) {
+        private Entry(Bytes key) {
             this.key = key;
-            this.storeKey = storeKey;
         }
 
         /** Null if there is none. */
-        PolicyState state() {
-            return state;
+        byte[] encoded() {
+            return decoded == null ? encoded : StateCodec.encode(decoded);
         }
 
         /** Whether the store has another state. */
@@ -56,17 +54,17 @@ final class StateHeap {
         }
     }
 
-    private final Map<StateKey, Entry> entries = new LinkedHashMap<>();
+    private final Map<Bytes, Entry> entries = new LinkedHashMap<>();
     private final List<Entry> changed = new ArrayList<>();
     private long bytes;
 
     /** What is known of a key, null if nothing is. */
-    Entry peek(StateKey key) {
+    Entry peek(Bytes key) {
         return entries.get(key);
     }
 
     /** As {@link #peek}, for somebody who comes again. */
-    Entry find(StateKey key) {
+    Entry find(Bytes key) {
         Entry entry = entries.get(key);
         if (entry != null) {
             entry.isFound = true;
@@ -75,15 +73,28 @@ final class StateHeap {
     }
 
     /** Adds a key that was not {@linkplain #find found}, with what the store has under it. */
-    Entry add(StateKey key, Bytes storeKey, PolicyState state) {
-        Entry entry = new Entry(key, storeKey);
+    Entry add(Bytes key, byte[] stored) {
+        Entry entry = new Entry(key);
         entries.put(key, entry);
-        set(entry, state);
+        set(entry, stored, null);
         return entry;
     }
 
+    /** The state of a key, null if there is none. */
+    PolicyState read(Entry entry, HotStates.Reader reader) {
+        if (entry.encoded == null) {
+            return entry.decoded;
+        }
+        PolicyState state = reader.read(entry.key.get(), entry.encoded);
+        if (hasLog(state)) {
+            set(entry, null, state);
+        }
+        return state;
+    }
+
     void change(Entry entry, PolicyState state) {
-        set(entry, state);
+        boolean isLong = hasLog(state);
+        set(entry, isLong ? null : StateCodec.encode(state), isLong ? state : null);
         entry.isDirty = true;
         if (!entry.isListed) {
             entry.isListed = true;
@@ -91,14 +102,16 @@ final class StateHeap {
         }
     }
 
-    private void set(Entry entry, PolicyState state) {
-        bytes -= entry.bytes;
-        entry.state = state;
-        entry.bytes = bytes(entry);
-        bytes += entry.bytes;
+    private void set(Entry entry, byte[] encoded, PolicyState decoded) {
+        entry.encoded = encoded;
+        entry.decoded = decoded;
+        int size = ENTRY_BYTES + entry.key.get().length + (decoded == null ? 0 : bytes(decoded));
+        size += encoded == null ? 0 : encoded.length;
+        bytes += size - entry.bytes;
+        entry.bytes = size;
     }
 
-    boolean isDirty(StateKey key) {
+    boolean isDirty(Bytes key) {
         Entry entry = entries.get(key);
         return entry != null && entry.isDirty;
     }
@@ -143,7 +156,7 @@ final class StateHeap {
         return oldest;
     }
 
-    void remove(StateKey key) {
+    void remove(Bytes key) {
         Entry entry = entries.remove(key);
         bytes -= entry == null ? 0 : entry.bytes;
     }
@@ -158,15 +171,17 @@ final class StateHeap {
         bytes = 0;
     }
 
-    private static int bytes(Entry entry) {
-        int size = KEY_BYTES
-                + BYTES_PER_KEY_BYTE * entry.storeKey.get().length
-                + BYTES_PER_FURTHER_TEXT * entry.key.others().size();
-        PolicyState state = entry.state;
-        if (state == null) {
-            return size;
+    private static boolean hasLog(PolicyState state) {
+        for (Account<?> account : state.accounts()) {
+            if (account.state() instanceof Log) {
+                return true;
+            }
         }
-        size += STATE_BYTES;
+        return !state.retired().isEmpty();
+    }
+
+    private static int bytes(PolicyState state) {
+        int size = STATE_BYTES;
         for (Account<?> account : state.accounts()) {
             size += ACCOUNT_BYTES + (account.state() instanceof Log log ? bytes(log) : 0);
         }

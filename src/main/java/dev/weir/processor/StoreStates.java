@@ -60,8 +60,7 @@ final class StoreStates implements States {
      * since; the sweep comes again.
      */
     void forget(Bytes key, byte[] state) {
-        StateKey stateKey = KeyCodec.decode(key.get());
-        if (states.isNewer(stateKey)) {
+        if (states.isNewer(key)) {
             return;
         }
         PolicyState left = reader.read(key.get(), state);
@@ -69,7 +68,7 @@ final class StoreStates implements States {
             left = left.forgotten();
         }
         hasChangedSegments = false;
-        states.forget(stateKey, key, left);
+        states.forget(key, left);
     }
 
     private Segments segments(byte[] stateKey, int shelf) {

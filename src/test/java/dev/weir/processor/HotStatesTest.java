@@ -26,6 +26,7 @@ import org.junit.jupiter.api.Test;
 
 class HotStatesTest {
 
+    private static final int TRIED = 20_000;
     private static final FixedWindow LIMIT = new FixedWindow(1_000_000, 1_000, false);
 
     private final Watched store = new Watched();
@@ -255,12 +256,12 @@ class HotStatesTest {
 
     /** How many of the last clients are found on the heap. */
     private int fits(HotStates tried) {
-        for (int i = 0; i < 5_000; i++) {
+        for (int i = 0; i < TRIED; i++) {
             get(tried, "c" + i);
         }
         store.take();
         int found = 0;
-        for (int i = 4_999; i >= 0; i--) {
+        for (int i = TRIED - 1; i >= 0; i--) {
             get(tried, "c" + i);
             if (!store.take().isEmpty()) {
                 return found;
