@@ -18,7 +18,7 @@ public final class DecideBench {
      */
     public record Load(String name, String policies, long clients, boolean known) {}
 
-    private static final List<String> JVM = List.of("-Xmx1g");
+    static final List<String> JVM = List.of("-Xmx1g");
 
     private final Map<String, String> kafka;
 
@@ -83,7 +83,7 @@ public final class DecideBench {
         return Table.of("decide", load.name, "requests/s", series, notes);
     }
 
-    private static LongUnaryOperator zipf(long clients, long seed) {
+    static LongUnaryOperator zipf(long clients, long seed) {
         Zipf zipf = new Zipf(clients, seed);
         return number -> zipf.next();
     }

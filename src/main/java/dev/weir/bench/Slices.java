@@ -1,7 +1,6 @@
 package dev.weir.bench;
 
 import java.io.IOException;
-import java.util.ArrayList;
 import java.util.List;
 import java.util.function.Consumer;
 
@@ -43,22 +42,12 @@ final class Slices {
 
     /** Measures each lane in each round. */
     List<Series> measure(List<Lane> lanes, Supply supply) throws Exception {
-        List<List<Double>> values = new ArrayList<>();
-        lanes.forEach(lane -> values.add(new ArrayList<>()));
-        for (int round = 0; round < effort.rounds(); round++) {
-            for (int i = 0; i < lanes.size(); i++) {
-                int turn = round % 2 == 0 ? i : lanes.size() - 1 - i;
-                Lane lane = lanes.get(turn);
-                double perSecond = slice(lane, supply);
-                values.get(turn).add(perSecond);
-                progress.accept("%s: %,.0f/s".formatted(lane.name(), perSecond));
-            }
-        }
-        List<Series> series = new ArrayList<>();
-        for (int i = 0; i < lanes.size(); i++) {
-            series.add(new Series(lanes.get(i).name(), values.get(i)));
-        }
-        return series;
+        return Turns.take(lanes.stream().map(lane -> candidate(lane, supply)).toList(), effort.rounds(), progress);
+    }
+
+    /** A lane that is measured against candidates of other kinds. */
+    Turns.Candidate candidate(Lane lane, Supply supply) {
+        return new Turns.Candidate(lane.name(), () -> slice(lane, supply));
     }
 
     /** What a lane does a second in a slice in which it never ran out of requests. */

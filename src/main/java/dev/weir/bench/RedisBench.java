@@ -1,0 +1,103 @@
+package dev.weir.bench;
+
+import java.io.IOException;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.function.Consumer;
+import java.util.function.LongUnaryOperator;
+
+/** Decisions a second by GCRA: Weir's against those of a script in Redis. */
+public final class RedisBench {
+
+    /**
+     * How Redis is asked.
+     *
+     * @param connections that ask for one decision at a time
+     * @param pipelined connections that send ahead
+     * @param ahead how many commands these send ahead
+     */
+    public record Asking(int connections, int pipelined, int ahead) {}
+
+    private static final long LIMIT = 1_000_000;
+    private static final long PER_MS = 60_000;
+    private static final String POLICY =
+            "policies: [{id: bench, limits: [{algorithm: gcra, limit: %d, per: %dms}]}]".formatted(LIMIT, PER_MS);
+
+    private final Path program;
+    private final Asking asking;
+    private final Effort effort;
+    private final Consumer<String> progress;
+    private final Slices slices;
+
+    /**
+     * What is to be measured.
+     *
+     * @param program redis-server
+     * @param progress is told what was measured
+     */
+    public RedisBench(Path program, Asking asking, Effort effort, Consumer<String> progress) {
+        this.program = program;
+        this.asking = asking;
+        this.effort = effort;
+        this.progress = progress;
+        this.slices = new Slices(effort, progress);
+    }
+
+    /** @param clients of whom the k-th asks in proportion to 1/k */
+    public Table run(long clients) throws Exception {
+        RedisLoad.Terms terms = new RedisLoad.Terms(LIMIT, PER_MS, clients);
+        try (Rig rig = new Rig();
+                Rig.Workload workload = rig.workload(POLICY, Map.of());
+                Lane weir = new Lane("weir", Lane.Kind.DECIDE, workload.config(), DecideBench.JVM);
+                RedisServer server = RedisServer.start(program);
+                RedisLoad ahead = new RedisLoad(server, terms, asking.pipelined, asking.ahead);
+                RedisLoad singly = new RedisLoad(server, terms, asking.connections, 1)) {
+            List<LongUnaryOperator> zipf = List.of(DecideBench.zipf(clients, 1), DecideBench.zipf(clients, 2));
+            workload.reach(effort.warmUp() * 3 / 2, zipf);
+            slices.warmUp(weir, effort.warmUp());
+            List<Turns.Candidate> candidates = List.of(
+                    slices.candidate(weir, requests -> workload.reach(requests, zipf)),
+                    candidate("redis, pipelined", ahead),
+                    candidate("redis, one at a time", singly));
+            candidates.get(1).turn().perSecond(); // makes the keys of those who come often
+            List<Series> series = Turns.take(candidates, effort.rounds(), progress);
+            return table(series, clients, version(server));
+        }
+    }
+
+    private Turns.Candidate candidate(String name, RedisLoad load) {
+        return new Turns.Candidate(name, () -> load.perSecond(effort.turn().toNanos()));
+    }
+
+    private Table table(List<Series> candidates, long clients, String version) {
+        List<Table.Row> rows = new ArrayList<>();
+        for (Series candidate : candidates) {
+            rows.add(Table.Row.of(
+                    candidate.name(),
+                    candidate.median(),
+                    candidate.min(),
+                    candidate.max(),
+                    candidates.get(0).ratioTo(candidate)));
+        }
+        List<String> notes = List.of(
+                "%,d clients, by Zipf's law, %,d a minute each; Redis %s, a script, appendfsync everysec"
+                        .formatted(clients, LIMIT, version),
+                "pipelined: %d connections, %d commands ahead on each; one at a time: %d connections"
+                        .formatted(asking.pipelined, asking.ahead, asking.connections),
+                "each server shares the machine with what feeds it: Redis with two threads that ask, Weir with its broker");
+        return new Table("redis", "gcra", List.of("decisions/s", "min", "max", "weir / it"), rows, notes);
+    }
+
+    private static String version(RedisServer server) throws IOException {
+        try (RedisConnection connection = server.connect()) {
+            return ((String) connection.ask("INFO", "server"))
+                    .lines()
+                    .filter(line -> line.startsWith("redis_version:"))
+                    .map(line -> line.substring(line.indexOf(':') + 1))
+                    .findFirst()
+                    .orElse("of no version");
+        }
+    }
+}
