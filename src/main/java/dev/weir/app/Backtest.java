@@ -36,6 +36,13 @@ public final class Backtest {
     private final WeirConfig config;
     private final Clock clock;
 
+    /** Requests in their order. */
+    public interface Requests {
+
+        /** The next one, null at the end. */
+        Request next() throws IOException;
+    }
+
     /** @param clock the time of requests that have none */
     public Backtest(PolicyFile.Contents rules, WeirConfig config, Clock clock) {
         this.policies = rules.table();
@@ -45,19 +52,22 @@ public final class Backtest {
     }
 
     /**
-     * Decides all requests in their order.
+     * Decides all requests of a file in their order.
      *
      * @param decisions where the decisions go, null for nowhere
      * @param releases where the releases go, null for nowhere
      * @throws BadRequestException at the first line that is no request; what came before is decided and written
      */
     public Tally run(NdjsonLines requests, DecisionJson decisions, ReleaseJson releases) throws IOException {
+        return run(new Lines(requests), decisions, releases);
+    }
+
+    /** Decides all requests in their order, which are known to keep the rules. */
+    public Tally run(Requests requests, DecisionJson decisions, ReleaseJson releases) throws IOException {
         Run run = new Run(decisions, releases);
         MemoryStates states = new MemoryStates(config.state());
-        long offset = 0;
         try {
-            for (String line = requests.next(); line != null; line = requests.next()) {
-                Request request = BadRequestException.read(line, requests, config, clock.millis(), offset++);
+            for (Request request = requests.next(); request != null; request = requests.next()) {
                 states.observe(request.timestampMs());
                 run.passUntil(request.timestampMs());
                 Ruling ruling = Decider.decide(request, policies, states);
@@ -72,6 +82,22 @@ public final class Backtest {
             throw e.getCause();
         }
         return run.tally;
+    }
+
+    /** Requests as lines, each held against the rules. */
+    private final class Lines implements Requests {
+        private final NdjsonLines lines;
+        private long offset;
+
+        Lines(NdjsonLines lines) {
+            this.lines = lines;
+        }
+
+        @Override
+        public Request next() throws IOException {
+            String line = lines.next();
+            return line == null ? null : BadRequestException.read(line, lines, config, clock.millis(), offset++);
+        }
     }
 
     /** The queues on their clock, and where it all goes. */

@@ -21,7 +21,12 @@ import picocli.CommandLine.Spec;
         description = "Measures what this machine can do, side by side with what it is held against.",
         synopsisSubcommandLabel = "[COMMAND]",
         footer = {"", "Without a command: all of them, one after the other, which takes an hour and more."},
-        subcommands = {BenchDecideCommand.class, BenchPeersCommand.class, BenchRedisCommand.class})
+        subcommands = {
+            BenchDecideCommand.class,
+            BenchPeersCommand.class,
+            BenchRedisCommand.class,
+            BenchBacktestCommand.class
+        })
 final class BenchCommand implements Callable<Integer> {
 
     @Option(names = "--json", scope = ScopeType.INHERIT, description = "Print each table as a line of JSON.")
