@@ -12,6 +12,7 @@ import dev.weir.policy.PolicyTable;
 import dev.weir.policy.Request;
 import dev.weir.policy.Ruling;
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.TimeUnit;
@@ -39,9 +40,22 @@ public class DeciderBenchmark {
                 List.of(
                         policy("all", "client", Match.ALL, "token-bucket", "sliding-window-counter"),
                         policy("each", "endpoint", Match.ALL, "gcra", "fixed-window"))),
+        LIMITS_1(1_000, limits(1)),
+        LIMITS_2(1_000, limits(2)),
+        LIMITS_3(1_000, limits(3)),
+        LIMITS_4(1_000, limits(4)),
+        LIMITS_5(1_000, limits(5)),
+        LAYERS_1(1_000, layers(1)),
+        LAYERS_2(1_000, layers(2)),
+        LAYERS_3(1_000, layers(3)),
         POLICIES_10(1_000, many(10)),
+        POLICIES_100(1_000, many(100)),
+        POLICIES_1_000(1_000, many(1_000)),
         POLICIES_10_000(1_000, many(10_000)),
         LOG_OF_10(1, log(10)),
+        LOG_OF_100(1, log(100)),
+        LOG_OF_1_000(1, log(1_000)),
+        LOG_OF_10_000(1, log(10_000)),
         LOG_OF_100_000(1, log(100_000));
 
         private final int clients;
@@ -50,6 +64,19 @@ public class DeciderBenchmark {
         Scenario(int clients, List<Policy> policies) {
             this.clients = clients;
             this.policies = policies;
+        }
+
+        private static List<Policy> limits(int count) {
+            String[] algorithms = Collections.nCopies(count, "token-bucket").toArray(String[]::new);
+            return List.of(policy("all", "client", Match.ALL, algorithms));
+        }
+
+        private static List<Policy> layers(int count) {
+            List<Policy> policies = new ArrayList<>();
+            for (int i = 0; i < count; i++) {
+                policies.add(policy("all-" + i, "layer-" + i, Match.ALL, "token-bucket"));
+            }
+            return policies;
         }
 
         /** Policies for two tiers and an endpoint each, in two layers, one of which applies. */
@@ -85,7 +112,7 @@ public class DeciderBenchmark {
     private static final int ENDPOINTS = 10;
     private static final Request.Source SOURCE = new Request.Source(0, 0);
 
-    @Param
+    @Param({"ONE_LIMIT", "TWO_LAYERS_OF_TWO_LIMITS", "POLICIES_10", "POLICIES_10_000", "LOG_OF_10", "LOG_OF_100_000"})
     Scenario scenario;
 
     private final MemoryStates states = new MemoryStates(WeirConfig.DEFAULTS.state());

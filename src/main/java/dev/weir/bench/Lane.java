@@ -34,6 +34,9 @@ final class Lane implements AutoCloseable {
         }
     }
 
+    /** What a lane holds in memory, in bytes: on the heap, and in RocksDB's cache. */
+    record Stores(long heapBytes, long rocksBytes) {}
+
     private final String name;
     private final Process process;
     private final PrintWriter orders;
@@ -78,6 +81,16 @@ final class Lane implements AutoCloseable {
     /** What the process holds of the machine's memory, in bytes. */
     long residentBytes() throws IOException {
         return Long.parseLong(ask("resident"));
+    }
+
+    /** Lets others take over from it at once; it does nothing more. */
+    void leave() throws IOException {
+        ask("leave");
+    }
+
+    Stores stores() throws IOException {
+        Scanner words = new Scanner(ask("stores"));
+        return new Stores(words.nextLong(), words.nextLong());
     }
 
     private String ask(String order) throws IOException {

@@ -13,15 +13,19 @@ import java.io.PrintStream;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.concurrent.CountDownLatch;
 import org.apache.kafka.common.serialization.ByteArrayDeserializer;
 import org.apache.kafka.common.serialization.ByteArraySerializer;
 import org.apache.kafka.streams.AutoOffsetReset;
+import org.apache.kafka.streams.CloseOptions;
 import org.apache.kafka.streams.KafkaStreams;
 import org.apache.kafka.streams.Topology;
 
 /** What runs in the process of a {@link Lane}: reads orders, a line each, and answers each with a line. */
 final class LaneProcess {
+
+    private static final Duration PATIENCE = Duration.ofMinutes(1);
 
     private LaneProcess() {}
 
@@ -61,6 +65,14 @@ final class LaneProcess {
             case "resident" -> {
                 return String.valueOf(residentBytes());
             }
+            case "leave" -> // what it has done is committed, and nobody waits for it
+                streams.close(CloseOptions.timeout(PATIENCE)
+                        .withGroupMembershipOperation(CloseOptions.GroupMembershipOperation.LEAVE_GROUP));
+            case "stores" -> {
+                System.gc(); // what is on the heap for longer
+                Runtime heap = Runtime.getRuntime();
+                return (heap.totalMemory() - heap.freeMemory()) + " " + rocksBytes(streams);
+            }
             default -> throw new IllegalArgumentException(order);
         }
         return "ok";
@@ -72,6 +84,15 @@ final class LaneProcess {
                         && metric.metricName().group().equals("stream-thread-metrics"))
                 .mapToDouble(metric -> (double) metric.metricValue())
                 .sum();
+    }
+
+    /** All stores share one cache, which has their write buffers, indexes and filters too. */
+    private static long rocksBytes(KafkaStreams streams) {
+        return streams.metrics().values().stream()
+                .filter(metric -> metric.metricName().name().equals("block-cache-usage"))
+                .mapToLong(metric -> ((Number) metric.metricValue()).longValue())
+                .max()
+                .orElse(0);
     }
 
     private static long residentBytes() throws IOException {

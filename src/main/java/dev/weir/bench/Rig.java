@@ -72,6 +72,10 @@ final class Rig implements AutoCloseable {
         return config.withKafka("bootstrap.servers", broker.bootstrapServers());
     }
 
+    Admin admin() {
+        return admin;
+    }
+
     /** Topics of their own, with these policies. */
     Workload workload(String policies, Map<String, String> kafka) throws IOException, FaultsException {
         WeirConfig config = config("load-" + ++workloads, kafka);

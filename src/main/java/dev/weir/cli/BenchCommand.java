@@ -25,7 +25,8 @@ import picocli.CommandLine.Spec;
             BenchDecideCommand.class,
             BenchPeersCommand.class,
             BenchRedisCommand.class,
-            BenchBacktestCommand.class
+            BenchBacktestCommand.class,
+            BenchGrowthCommand.class
         })
 final class BenchCommand implements Callable<Integer> {
 

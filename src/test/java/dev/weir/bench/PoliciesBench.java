@@ -10,10 +10,8 @@ import dev.weir.codec.FaultsException;
 import dev.weir.codec.PolicyFile;
 import dev.weir.config.WeirConfig;
 import dev.weir.dev.EmbeddedBroker;
-import dev.weir.policy.Decider;
 import dev.weir.policy.Decision;
 import dev.weir.policy.Kind;
-import dev.weir.policy.MapStates;
 import dev.weir.policy.PolicyTable;
 import dev.weir.policy.Request;
 import java.nio.file.Files;
@@ -32,7 +30,7 @@ import org.apache.kafka.clients.admin.Admin;
  *
  * <pre>
  *   mvn -q test-compile exec:java -Dexec.classpathScope=test -Dmain.class=dev.weir.bench.PoliciesBench \
- *       -Dexec.args="load"        (or "decide", or "change")
+ *       -Dexec.args="load"        (or "change")
  * </pre>
  */
 public final class PoliciesBench {
@@ -47,9 +45,8 @@ public final class PoliciesBench {
     public static void main(String[] args) throws Exception {
         switch (args.length == 0 ? "" : args[0]) {
             case "load" -> load();
-            case "decide" -> decide();
             case "change" -> change();
-            default -> throw new IllegalArgumentException("load, decide or change");
+            default -> throw new IllegalArgumentException("load or change");
         }
         System.exit(0);
     }
@@ -100,36 +97,6 @@ public final class PoliciesBench {
 
     private static int applying(PolicyTable table) {
         return table.applicable(request(1)).size();
-    }
-
-    /** A decision in process, without a broker, few and many policies by turns. */
-    private static void decide() throws FaultsException {
-        System.out.println("ns a decision, 10,000 clients, by turns; median of 9 rounds after 3 of warm-up");
-        int rounds = 12;
-        int requests = 500_000;
-        List<Request> sample = new ArrayList<>();
-        for (int i = 0; i < 10_000; i++) {
-            sample.add(request(i));
-        }
-        Map<Integer, PolicyTable> tables =
-                Map.of(FEW, contents(FEW, 5).table(), MANY, contents(MANY, 5).table());
-        Map<Integer, List<Double>> nanos = Map.of(FEW, new ArrayList<>(), MANY, new ArrayList<>());
-        for (int round = 0; round < rounds; round++) {
-            for (int count : new int[] {FEW, MANY}) {
-                MapStates states = new MapStates();
-                long begin = System.nanoTime();
-                for (int i = 0; i < requests; i++) {
-                    Decider.decide(sample.get(i % sample.size()), tables.get(count), states);
-                }
-                if (round >= 3) {
-                    nanos.get(count).add((System.nanoTime() - begin) / (double) requests);
-                }
-            }
-        }
-        nanos.values().forEach(all -> all.sort(null));
-        double few = nanos.get(FEW).get(nanos.get(FEW).size() / 2);
-        double many = nanos.get(MANY).get(nanos.get(MANY).size() / 2);
-        System.out.printf("  10 policies %.0f ns, 10,000 policies %.0f ns, ratio %.2f%n", few, many, many / few);
     }
 
     /** One policy of many changed again and again, under load, until each of two instances decides by it. */

@@ -1,0 +1,114 @@
+package dev.weir.bench;
+
+import dev.weir.policy.Admission;
+import dev.weir.policy.Decision;
+import dev.weir.policy.FirstAnswers;
+import dev.weir.policy.Kind;
+import dev.weir.policy.MemoryTable;
+import dev.weir.policy.Request;
+import dev.weir.shape.Outlet;
+import dev.weir.shape.QueueRules;
+import dev.weir.shape.QueueState;
+import dev.weir.shape.QueueStore;
+import dev.weir.shape.Release;
+import dev.weir.shape.Shaper;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.TimeUnit;
+import org.openjdk.jmh.annotations.Benchmark;
+import org.openjdk.jmh.annotations.BenchmarkMode;
+import org.openjdk.jmh.annotations.Mode;
+import org.openjdk.jmh.annotations.OutputTimeUnit;
+import org.openjdk.jmh.annotations.Param;
+import org.openjdk.jmh.annotations.Scope;
+import org.openjdk.jmh.annotations.Setup;
+import org.openjdk.jmh.annotations.State;
+
+/** A release from a queue on the heap, and the admission of another request in its place. */
+@BenchmarkMode(Mode.AverageTime)
+@OutputTimeUnit(TimeUnit.NANOSECONDS)
+@State(Scope.Thread)
+public class ShaperBenchmark {
+
+    private static final long NANOS_PER_MS = 1_000_000;
+    private static final String QUEUE = "q";
+
+    /** One a millisecond, of its own clock. */
+    private static final QueueRules RULES =
+            new QueueRules(QUEUE, 1, 1, 1, 1, QueueRules.MAX_CAPACITY, QueueRules.NO_MAX_WAIT, 0, Map.of());
+
+    /** How many requests wait. */
+    @Param("100000")
+    int waiting;
+
+    /** How many clients have sent them, in turn. */
+    @Param("1000")
+    int clients;
+
+    private final Shaper shaper = new Shaper(queue -> RULES, new Heap(), new Count());
+    private long admitted;
+    private long released;
+
+    @Setup
+    public void fill() {
+        for (int i = 0; i < waiting; i++) {
+            admit(0);
+        }
+    }
+
+    @Benchmark
+    public long release() {
+        long before = released;
+        long nowNanos = shaper.dueNanos();
+        shaper.tick(nowNanos, 1);
+        if (released != before + 1) {
+            throw new IllegalStateException("a tick released " + (released - before));
+        }
+        admit(nowNanos);
+        return released;
+    }
+
+    private void admit(long nowNanos) {
+        long nowMs = nowNanos / NANOS_PER_MS;
+        Request request = new Request(
+                "request-" + admitted,
+                "client-" + admitted % clients,
+                Kind.CONSUME,
+                null,
+                1,
+                null,
+                Map.of(),
+                null,
+                null,
+                null,
+                nowMs,
+                new Request.Source(0, admitted));
+        Admission admission = new Admission(request, QUEUE, "p", 1L, null, null, false, 0, List.of());
+        shaper.admit(admission, admitted++, nowMs, nowNanos);
+    }
+
+    private static final class Heap implements Shaper.Stores {
+        @Override
+        public QueueStore of(String queue) {
+            return new QueueStore(new MemoryTable<>(), new MemoryTable<>(), new MemoryTable<>());
+        }
+
+        @Override
+        public void save(QueueState state) {}
+
+        @Override
+        public FirstAnswers firstAnswers() {
+            return FirstAnswers.inMemory(0, 0);
+        }
+    }
+
+    private final class Count implements Outlet {
+        @Override
+        public void decide(Admission of, Decision decision) {}
+
+        @Override
+        public void release(Admission of, Release release) {
+            released++;
+        }
+    }
+}
