@@ -40,6 +40,7 @@ import org.apache.kafka.common.utils.Utils;
 final class Rig implements AutoCloseable {
 
     private static final int PRODUCERS = 2;
+    private static final String REQUEST = "request-";
     private static final Duration PATIENCE = Duration.ofSeconds(30);
 
     private final EmbeddedBroker broker = EmbeddedBroker.start();
@@ -74,6 +75,11 @@ final class Rig implements AutoCloseable {
 
     Admin admin() {
         return admin;
+    }
+
+    /** The number that a request has in its id. */
+    static long number(String requestId) {
+        return Long.parseLong(requestId.substring(REQUEST.length()));
     }
 
     /** Topics of their own, with these policies. */
@@ -135,8 +141,8 @@ final class Rig implements AutoCloseable {
                     config.kafka());
         }
 
-        int requestBytes() {
-            return avro.encode(request(sent, "client-1000")).length;
+        int requestBytes(long number) {
+            return avro.encode(request(number, "client-1000")).length;
         }
 
         /** The size of the first decision. */
@@ -169,26 +175,42 @@ final class Rig implements AutoCloseable {
             sent += count;
         }
 
+        /** Adds requests at a steady rate; the number of each is the time at which it was due. */
+        void send(SteadyRate rate, long fromNanos, long count, LongUnaryOperator clients) {
+            Properties settings = KafkaSettings.producer(config);
+            settings.put(ProducerConfig.LINGER_MS_CONFIG, 1);
+            try (KafkaProducer<byte[], byte[]> producer = producer(settings)) {
+                rate.run(fromNanos, count, dueNanos -> send(producer, dueNanos, clients));
+            }
+        }
+
         private void send(long from, long to, LongUnaryOperator clients) {
             Properties settings = KafkaSettings.producer(config);
             settings.put(ProducerConfig.LINGER_MS_CONFIG, 20);
             settings.put(ProducerConfig.BATCH_SIZE_CONFIG, 1 << 18);
             settings.put(ProducerConfig.BUFFER_MEMORY_CONFIG, 64 << 20);
-            try (KafkaProducer<byte[], byte[]> producer =
-                    new KafkaProducer<>(settings, new ByteArraySerializer(), new ByteArraySerializer())) {
+            try (KafkaProducer<byte[], byte[]> producer = producer(settings)) {
                 for (long number = from; number < to; number++) {
-                    String client = "client-" + clients.applyAsLong(number);
-                    Request request = request(number, client);
-                    var unused = producer.send(new ProducerRecord<>(
-                            topics.requests(), client.getBytes(StandardCharsets.UTF_8), avro.encode(request)));
+                    send(producer, number, clients);
                 }
             }
+        }
+
+        private static KafkaProducer<byte[], byte[]> producer(Properties settings) {
+            return new KafkaProducer<>(settings, new ByteArraySerializer(), new ByteArraySerializer());
+        }
+
+        private void send(KafkaProducer<byte[], byte[]> producer, long number, LongUnaryOperator clients) {
+            String client = "client-" + clients.applyAsLong(number);
+            byte[] request = avro.encode(request(number, client));
+            var unused = producer.send(
+                    new ProducerRecord<>(topics.requests(), client.getBytes(StandardCharsets.UTF_8), request));
         }
 
         /** What a gateway would say of a call: some 125 bytes, as many as a decision has. */
         private static Request request(long number, String client) {
             return new Request(
-                    "request-" + number,
+                    REQUEST + number,
                     client,
                     Kind.CONSUME,
                     "free",

@@ -23,6 +23,7 @@ import picocli.CommandLine.Spec;
         footer = {"", "Without a command: all of them, one after the other, which takes an hour and more."},
         subcommands = {
             BenchDecideCommand.class,
+            BenchLatencyCommand.class,
             BenchPeersCommand.class,
             BenchRedisCommand.class,
             BenchBacktestCommand.class,

@@ -24,6 +24,18 @@ class BenchTest {
     }
 
     @Test
+    void latency_holds_each_reader_of_decisions_against_one_of_what_passes_through() {
+        Shell.Result result = Shell.run("bench", "latency", "--rates=200", "--rounds=1", "--seconds=1", "--warm-up=0");
+        assertThat(result.exit()).as(result.err()).isZero();
+        for (String level : List.of("read_uncommitted", "read_committed")) {
+            assertThat(result.out())
+                    .containsPattern("200/s " + level + " pass-through( +[0-9][0-9.,]*){4} +1\\.00\n")
+                    .containsPattern("200/s " + level + " sliding-window-counter( +[0-9][0-9.,]*){5}\n");
+        }
+        assertThat(result.out()).contains("100,000 clients");
+    }
+
+    @Test
     void a_report_keeps_the_page_and_replaces_what_was_measured_again(@TempDir Path directory) throws Exception {
         Path page = directory.resolve("page.md");
         Files.writeString(page, "# A page\n");

@@ -1,0 +1,118 @@
+package dev.weir.bench;
+
+import dev.weir.app.KafkaSettings;
+import dev.weir.codec.DecisionAvro;
+import dev.weir.codec.RequestAvro;
+import dev.weir.codec.UnreadableException;
+import dev.weir.config.WeirConfig;
+import dev.weir.policy.Request;
+import dev.weir.topology.Topics;
+import java.io.IOException;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ExecutionException;
+import java.util.function.LongUnaryOperator;
+import java.util.function.ToLongFunction;
+import org.HdrHistogram.Histogram;
+import org.apache.kafka.common.IsolationLevel;
+
+/** A candidate that is asked at a steady rate, on topics of its own, and those who read its answers. */
+final class LatencyLane implements AutoCloseable {
+
+    /** In the order in which they are told. */
+    static final List<IsolationLevel> LEVELS = List.of(IsolationLevel.READ_UNCOMMITTED, IsolationLevel.READ_COMMITTED);
+
+    private static final List<String> JVM = List.of("-Xmx1g");
+
+    /** How long it is asked before its answers count: it goes on with what it had fetched, and connects. */
+    private static final Duration SETTLE = Duration.ofSeconds(1);
+
+    private interface RequestId {
+        String of(byte[] answer) throws UnreadableException;
+    }
+
+    private final Lane lane;
+    private final Rig.Workload workload;
+    private final String answers;
+    private final RequestId requestId;
+
+    private LatencyLane(Lane lane, Rig.Workload workload, String answers, RequestId requestId) {
+        this.lane = lane;
+        this.workload = workload;
+        this.answers = answers;
+        this.requestId = requestId;
+    }
+
+    /** One whose answer to a request is the request. */
+    static LatencyLane passing(Rig.Workload workload) throws IOException {
+        RequestAvro avro = new RequestAvro();
+        Request.Source anywhere = new Request.Source(0, 0);
+        return new LatencyLane(
+                new Lane("pass-through", Lane.Kind.PASS, workload.config("pass", 0), JVM),
+                workload,
+                LaneProcess.passed(workload.config()),
+                answer -> avro.decode(answer, 0, anywhere).requestId());
+    }
+
+    static LatencyLane deciding(String name, Rig.Workload workload) throws IOException {
+        DecisionAvro avro = new DecisionAvro();
+        long hotMemory = WeirConfig.DEFAULTS.state().hotMemoryBytes();
+        return new LatencyLane(
+                new Lane(name, Lane.Kind.DECIDE, workload.config("decide", hotMemory), JVM),
+                workload,
+                Topics.of(workload.config().topics().prefix()).decisions(),
+                answer -> avro.decode(answer).requestId());
+    }
+
+    String name() {
+        return lane.name();
+    }
+
+    /** How long the answers to the requests of such a time take, in nanoseconds, as readers of each level see them. */
+    Map<IsolationLevel, Histogram> turn(SteadyRate rate, Duration time, LongUnaryOperator clients)
+            throws IOException, InterruptedException, ExecutionException {
+        lane.resume();
+        List<LatencyReader> readers = new ArrayList<>();
+        for (IsolationLevel level : LEVELS) {
+            readers.add(new LatencyReader(KafkaSettings.consumer(workload.config()), level, answers, dueNanos()));
+        }
+        long settleNanos = System.nanoTime();
+        long fromNanos = settleNanos + SETTLE.toNanos();
+        long count = rate.in(time);
+        List<CompletableFuture<Histogram>> read = readers.stream()
+                .map(reader -> Aside.run(() -> readToEnd(reader, fromNanos, count)))
+                .toList();
+        workload.send(rate, settleNanos, rate.in(SETTLE) + count, clients);
+        Map<IsolationLevel, Histogram> latencies = new LinkedHashMap<>();
+        for (int i = 0; i < LEVELS.size(); i++) {
+            latencies.put(LEVELS.get(i), read.get(i).get());
+        }
+        lane.pause();
+        return latencies;
+    }
+
+    private static Histogram readToEnd(LatencyReader reader, long fromNanos, long count) {
+        try (reader) {
+            return reader.read(fromNanos, count);
+        }
+    }
+
+    private ToLongFunction<byte[]> dueNanos() {
+        return answer -> {
+            try {
+                return Rig.number(requestId.of(answer));
+            } catch (UnreadableException e) {
+                throw new IllegalStateException("not an answer is on " + answers, e);
+            }
+        };
+    }
+
+    @Override
+    public void close() {
+        lane.close();
+    }
+}
