@@ -26,18 +26,22 @@ public final class DecideBench {
     private final List<Long> hotMemory;
 
     private final Effort effort;
+    private final int threads;
     private final Consumer<String> progress;
     private final Slices slices;
 
     /**
      * What is to be measured.
      *
+     * @param threads that each candidate has
      * @param hotMemory how much heap the states of clients may have, in bytes, of each candidate
      * @param kafka what all candidates are given beyond {@code weir run}'s defaults
      * @param progress is told what was measured
      */
-    public DecideBench(Effort effort, List<Long> hotMemory, Map<String, String> kafka, Consumer<String> progress) {
+    public DecideBench(
+            Effort effort, int threads, List<Long> hotMemory, Map<String, String> kafka, Consumer<String> progress) {
         this.effort = effort;
+        this.threads = threads;
         this.hotMemory = List.copyOf(hotMemory);
         this.kafka = Map.copyOf(kafka);
         this.progress = progress;
@@ -50,10 +54,11 @@ public final class DecideBench {
             rig.createPassed(workload.config());
             List<Lane> lanes = new ArrayList<>();
             try {
-                lanes.add(new Lane("pass-through", Lane.Kind.PASS, workload.config("pass", 0), JVM));
+                lanes.add(new Lane("pass-through", Lane.Kind.PASS, workload.config("pass", threads, 0), JVM));
                 for (long bytes : hotMemory) {
                     String name = hotMemory.size() == 1 ? load.name : load.name + ", hot-memory " + bytes;
-                    lanes.add(new Lane(name, Lane.Kind.DECIDE, workload.config("decide-" + bytes, bytes), JVM));
+                    lanes.add(
+                            new Lane(name, Lane.Kind.DECIDE, workload.config("decide-" + bytes, threads, bytes), JVM));
                 }
                 return run(load, workload, lanes);
             } finally {
@@ -75,8 +80,8 @@ public final class DecideBench {
         }
         List<Series> series = slices.measure(lanes, requests -> workload.reach(requests, clients));
         List<String> notes = new ArrayList<>();
-        notes.add("%,d clients, by Zipf's law; a request has %d bytes, a decision %d"
-                .formatted(load.clients, workload.requestBytes(workload.sent()), workload.decisionBytes()));
+        notes.add("%,d clients, by Zipf's law; a request has %d bytes, a decision %d; %d stream thread(s)"
+                .formatted(load.clients, workload.requestBytes(workload.sent()), workload.decisionBytes(), threads));
         for (Lane lane : lanes) {
             notes.add("resident at the end: %,d MiB, %s".formatted(lane.residentBytes() >> 20, lane.name()));
         }

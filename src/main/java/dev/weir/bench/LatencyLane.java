@@ -16,7 +16,6 @@ import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
 import java.util.function.LongUnaryOperator;
-import java.util.function.ToLongFunction;
 import org.HdrHistogram.Histogram;
 import org.apache.kafka.common.IsolationLevel;
 
@@ -78,7 +77,7 @@ final class LatencyLane implements AutoCloseable {
         lane.resume();
         List<LatencyReader> readers = new ArrayList<>();
         for (IsolationLevel level : LEVELS) {
-            readers.add(new LatencyReader(KafkaSettings.consumer(workload.config()), level, answers, dueNanos()));
+            readers.add(new LatencyReader(KafkaSettings.consumer(workload.config()), level, answers, this::dueNanos));
         }
         long settleNanos = System.nanoTime();
         long fromNanos = settleNanos + SETTLE.toNanos();
@@ -101,14 +100,12 @@ final class LatencyLane implements AutoCloseable {
         }
     }
 
-    private ToLongFunction<byte[]> dueNanos() {
-        return answer -> {
-            try {
-                return Rig.number(requestId.of(answer));
-            } catch (UnreadableException e) {
-                throw new IllegalStateException("not an answer is on " + answers, e);
-            }
-        };
+    private long dueNanos(byte[] answer) {
+        try {
+            return Rig.number(requestId.of(answer));
+        } catch (UnreadableException e) {
+            throw new IllegalStateException("not an answer is on " + answers, e);
+        }
     }
 
     @Override

@@ -122,10 +122,14 @@ final class Rig implements AutoCloseable {
 
         /** The configuration of one of several candidates for these requests. */
         WeirConfig config(String candidate, long hotMemoryBytes) {
+            return config(candidate, config.threads(), hotMemoryBytes);
+        }
+
+        WeirConfig config(String candidate, int threads, long hotMemoryBytes) {
             WeirConfig.State state = config.state();
             return new WeirConfig(
                     config.applicationId() + "-" + candidate,
-                    config.threads(),
+                    threads,
                     config.topics(),
                     new WeirConfig.State(
                             state.directory().resolve(candidate),

@@ -52,6 +52,9 @@ final class BenchDecideCommand implements Callable<Integer> {
             description = "state.hot-memory in bytes, each a candidate (default: ${DEFAULT-VALUE}).")
     private List<Long> hotMemory = List.of(32L << 20);
 
+    @Option(names = "--threads", description = "Stream threads of each (default: ${DEFAULT-VALUE}).")
+    private int threads = 1;
+
     @Option(names = "--kafka", description = "A setting of the candidates' Kafka clients, as KEY=VALUE.")
     private Map<String, String> kafka = new LinkedHashMap<>();
 
@@ -61,7 +64,7 @@ final class BenchDecideCommand implements Callable<Integer> {
     @Override
     public Integer call() throws Exception {
         Effort effort = new Effort(rounds, turn, warmUp);
-        DecideBench decide = new DecideBench(effort, hotMemory, kafka, bench.progress()::println);
+        DecideBench decide = new DecideBench(effort, threads, hotMemory, kafka, bench.progress()::println);
         List<Table> tables = new ArrayList<>();
         for (String algorithm : algorithms) {
             for (long count : clients) {
