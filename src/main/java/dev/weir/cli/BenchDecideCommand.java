@@ -3,6 +3,10 @@ package dev.weir.cli;
 import dev.weir.bench.DecideBench;
 import dev.weir.bench.Effort;
 import dev.weir.bench.Table;
+import dev.weir.codec.FaultsException;
+import dev.weir.codec.PolicyFile;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
@@ -37,6 +41,12 @@ final class BenchDecideCommand implements Callable<Integer> {
     @Option(names = "--algorithms", split = ",", description = "What decides (default: ${DEFAULT-VALUE}).")
     private List<String> algorithms = List.of("sliding-window-counter");
 
+    @Option(
+            names = {"-p", "--policies"},
+            paramLabel = "FILE",
+            description = "Policies to decide by instead, for requests with an endpoint, an ip and an agent.")
+    private Path policies;
+
     @Option(names = "--rounds", description = "How often each has its turn (default: ${DEFAULT-VALUE}).")
     private int rounds = 7;
 
@@ -66,13 +76,27 @@ final class BenchDecideCommand implements Callable<Integer> {
         Effort effort = new Effort(rounds, turn, warmUp);
         DecideBench decide = new DecideBench(effort, threads, hotMemory, kafka, bench.progress()::println);
         List<Table> tables = new ArrayList<>();
-        for (String algorithm : algorithms) {
+        for (Map.Entry<String, String> rules : rules().entrySet()) {
             for (long count : clients) {
                 tables.add(decide.run(
-                        new DecideBench.Load(algorithm, POLICY.formatted(algorithm), count, count >= MANY_CLIENTS)));
+                        new DecideBench.Load(rules.getKey(), rules.getValue(), count, count >= MANY_CLIENTS)));
             }
         }
         bench.print(tables);
         return 0;
+    }
+
+    /** Policy files by what they are called. */
+    private Map<String, String> rules() throws FaultsException {
+        Map<String, String> rules = new LinkedHashMap<>();
+        if (policies != null) {
+            UserFiles.read(policies, PolicyFile::read); // tells what is wrong with them
+            rules.put(policies.getFileName().toString(), UserFiles.read(policies, Files::readString));
+            return rules;
+        }
+        for (String algorithm : algorithms) {
+            rules.put(algorithm, POLICY.formatted(algorithm));
+        }
+        return rules;
     }
 }

@@ -36,6 +36,14 @@ class BenchTest {
     }
 
     @Test
+    void decide_refuses_policies_that_are_not_in_order(@TempDir Path directory) throws Exception {
+        Path file = Files.writeString(directory.resolve("rules.yaml"), "policies: [{id: a, limits: [{limit: 0}]}]");
+        Shell.Result result = Shell.run("bench", "decide", "--policies", file.toString());
+        assertThat(result.exit()).isEqualTo(2);
+        assertThat(result.err()).contains("rules.yaml:1");
+    }
+
+    @Test
     void a_report_keeps_the_page_and_replaces_what_was_measured_again(@TempDir Path directory) throws Exception {
         Path page = directory.resolve("page.md");
         Files.writeString(page, "# A page\n");
