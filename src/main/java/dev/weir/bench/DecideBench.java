@@ -20,6 +20,9 @@ public final class DecideBench {
 
     static final List<String> JVM = List.of("-Xmx1g");
 
+    /** Requests a second. */
+    static final long FIRST_GUESS = 400_000;
+
     private final Map<String, String> kafka;
 
     /** Each of them is a candidate. */
@@ -45,7 +48,7 @@ public final class DecideBench {
         this.hotMemory = List.copyOf(hotMemory);
         this.kafka = Map.copyOf(kafka);
         this.progress = progress;
-        this.slices = new Slices(effort, progress);
+        this.slices = new Slices(effort, FIRST_GUESS, progress);
     }
 
     public Table run(Load load) throws Exception {
@@ -78,7 +81,7 @@ public final class DecideBench {
         for (Lane lane : lanes) {
             slices.warmUp(lane, known + effort.warmUp());
         }
-        List<Series> series = slices.measure(lanes, requests -> workload.reach(requests, clients));
+        List<Series> series = slices.measure(lanes, (lane, requests) -> workload.reach(requests, clients));
         List<String> notes = new ArrayList<>();
         notes.add("%,d clients, by Zipf's law; a request has %d bytes, a decision %d; %d stream thread(s)"
                 .formatted(load.clients, workload.requestBytes(workload.sent()), workload.decisionBytes(), threads));

@@ -20,11 +20,13 @@ final class Lane implements AutoCloseable {
         /** The topology that decides. */
         DECIDE,
         /** A topology that passes requests through. */
-        PASS
+        PASS,
+        /** The topology that shapes, whose work are releases; beside it the one that decides, which tells it the rules. */
+        SHAPE
     }
 
     /**
-     * How many records a lane has processed, by its own clock.
+     * How many records a lane has processed, or released, by its own clock.
      *
      * @param nanos of {@link System#nanoTime} there
      */
@@ -76,6 +78,16 @@ final class Lane implements AutoCloseable {
     Count count() throws IOException {
         Scanner words = new Scanner(ask("count"));
         return new Count(words.nextLong(), words.nextLong());
+    }
+
+    /** How many requests have got to the queues. */
+    long admitted() throws IOException {
+        return Long.parseLong(ask("admitted"));
+    }
+
+    /** How often rules of queues have come into force. */
+    long ruleChanges() throws IOException {
+        return Long.parseLong(ask("rules"));
     }
 
     /** What the process holds of the machine's memory, in bytes. */

@@ -4,6 +4,7 @@ import dev.weir.app.KafkaSettings;
 import dev.weir.config.ConfigFile;
 import dev.weir.config.WeirConfig;
 import dev.weir.processor.LivePolicies;
+import dev.weir.processor.LiveQueues;
 import dev.weir.topology.Topics;
 import dev.weir.topology.WeirTopology;
 import java.io.BufferedReader;
@@ -14,7 +15,10 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.Properties;
 import java.util.concurrent.CountDownLatch;
+import java.util.function.Predicate;
+import org.apache.kafka.common.MetricName;
 import org.apache.kafka.common.serialization.ByteArrayDeserializer;
 import org.apache.kafka.common.serialization.ByteArraySerializer;
 import org.apache.kafka.streams.AutoOffsetReset;
@@ -27,17 +31,49 @@ final class LaneProcess {
 
     private static final Duration PATIENCE = Duration.ofMinutes(1);
 
-    private LaneProcess() {}
+    private final Lane.Kind kind;
+    private final WeirConfig config;
+    private final Topics topics;
+    private final LivePolicies policies = new LivePolicies();
+    private KafkaStreams streams;
+
+    private LaneProcess(Lane.Kind kind, WeirConfig config) {
+        this.kind = kind;
+        this.config = config;
+        this.topics = Topics.of(config.topics().prefix());
+    }
 
     public static void main(String[] args) throws Exception {
         PrintStream answers = System.out;
-        WeirConfig config = ConfigFile.read(Path.of(args[1]));
-        Topology topology =
-                switch (Lane.Kind.valueOf(args[0])) {
-                    case DECIDE -> WeirTopology.deciding(config, new LivePolicies());
-                    case PASS -> passThrough(config);
-                };
-        KafkaStreams streams = new KafkaStreams(topology, KafkaSettings.deciding(config));
+        LaneProcess process = new LaneProcess(Lane.Kind.valueOf(args[0]), ConfigFile.read(Path.of(args[1])));
+        process.start();
+        answers.println("ready");
+        BufferedReader orders = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
+        for (String order = orders.readLine(); order != null; order = orders.readLine()) {
+            answers.println(process.answer(order));
+        }
+        Runtime.getRuntime().halt(0); // the broker may be gone, and nothing is to be kept
+    }
+
+    private void start() throws InterruptedException {
+        streams = switch (kind) {
+            case DECIDE -> deciding();
+            case PASS -> running(passThrough(config), KafkaSettings.deciding(config));
+            case SHAPE -> {
+                deciding();
+                yield running(WeirTopology.shaping(config, policies, new LiveQueues()), KafkaSettings.shaping(config));
+            }
+        };
+        streams.pause();
+    }
+
+    private KafkaStreams deciding() throws InterruptedException {
+        return running(WeirTopology.deciding(config, policies), KafkaSettings.deciding(config));
+    }
+
+    /** One that is paused does not restore. */
+    private static KafkaStreams running(Topology topology, Properties settings) throws InterruptedException {
+        KafkaStreams streams = new KafkaStreams(topology, settings);
         CountDownLatch running = new CountDownLatch(1);
         streams.setStateListener((now, before) -> {
             if (now == KafkaStreams.State.RUNNING) {
@@ -45,22 +81,22 @@ final class LaneProcess {
             }
         });
         streams.start();
-        running.await(); // one that is paused does not restore
-        streams.pause();
-        answers.println("ready");
-        BufferedReader orders = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
-        for (String order = orders.readLine(); order != null; order = orders.readLine()) {
-            answers.println(answer(order, streams));
-        }
-        Runtime.getRuntime().halt(0); // the broker may be gone, and nothing is to be kept
+        running.await();
+        return streams;
     }
 
-    private static String answer(String order, KafkaStreams streams) throws IOException {
+    private String answer(String order) throws IOException {
         switch (order) {
             case "resume" -> streams.resume();
             case "pause" -> streams.pause();
             case "count" -> {
-                return System.nanoTime() + " " + processed(streams);
+                return System.nanoTime() + " " + done();
+            }
+            case "admitted" -> {
+                return String.valueOf(onTopic("records-consumed-total", topics.admissions()));
+            }
+            case "rules" -> {
+                return String.valueOf(policies.changes());
             }
             case "resident" -> {
                 return String.valueOf(residentBytes());
@@ -78,10 +114,22 @@ final class LaneProcess {
         return "ok";
     }
 
-    private static long processed(KafkaStreams streams) {
+    private long done() {
+        return kind == Lane.Kind.SHAPE
+                ? onTopic("records-produced-total", topics.releases())
+                : total(metric ->
+                        metric.name().equals("process-total") && metric.group().equals("stream-thread-metrics"));
+    }
+
+    private long onTopic(String name, String topic) {
+        return total(metric -> metric.name().equals(name)
+                && metric.group().equals("stream-topic-metrics")
+                && topic.equals(metric.tags().get("topic")));
+    }
+
+    private long total(Predicate<MetricName> which) {
         return (long) streams.metrics().values().stream()
-                .filter(metric -> metric.metricName().name().equals("process-total")
-                        && metric.metricName().group().equals("stream-thread-metrics"))
+                .filter(metric -> which.test(metric.metricName()))
                 .mapToDouble(metric -> (double) metric.metricValue())
                 .sum();
     }

@@ -42,7 +42,7 @@ public final class RedisBench {
         this.asking = asking;
         this.effort = effort;
         this.progress = progress;
-        this.slices = new Slices(effort, progress);
+        this.slices = new Slices(effort, DecideBench.FIRST_GUESS, progress);
     }
 
     /** @param clients of whom the k-th asks in proportion to 1/k */
@@ -58,7 +58,7 @@ public final class RedisBench {
             workload.reach(effort.warmUp() * 3 / 2, zipf);
             slices.warmUp(weir, effort.warmUp());
             List<Turns.Candidate> candidates = List.of(
-                    slices.candidate(weir, requests -> workload.reach(requests, zipf)),
+                    slices.candidate(weir, (lane, requests) -> workload.reach(requests, zipf)),
                     candidate("redis, pipelined", ahead),
                     candidate("redis, one at a time", singly));
             candidates.get(1).turn().perSecond(); // makes the keys of those who come often

@@ -3,11 +3,14 @@ package dev.weir.bench;
 import dev.weir.app.KafkaSettings;
 import dev.weir.app.PolicyTopic;
 import dev.weir.app.TopicSetup;
+import dev.weir.client.ReleaseConsumer;
+import dev.weir.codec.AdmissionAvro;
 import dev.weir.codec.FaultsException;
 import dev.weir.codec.PolicyFile;
 import dev.weir.codec.RequestAvro;
 import dev.weir.config.WeirConfig;
 import dev.weir.dev.EmbeddedBroker;
+import dev.weir.policy.Admission;
 import dev.weir.policy.Kind;
 import dev.weir.policy.Request;
 import dev.weir.topology.Topics;
@@ -17,6 +20,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
@@ -26,8 +30,11 @@ import java.util.concurrent.ExecutionException;
 import java.util.function.LongUnaryOperator;
 import org.apache.kafka.clients.admin.Admin;
 import org.apache.kafka.clients.admin.NewTopic;
+import org.apache.kafka.clients.admin.OffsetSpec;
+import org.apache.kafka.clients.consumer.ConsumerConfig;
 import org.apache.kafka.clients.consumer.ConsumerRecord;
 import org.apache.kafka.clients.consumer.KafkaConsumer;
+import org.apache.kafka.clients.consumer.OffsetAndMetadata;
 import org.apache.kafka.clients.producer.KafkaProducer;
 import org.apache.kafka.clients.producer.ProducerConfig;
 import org.apache.kafka.clients.producer.ProducerRecord;
@@ -40,6 +47,7 @@ import org.apache.kafka.common.utils.Utils;
 final class Rig implements AutoCloseable {
 
     private static final int PRODUCERS = 2;
+    private static final int QUEUED_CLIENTS = 10;
     private static final String REQUEST = "request-";
     private static final Duration PATIENCE = Duration.ofSeconds(30);
 
@@ -86,9 +94,9 @@ final class Rig implements AutoCloseable {
     Workload workload(String policies, Map<String, String> kafka) throws IOException, FaultsException {
         WeirConfig config = config("load-" + ++workloads, kafka);
         TopicSetup.createMissing(admin, config, TopicSetup.RequestTime.LOG_APPEND);
-        new PolicyTopic(config)
-                .apply(PolicyFile.read("policies", policies), PolicyTopic.Options.DEFAULTS, System.currentTimeMillis());
-        return new Workload(config);
+        Workload workload = new Workload(config);
+        workload.apply(policies);
+        return workload;
     }
 
     /** Deletes what the candidates have left, which have ended. */
@@ -104,6 +112,7 @@ final class Rig implements AutoCloseable {
         private final WeirConfig config;
         private final Topics topics;
         private final RequestAvro avro = new RequestAvro();
+        private final AdmissionAvro admissions = new AdmissionAvro();
         private long sent;
 
         Workload(WeirConfig config) {
@@ -143,6 +152,15 @@ final class Rig implements AutoCloseable {
                     config.shaping(),
                     config.service(),
                     config.kafka());
+        }
+
+        /** Puts rules on the topic, and returns how many are not as they were. */
+        long apply(String policies) throws FaultsException {
+            PolicyFile.Contents contents = PolicyFile.read("policies", policies);
+            return new PolicyTopic(config)
+                    .apply(contents, PolicyTopic.Options.DEFAULTS, System.currentTimeMillis()).stream()
+                            .filter(change -> change.effect() != PolicyTopic.Effect.UNCHANGED)
+                            .count();
         }
 
         int requestBytes(long number) {
@@ -188,16 +206,34 @@ final class Rig implements AutoCloseable {
             }
         }
 
+        /** Adds requests, as fast as it goes, that have been decided and wait for queues; of ten clients in each. */
+        void admit(long count, Queues queues) {
+            try (KafkaProducer<byte[], byte[]> producer = producer(inBulk())) {
+                for (long end = sent + count; sent < end; sent++) {
+                    Request request = request(sent, "client-" + sent / queues.count() % QUEUED_CLIENTS);
+                    String queue = queues.of(sent);
+                    byte[] admission = admissions.encode(
+                            new Admission(request, queue, "bench", 1L, null, null, false, 0, List.of()));
+                    var unused = producer.send(new ProducerRecord<>(
+                            topics.admissions(), queue.getBytes(StandardCharsets.UTF_8), admission));
+                }
+            }
+        }
+
         private void send(long from, long to, LongUnaryOperator clients) {
-            Properties settings = KafkaSettings.producer(config);
-            settings.put(ProducerConfig.LINGER_MS_CONFIG, 20);
-            settings.put(ProducerConfig.BATCH_SIZE_CONFIG, 1 << 18);
-            settings.put(ProducerConfig.BUFFER_MEMORY_CONFIG, 64 << 20);
-            try (KafkaProducer<byte[], byte[]> producer = producer(settings)) {
+            try (KafkaProducer<byte[], byte[]> producer = producer(inBulk())) {
                 for (long number = from; number < to; number++) {
                     send(producer, number, clients);
                 }
             }
+        }
+
+        private Properties inBulk() {
+            Properties settings = KafkaSettings.producer(config);
+            settings.put(ProducerConfig.LINGER_MS_CONFIG, 20);
+            settings.put(ProducerConfig.BATCH_SIZE_CONFIG, 1 << 18);
+            settings.put(ProducerConfig.BUFFER_MEMORY_CONFIG, 64 << 20);
+            return settings;
         }
 
         private static KafkaProducer<byte[], byte[]> producer(Properties settings) {
@@ -232,6 +268,24 @@ final class Rig implements AutoCloseable {
                     null,
                     0,
                     new Request.Source(0, number));
+        }
+
+        /** Workers who hand out releases from here on; they join when they are asked. */
+        ReleaseConsumer workers() throws ExecutionException, InterruptedException {
+            Map<TopicPartition, OffsetSpec> ends = new HashMap<>();
+            for (int partition = 0; partition < config.topics().partitions(); partition++) {
+                ends.put(new TopicPartition(topics.releases(), partition), OffsetSpec.latest());
+            }
+            Map<TopicPartition, OffsetAndMetadata> begin = new HashMap<>();
+            admin.listOffsets(ends)
+                    .all()
+                    .get()
+                    .forEach((partition, end) -> begin.put(partition, new OffsetAndMetadata(end.offset())));
+            String group = config.applicationId() + "-workers";
+            admin.alterConsumerGroupOffsets(group, begin).all().get();
+            Properties settings = KafkaSettings.consumer(config);
+            settings.put(ConsumerConfig.GROUP_ID_CONFIG, group);
+            return new ReleaseConsumer(settings, topics.releases());
         }
 
         /** Deletes the topics. */

@@ -10,23 +10,25 @@ final class Slices {
     /** How long a lane that was told to work takes until it does, with what it had fetched before. */
     private static final long SETTLE_MS = 700;
 
-    /** Requests a second. */
-    private static final long FIRST_GUESS = 400_000;
-
     private final Effort effort;
     private final Consumer<String> progress;
     private long ahead;
 
-    /** Sees to it that there are so many requests. */
+    /** Sees to it that there are so many requests for a lane, with those that it has done. */
     interface Supply {
-        void reach(long requests) throws Exception;
+        void reach(Lane lane, long requests) throws Exception;
     }
 
-    /** @param progress is told what was measured */
-    Slices(Effort effort, Consumer<String> progress) {
+    /**
+     * What is to be measured.
+     *
+     * @param firstGuess what the fastest may do a second
+     * @param progress is told what was measured
+     */
+    Slices(Effort effort, long firstGuess, Consumer<String> progress) {
         this.effort = effort;
         this.progress = progress;
-        this.ahead = FIRST_GUESS * effort.turn().toMillis() / 1_000;
+        this.ahead = firstGuess * effort.turn().toMillis() / 1_000;
     }
 
     /** Lets a lane work through so many requests, which are there. */
@@ -53,7 +55,8 @@ final class Slices {
     /** What a lane does a second in a slice in which it never ran out of requests. */
     private double slice(Lane lane, Supply supply) throws Exception {
         while (true) {
-            supply.reach(lane.count().records() + ahead);
+            long reached = lane.count().records() + ahead;
+            supply.reach(lane, reached);
             lane.resume();
             Thread.sleep(SETTLE_MS);
             Lane.Count from = lane.count();
@@ -62,10 +65,10 @@ final class Slices {
             lane.pause();
             double perSecond = to.perSecondSince(from);
             double wanted = perSecond * (effort.turn().toMillis() + 3 * SETTLE_MS) / 1e3;
-            if (wanted <= ahead) {
+            if (wanted <= ahead && to.records() < reached) {
                 return perSecond;
             }
-            ahead = (long) (2 * wanted);
+            ahead = 2 * Math.max(ahead, (long) wanted);
         }
     }
 }

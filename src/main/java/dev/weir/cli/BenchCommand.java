@@ -25,6 +25,7 @@ import picocli.CommandLine.Spec;
             BenchDecideCommand.class,
             BenchLatencyCommand.class,
             BenchPeersCommand.class,
+            BenchShapeCommand.class,
             BenchRedisCommand.class,
             BenchBacktestCommand.class,
             BenchGrowthCommand.class

@@ -44,6 +44,18 @@ class BenchTest {
     }
 
     @Test
+    void shape_releases_what_waits_and_tells_how_queues_keep_their_pace() {
+        Shell.Result result =
+                Shell.run("bench", "shape", "--queues=20", "--rounds=0", "--warm-up=500", "--pacing=PT0.3S");
+        assertThat(result.exit()).as(result.err()).isZero();
+        assertThat(result.err()).contains("20 queues: warm");
+        assertThat(result.out())
+                .containsPattern("20 queues, stamped( +[0-9.,]+){3} +[1-9][0-9.,]*\\n")
+                .containsPattern("20 queues, read( +[0-9.,]+){3} +[1-9][0-9.,]*\\n")
+                .containsPattern("20 queues, handed out( +[0-9.,]+){3} +[1-9][0-9.,]*\\n");
+    }
+
+    @Test
     void a_report_keeps_the_page_and_replaces_what_was_measured_again(@TempDir Path directory) throws Exception {
         Path page = directory.resolve("page.md");
         Files.writeString(page, "# A page\n");
