@@ -17,14 +17,21 @@ import java.util.stream.Stream;
 
 /**
  * What an instance holds of so many clients who have asked once each, and how long another one that has nothing on its disk
- * takes, from the start of its process, until it has restored them and runs.
+ * takes, from the start of its process, until it has restored them and decided the requests that wait.
  */
 public final class RestoreBench {
 
     private static final String POLICY =
             "policies: [{id: bench, limits: [{algorithm: sliding-window-counter, limit: 1000000, per: 1m}]}]";
+    /** Requests that each instance finds when it starts: those of all partitions are decided when it has all states. */
+    private static final long WAITING = 1_000;
+
     private static final Duration PATIENCE = Duration.ofMinutes(30);
     private static final int NODE = 1;
+
+    /** Each request is another client's. */
+    private static final List<LongUnaryOperator> EACH = List.of(number -> number, number -> number);
+
     private static final double MIB = 1 << 20;
 
     private final int rounds;
@@ -71,14 +78,14 @@ public final class RestoreBench {
             List<Start> withNone = new ArrayList<>();
             List<Start> withAll = new ArrayList<>();
             for (int round = 0; round < rounds; round++) {
-                withNone.add(start(none, 0, round));
-                withAll.add(start(all, keys, round));
+                withNone.add(start(rig, none, 0, round));
+                withAll.add(start(rig, all, keys, round));
             }
             Kept least = kept(rig, none, withNone, withNone.get(0).held, 0);
             Kept most = kept(rig, all, withAll, decided, keys);
             double perMillion = (most.seconds.median() - least.seconds.median()) * 1e6 / keys;
             List<String> columns = List.of(
-                    "s to start",
+                    "s until it decides",
                     "min",
                     "max",
                     "s a million",
@@ -107,10 +114,13 @@ public final class RestoreBench {
                 kept.changelogBytes / MIB);
     }
 
-    private Start start(Rig.Workload workload, long keys, int round) throws IOException {
+    private Start start(Rig rig, Rig.Workload workload, long keys, int round) throws Exception {
         Path own = workload.config().state().directory().resolve("restored-" + round);
+        workload.reach(workload.sent() + WAITING, EACH);
         long begin = System.nanoTime();
         try (Lane lane = lane(workload.config(), own)) {
+            lane.resume();
+            awaitCommitted(rig, workload.config(), workload.sent());
             double seconds = (System.nanoTime() - begin) / 1e9;
             progress.accept(String.format(Locale.ROOT, "%s: %.1f s", name(keys), seconds));
             return new Start(seconds, Held.leave(lane, own));
@@ -129,8 +139,7 @@ public final class RestoreBench {
 
     private static Held decide(Rig rig, Rig.Workload workload, long keys) throws Exception {
         WeirConfig config = workload.config();
-        LongUnaryOperator each = number -> number;
-        workload.reach(keys, List.of(each, each));
+        workload.reach(keys, EACH);
         Path own = config.state().directory().resolve("decided");
         try (Lane lane = lane(config, own)) {
             lane.resume();

@@ -14,8 +14,8 @@ class BenchTest {
 
     @Test
     void decide_holds_decisions_against_passing_through() {
-        Shell.Result result = Shell.run(
-                "bench", "decide", "--clients", "50", "--rounds", "1", "--turn", "PT0.2S", "--warm-up", "1000");
+        Shell.Result result =
+                Shell.run("bench", "decide", "--clients", "50", "--rounds", "1", "--turn", "PT1S", "--warm-up", "1000");
         assertThat(result.exit()).as(result.err()).isZero();
         assertThat(result.out())
                 .containsPattern("pass-through +[1-9][0-9,]* .* 1\\.00\n")
