@@ -83,7 +83,7 @@ public final class DecideBench {
         }
         List<Series> series = slices.measure(lanes, (lane, requests) -> workload.reach(requests, clients));
         List<String> notes = new ArrayList<>();
-        notes.add("%,d clients, by Zipf's law; a request has %d bytes, a decision %d; %d stream thread(s)"
+        notes.add("%,d clients, by Zipf's law; a request has %d bytes, a decision %d; stream threads: %d"
                 .formatted(load.clients, workload.requestBytes(workload.sent()), workload.decisionBytes(), threads));
         for (Lane lane : lanes) {
             notes.add("resident at the end: %,d MiB, %s".formatted(lane.residentBytes() >> 20, lane.name()));

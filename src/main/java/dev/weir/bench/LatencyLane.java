@@ -25,8 +25,6 @@ final class LatencyLane implements AutoCloseable {
     /** In the order in which they are told. */
     static final List<IsolationLevel> LEVELS = List.of(IsolationLevel.READ_UNCOMMITTED, IsolationLevel.READ_COMMITTED);
 
-    private static final List<String> JVM = List.of("-Xmx1g");
-
     /** How long it is asked before its answers count: it goes on with what it had fetched, and connects. */
     private static final Duration SETTLE = Duration.ofSeconds(1);
 
@@ -51,7 +49,7 @@ final class LatencyLane implements AutoCloseable {
         RequestAvro avro = new RequestAvro();
         Request.Source anywhere = new Request.Source(0, 0);
         return new LatencyLane(
-                new Lane("pass-through", Lane.Kind.PASS, workload.config("pass", 0), JVM),
+                new Lane("pass-through", Lane.Kind.PASS, workload.config("pass", 0), DecideBench.JVM),
                 workload,
                 LaneProcess.passed(workload.config()),
                 answer -> avro.decode(answer, 0, anywhere).requestId());
@@ -61,7 +59,7 @@ final class LatencyLane implements AutoCloseable {
         DecisionAvro avro = new DecisionAvro();
         long hotMemory = WeirConfig.DEFAULTS.state().hotMemoryBytes();
         return new LatencyLane(
-                new Lane(name, Lane.Kind.DECIDE, workload.config("decide", hotMemory), JVM),
+                new Lane(name, Lane.Kind.DECIDE, workload.config("decide", hotMemory), DecideBench.JVM),
                 workload,
                 Topics.of(workload.config().topics().prefix()).decisions(),
                 answer -> avro.decode(answer).requestId());

@@ -15,7 +15,6 @@ final class ShapeLane implements AutoCloseable {
 
     static final List<String> PACING_COLUMNS = List.of("p50 ms", "p99 ms", "max ms", "releases");
 
-    private static final List<String> JVM = List.of("-Xmx1g");
     private static final Duration PATIENCE = Duration.ofSeconds(60);
     private static final Duration PAUSE = Duration.ofMillis(50);
     private static final long NANOS_PER_SECOND = 1_000_000_000;
@@ -29,7 +28,7 @@ final class ShapeLane implements AutoCloseable {
         this.queues = queues;
         this.workload = workload;
         String name = queues.count() == 1 ? "1 queue" : "%,d queues".formatted(queues.count());
-        lane = new Lane(name, Lane.Kind.SHAPE, workload.config(), JVM);
+        lane = new Lane(name, Lane.Kind.SHAPE, workload.config(), DecideBench.JVM);
     }
 
     /** Its count is of releases. */
