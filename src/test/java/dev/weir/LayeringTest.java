@@ -79,6 +79,9 @@ class LayeringTest {
                     "java..",
                     "org.apache.kafka.clients..",
                     "org.apache.kafka.common..",
+                    "io.github.resilience4j.circuitbreaker..",
+                    "org.HdrHistogram",
+                    "com.sun.net.httpserver",
                     "dev.weir.client",
                     "dev.weir.codec",
                     "dev.weir.policy",
@@ -91,6 +94,14 @@ class LayeringTest {
             .should()
             .dependOnClassesThat()
             .resideInAnyPackage("dev.weir.avro", "org.apache.avro..");
+
+    @ArchTest
+    static final ArchRule the_registry_stays_in_codec = noClasses()
+            .that()
+            .resideOutsideOfPackage("dev.weir.codec")
+            .should()
+            .dependOnClassesThat()
+            .resideInAnyPackage("io.apicurio..", "com.microsoft.kiota..", "io.kiota..", "io.vertx..");
 
     @ArchTest
     static final ArchRule the_broker_stays_in_dev = noClasses()
@@ -129,7 +140,18 @@ class LayeringTest {
             .should()
             .dependOnClassesThat()
             .resideInAnyPackage(
-                    "org.openjdk.jmh..", "io.github.bucket4j..", "io.github.resilience4j..", "com.google.common..");
+                    "org.openjdk.jmh..",
+                    "io.github.bucket4j..",
+                    "io.github.resilience4j.ratelimiter..",
+                    "com.google.common..");
+
+    @ArchTest
+    static final ArchRule circuits_stay_in_client = noClasses()
+            .that()
+            .resideOutsideOfPackages("dev.weir.client", "dev.weir.bench..")
+            .should()
+            .dependOnClassesThat()
+            .resideInAPackage("io.github.resilience4j..");
 
     @ArchTest
     static final ArchRule packages_are_free_of_cycles =

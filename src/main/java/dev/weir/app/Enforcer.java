@@ -1,12 +1,18 @@
 package dev.weir.app;
 
+import dev.weir.codec.SchemaRegistry;
 import dev.weir.config.WeirConfig;
+import dev.weir.metrics.Metrics;
+import dev.weir.metrics.Restores;
+import dev.weir.metrics.Source;
+import dev.weir.processor.LiveCounts;
 import dev.weir.processor.LivePolicies;
 import dev.weir.processor.LiveQueues;
 import dev.weir.topology.WeirTopology;
 import java.time.Clock;
 import java.time.Duration;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
 import java.util.Properties;
 import java.util.concurrent.CompletableFuture;
@@ -30,26 +36,38 @@ public final class Enforcer implements AutoCloseable {
     /** Longer than a thread is busy with what it has, or waits for a broker that answers. */
     private static final Duration STANDSTILL = Duration.ofSeconds(10);
 
+    /** How long metrics wait for a queue's partition that is at work, and how many of its queues they tell. */
+    private static final Duration PATIENCE = Duration.ofMillis(100);
+
+    private static final int MOST_QUEUES = 1_000;
+    private static final long NANOS_PER_MS = 1_000_000;
+
     private static final Logger LOG = LoggerFactory.getLogger(Enforcer.class);
 
     private final List<Application> applications;
     private final LivePolicies policies;
     private final Questions questions;
+    private final Metrics metrics;
     private final CompletableFuture<Void> running = new CompletableFuture<>();
     private final CompletableFuture<Optional<Throwable>> ended = new CompletableFuture<>();
 
     private Enforcer(WeirConfig config, Optional<String> reachableAt) {
         policies = new LivePolicies();
+        Optional<SchemaRegistry> registry = Registries.of(config).map(PatientRegistry::new);
         LiveQueues queues = new LiveQueues();
+        LiveCounts counts = new LiveCounts();
+        Restores restores = new Restores();
         String address = Owners.address(reachableAt);
         String id = InstanceId.of(config.state().directory());
         Application deciding = new Application(
-                "deciding", WeirTopology.deciding(config, policies), of(id, address, KafkaSettings.deciding(config)));
+                "deciding",
+                WeirTopology.deciding(config, policies, counts, registry),
+                of(id, address, KafkaSettings.deciding(config)));
         Application shaping;
         try {
             shaping = new Application(
                     "shaping",
-                    WeirTopology.shaping(config, policies, queues),
+                    WeirTopology.shaping(config, policies, queues, counts, registry),
                     of(id, address, KafkaSettings.shaping(config)));
         } catch (RuntimeException e) {
             deciding.close(STOPS_WITHIN);
@@ -63,6 +81,14 @@ public final class Enforcer implements AutoCloseable {
                 new Owners(shaping.streams(), self),
                 queues,
                 Clock.systemUTC());
+        Source source = new Source(
+                Map.of("deciding", deciding.streams(), "shaping", shaping.streams()),
+                counts,
+                policies,
+                () -> queues.views(MOST_QUEUES, PATIENCE, System.currentTimeMillis() * NANOS_PER_MS),
+                this::health);
+        metrics = new Metrics(source, restores);
+        applications.forEach(application -> application.streams().setGlobalStateRestoreListener(restores));
         AtomicInteger starting = new AtomicInteger(applications.size());
         applications.forEach(application -> watch(application, starting));
     }
@@ -84,7 +110,11 @@ public final class Enforcer implements AutoCloseable {
         application.watch(() -> up.complete(null), this::end);
     }
 
-    /** One that is not started yet; see {@link #begin}. */
+    /**
+     * One that is not started yet; see {@link #begin}.
+     *
+     * @throws dev.weir.codec.RegistryException if there is a schema registry, and it does not answer
+     */
     public static Enforcer create(WeirConfig config, Optional<String> reachableAt) {
         return new Enforcer(config, reachableAt);
     }
@@ -180,6 +210,11 @@ public final class Enforcer implements AutoCloseable {
         return questions;
     }
 
+    /** What it tells of itself, from its creation on. */
+    public Metrics metrics() {
+        return metrics;
+    }
+
     /** Commits, leaves the groups, and stops: both applications side by side, so that the bound is one for both. */
     @Override
     public void close() {
@@ -193,6 +228,7 @@ public final class Enforcer implements AutoCloseable {
                     STOPS_WITHIN.toSeconds(),
                     progress());
         }
+        metrics.close();
     }
 
     /** One that is still starting does not let itself be closed, however long that takes. */

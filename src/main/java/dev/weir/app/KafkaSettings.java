@@ -2,13 +2,16 @@ package dev.weir.app;
 
 import dev.weir.config.WeirConfig;
 import dev.weir.topology.RocksSettings;
+import java.time.Duration;
 import java.util.Map;
 import java.util.Properties;
 import java.util.Set;
+import java.util.stream.Stream;
 import org.apache.kafka.clients.admin.AdminClientConfig;
 import org.apache.kafka.clients.consumer.ConsumerConfig;
 import org.apache.kafka.clients.producer.ProducerConfig;
 import org.apache.kafka.common.config.AbstractConfig;
+import org.apache.kafka.common.config.ConfigDef;
 import org.apache.kafka.streams.StreamsConfig;
 
 /** What Kafka's clients and Streams are given: Weir's own settings, and over them those of the {@code kafka} section. */
@@ -48,7 +51,7 @@ public final class KafkaSettings {
         return settings;
     }
 
-    static String shapingId(WeirConfig config) {
+    public static String shapingId(WeirConfig config) {
         return config.applicationId() + WeirConfig.SHAPING_SUFFIX;
     }
 
@@ -92,6 +95,31 @@ public final class KafkaSettings {
         }
         settings.putAll(config.kafka());
         return settings;
+    }
+
+    /** How long the groups wait for an instance that says nothing; brokers must allow it. */
+    public static Duration session(WeirConfig config) {
+        String key = ConsumerConfig.SESSION_TIMEOUT_MS_CONFIG;
+        return firstOf(deciding(config), StreamsConfig.mainConsumerPrefix(key), StreamsConfig.consumerPrefix(key), key);
+    }
+
+    /** How long the longest transaction of an instance may be open. */
+    public static Duration transaction(WeirConfig config) {
+        String key = ProducerConfig.TRANSACTION_TIMEOUT_CONFIG;
+        return firstOf(deciding(config), StreamsConfig.producerPrefix(key), key);
+    }
+
+    /** The longest of all transactions, those that change rules among them; brokers must allow it. */
+    public static Duration longestTransaction(WeirConfig config) {
+        Duration ofInstance = transaction(config);
+        return ofInstance.compareTo(PolicyWriter.TRANSACTION_TIMEOUT) > 0
+                ? ofInstance
+                : PolicyWriter.TRANSACTION_TIMEOUT;
+    }
+
+    private static Duration firstOf(Properties settings, String... keys) {
+        String key = Stream.of(keys).filter(settings::containsKey).findFirst().orElseThrow();
+        return Duration.ofMillis((int) ConfigDef.parseType(key, settings.get(key), ConfigDef.Type.INT));
     }
 
     public static Properties admin(WeirConfig config) {

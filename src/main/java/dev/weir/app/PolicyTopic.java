@@ -9,6 +9,7 @@ import dev.weir.topology.Topics;
 import java.util.Collection;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.Set;
 import java.util.SortedMap;
 import java.util.TreeMap;
@@ -108,7 +109,36 @@ public final class PolicyTopic {
         try (TopicLog log = new TopicLog(config, topics.policies())) {
             log.readAll(record -> read(record, onTopic));
         }
+        return inForce(onTopic);
+    }
+
+    private static List<PolicyAvro.Applied> inForce(SortedMap<String, PolicyAvro.Applied> onTopic) {
         return onTopic.values().stream().filter(applied -> !applied.isDeleted()).toList();
+    }
+
+    /**
+     * What the topic holds.
+     *
+     * @param applied as {@link #read}
+     * @param broken why the last record of a key is not good: what was applied before it holds on
+     */
+    public record Survey(List<PolicyAvro.Applied> applied, SortedMap<String, String> broken) {}
+
+    /**
+     * As {@link #read}, with what is not good.
+     *
+     * @throws UnreachableException if the topic cannot be read
+     */
+    public Survey survey() {
+        SortedMap<String, PolicyAvro.Applied> onTopic = new TreeMap<>();
+        SortedMap<String, String> broken = new TreeMap<>();
+        try (TopicLog log = new TopicLog(config, topics.policies())) {
+            log.readAll(record -> {
+                String key = String.valueOf(record.key());
+                read(record, onTopic).ifPresentOrElse(why -> broken.put(key, why), () -> broken.remove(key));
+            });
+        }
+        return new Survey(inForce(onTopic), broken);
     }
 
     /**
@@ -147,15 +177,15 @@ public final class PolicyTopic {
         }
     }
 
-    /** Keeps what is in force, with what was deleted. */
-    private static void read(ConsumerRecord<String, byte[]> record, Map<String, PolicyAvro.Applied> byKey) {
+    /** Keeps what is in force, with what was deleted; tells why a record is not good. */
+    private static Optional<String> read(ConsumerRecord<String, byte[]> record, Map<String, PolicyAvro.Applied> byKey) {
         String key = record.key();
         if (key == null) {
-            return;
+            return Optional.of("it has no key");
         }
         if (record.value() == null) {
             byKey.remove(key);
-            return;
+            return Optional.empty();
         }
         PolicyAvro.Applied last = byKey.get(key);
         try {
@@ -163,8 +193,9 @@ public final class PolicyTopic {
                     key,
                     AppliedRules.read(key, record.value(), last == null ? 0 : last.version())
                             .applied());
+            return Optional.empty();
         } catch (UnreadableException e) {
-            // Not in force either: the version before goes on.
+            return Optional.of(String.valueOf(e.getMessage())); // not in force either: the version before goes on
         }
     }
 

@@ -29,7 +29,7 @@ final class PolicyWriter implements AutoCloseable {
     private static final Duration TIMEOUT = Duration.ofSeconds(30);
 
     /** So long does a writer that was killed in the middle keep readers waiting, unless another one begins. */
-    private static final Duration TRANSACTION_TIMEOUT = Duration.ofSeconds(15);
+    static final Duration TRANSACTION_TIMEOUT = Duration.ofSeconds(15);
 
     private final PolicyAvro avro = new PolicyAvro();
     private final Topics topics;

@@ -17,15 +17,17 @@ public final class Sender implements AutoCloseable {
 
     private final KafkaProducer<String, byte[]> producer;
     private final String topic;
-    private final RequestAvro avro = new RequestAvro();
+    private final RequestAvro avro;
     private final AtomicReference<Exception> failure = new AtomicReference<>();
 
+    /** @throws dev.weir.codec.RegistryException if there is a schema registry, and it does not answer */
     public Sender(WeirConfig config) {
         Properties settings = KafkaSettings.producer(config);
         settings.putIfAbsent(ProducerConfig.ACKS_CONFIG, "all");
         settings.putIfAbsent(ProducerConfig.LINGER_MS_CONFIG, 2);
         settings.putIfAbsent(ProducerConfig.MAX_BLOCK_MS_CONFIG, 30_000);
         topic = Topics.of(config.topics().prefix()).requests();
+        avro = new RequestAvro(Registries.of(config), topic);
         producer = new KafkaProducer<>(settings, new StringSerializer(), new ByteArraySerializer());
     }
 

@@ -32,19 +32,48 @@ public final class TopicCheck {
     private TopicCheck() {}
 
     /**
+     * What is found.
+     *
+     * @param faults what keeps Weir from working
+     * @param warnings what an operator should know
+     * @param notAllowed the topics whose settings may not be read, and are not judged
+     */
+    public record Judgement(List<TopicRules.Fault> faults, List<TopicRules.Warning> warnings, Set<String> notAllowed) {}
+
+    /**
      * Warns of what an operator should know.
      *
      * @throws WrongTopicsException if it cannot work on them
      * @throws UnreachableException if there is no broker, or it refuses
      */
     public static void require(Admin admin, WeirConfig config) {
+        Judgement found = judge(admin, config);
+        if (!found.notAllowed().isEmpty()) {
+            LOG.warn(
+                    "the settings of {} are not checked: DescribeConfigs is not allowed",
+                    String.join(", ", found.notAllowed()));
+        }
+        found.warnings().forEach(warning -> LOG.warn(warning.what()));
+        if (!found.faults().isEmpty()) {
+            throw new WrongTopicsException(found.faults());
+        }
+    }
+
+    /**
+     * Looks at those that are there, and changes nothing.
+     *
+     * @throws UnreachableException if there is no broker, or it refuses
+     */
+    public static Judgement judge(Admin admin, WeirConfig config) {
         TopicRules rules = new TopicRules(config);
         try {
             Set<String> names = new HashSet<>(rules.changelogs().keySet());
             names.addAll(TopicSetup.names(config));
             names.retainAll(await(admin.listTopics().names()));
             boolean isAlone = await(admin.describeCluster().nodes()).size() == 1;
-            rules.judge(look(admin, names), isAlone);
+            List<TopicRules.Existing> existing = look(admin, names);
+            rules.judge(existing, isAlone);
+            return new Judgement(rules.faults(), rules.warnings(), notAllowed(existing));
         } catch (ExecutionException e) {
             throw new UnreachableException("cannot look at the topics: " + UnreachableException.why(e.getCause()), e);
         } catch (TimeoutException e) {
@@ -53,10 +82,12 @@ public final class TopicCheck {
             Thread.currentThread().interrupt();
             throw new UnreachableException("interrupted while looking at the topics", e);
         }
-        rules.warnings().forEach(LOG::warn);
-        if (!rules.faults().isEmpty()) {
-            throw new WrongTopicsException(rules.faults());
-        }
+    }
+
+    private static Set<String> notAllowed(List<TopicRules.Existing> existing) {
+        Set<String> names = new TreeSet<>();
+        existing.stream().filter(topic -> topic.settings().isEmpty()).forEach(topic -> names.add(topic.name()));
+        return names;
     }
 
     /** A broker may not have heard yet of a topic that another one has told of. */
@@ -93,7 +124,6 @@ public final class TopicCheck {
                 .map(name -> new ConfigResource(ConfigResource.Type.TOPIC, name))
                 .toList();
         Map<String, Map<String, String>> settings = new HashMap<>();
-        Set<String> notAllowed = new TreeSet<>();
         for (var topic : admin.describeConfigs(resources).values().entrySet()) {
             try {
                 Map<String, String> values = new HashMap<>();
@@ -105,13 +135,7 @@ public final class TopicCheck {
                 if (!(e.getCause() instanceof AuthorizationException)) {
                     throw e;
                 }
-                notAllowed.add(topic.getKey().name());
             }
-        }
-        if (!notAllowed.isEmpty()) {
-            LOG.warn(
-                    "the settings of {} are not checked: DescribeConfigs is not allowed",
-                    String.join(", ", notAllowed));
         }
         return settings;
     }

@@ -45,7 +45,7 @@ public final class TopicReader<T> implements AutoCloseable {
      */
     public static TopicReader<Decision> decisions(WeirConfig config, From from, boolean committed) {
         String topic = Topics.of(config.topics().prefix()).decisions();
-        return new TopicReader<>(config, topic, new DecisionAvro()::decode, from, committed);
+        return new TopicReader<>(config, topic, new DecisionAvro(Registries.of(config))::decode, from, committed);
     }
 
     /**
@@ -57,7 +57,7 @@ public final class TopicReader<T> implements AutoCloseable {
      */
     public static TopicReader<Release> releases(WeirConfig config, From from, boolean committed) {
         String topic = Topics.of(config.topics().prefix()).releases();
-        return new TopicReader<>(config, topic, new ReleaseAvro()::decode, from, committed);
+        return new TopicReader<>(config, topic, new ReleaseAvro(Registries.of(config))::decode, from, committed);
     }
 
     private TopicReader(WeirConfig config, String topic, Decoder<T> decoder, From from, boolean committed) {
@@ -95,6 +95,7 @@ public final class TopicReader<T> implements AutoCloseable {
      * Hands over the records that are there, or come within the time.
      *
      * @throws UnreachableException if a record cannot be decoded, or the broker is lost
+     * @throws dev.weir.codec.RegistryException if the registry that has the schema of one does not answer
      */
     public void poll(Duration timeout, Consumer<? super T> records) {
         try {

@@ -19,7 +19,7 @@ import java.util.TreeSet;
 import java.util.function.Predicate;
 
 /** What Weir relies on of the topics that exist, its own changelogs among them. */
-final class TopicRules {
+public final class TopicRules {
 
     private static final List<String> OF_REQUESTS =
             List.of(Stores.POLICY_STATES, Stores.LOG_SEGMENTS, Stores.FIRST_ANSWERS);
@@ -51,27 +51,35 @@ final class TopicRules {
      *
      * @param mend what to do, a line each
      */
-    record Fault(String topic, String what, List<String> mend) {
+    public record Fault(String topic, String what, List<String> mend) {
         @Override
         public String toString() {
             return topic + ": " + what + "\n    " + String.join("\n    ", mend);
         }
     }
 
+    /**
+     * What an operator should know of a topic, or of several.
+     *
+     * @param what a sentence that names them
+     * @param mend what to do, a line each
+     */
+    public record Warning(String what, List<String> mend) {}
+
     private final Topics topics;
-    private final String brokers;
+    private final KafkaTools tools;
     private final String applicationId;
     private final Map<String, String> changelogs = new TreeMap<>();
     private final Map<String, Existing> existing = new HashMap<>();
     private final Set<String> miscounted = new HashSet<>();
     private final List<Fault> faults = new ArrayList<>();
-    private final List<String> warnings = new ArrayList<>();
+    private final List<Warning> warnings = new ArrayList<>();
     private final Set<String> onOneBroker = new TreeSet<>();
     private final Set<String> onOneInSync = new TreeSet<>();
 
-    TopicRules(WeirConfig config) {
+    public TopicRules(WeirConfig config) {
         topics = Topics.of(config.topics().prefix());
-        brokers = KafkaSettings.admin(config).getProperty("bootstrap.servers");
+        tools = new KafkaTools(config);
         applicationId = config.applicationId();
         OF_REQUESTS.forEach(store -> changelogs.put(changelog(applicationId, store), topics.requests()));
         String shapingId = KafkaSettings.shapingId(config);
@@ -84,7 +92,7 @@ final class TopicRules {
     }
 
     /** The changelogs, each with the topic whose partitions it has. */
-    Map<String, String> changelogs() {
+    public Map<String, String> changelogs() {
         return changelogs;
     }
 
@@ -110,10 +118,18 @@ final class TopicRules {
         }
         changelogs.forEach(this::judgeChangelog);
         existing.values().forEach(topic -> judgeReplicas(topic, isAlone));
-        warn(onOneBroker, "one replica", "what is there is lost with its broker");
-        warn(onOneInSync, "min.insync.replicas=1", "what one broker has written may be lost with it");
+        warn(onOneBroker, "one replica", "what is there is lost with its broker", tools.reassignment());
+        warn(
+                onOneInSync,
+                "min.insync.replicas=1",
+                "what one broker has written may be lost with it",
+                onOneInSync.stream()
+                        .map(name -> tools.setTopic(name, MIN_IN_SYNC_REPLICAS_CONFIG, "2"))
+                        .toList());
         if (isSet(topics.requests(), MESSAGE_TIMESTAMP_TYPE_CONFIG, "CreateTime"::equals)) {
-            warnings.add(topics.requests() + " has message.timestamp.type=CreateTime: the producers' clocks count");
+            warnings.add(new Warning(
+                    topics.requests() + " has message.timestamp.type=CreateTime: the producers' clocks count",
+                    List.of(tools.setTopic(topics.requests(), MESSAGE_TIMESTAMP_TYPE_CONFIG, "LogAppendTime"))));
         }
     }
 
@@ -123,7 +139,7 @@ final class TopicRules {
     }
 
     /** What an operator should know. */
-    List<String> warnings() {
+    List<Warning> warnings() {
         return warnings;
     }
 
@@ -171,7 +187,7 @@ final class TopicRules {
         Existing topic = existing.get(name);
         if (topic != null && topic.partitions() != 1) {
             miscounted.add(name);
-            List<String> mend = new ArrayList<>(List.of(deleteTopic(name)));
+            List<String> mend = new ArrayList<>(List.of(tools.deleteTopic(name)));
             mend.addAll(after);
             faults.add(new Fault(
                     name, "has " + topic.partitions() + " partitions, must have 1: rules have one order", mend));
@@ -196,8 +212,8 @@ final class TopicRules {
                         + " as the state that was built from it (" + name + "): " + splits + " would be split",
                 List.of(
                         "a topic cannot shrink; once all of it is read, without which the rest is lost:",
-                        "kafka-consumer-groups.sh --bootstrap-server " + brokers + " --describe --group " + group,
-                        deleteTopic(source),
+                        tools.describeGroup(group),
+                        tools.deleteTopic(source),
                         "then start with topics.partitions: " + changelog.partitions() + ", which creates it")));
     }
 
@@ -219,9 +235,10 @@ final class TopicRules {
         }
     }
 
-    private void warn(Set<String> names, String have, String what) {
+    private void warn(Set<String> names, String have, String what, List<String> mend) {
         if (!names.isEmpty()) {
-            warnings.add(String.join(", ", names) + (names.size() == 1 ? " has " : " have ") + have + ": " + what);
+            String all = String.join(", ", names) + (names.size() == 1 ? " has " : " have ");
+            warnings.add(new Warning(all + have + ": " + what, mend));
         }
     }
 
@@ -235,12 +252,6 @@ final class TopicRules {
         faults.add(new Fault(
                 name,
                 setting + " is " + existing.get(name).settings().get(setting) + ", " + must,
-                List.of("kafka-configs.sh --bootstrap-server " + brokers
-                        + " --alter --entity-type topics --entity-name " + name + " --add-config " + setting + "="
-                        + to)));
-    }
-
-    private String deleteTopic(String name) {
-        return "kafka-topics.sh --bootstrap-server " + brokers + " --delete --topic " + name;
+                List.of(tools.setTopic(name, setting, to))));
     }
 }

@@ -126,7 +126,7 @@ public final class TopicSetup {
     }
 
     /** All that there must be. */
-    static List<String> names(WeirConfig config) {
+    public static List<String> names(WeirConfig config) {
         return topics(config, RequestTime.LOG_APPEND).stream()
                 .map(NewTopic::name)
                 .toList();

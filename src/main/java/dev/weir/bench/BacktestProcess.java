@@ -33,17 +33,16 @@ final class BacktestProcess {
         DECIDE
     }
 
-    /** What is measured, for a client whose requests are all charged. */
-    private static final String POLICY =
-            "policies: [{id: bench, limits: [{algorithm: sliding-window-counter, limit: 1000000, per: 1m}]}]";
-
     private final Path file;
     private final Backtest backtest;
     private final List<Request> requests = new ArrayList<>();
 
     private BacktestProcess(Path file) throws IOException, FaultsException {
         this.file = file;
-        this.backtest = new Backtest(PolicyFile.read("bench", POLICY), WeirConfig.DEFAULTS, Clock.systemUTC());
+        this.backtest = new Backtest(
+                PolicyFile.read("bench", DecideBench.rules("sliding-window-counter")),
+                WeirConfig.DEFAULTS,
+                Clock.systemUTC());
         try (NdjsonLines lines = NdjsonLines.open(file.toString())) {
             for (String line = lines.next(); line != null; line = lines.next()) {
                 requests.add(RequestJson.read(line, 0, new Request.Source(0, requests.size())));

@@ -23,6 +23,11 @@ public final class DecideBench {
     /** Requests a second. */
     static final long FIRST_GUESS = 400_000;
 
+    /** Tokens that {@link #rules} give a client. */
+    static final long LIMIT = 1_000_000;
+
+    static final long PER_MS = 60_000;
+
     private final Map<String, String> kafka;
 
     /** Each of them is a candidate. */
@@ -49,6 +54,12 @@ public final class DecideBench {
         this.kafka = Map.copyOf(kafka);
         this.progress = progress;
         this.slices = new Slices(effort, FIRST_GUESS, progress);
+    }
+
+    /** A policy file of one limit, by one algorithm, which nobody reaches. */
+    public static String rules(String algorithm) {
+        return "policies: [{id: bench, limits: [{algorithm: %s, limit: %d, per: %dms}]}]"
+                .formatted(algorithm, LIMIT, PER_MS);
     }
 
     public Table run(Load load) throws Exception {

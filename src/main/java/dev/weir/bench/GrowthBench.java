@@ -39,6 +39,10 @@ public final class GrowthBench {
             };
         }
 
+        private String place() {
+            return parameter().equals("scenario") ? "in process, on the heap" : "in process, in RocksDB";
+        }
+
         private String value(int size) {
             return switch (this) {
                 case LOG -> "LOG_OF_" + inWords(size);
@@ -85,7 +89,7 @@ public final class GrowthBench {
         List<Series> series = sizes.stream()
                 .map(size -> new Series(told(size), measured.get(of.value(size))))
                 .toList();
-        return Table.of("growth", of.title, "ns", series, List.of("in process, on the heap"));
+        return Table.of("growth", of.title, "ns", series, List.of(of.place()));
     }
 
     private static List<Double> scores(List<BenchmarkResult> rounds) {

@@ -27,6 +27,8 @@ import org.openjdk.jmh.runner.options.VerboseMode;
  */
 final class Jmh {
 
+    private static final int ITERATIONS = 5;
+
     private Jmh() {}
 
     /**
@@ -41,9 +43,9 @@ final class Jmh {
         TimeValue time = TimeValue.milliseconds(effort.iterationMs());
         Options options = benchmarks
                 .forks(1)
-                .warmupIterations(effort.warmUps())
+                .warmupIterations(ITERATIONS)
                 .warmupTime(time)
-                .measurementIterations(effort.iterations())
+                .measurementIterations(ITERATIONS)
                 .measurementTime(time)
                 .shouldFailOnError(true)
                 .verbosity(VerboseMode.SILENT)

@@ -138,7 +138,7 @@ final class Lane implements AutoCloseable {
         yaml.append("threads: ").append(config.threads()).append('\n');
         yaml.append("topics: {prefix: ").append(config.topics().prefix()).append("}\n");
         yaml.append("state: {directory: '").append(config.state().directory()).append("', hot-memory: ");
-        yaml.append(config.state().hotMemoryBytes()).append("}\n");
+        yaml.append(hotMemory(config.state().hotMemoryBytes())).append("}\n");
         yaml.append("kafka:\n");
         for (Map.Entry<String, String> entry : config.kafka().entrySet()) {
             yaml.append("  ")
@@ -148,5 +148,10 @@ final class Lane implements AutoCloseable {
                     .append("'\n");
         }
         return yaml.toString();
+    }
+
+    /** The default is one of the other process's heap. */
+    private static String hotMemory(long bytes) {
+        return bytes == WeirConfig.DEFAULTS.state().hotMemoryBytes() ? "default" : String.valueOf(bytes);
     }
 }

@@ -3,6 +3,7 @@ package dev.weir.bench;
 import dev.weir.app.KafkaSettings;
 import dev.weir.config.ConfigFile;
 import dev.weir.config.WeirConfig;
+import dev.weir.processor.LiveCounts;
 import dev.weir.processor.LivePolicies;
 import dev.weir.processor.LiveQueues;
 import dev.weir.topology.Topics;
@@ -16,6 +17,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.Properties;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
 import java.util.function.Predicate;
 import org.apache.kafka.common.MetricName;
@@ -45,6 +47,12 @@ final class LaneProcess {
 
     public static void main(String[] args) throws Exception {
         PrintStream answers = System.out;
+        // Also while it starts, and does not listen: it would wait for a broker that went with its parent.
+        CompletableFuture<Void> unused = ProcessHandle.current()
+                .parent()
+                .orElseThrow()
+                .onExit()
+                .thenRun(() -> Runtime.getRuntime().halt(1));
         LaneProcess process = new LaneProcess(Lane.Kind.valueOf(args[0]), ConfigFile.read(Path.of(args[1])));
         process.start();
         answers.println("ready");
@@ -61,14 +69,16 @@ final class LaneProcess {
             case PASS -> running(passThrough(config), KafkaSettings.deciding(config));
             case SHAPE -> {
                 deciding();
-                yield running(WeirTopology.shaping(config, policies, new LiveQueues()), KafkaSettings.shaping(config));
+                yield running(
+                        WeirTopology.shaping(config, policies, new LiveQueues(), new LiveCounts()),
+                        KafkaSettings.shaping(config));
             }
         };
         streams.pause();
     }
 
     private KafkaStreams deciding() throws InterruptedException {
-        return running(WeirTopology.deciding(config, policies), KafkaSettings.deciding(config));
+        return running(WeirTopology.deciding(config, policies, new LiveCounts()), KafkaSettings.deciding(config));
     }
 
     /** One that is paused does not restore. */

@@ -25,11 +25,9 @@ public final class Peers {
      * How long to measure.
      *
      * @param rounds how many JVMs measure each benchmark
-     * @param warmUps iterations that do not count
-     * @param iterations those that do
-     * @param iterationMs the length of each
+     * @param iterationMs how long each of their iterations lasts, of which the first half warm up
      */
-    public record Effort(int rounds, int warmUps, int iterations, int iterationMs) {}
+    public record Effort(int rounds, int iterationMs) {}
 
     /**
      * Measures all benchmarks whose names contain a match of {@code pattern}: a decision's time on average, half of the

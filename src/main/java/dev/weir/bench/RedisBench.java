@@ -20,11 +20,6 @@ public final class RedisBench {
      */
     public record Asking(int connections, int pipelined, int ahead) {}
 
-    private static final long LIMIT = 1_000_000;
-    private static final long PER_MS = 60_000;
-    private static final String POLICY =
-            "policies: [{id: bench, limits: [{algorithm: gcra, limit: %d, per: %dms}]}]".formatted(LIMIT, PER_MS);
-
     private final Path program;
     private final Asking asking;
     private final Effort effort;
@@ -47,9 +42,9 @@ public final class RedisBench {
 
     /** @param clients of whom the k-th asks in proportion to 1/k */
     public Table run(long clients) throws Exception {
-        RedisLoad.Terms terms = new RedisLoad.Terms(LIMIT, PER_MS, clients);
+        RedisLoad.Terms terms = new RedisLoad.Terms(DecideBench.LIMIT, DecideBench.PER_MS, clients);
         try (Rig rig = new Rig();
-                Rig.Workload workload = rig.workload(POLICY, Map.of());
+                Rig.Workload workload = rig.workload(DecideBench.rules("gcra"), Map.of());
                 Lane weir = new Lane("weir", Lane.Kind.DECIDE, workload.config(), DecideBench.JVM);
                 RedisServer server = RedisServer.start(program);
                 RedisLoad ahead = new RedisLoad(server, terms, asking.pipelined, asking.ahead);
@@ -83,7 +78,7 @@ public final class RedisBench {
         }
         List<String> notes = List.of(
                 "%,d clients, by Zipf's law, %,d a minute each; Redis %s, a script, appendfsync everysec"
-                        .formatted(clients, LIMIT, version),
+                        .formatted(clients, DecideBench.LIMIT, version),
                 "pipelined: %d connections, %d commands ahead on each; one at a time: %d connections"
                         .formatted(asking.pipelined, asking.ahead, asking.connections),
                 "each server shares the machine with what feeds it: Redis with two threads that ask, Weir with its broker");

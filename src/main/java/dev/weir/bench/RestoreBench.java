@@ -21,8 +21,8 @@ import java.util.stream.Stream;
  */
 public final class RestoreBench {
 
-    private static final String POLICY =
-            "policies: [{id: bench, limits: [{algorithm: sliding-window-counter, limit: 1000000, per: 1m}]}]";
+    private static final String POLICY = DecideBench.rules("sliding-window-counter");
+
     /** Requests that each instance finds when it starts: those of all partitions are decided when it has all states. */
     private static final long WAITING = 1_000;
 

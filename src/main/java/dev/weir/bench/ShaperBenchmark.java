@@ -4,7 +4,6 @@ import dev.weir.policy.Admission;
 import dev.weir.policy.Decision;
 import dev.weir.policy.FirstAnswers;
 import dev.weir.policy.Kind;
-import dev.weir.policy.MemoryTable;
 import dev.weir.policy.Request;
 import dev.weir.shape.Outlet;
 import dev.weir.shape.QueueRules;
@@ -12,6 +11,7 @@ import dev.weir.shape.QueueState;
 import dev.weir.shape.QueueStore;
 import dev.weir.shape.Release;
 import dev.weir.shape.Shaper;
+import java.io.IOException;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.TimeUnit;
@@ -23,8 +23,9 @@ import org.openjdk.jmh.annotations.Param;
 import org.openjdk.jmh.annotations.Scope;
 import org.openjdk.jmh.annotations.Setup;
 import org.openjdk.jmh.annotations.State;
+import org.openjdk.jmh.annotations.TearDown;
 
-/** A release from a queue on the heap, and the admission of another request in its place. */
+/** A release from a queue in RocksDB, and the admission of another request in its place. */
 @BenchmarkMode(Mode.AverageTime)
 @OutputTimeUnit(TimeUnit.NANOSECONDS)
 @State(Scope.Thread)
@@ -45,15 +46,23 @@ public class ShaperBenchmark {
     @Param("1000")
     int clients;
 
-    private final Shaper shaper = new Shaper(queue -> RULES, new Heap(), new Count());
+    private RocksTables tables;
+    private Shaper shaper;
     private long admitted;
     private long released;
 
     @Setup
-    public void fill() {
+    public void fill() throws IOException {
+        tables = new RocksTables();
+        shaper = new Shaper(queue -> RULES, new Rocks(), new Count());
         for (int i = 0; i < waiting; i++) {
             admit(0);
         }
+    }
+
+    @TearDown
+    public void close() throws IOException {
+        tables.close();
     }
 
     @Benchmark
@@ -87,10 +96,10 @@ public class ShaperBenchmark {
         shaper.admit(admission, admitted++, nowMs, nowNanos);
     }
 
-    private static final class Heap implements Shaper.Stores {
+    private final class Rocks implements Shaper.Stores {
         @Override
         public QueueStore of(String queue) {
-            return new QueueStore(new MemoryTable<>(), new MemoryTable<>(), new MemoryTable<>());
+            return tables.of(queue);
         }
 
         @Override

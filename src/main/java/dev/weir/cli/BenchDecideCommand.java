@@ -5,6 +5,7 @@ import dev.weir.bench.Effort;
 import dev.weir.bench.Table;
 import dev.weir.codec.FaultsException;
 import dev.weir.codec.PolicyFile;
+import dev.weir.config.WeirConfig;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -26,8 +27,6 @@ import picocli.CommandLine.ParentCommand;
             "Starts a broker in this process, and each candidate in one of its own; they work in turns. Takes some minutes."
         })
 final class BenchDecideCommand implements Callable<Integer> {
-
-    private static final String POLICY = "policies: [{id: bench, limits: [{algorithm: %s, limit: 1000000, per: 1m}]}]";
 
     /** All that a client has asked is known before, if they are more than come by while it warms up. */
     private static final long MANY_CLIENTS = 1_000_000;
@@ -59,8 +58,8 @@ final class BenchDecideCommand implements Callable<Integer> {
     @Option(
             names = "--hot-memory",
             split = ",",
-            description = "state.hot-memory in bytes, each a candidate (default: ${DEFAULT-VALUE}).")
-    private List<Long> hotMemory = List.of(32L << 20);
+            description = "state.hot-memory in bytes, each a candidate (default: an eighth of a candidate's heap).")
+    private List<Long> hotMemory = List.of(WeirConfig.DEFAULTS.state().hotMemoryBytes());
 
     @Option(names = "--threads", description = "Stream threads of each (default: ${DEFAULT-VALUE}).")
     private int threads = 1;
@@ -95,7 +94,10 @@ final class BenchDecideCommand implements Callable<Integer> {
             return rules;
         }
         for (String algorithm : algorithms) {
-            rules.put(algorithm, POLICY.formatted(algorithm));
+            String text = DecideBench.rules(algorithm);
+            PolicyFile.read(
+                    "--algorithms " + algorithm, text); // tells that there is none, before the first is measured
+            rules.put(algorithm, text);
         }
         return rules;
     }

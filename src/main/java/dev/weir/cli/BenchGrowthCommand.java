@@ -4,11 +4,11 @@ import dev.weir.bench.GrowthBench;
 import dev.weir.bench.Peers;
 import dev.weir.bench.RestoreBench;
 import dev.weir.bench.Table;
-import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.Callable;
 import picocli.CommandLine.Command;
+import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.ParentCommand;
 
@@ -35,27 +35,22 @@ final class BenchGrowthCommand implements Callable<Integer> {
                     "How many clients' states an instance restores that starts, 0: none (default: ${DEFAULT-VALUE}).")
     private long keys = 1_000_000;
 
-    @Option(names = "--rounds", description = "How many JVMs measure each (default: ${DEFAULT-VALUE}).")
-    private int rounds = 3;
-
-    @Option(
-            names = "--turn",
-            description = "How long an iteration lasts, of which five warm up (default: ${DEFAULT-VALUE}).")
-    private Duration turn = Duration.ofSeconds(1);
+    @Mixin
+    private IterationOptions iterations;
 
     @ParentCommand
     private BenchCommand bench;
 
     @Override
     public Integer call() throws Exception {
-        Peers.Effort effort = new Peers.Effort(rounds, 5, 5, (int) turn.toMillis());
+        Peers.Effort effort = iterations.effort();
         GrowthBench growth = new GrowthBench(effort, most, bench.progress()::println);
         List<Table> tables = new ArrayList<>();
         for (GrowthBench.Of each : of) {
             tables.add(growth.run(each));
         }
         if (keys > 0) {
-            tables.add(new RestoreBench(rounds, bench.progress()::println).run(keys));
+            tables.add(new RestoreBench(effort.rounds(), bench.progress()::println).run(keys));
         }
         bench.print(tables);
         return 0;

@@ -1,5 +1,6 @@
 package dev.weir.cli;
 
+import dev.weir.bench.DecideBench;
 import dev.weir.bench.LatencyBench;
 import java.time.Duration;
 import java.util.LinkedHashMap;
@@ -20,8 +21,6 @@ import picocli.CommandLine.ParentCommand;
                     + " rate. A request counts from when it is due, also if it cannot be sent then. Takes some minutes."
         })
 final class BenchLatencyCommand implements Callable<Integer> {
-
-    private static final String POLICY = "policies: [{id: bench, limits: [{algorithm: %s, limit: 1000000, per: 1m}]}]";
 
     @Option(names = "--rates", split = ",", description = "Requests a second (default: ${DEFAULT-VALUE}).")
     private List<Long> rates = List.of(1_000L, 10_000L);
@@ -56,7 +55,7 @@ final class BenchLatencyCommand implements Callable<Integer> {
         LatencyBench.Effort effort =
                 new LatencyBench.Effort(rounds, Duration.ofSeconds(seconds), Duration.ofSeconds(warmUp));
         LatencyBench latency = new LatencyBench(effort, rates, kafka, bench.progress()::println);
-        bench.print(List.of(latency.run(new LatencyBench.Load(algorithm, POLICY.formatted(algorithm), clients))));
+        bench.print(List.of(latency.run(new LatencyBench.Load(algorithm, DecideBench.rules(algorithm), clients))));
         return 0;
     }
 }

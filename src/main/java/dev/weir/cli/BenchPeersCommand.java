@@ -1,10 +1,10 @@
 package dev.weir.cli;
 
 import dev.weir.bench.Peers;
-import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.Callable;
 import picocli.CommandLine.Command;
+import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.ParentCommand;
 
@@ -19,21 +19,15 @@ final class BenchPeersCommand implements Callable<Integer> {
     @Option(names = "--only", description = "Those whose names contain a match of this regular expression.")
     private String only = "";
 
-    @Option(names = "--rounds", description = "How many JVMs measure each (default: ${DEFAULT-VALUE}).")
-    private int rounds = 3;
-
-    @Option(
-            names = "--turn",
-            description = "How long an iteration lasts, of which five warm up (default: ${DEFAULT-VALUE}).")
-    private Duration turn = Duration.ofSeconds(1);
+    @Mixin
+    private IterationOptions iterations;
 
     @ParentCommand
     private BenchCommand bench;
 
     @Override
     public Integer call() throws Exception {
-        Peers.Effort effort = new Peers.Effort(rounds, 5, 5, (int) turn.toMillis());
-        bench.print(List.of(Peers.measure(only, effort, bench.progress()::println)));
+        bench.print(List.of(Peers.measure(only, iterations.effort(), bench.progress()::println)));
         return 0;
     }
 }

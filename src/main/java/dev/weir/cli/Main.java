@@ -8,6 +8,7 @@ import dev.weir.app.RefusedChangeException;
 import dev.weir.app.UnreachableException;
 import dev.weir.app.WrongTopicsException;
 import dev.weir.codec.FaultsException;
+import dev.weir.codec.RegistryException;
 import dev.weir.codec.UnreadableLineException;
 import dev.weir.service.BadSettingException;
 import java.io.PrintWriter;
@@ -165,8 +166,10 @@ public final class Main implements Callable<Integer> {
         if (failure instanceof KafkaException) {
             return UnreachableException.why(failure);
         }
-        boolean expected =
-                isBadInput(failure) || failure instanceof UnreachableException || failure instanceof OutputException;
+        boolean expected = isBadInput(failure)
+                || failure instanceof UnreachableException
+                || failure instanceof RegistryException
+                || failure instanceof OutputException;
         return expected ? failure.getMessage() : failure.toString();
     }
 }

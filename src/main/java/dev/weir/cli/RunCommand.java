@@ -180,7 +180,10 @@ final class RunCommand implements Callable<Integer> {
         Thread stop = running.hook();
         Runtime.getRuntime().addShutdownHook(stop);
         beforeBroker.accept(running);
-        service.ifPresent(one -> one.tellHealth(enforcer::health));
+        service.ifPresent(one -> {
+            one.tellHealth(enforcer::health);
+            one.tellMetrics(enforcer.metrics()::scrape);
+        });
         try {
             run(config, running);
             return 0;

@@ -10,6 +10,7 @@ import java.util.PriorityQueue;
 import java.util.Set;
 import java.util.TreeSet;
 import org.apache.kafka.common.TopicPartition;
+import org.apache.kafka.common.header.Headers;
 
 /**
  * Releases that were received and not handed out, and how far each partition is handed out.
@@ -28,9 +29,10 @@ final class HeldReleases {
      * A record that waits.
      *
      * @param release null if it is no release; such a one comes before all others
-     * @param fault why it is none, else null
+     * @param headers the record's
+     * @param unreadable what it is instead, else null
      */
-    record Held(TopicPartition partition, long offset, Release release, UnreadableException fault) {
+    record Held(TopicPartition partition, long offset, Release release, Headers headers, Unreadable unreadable) {
 
         /** When it is to leave, ns since the epoch. */
         long dueNanos() {
@@ -41,6 +43,10 @@ final class HeldReleases {
             return release == null ? 0 : release.sequence();
         }
     }
+
+    /** A record that is no release, as it came. */
+    @SuppressWarnings("ArrayRecordComponent") // carried, never compared
+    record Unreadable(UnreadableException fault, byte[] key, byte[] value) {}
 
     private static final class Progress {
         private final TreeSet<Long> held = new TreeSet<>();
@@ -64,8 +70,20 @@ final class HeldReleases {
     }
 
     void removeFirst() {
-        Held first = queue.remove();
-        partitions.get(first.partition).held.remove(first.offset);
+        left(takeFirst());
+    }
+
+    /** Gives the first into somebody's hand: it counts as held until it has {@link #left}. */
+    Held takeFirst() {
+        return queue.remove();
+    }
+
+    /** Of one whose partition is gone it does not matter. */
+    void left(Held taken) {
+        Progress progress = partitions.get(taken.partition);
+        if (progress != null) {
+            progress.held.remove(taken.offset);
+        }
     }
 
     /** The first offset that has not left, of each partition where it is another than at the last call. */
@@ -86,7 +104,7 @@ final class HeldReleases {
         return partitions.keySet();
     }
 
-    /** How many of a partition wait. */
+    /** How many of a partition wait, or are in somebody's hand. */
     int count(TopicPartition partition) {
         return partitions.get(partition).held.size();
     }

@@ -1,10 +1,13 @@
 package dev.weir.client;
 
+import dev.weir.codec.ApicurioRegistry;
+import dev.weir.codec.RegistryException;
 import dev.weir.codec.ReleaseAvro;
 import dev.weir.codec.UnreadableException;
 import dev.weir.shape.Release;
 import java.time.Duration;
 import java.time.Instant;
+import java.util.ArrayList;
 import java.util.Collection;
 import java.util.HashMap;
 import java.util.List;
@@ -75,11 +78,13 @@ public final class ReleaseConsumer implements AutoCloseable {
     private final Consumer<byte[], byte[]> consumer;
     private final LongSupplier clockNanos;
     private final int maxHeld;
-    private final ReleaseAvro avro = new ReleaseAvro();
+    private final ReleaseAvro avro;
     private final HeldReleases held = new HeldReleases();
 
     /** What is done and not committed yet. */
     private final Map<TopicPartition, OffsetAndMetadata> done = new HashMap<>();
+
+    private Runnable beforeRevoked = () -> {};
 
     /** Reads {@value #DEFAULT_TOPIC}, by the wall clock. */
     public ReleaseConsumer(Map<?, ?> kafka) {
@@ -96,19 +101,23 @@ public final class ReleaseConsumer implements AutoCloseable {
      *
      * @param kafka what a Kafka consumer takes, at least {@code bootstrap.servers} and {@code group.id}. Unless it says
      *     otherwise, {@code isolation.level} is {@code read_committed}, {@code auto.offset.reset} is {@code earliest}, and
-     *     the topic is not created. Always, {@code enable.auto.commit} is false and the deserializers are its own.
+     *     the topic is not created. Always, {@code enable.auto.commit} is false and the deserializers are its own. If
+     *     releases are written with a schema registry, also {@code apicurio.registry.url} and what else that needs.
      * @param clockNanos the time in nanoseconds since the epoch, to which {@code releaseAt} is held
      * @throws KafkaException if the properties are wrong
      */
     public ReleaseConsumer(Map<?, ?> kafka, String topic, LongSupplier clockNanos) {
         this(
+                new ReleaseAvro(ApicurioRegistry.of(settings(kafka))),
                 new KafkaConsumer<>(settings(kafka), new ByteArrayDeserializer(), new ByteArrayDeserializer()),
                 topic,
                 clockNanos,
                 MAX_HELD);
     }
 
-    ReleaseConsumer(Consumer<byte[], byte[]> consumer, String topic, LongSupplier clockNanos, int maxHeld) {
+    ReleaseConsumer(
+            ReleaseAvro avro, Consumer<byte[], byte[]> consumer, String topic, LongSupplier clockNanos, int maxHeld) {
+        this.avro = avro;
         this.consumer = consumer;
         this.clockNanos = clockNanos;
         this.maxHeld = maxHeld;
@@ -137,10 +146,36 @@ public final class ReleaseConsumer implements AutoCloseable {
      * @return empty if none comes due within the timeout
      * @throws SerializationException if a record is no release; the message names topic, partition and offset. It is
      *     thrown again until the group's offset is set behind the record; what was handed out can still be committed.
+     * @throws RegistryException if the registry that has the schema of a release does not answer; none is lost, so ask again
      * @throws org.apache.kafka.common.errors.InterruptException if the thread is interrupted
      * @throws KafkaException if the broker refuses
      */
     public Optional<Release> next(Duration timeout) {
+        return await(timeout).map(this::handOut);
+    }
+
+    /**
+     * As {@link #next}, but a commit leaves it out until it is {@link #done}; what is no release is handed out as such.
+     */
+    Optional<HeldReleases.Held> take(Duration timeout) {
+        return await(timeout).map(first -> held.takeFirst());
+    }
+
+    void done(HeldReleases.Held taken) {
+        held.left(taken);
+    }
+
+    /** Stays in the group without handing anything out. */
+    void keepUp() {
+        receive(Duration.ZERO);
+    }
+
+    /** @param action done before partitions are given away, when commits are still taken */
+    void beforeRevoked(Runnable action) {
+        beforeRevoked = action;
+    }
+
+    private Optional<HeldReleases.Held> await(Duration timeout) {
         long startNanos = System.nanoTime();
         long timeoutNanos = TimeUnit.NANOSECONDS.convert(timeout);
         receive(Duration.ZERO);
@@ -148,7 +183,7 @@ public final class ReleaseConsumer implements AutoCloseable {
             HeldReleases.Held first = held.first();
             long nowNanos = clockNanos.getAsLong();
             if (first != null && first.dueNanos() <= nowNanos) {
-                return Optional.of(handOut(first));
+                return Optional.of(first);
             }
             long leftNanos = timeoutNanos - (System.nanoTime() - startNanos);
             if (leftNanos <= 0) {
@@ -200,19 +235,33 @@ public final class ReleaseConsumer implements AutoCloseable {
     private void receive(Duration timeout) {
         bound();
         ConsumerRecords<byte[], byte[]> records = consumer.poll(timeout);
-        for (ConsumerRecord<byte[], byte[]> record : records) {
-            held.add(read(record));
-        }
+        readAll(records).forEach(held::add);
         // Behind the last record there may be markers of transactions, which have offsets too.
         records.nextOffsets().forEach((partition, next) -> held.received(partition, next.offset()));
+    }
+
+    /** All or none: what is not read is received again. */
+    private List<HeldReleases.Held> readAll(ConsumerRecords<byte[], byte[]> records) {
+        List<HeldReleases.Held> read = new ArrayList<>(records.count());
+        try {
+            records.forEach(record -> read.add(read(record)));
+        } catch (RegistryException e) {
+            for (TopicPartition partition : records.partitions()) {
+                consumer.seek(partition, records.records(partition).get(0).offset());
+            }
+            throw e;
+        }
+        return read;
     }
 
     private HeldReleases.Held read(ConsumerRecord<byte[], byte[]> record) {
         TopicPartition partition = new TopicPartition(record.topic(), record.partition());
         try {
-            return new HeldReleases.Held(partition, record.offset(), avro.decode(record.value()), null);
+            Release release = avro.decode(record.value());
+            return new HeldReleases.Held(partition, record.offset(), release, record.headers(), null);
         } catch (UnreadableException e) {
-            return new HeldReleases.Held(partition, record.offset(), null, e);
+            HeldReleases.Unreadable unreadable = new HeldReleases.Unreadable(e, record.key(), record.value());
+            return new HeldReleases.Held(partition, record.offset(), null, record.headers(), unreadable);
         }
     }
 
@@ -222,7 +271,8 @@ public final class ReleaseConsumer implements AutoCloseable {
             String where = "topic %s, partition %d, offset %d"
                     .formatted(partition.topic(), partition.partition(), first.offset());
             throw new SerializationException(
-                    where + ": no release: " + first.fault().getMessage(), first.fault());
+                    where + ": no release: " + first.unreadable().fault().getMessage(),
+                    first.unreadable().fault());
         }
         held.removeFirst();
         return first.release();
@@ -255,6 +305,7 @@ public final class ReleaseConsumer implements AutoCloseable {
         @Override
         public void onPartitionsRevoked(Collection<TopicPartition> revoked) {
             try {
+                beforeRevoked.run();
                 commitDone();
             } finally {
                 onPartitionsLost(revoked);

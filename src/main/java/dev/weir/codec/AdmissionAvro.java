@@ -19,11 +19,12 @@ public final class AdmissionAvro {
     private final AvroBytes<dev.weir.avro.Admission> avro =
             AvroBytes.besides(SCHEMA, new dev.weir.avro.Admission(), 1, MAX_HEADERS);
     private final RequestAvro requests = new RequestAvro();
+    private final byte[] header = AvroBytes.header(SCHEMA);
 
     public byte[] encode(Admission admission) {
         Request request = admission.request();
         byte[] requestBytes = requests.encode(request);
-        BytesEncoder out = BytesEncoder.begin(SCHEMA);
+        BytesEncoder out = BytesEncoder.begin(header);
         out.write(requestBytes);
         out.write(request.timestampMs());
         out.write(request.source().partition());

@@ -11,6 +11,8 @@ import java.nio.ByteOrder;
 import java.time.Instant;
 import java.util.HashMap;
 import java.util.Map;
+import java.util.Optional;
+import java.util.OptionalInt;
 import org.apache.avro.AvroRuntimeException;
 import org.apache.avro.Schema;
 import org.apache.avro.SchemaNormalization;
@@ -21,8 +23,8 @@ import org.apache.avro.specific.SpecificDatumReader;
 import org.apache.avro.specific.SpecificRecord;
 
 /**
- * Avro records in single-object encoding: two marker bytes, the schema's fingerprint, the record. Threads may share an
- * instance.
+ * Avro records in single-object encoding: two marker bytes, the schema's fingerprint, the record. With a schema registry
+ * those in Confluent's wire format are read too: their first byte tells them apart. Threads may share an instance.
  */
 final class AvroBytes<T extends SpecificRecord> {
 
@@ -32,25 +34,32 @@ final class AvroBytes<T extends SpecificRecord> {
     static final int MAX_ITEMS = 10_000;
 
     private static final byte[] MARKER = {(byte) 0xC3, 1};
+    private static final OptionalInt AFTER_FINGERPRINT = OptionalInt.of(HEADER_LENGTH);
+    private static final OptionalInt AFTER_ID = OptionalInt.of(WriterSchemas.HEADER_LENGTH);
     private static final VarHandle LONG = MethodHandles.byteArrayViewVarHandle(long[].class, ByteOrder.LITTLE_ENDIAN);
 
-    private final BinaryMessageEncoder<T> encoder;
+    private final Schema schema;
+    private final long newest;
     private final int maxItems;
+    private final BinaryMessageEncoder<T> encoder;
     private final Map<Long, DatumReader<T>> readers = new HashMap<>();
+    private final Optional<WriterSchemas<T>> framed;
 
     /** @param earlier how many earlier versions of the schema are read too, those in {@code schemas/earlier} */
     AvroBytes(T prototype, int earlier) {
-        this(prototype, earlier, MAX_ITEMS);
+        this(prototype, earlier, MAX_ITEMS, Optional.empty());
     }
 
     /** @param maxItems the most items of all lists and maps of a record together */
-    AvroBytes(T prototype, int earlier, int maxItems) {
+    private AvroBytes(T prototype, int earlier, int maxItems, Optional<SchemaRegistry> registry) {
         this.maxItems = maxItems;
-        encoder = new BinaryMessageEncoder<>(SpecificData.get(), prototype.getSchema());
-        read(prototype.getSchema(), prototype.getSchema());
+        schema = prototype.getSchema();
+        newest = SchemaNormalization.parsingFingerprint64(schema);
+        encoder = new BinaryMessageEncoder<>(SpecificData.get(), schema);
+        framed = registry.map(one -> new WriterSchemas<>(one, schema));
+        read(schema, schema);
         for (int version = 1; version <= earlier; version++) {
-            String earlierSchema = "/schemas/earlier/" + prototype.getSchema().getName() + "." + version + ".avsc";
-            read(schema(earlierSchema), prototype.getSchema());
+            read(schema("earlier/" + schema.getName() + "." + version), schema);
         }
     }
 
@@ -58,18 +67,24 @@ final class AvroBytes<T extends SpecificRecord> {
      * For a schema whose newest version is written, or read, elsewhere, field by field.
      *
      * @param known the fingerprint of the version that is known there
+     * @param registry has the schemas of records in Confluent's wire format
      * @throws IllegalStateException if there is a newer one
      */
-    static <T extends SpecificRecord> AvroBytes<T> besides(long known, T prototype, int earlier) {
-        return besides(known, prototype, earlier, MAX_ITEMS);
+    static <T extends SpecificRecord> AvroBytes<T> besides(
+            long known, T prototype, int earlier, Optional<SchemaRegistry> registry) {
+        return besides(known, new AvroBytes<>(prototype, earlier, MAX_ITEMS, registry));
     }
 
     static <T extends SpecificRecord> AvroBytes<T> besides(long known, T prototype, int earlier, int maxItems) {
-        if (SchemaNormalization.parsingFingerprint64(prototype.getSchema()) != known) {
+        return besides(known, new AvroBytes<>(prototype, earlier, maxItems, Optional.empty()));
+    }
+
+    private static <T extends SpecificRecord> AvroBytes<T> besides(long known, AvroBytes<T> avro) {
+        if (avro.newest != known) {
             throw new IllegalStateException(
-                    prototype.getSchema().getName() + " has fields that its codec does not know: see schemas/");
+                    avro.schema.getName() + " has fields that its codec does not know: see schemas/");
         }
-        return new AvroBytes<>(prototype, earlier, maxItems);
+        return avro;
     }
 
     private void read(Schema written, Schema wanted) {
@@ -84,11 +99,33 @@ final class AvroBytes<T extends SpecificRecord> {
         }
     }
 
-    /** @throws UnreadableException if they are null, or no record of a known schema */
+    /**
+     * Reads a record of any version.
+     *
+     * @throws UnreadableException if the bytes are null, or no record of a known schema
+     * @throws RegistryException if the registry that has its schema does not answer
+     */
     T decode(byte[] bytes) throws UnreadableException {
         if (bytes == null) {
             throw new UnreadableException(Rejection.NOT_AVRO, "the record has no value");
         }
+        return framed.isPresent() && WriterSchemas.isFramed(bytes)
+                ? decode(
+                        bytes,
+                        WriterSchemas.HEADER_LENGTH,
+                        framed.get().of(bytes).reader())
+                : decode(bytes, HEADER_LENGTH, reader(bytes));
+    }
+
+    private T decode(byte[] bytes, int start, DatumReader<T> reader) throws UnreadableException {
+        try {
+            return reader.read(null, new BytesDecoder(bytes, start, maxItems));
+        } catch (IOException | AvroRuntimeException | UnsupportedOperationException | IndexOutOfBoundsException e) {
+            throw new UnreadableException(Rejection.NOT_AVRO, e);
+        }
+    }
+
+    private DatumReader<T> reader(byte[] bytes) throws UnreadableException {
         if (!hasHeader(bytes)) {
             throw new UnreadableException(Rejection.NOT_AVRO, "Unrecognized header bytes");
         }
@@ -98,31 +135,48 @@ final class AvroBytes<T extends SpecificRecord> {
             throw new UnreadableException(
                     Rejection.UNKNOWN_SCHEMA, "Cannot resolve schema for fingerprint: " + fingerprint);
         }
-        try {
-            return reader.read(null, new BytesDecoder(bytes, HEADER_LENGTH, maxItems));
-        } catch (IOException | AvroRuntimeException | UnsupportedOperationException | IndexOutOfBoundsException e) {
-            throw new UnreadableException(Rejection.NOT_AVRO, e);
+        return reader;
+    }
+
+    /**
+     * Where a record of the newest version, or one laid out as that is, comes after its header; empty if it is none.
+     *
+     * @throws UnreadableException if the registry has no such schema, or one that does not resolve
+     * @throws RegistryException if the registry does not answer
+     */
+    OptionalInt startOfNewest(byte[] bytes) throws UnreadableException {
+        if (bytes != null && hasHeader(bytes)) {
+            return (long) LONG.get(bytes, MARKER.length) == newest ? AFTER_FINGERPRINT : OptionalInt.empty();
         }
+        boolean isNewest = bytes != null
+                && framed.isPresent()
+                && WriterSchemas.isFramed(bytes)
+                && framed.get().of(bytes).isWanted();
+        return isNewest ? AFTER_ID : OptionalInt.empty();
     }
 
     private static boolean hasHeader(byte[] bytes) {
         return bytes.length >= HEADER_LENGTH && bytes[0] == MARKER[0] && bytes[1] == MARKER[1];
     }
 
-    /** Whether they begin as a record of the schema of this fingerprint does. */
-    static boolean isOf(long fingerprint, byte[] bytes) {
-        return bytes != null && hasHeader(bytes) && (long) LONG.get(bytes, MARKER.length) == fingerprint;
+    /** What records of a schema begin with, in single-object encoding. */
+    static byte[] header(long fingerprint) {
+        byte[] header = new byte[HEADER_LENGTH];
+        System.arraycopy(MARKER, 0, header, 0, MARKER.length);
+        LONG.set(header, MARKER.length, fingerprint);
+        return header;
     }
 
-    /** Begins bytes with the header of a schema; returns where the record comes. */
-    static int writeHeader(byte[] bytes, long fingerprint) {
-        bytes[0] = MARKER[0];
-        bytes[1] = MARKER[1];
-        LONG.set(bytes, MARKER.length, fingerprint);
-        return HEADER_LENGTH;
+    /** What records of the newest version begin with on a topic: with a registry, in Confluent's wire format. */
+    byte[] header(Optional<SchemaRegistry> registry, String topic) {
+        return registry.map(one -> WriterSchemas.header(
+                        one.id(topic, schema(schema.getName()).toString())))
+                .orElseGet(() -> header(newest));
     }
 
-    private static Schema schema(String resource) {
+    /** As it is in {@code schemas/}: without what the generated classes have in addition. */
+    private static Schema schema(String name) {
+        String resource = "/schemas/" + name + ".avsc";
         try (InputStream in = AvroBytes.class.getResourceAsStream(resource)) {
             return new Schema.Parser().parse(in);
         } catch (IOException e) {

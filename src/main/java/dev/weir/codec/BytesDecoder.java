@@ -2,7 +2,10 @@ package dev.weir.codec;
 
 import java.io.EOFException;
 import java.io.IOException;
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.VarHandle;
 import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
 import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
 import org.apache.avro.io.Decoder;
@@ -15,15 +18,18 @@ import org.apache.avro.util.Utf8;
 final class BytesDecoder extends Decoder {
 
     private static final int MAX_SHIFT = 63;
+    private static final VarHandle FLOAT = MethodHandles.byteArrayViewVarHandle(float[].class, ByteOrder.LITTLE_ENDIAN);
+    private static final VarHandle DOUBLE =
+            MethodHandles.byteArrayViewVarHandle(double[].class, ByteOrder.LITTLE_ENDIAN);
 
     private final byte[] bytes;
     private final int maxItems;
     private int at;
     private long items;
 
-    /** What follows the header of a record with the usual bound. */
-    BytesDecoder(byte[] record) {
-        this(record, AvroBytes.HEADER_LENGTH, AvroBytes.MAX_ITEMS);
+    /** What follows the header of a record, with the usual bound. */
+    BytesDecoder(byte[] record, int start) {
+        this(record, start, AvroBytes.MAX_ITEMS);
     }
 
     /** @param maxItems the most items of all lists and maps of the record together */
@@ -73,12 +79,12 @@ final class BytesDecoder extends Decoder {
 
     @Override
     public float readFloat() throws IOException {
-        throw new IOException("no schema has floating point numbers");
+        return (float) FLOAT.get(bytes, take(Float.BYTES));
     }
 
     @Override
     public double readDouble() throws IOException {
-        throw new IOException("no schema has floating point numbers");
+        return (double) DOUBLE.get(bytes, take(Double.BYTES));
     }
 
     @Override

@@ -5,7 +5,7 @@ import java.util.Arrays;
 import java.util.Map;
 
 /**
- * Avro's binary encoding in single-object form, written to memory that each thread uses again and again. A union is always
+ * Avro's binary encoding behind a header, written to memory that each thread uses again and again. A union is always
  * that of null and one type.
  */
 final class BytesEncoder {
@@ -25,9 +25,10 @@ final class BytesEncoder {
     private BytesEncoder() {}
 
     /** Begins a record with its header. What this thread has begun and not ended is gone: make what goes into it before. */
-    static BytesEncoder begin(long fingerprint) {
+    static BytesEncoder begin(byte[] header) {
         BytesEncoder out = OF_THREAD.get();
-        out.at = AvroBytes.writeHeader(out.bytes, fingerprint);
+        System.arraycopy(header, 0, out.bytes, 0, header.length);
+        out.at = header.length;
         return out;
     }
 

@@ -6,6 +6,7 @@ import dev.weir.policy.Reason;
 import dev.weir.policy.Rejection;
 import dev.weir.policy.Request;
 import java.util.List;
+import java.util.Optional;
 import java.util.stream.Stream;
 
 /** Decisions as Avro. Threads may share an instance. */
@@ -20,12 +21,35 @@ public final class DecisionAvro {
             .map(outcome -> Outcome.valueOf(outcome.name()))
             .toList();
 
-    private final AvroBytes<dev.weir.avro.Decision> avro = AvroBytes.besides(SCHEMA, new dev.weir.avro.Decision(), 2);
+    private final AvroBytes<dev.weir.avro.Decision> avro;
     private final Words words = new Words();
+    private final byte[] header;
+
+    /** In single-object encoding. */
+    public DecisionAvro() {
+        this(Optional.empty());
+    }
+
+    /** Reads what is in Confluent's wire format too, if there is a registry; writes single-object encoding. */
+    public DecisionAvro(Optional<SchemaRegistry> registry) {
+        avro = AvroBytes.besides(SCHEMA, new dev.weir.avro.Decision(), 2, registry);
+        header = AvroBytes.header(SCHEMA);
+    }
+
+    /**
+     * If there is a registry, writes Confluent's wire format too.
+     *
+     * @param topic where to
+     * @throws RegistryException if the registry does not answer, or does not take the schema
+     */
+    public DecisionAvro(Optional<SchemaRegistry> registry, String topic) {
+        avro = AvroBytes.besides(SCHEMA, new dev.weir.avro.Decision(), 2, registry);
+        header = avro.header(registry, topic);
+    }
 
     public byte[] encode(Decision decision) {
         Decision.Queueing queueing = decision.queueing() == null ? NOT_SHAPED : decision.queueing();
-        BytesEncoder out = BytesEncoder.begin(SCHEMA);
+        BytesEncoder out = BytesEncoder.begin(header);
         out.write(decision.requestId());
         out.write(decision.client());
         out.write(OUTCOMES.indexOf(decision.outcome()));
@@ -56,7 +80,12 @@ public final class DecisionAvro {
         return word == null ? null : words.bytes(word);
     }
 
-    /** @throws UnreadableException if the bytes are no decision */
+    /**
+     * Reads a decision of any version.
+     *
+     * @throws UnreadableException if the bytes are no decision
+     * @throws RegistryException if the registry that has its schema does not answer
+     */
     public Decision decode(byte[] value) throws UnreadableException {
         dev.weir.avro.Decision event = avro.decode(value);
         return new Decision(

@@ -12,7 +12,7 @@ public final class PolicyAvro {
     /** The most bytes of a record's value: with its key it is within Kafka's default bound. */
     public static final int MAX_BYTES = 1_000_000;
 
-    private final AvroBytes<PolicyRecord> bytes = new AvroBytes<>(new PolicyRecord(), 1);
+    private final AvroBytes<PolicyRecord> bytes = new AvroBytes<>(new PolicyRecord(), 2);
 
     /** What a record is of. */
     public enum Kind {

@@ -3,6 +3,7 @@ package dev.weir.codec;
 import dev.weir.policy.Rejection;
 import dev.weir.shape.Release;
 import java.time.Instant;
+import java.util.Optional;
 
 /** Releases as Avro. Threads may share an instance. */
 public final class ReleaseAvro {
@@ -12,10 +13,33 @@ public final class ReleaseAvro {
     /** The version of the schema that is written field by field. */
     private static final long SCHEMA = 0x74B08ADFEAC91D06L;
 
-    private final AvroBytes<dev.weir.avro.Release> avro = AvroBytes.besides(SCHEMA, new dev.weir.avro.Release(), 0);
+    private final AvroBytes<dev.weir.avro.Release> avro;
+    private final byte[] header;
+
+    /** In single-object encoding. */
+    public ReleaseAvro() {
+        this(Optional.empty());
+    }
+
+    /** Reads what is in Confluent's wire format too, if there is a registry; writes single-object encoding. */
+    public ReleaseAvro(Optional<SchemaRegistry> registry) {
+        avro = AvroBytes.besides(SCHEMA, new dev.weir.avro.Release(), 0, registry);
+        header = AvroBytes.header(SCHEMA);
+    }
+
+    /**
+     * If there is a registry, writes Confluent's wire format too.
+     *
+     * @param topic where to
+     * @throws RegistryException if the registry does not answer, or does not take the schema
+     */
+    public ReleaseAvro(Optional<SchemaRegistry> registry, String topic) {
+        avro = AvroBytes.besides(SCHEMA, new dev.weir.avro.Release(), 0, registry);
+        header = avro.header(registry, topic);
+    }
 
     public byte[] encode(Release release) {
-        BytesEncoder out = BytesEncoder.begin(SCHEMA);
+        BytesEncoder out = BytesEncoder.begin(header);
         out.write(release.requestId());
         out.write(release.client());
         out.writeOptional(release.tier());
@@ -30,7 +54,12 @@ public final class ReleaseAvro {
         return out.end();
     }
 
-    /** @throws UnreadableException if the bytes are no release */
+    /**
+     * Reads a release of any version.
+     *
+     * @throws UnreadableException if the bytes are no release
+     * @throws RegistryException if the registry that has its schema does not answer
+     */
     public Release decode(byte[] value) throws UnreadableException {
         dev.weir.avro.Release event = avro.decode(value);
         Instant releaseAt = event.getReleaseAt();

@@ -6,6 +6,8 @@ import dev.weir.policy.Rejection;
 import dev.weir.policy.Request;
 import java.io.IOException;
 import java.util.List;
+import java.util.Optional;
+import java.util.OptionalInt;
 import java.util.stream.Stream;
 
 /** Requests as {@code RequestEvent}s. Threads may share an instance. */
@@ -18,11 +20,34 @@ public final class RequestAvro {
             .map(kind -> Kind.valueOf(kind.name()))
             .toList();
 
-    private final AvroBytes<RequestEvent> earlier = AvroBytes.besides(SCHEMA, new RequestEvent(), 1);
+    private final AvroBytes<RequestEvent> avro;
     private final Words words = new Words();
+    private final byte[] header;
+
+    /** In single-object encoding. */
+    public RequestAvro() {
+        this(Optional.empty());
+    }
+
+    /** Reads what is in Confluent's wire format too, if there is a registry; writes single-object encoding. */
+    public RequestAvro(Optional<SchemaRegistry> registry) {
+        avro = AvroBytes.besides(SCHEMA, new RequestEvent(), 1, registry);
+        header = AvroBytes.header(SCHEMA);
+    }
+
+    /**
+     * If there is a registry, writes Confluent's wire format too.
+     *
+     * @param topic where to
+     * @throws RegistryException if the registry does not answer, or does not take the schema
+     */
+    public RequestAvro(Optional<SchemaRegistry> registry, String topic) {
+        avro = AvroBytes.besides(SCHEMA, new RequestEvent(), 1, registry);
+        header = avro.header(registry, topic);
+    }
 
     public byte[] encode(Request request) {
-        BytesEncoder out = BytesEncoder.begin(SCHEMA);
+        BytesEncoder out = BytesEncoder.begin(header);
         out.write(request.requestId());
         out.write(request.client());
         out.write(KINDS.indexOf(request.kind()));
@@ -42,13 +67,15 @@ public final class RequestAvro {
      * @param timestampMs the record's time
      * @param source where the record is
      * @throws UnreadableException if the bytes are no request event
+     * @throws RegistryException if the registry that has its schema does not answer
      */
     public Request decode(byte[] value, long timestampMs, Request.Source source) throws UnreadableException {
-        if (!AvroBytes.isOf(SCHEMA, value)) {
-            return request(earlier.decode(value), timestampMs, source);
+        OptionalInt start = avro.startOfNewest(value);
+        if (start.isEmpty()) {
+            return request(avro.decode(value), timestampMs, source);
         }
         try {
-            return read(new BytesDecoder(value), timestampMs, source);
+            return read(new BytesDecoder(value, start.getAsInt()), timestampMs, source);
         } catch (IOException e) {
             throw new UnreadableException(Rejection.NOT_AVRO, e);
         }

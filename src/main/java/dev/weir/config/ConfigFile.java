@@ -5,6 +5,7 @@ import dev.weir.codec.FaultsException;
 import dev.weir.codec.YamlTree;
 import java.io.IOException;
 import java.nio.file.Path;
+import java.util.HashMap;
 import java.util.Map;
 import java.util.Set;
 import java.util.regex.Matcher;
@@ -15,6 +16,7 @@ public final class ConfigFile {
 
     private static final int MAX_KAFKA_PROPERTIES = 1000;
     private static final String KAFKA = "kafka";
+    private static final String REGISTRY = "registry";
     private static final Pattern REFERENCE = Pattern.compile("\\$\\{env:([^{}]*)}");
 
     private ConfigFile() {}
@@ -30,8 +32,8 @@ public final class ConfigFile {
     }
 
     /**
-     * The configuration of a file; {@code ${env:NAME}} in the values of Kafka properties is replaced by the environment
-     * variable.
+     * The configuration of a file; {@code ${env:NAME}} in the values of Kafka's and the registry's properties is replaced
+     * by the environment variable.
      *
      * @param fileName for the faults
      * @throws FaultsException with everything that is wrong
@@ -56,6 +58,7 @@ public final class ConfigFile {
 
     private static WeirConfig set(YamlTree file, Map<String, String> environment) {
         Set<String> keys = Settings.keys("");
+        keys.add(REGISTRY);
         keys.add(KAFKA);
         file.fields(keys);
         WeirConfig config = WeirConfig.DEFAULTS;
@@ -71,7 +74,32 @@ public final class ConfigFile {
                 }
             }
         }
+        config = setRegistry(config, file.get(REGISTRY), environment);
         return setKafka(config, file.get(KAFKA), environment);
+    }
+
+    private static WeirConfig setRegistry(WeirConfig config, YamlTree registry, Map<String, String> environment) {
+        if (registry.isEmpty()) {
+            return config;
+        }
+        Map<String, String> properties = new HashMap<>();
+        registry.fields(RegistryRules.keys()).forEach((key, value) -> {
+            if (RegistryRules.keys().contains(key)) {
+                properties.put(key, value.read(text -> property(key, resolve(text, environment))));
+            }
+        });
+        if (!properties.isEmpty()) {
+            registry.require(RegistryRules.URL);
+        }
+        boolean isWhole = properties.containsKey(RegistryRules.URL) && !properties.containsValue(null);
+        return isWhole ? config.withRegistry(properties) : config;
+    }
+
+    private static String property(String key, String value) {
+        RegistryRules.fault(key, value).ifPresent(fault -> {
+            throw new IllegalArgumentException(fault);
+        });
+        return value;
     }
 
     private static WeirConfig setKafka(WeirConfig config, YamlTree kafka, Map<String, String> environment) {

@@ -19,6 +19,8 @@ import java.util.function.BiFunction;
 /** The settings of the configuration file by their full keys, each set on its own, so that each fault is found. */
 final class Settings {
 
+    private static final String DEFAULT = "default";
+
     /** Gives the configuration with one setting changed to a value, null if the value is at fault. */
     private interface Setting {
         WeirConfig set(WeirConfig config, YamlTree value);
@@ -30,7 +32,15 @@ final class Settings {
         text(
                 "application-id",
                 (c, id) -> new WeirConfig(
-                        id, c.threads(), c.topics(), c.state(), c.requests(), c.shaping(), c.service(), c.kafka()));
+                        id,
+                        c.threads(),
+                        c.topics(),
+                        c.state(),
+                        c.requests(),
+                        c.shaping(),
+                        c.service(),
+                        c.registry(),
+                        c.kafka()));
         number(
                 "threads",
                 1,
@@ -43,6 +53,7 @@ final class Settings {
                         c.requests(),
                         c.shaping(),
                         c.service(),
+                        c.registry(),
                         c.kafka()));
 
         text("topics.prefix", (c, prefix) -> {
@@ -75,7 +86,7 @@ final class Settings {
         });
         text("state.hot-memory", (c, size) -> {
             State s = c.state();
-            long bytes = size.strip().equals("0") ? 0 : Quantities.sizeBytes(size);
+            long bytes = hotMemory(size);
             return with(
                     c,
                     new State(
@@ -230,26 +241,58 @@ final class Settings {
 
     private static WeirConfig with(WeirConfig c, Topics topics) {
         return new WeirConfig(
-                c.applicationId(), c.threads(), topics, c.state(), c.requests(), c.shaping(), c.service(), c.kafka());
+                c.applicationId(),
+                c.threads(),
+                topics,
+                c.state(),
+                c.requests(),
+                c.shaping(),
+                c.service(),
+                c.registry(),
+                c.kafka());
     }
 
     private static WeirConfig with(WeirConfig c, State state) {
         return new WeirConfig(
-                c.applicationId(), c.threads(), c.topics(), state, c.requests(), c.shaping(), c.service(), c.kafka());
+                c.applicationId(),
+                c.threads(),
+                c.topics(),
+                state,
+                c.requests(),
+                c.shaping(),
+                c.service(),
+                c.registry(),
+                c.kafka());
     }
 
     private static WeirConfig with(WeirConfig c, Requests requests) {
         return new WeirConfig(
-                c.applicationId(), c.threads(), c.topics(), c.state(), requests, c.shaping(), c.service(), c.kafka());
+                c.applicationId(),
+                c.threads(),
+                c.topics(),
+                c.state(),
+                requests,
+                c.shaping(),
+                c.service(),
+                c.registry(),
+                c.kafka());
     }
 
     private static WeirConfig with(WeirConfig c, Shaping shaping) {
         return new WeirConfig(
-                c.applicationId(), c.threads(), c.topics(), c.state(), c.requests(), shaping, c.service(), c.kafka());
+                c.applicationId(),
+                c.threads(),
+                c.topics(),
+                c.state(),
+                c.requests(),
+                shaping,
+                c.service(),
+                c.registry(),
+                c.kafka());
     }
 
     private static Optional<Integer> replicationFactor(String text) {
-        if (text.equals("default")) {
+        if (text.equals(DEFAULT)) {
             return Optional.empty();
         }
         if (!text.matches("[0-9]{1,9}")) {
@@ -257,6 +300,14 @@ final class Settings {
                     "must be default or 1 to " + Topics.MAX_REPLICATION_FACTOR + ", is '" + text + "'");
         }
         return Optional.of(Integer.valueOf(text));
+    }
+
+    private static long hotMemory(String text) {
+        return switch (text.strip()) {
+            case DEFAULT -> State.DEFAULTS.hotMemoryBytes();
+            case "0" -> 0;
+            default -> Quantities.sizeBytes(text);
+        };
     }
 
     private static Path directory(String text) {

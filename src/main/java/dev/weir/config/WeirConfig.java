@@ -24,6 +24,8 @@ import java.util.regex.Pattern;
  * @param applicationId names the consumer group, the state directory and the transactional ids: 1 to 100 letters, digits
  *     and {@code . _ -}
  * @param threads stream threads of the deciding application, 1 to {@value #MAX_THREADS}
+ * @param registry what Apicurio's client is given, its properties without {@code apicurio.registry.}; empty: there is no
+ *     schema registry
  * @param kafka what Kafka's clients and Kafka Streams are given, as it is
  */
 public record WeirConfig(
@@ -34,6 +36,7 @@ public record WeirConfig(
         Requests requests,
         Shaping shaping,
         Service service,
+        Map<String, String> registry,
         Map<String, String> kafka) {
 
     public static final int MAX_THREADS = 64;
@@ -54,6 +57,7 @@ public record WeirConfig(
             Requests.DEFAULTS,
             Shaping.DEFAULTS,
             Service.DEFAULTS,
+            Map.of(),
             Map.of());
 
     public WeirConfig {
@@ -69,6 +73,26 @@ public record WeirConfig(
         kafka.forEach((key, value) -> KafkaRules.fault(key, value).ifPresent(fault -> {
             throw new IllegalArgumentException("kafka." + key + " " + fault);
         }));
+        registry = Collections.unmodifiableMap(new TreeMap<>(registry));
+        registry.forEach((key, value) -> RegistryRules.fault(key, value).ifPresent(fault -> {
+            throw new IllegalArgumentException("registry." + key + " " + fault);
+        }));
+        RegistryRules.fault(registry).ifPresent(fault -> {
+            throw new IllegalArgumentException(fault);
+        });
+    }
+
+    /** Without a schema registry. */
+    public WeirConfig(
+            String applicationId,
+            int threads,
+            Topics topics,
+            State state,
+            Requests requests,
+            Shaping shaping,
+            Service service,
+            Map<String, String> kafka) {
+        this(applicationId, threads, topics, state, requests, shaping, service, Map.of(), kafka);
     }
 
     /**
@@ -102,7 +126,8 @@ public record WeirConfig(
      *
      * @param directory where it is kept on disk
      * @param memoryBytes caches and write buffers of all stores together, 1 MiB to 1 TiB
-     * @param hotMemoryBytes states of the clients that came last, on the heap, of all tasks together, up to 1 TiB; 0: none
+     * @param hotMemoryBytes states of the clients that came last, on the heap, of all tasks together, up to 1 TiB; 0:
+     *     none; by default an eighth of the most heap that this process may have
      * @param sweepEvery how often what is not needed any more is looked for, 10 ms to 1 day
      * @param sweepKeys how many states are looked at each time, 1 to {@value #MAX_SWEEP_KEYS}
      * @param forgetAfter how long a state that says nothing any more is kept, 1 ms to 3650 days
@@ -124,7 +149,7 @@ public record WeirConfig(
         static final State DEFAULTS = new State(
                 Path.of(System.getProperty("java.io.tmpdir"), "weir"),
                 256L << 20,
-                32L << 20,
+                Runtime.getRuntime().maxMemory() / 8,
                 Duration.ofSeconds(1),
                 10_000,
                 Duration.ofHours(1),
@@ -221,14 +246,14 @@ public record WeirConfig(
 
     /** This configuration with another service. */
     public WeirConfig withService(Service other) {
-        return new WeirConfig(applicationId, threads, topics, state, requests, shaping, other, kafka);
+        return new WeirConfig(applicationId, threads, topics, state, requests, shaping, other, registry, kafka);
     }
 
     /** This configuration with one more Kafka property, or with another value for it. */
     public WeirConfig withKafka(String key, String value) {
         Map<String, String> changed = new TreeMap<>(kafka);
         changed.put(key, value);
-        return new WeirConfig(applicationId, threads, topics, state, requests, shaping, service, changed);
+        return new WeirConfig(applicationId, threads, topics, state, requests, shaping, service, registry, changed);
     }
 
     public WeirConfig withStateDirectory(Path directory) {
@@ -240,17 +265,26 @@ public record WeirConfig(
                 state.sweepKeys,
                 state.forgetAfter,
                 state.maxRemembered);
-        return new WeirConfig(applicationId, threads, topics, changed, requests, shaping, service, kafka);
+        return new WeirConfig(applicationId, threads, topics, changed, requests, shaping, service, registry, kafka);
     }
 
-    /** Everything but the values of Kafka properties that may be secrets. */
+    /** This configuration with a schema registry: its properties without {@code apicurio.registry.}. */
+    public WeirConfig withRegistry(Map<String, String> other) {
+        return new WeirConfig(applicationId, threads, topics, state, requests, shaping, service, other, kafka);
+    }
+
+    /** Everything but the values of properties that may be secrets. */
     @Override
     public String toString() {
-        Map<String, String> shown = new TreeMap<>(kafka);
-        shown.replaceAll((key, value) -> isSecret(key) ? "<hidden>" : value);
         return "WeirConfig[applicationId=" + applicationId + ", threads=" + threads + ", topics=" + topics + ", state="
-                + state + ", requests=" + requests + ", shaping=" + shaping + ", service=" + service + ", kafka="
-                + shown + "]";
+                + state + ", requests=" + requests + ", shaping=" + shaping + ", service=" + service + ", registry="
+                + shown(registry) + ", kafka=" + shown(kafka) + "]";
+    }
+
+    private static Map<String, String> shown(Map<String, String> properties) {
+        Map<String, String> shown = new TreeMap<>(properties);
+        shown.replaceAll((key, value) -> isSecret(key) ? "<hidden>" : value);
+        return shown;
     }
 
     private static boolean isSecret(String key) {

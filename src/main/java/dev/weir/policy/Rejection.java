@@ -2,9 +2,9 @@ package dev.weir.policy;
 
 /** Why a record is no request, or no rule, and goes to the dead letters; also a metric label, so the set is closed. */
 public enum Rejection {
-    /** The bytes are no Avro in single-object encoding, or do not hold what their schema says. */
+    /** The bytes have no header of Avro's or, with a schema registry, of Confluent's, or do not hold what their schema says. */
     NOT_AVRO,
-    /** The schema's fingerprint is not one that this version knows. */
+    /** This version does not know the schema's fingerprint; or the registry has no such id, or one that does not resolve. */
     UNKNOWN_SCHEMA,
     /** More than 2 MiB uncompressed; the dead letter has only the key, the record is where it was. */
     RECORD_TOO_LARGE,

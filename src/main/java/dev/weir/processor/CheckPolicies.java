@@ -21,6 +21,7 @@ import org.apache.kafka.streams.state.KeyValueStore;
 public final class CheckPolicies implements Processor<byte[], byte[], byte[], byte[]> {
 
     private final PolicyAvro avro = new PolicyAvro();
+    private final LiveCounts counts;
     private final String storeName;
     private final Outlets outlets;
     private ProcessorContext<byte[], byte[]> context;
@@ -30,7 +31,8 @@ public final class CheckPolicies implements Processor<byte[], byte[], byte[], by
     public record Outlets(String policies, String deadLetters) {}
 
     /** @param storeName by key, the last good value */
-    public CheckPolicies(String storeName, Outlets outlets) {
+    public CheckPolicies(LiveCounts counts, String storeName, Outlets outlets) {
+        this.counts = counts;
         this.storeName = storeName;
         this.outlets = outlets;
     }
@@ -75,6 +77,7 @@ public final class CheckPolicies implements Processor<byte[], byte[], byte[], by
     }
 
     private void reject(Record<byte[], byte[]> record, Rejection rejection, String detail) {
+        counts.rejected(rejection);
         boolean fits = DeadLetter.bytes(record) <= DeadLetter.MAX_RECORD_BYTES;
         context.forward(
                 DeadLetter.of(

@@ -1,5 +1,6 @@
 package dev.weir.processor;
 
+import dev.weir.codec.DeadLetterHeaders;
 import dev.weir.codec.OneLine;
 import dev.weir.policy.Rejection;
 import java.nio.charset.StandardCharsets;
@@ -10,16 +11,6 @@ import org.apache.kafka.streams.processor.api.RecordMetadata;
 
 /** The headers that tell why a record is a dead letter and where it came from; their values are text. */
 public final class DeadLetter {
-
-    public static final String REASON = "weir.reason";
-    public static final String DETAIL = "weir.detail";
-    public static final String TOPIC = "weir.source.topic";
-    public static final String PARTITION = "weir.source.partition";
-    public static final String OFFSET = "weir.source.offset";
-    public static final String TIMESTAMP = "weir.source.timestamp";
-
-    /** The longest detail, in characters: it may quote what the record holds. */
-    static final int MAX_DETAIL = 500;
 
     /**
      * The most that key, value and headers may have together, uncompressed: what is made of them must fit the output
@@ -41,12 +32,12 @@ public final class DeadLetter {
             Record<byte[], byte[]> record, Rejection rejection, String detail, RecordMetadata metadata) {
         Record<byte[], byte[]> dead = record.withHeaders(record.headers());
         Headers headers = dead.headers();
-        add(headers, REASON, rejection.name());
-        add(headers, DETAIL, detail == null ? "" : OneLine.of(detail, MAX_DETAIL));
-        add(headers, TOPIC, metadata.topic());
-        add(headers, PARTITION, String.valueOf(metadata.partition()));
-        add(headers, OFFSET, String.valueOf(metadata.offset()));
-        add(headers, TIMESTAMP, String.valueOf(record.timestamp()));
+        add(headers, DeadLetterHeaders.REASON, rejection.name());
+        add(headers, DeadLetterHeaders.DETAIL, detail == null ? "" : OneLine.of(detail, DeadLetterHeaders.MAX_DETAIL));
+        add(headers, DeadLetterHeaders.TOPIC, metadata.topic());
+        add(headers, DeadLetterHeaders.PARTITION, String.valueOf(metadata.partition()));
+        add(headers, DeadLetterHeaders.OFFSET, String.valueOf(metadata.offset()));
+        add(headers, DeadLetterHeaders.TIMESTAMP, String.valueOf(record.timestamp()));
         return dead;
     }
 

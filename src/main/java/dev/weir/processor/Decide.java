@@ -3,6 +3,7 @@ package dev.weir.processor;
 import dev.weir.config.WeirConfig;
 import dev.weir.policy.Admission;
 import dev.weir.policy.Decider;
+import dev.weir.policy.Decision;
 import dev.weir.policy.FirstAnswers;
 import dev.weir.policy.Request;
 import dev.weir.policy.Ruling;
@@ -21,6 +22,7 @@ public final class Decide implements Processor<byte[], Request, byte[], Object> 
 
     private final LivePolicies policies;
     private final WeirConfig.State config;
+    private final LiveCounts counts;
     private final StoreNames stores;
     private final Outlets outlets;
     private ProcessorContext<byte[], Object> context;
@@ -34,8 +36,10 @@ public final class Decide implements Processor<byte[], Request, byte[], Object> 
     /** The nodes that take what comes out. */
     public record Outlets(String decisions, String admissions) {}
 
-    public Decide(LivePolicies policies, WeirConfig.State config, StoreNames stores, Outlets outlets) {
+    public Decide(
+            LivePolicies policies, LiveCounts counts, WeirConfig.State config, StoreNames stores, Outlets outlets) {
         this.policies = policies;
+        this.counts = counts;
         this.config = config;
         this.stores = stores;
         this.outlets = outlets;
@@ -59,10 +63,12 @@ public final class Decide implements Processor<byte[], Request, byte[], Object> 
     public void process(Record<byte[], Request> request) {
         sweep.observe(request.value().timestampMs());
         Ruling ruling = Decider.decide(request.value(), policies.table(), states);
-        if (ruling instanceof Admission admission) {
-            admit(request, admission);
+        if (ruling instanceof Decision decision) {
+            counts.decided(decision);
+            counts.answered(context.currentSystemTimeMs() - request.timestamp());
+            context.forward(request.withValue(decision), outlets.decisions);
         } else {
-            context.forward(request.withValue(ruling), outlets.decisions);
+            admit(request, (Admission) ruling);
         }
     }
 

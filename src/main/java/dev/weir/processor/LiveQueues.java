@@ -1,7 +1,10 @@
 package dev.weir.processor;
 
+import dev.weir.shape.QueueView;
 import dev.weir.shape.Shaper;
 import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.concurrent.ConcurrentHashMap;
@@ -21,6 +24,17 @@ public final class LiveQueues {
     public <T> Optional<T> ask(int partition, Duration patience, Function<Shaper, T> question) {
         Shape task = tasks.get(partition);
         return task == null ? Optional.empty() : task.ask(patience, question);
+    }
+
+    /**
+     * The first queues of each partition, by id, without those of a partition that is busy for longer than it is waited for.
+     */
+    public List<QueueView> views(int most, Duration patience, long nowNanos) {
+        List<QueueView> views = new ArrayList<>();
+        for (Shape task : tasks.values()) {
+            task.ask(patience, shaper -> shaper.views(most, nowNanos)).ifPresent(views::addAll);
+        }
+        return views;
     }
 
     void open(int partition, Shape task) {

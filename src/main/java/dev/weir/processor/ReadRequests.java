@@ -16,8 +16,9 @@ import org.apache.kafka.streams.processor.api.RecordMetadata;
 /** Reads records as requests; what is none goes to the dead letters as it came, with the reason in its headers. */
 public final class ReadRequests implements Processor<byte[], byte[], byte[], Object> {
 
-    private final RequestAvro avro = new RequestAvro();
+    private final RequestAvro avro;
     private final RequestRules rules;
+    private final LiveCounts counts;
     private final String next;
     private final String deadLetters;
     private ProcessorContext<byte[], Object> context;
@@ -26,8 +27,10 @@ public final class ReadRequests implements Processor<byte[], byte[], byte[], Obj
      * @param next the node that takes requests
      * @param deadLetters the node that takes the others
      */
-    public ReadRequests(RequestRules rules, String next, String deadLetters) {
+    public ReadRequests(RequestAvro avro, RequestRules rules, LiveCounts counts, String next, String deadLetters) {
+        this.avro = avro;
         this.rules = rules;
+        this.counts = counts;
         this.next = next;
         this.deadLetters = deadLetters;
     }
@@ -87,6 +90,7 @@ public final class ReadRequests implements Processor<byte[], byte[], byte[], Obj
     }
 
     private void reject(Record<byte[], byte[]> record, RecordMetadata metadata, Rejection rejection, String detail) {
+        counts.rejected(rejection);
         context.forward(DeadLetter.of(record, rejection, detail, metadata), deadLetters);
     }
 }

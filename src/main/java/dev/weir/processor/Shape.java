@@ -46,6 +46,7 @@ public final class Shape implements Processor<byte[], byte[], byte[], Object> {
     private final AdmissionAvro avro = new AdmissionAvro();
     private final LivePolicies policies;
     private final WeirConfig.State config;
+    private final LiveCounts counts;
     private final StoreNames stores;
     private final Outlets outlets;
     private final LiveQueues live;
@@ -56,8 +57,15 @@ public final class Shape implements Processor<byte[], byte[], byte[], Object> {
     private Cancellable tick;
     private long tickAtMs;
 
-    public Shape(LivePolicies policies, WeirConfig.State config, StoreNames stores, Outlets outlets, LiveQueues live) {
+    public Shape(
+            LivePolicies policies,
+            LiveQueues live,
+            LiveCounts counts,
+            WeirConfig.State config,
+            StoreNames stores,
+            Outlets outlets) {
         this.policies = policies;
+        this.counts = counts;
         this.config = config;
         this.stores = stores;
         this.outlets = outlets;
@@ -84,6 +92,7 @@ public final class Shape implements Processor<byte[], byte[], byte[], Object> {
         try {
             admission = avro.decode(record.value());
         } catch (UnreadableException e) {
+            counts.rejected(e.rejection());
             context.forward(DeadLetter.of(record, e.rejection(), e.getMessage(), metadata), outlets.deadLetters);
             return;
         }
@@ -169,11 +178,13 @@ public final class Shape implements Processor<byte[], byte[], byte[], Object> {
 
         @Override
         public void decide(Admission of, Decision decision) {
+            counts.decided(decision);
             forward(of, decision, outlets.decisions);
         }
 
         @Override
         public void release(Admission of, Release release) {
+            counts.released(release, context.currentSystemTimeMs());
             forward(of, release, outlets.releases);
         }
 

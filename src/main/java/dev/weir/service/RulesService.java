@@ -19,6 +19,7 @@ import dev.weir.service.Access.Role;
 import io.javalin.Javalin;
 import io.javalin.compression.CompressionStrategy;
 import io.javalin.config.JavalinConfig;
+import io.javalin.http.Context;
 import io.javalin.http.Handler;
 import io.javalin.http.HandlerType;
 import io.javalin.http.HttpResponseException;
@@ -38,6 +39,9 @@ import org.eclipse.jetty.util.thread.QueuedThreadPool;
 /** Rules and questions over HTTP: {@code openapi.yaml} describes them. */
 public final class RulesService implements AutoCloseable {
 
+    /** The one that Prometheus takes if it names none. */
+    private static final String METRICS_FORMAT = "text/plain; version=0.0.4; charset=utf-8";
+
     private static final int MIN_THREADS = 2;
     private static final int MAX_THREADS = 16;
     private static final int MAX_CONNECTIONS = 256; // and so no more that wait for a thread
@@ -52,6 +56,7 @@ public final class RulesService implements AutoCloseable {
     private final Javalin javalin;
     private volatile Instance instance;
     private volatile Supplier<Health> health = () -> Health.STARTING;
+    private volatile Supplier<String> metrics;
     private boolean closed;
 
     /** What is done with a path. */
@@ -108,6 +113,11 @@ public final class RulesService implements AutoCloseable {
         health = current;
     }
 
+    /** Begins to tell what the enforcer measures; it may be starting still. */
+    public void tellMetrics(Supplier<String> current) {
+        metrics = current;
+    }
+
     /** Who cannot answer questions yet is starting still. */
     private Health health() {
         Health current = health.get();
@@ -122,6 +132,14 @@ public final class RulesService implements AutoCloseable {
             javalin.stop();
             peers.close();
         }
+    }
+
+    private void metrics(Context request) {
+        Supplier<String> current = metrics;
+        if (current == null) {
+            throw Problem.notNow("the enforcer is starting").found();
+        }
+        request.contentType(METRICS_FORMAT).result(current.get());
     }
 
     private Instance instance() {
@@ -144,6 +162,7 @@ public final class RulesService implements AutoCloseable {
         return List.of(
                 new Route(GET, Access.LIVE, Role.IS_WELL, checks::live),
                 new Route(GET, Access.READY, Role.IS_WELL, checks::ready),
+                new Route(GET, "/metrics", Role.READS, this::metrics),
                 new Route(GET, "/v1/policies", Role.READS, policies::list),
                 new Route(GET, "/v1/policies/{id}", Role.READS, policies::get),
                 new Route(PUT, "/v1/policies/{id}", Role.CHANGES, policies::put),

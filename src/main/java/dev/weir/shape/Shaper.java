@@ -7,8 +7,10 @@ import dev.weir.policy.Kind;
 import dev.weir.policy.Reason;
 import dev.weir.shape.QueueStore.Place;
 import dev.weir.shape.Slot.Waiting;
+import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.HashMap;
+import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
 import java.util.TreeSet;
@@ -149,6 +151,13 @@ public final class Shaper {
         QueueRules current = rules.of(id);
         LeakyBucketQueue queue = glance(id, current, nowNanos);
         return queue == null ? null : queue.view(current, nowNanos);
+    }
+
+    /** The first of the queues that anything was sent to, by id, as they are now; leaves all as they are. */
+    public List<QueueView> views(int most, long nowNanos) {
+        List<QueueView> views = new ArrayList<>();
+        queues.keySet().stream().limit(most).forEach(id -> views.add(view(id, nowNanos)));
+        return views;
     }
 
     /** A queue to look at; one that nothing has been sent to yet is made up. */

@@ -3,18 +3,22 @@ package dev.weir.topology;
 import dev.weir.codec.AdmissionAvro;
 import dev.weir.codec.DecisionAvro;
 import dev.weir.codec.ReleaseAvro;
+import dev.weir.codec.RequestAvro;
+import dev.weir.codec.SchemaRegistry;
 import dev.weir.config.WeirConfig;
 import dev.weir.policy.Admission;
 import dev.weir.policy.Decision;
 import dev.weir.processor.CheckPolicies;
 import dev.weir.processor.Decide;
 import dev.weir.processor.HotMemory;
+import dev.weir.processor.LiveCounts;
 import dev.weir.processor.LivePolicies;
 import dev.weir.processor.LiveQueues;
 import dev.weir.processor.ReadRequests;
 import dev.weir.processor.Shape;
 import dev.weir.processor.UpdatePolicies;
 import dev.weir.shape.Release;
+import java.util.Optional;
 import org.apache.kafka.common.serialization.ByteArrayDeserializer;
 import org.apache.kafka.common.serialization.ByteArraySerializer;
 import org.apache.kafka.common.serialization.Deserializer;
@@ -78,12 +82,21 @@ public final class WeirTopology {
 
     private WeirTopology() {}
 
+    /** As {@link #deciding(WeirConfig, LivePolicies, LiveCounts, Optional)}, without a schema registry. */
+    public static Topology deciding(WeirConfig config, LivePolicies policies, LiveCounts counts) {
+        return deciding(config, policies, counts, Optional.empty());
+    }
+
     /**
      * Answers requests, or sends them to a queue.
      *
      * @param policies kept up to date by the topology
+     * @param counts counted up by the topology
+     * @param registry has the schemas of what users read and write
+     * @throws dev.weir.codec.RegistryException if it does not answer
      */
-    public static Topology deciding(WeirConfig config, LivePolicies policies) {
+    public static Topology deciding(
+            WeirConfig config, LivePolicies policies, LiveCounts counts, Optional<SchemaRegistry> registry) {
         Topics topics = Topics.of(config.topics().prefix());
         return new Topology()
                 .addGlobalStore(
@@ -97,12 +110,14 @@ public final class WeirTopology {
                 .addSource(AutoOffsetReset.earliest(), REQUESTS, RECORD_TIME, BYTES_IN, BYTES_IN, topics.requests())
                 .addProcessor(
                         READ_REQUESTS,
-                        () -> new ReadRequests(config.requests().rules(), DECIDE, DEAD_LETTERS),
+                        () -> new ReadRequests(
+                                new RequestAvro(registry), config.requests().rules(), counts, DECIDE, DEAD_LETTERS),
                         REQUESTS)
                 .addProcessor(
                         DECIDE,
                         () -> new Decide(
                                 policies,
+                                counts,
                                 config.state(),
                                 new Decide.StoreNames(Stores.POLICY_STATES, Stores.LOG_SEGMENTS, Stores.FIRST_ANSWERS),
                                 new Decide.Outlets(DECISIONS, ADMISSIONS_OUT)),
@@ -110,9 +125,14 @@ public final class WeirTopology {
                 .addStateStore(Stores.policyStates(new HotMemory(config.state().hotMemoryBytes())), DECIDE)
                 .addStateStore(Stores.persistent(Stores.LOG_SEGMENTS), DECIDE)
                 .addStateStore(Stores.persistent(Stores.FIRST_ANSWERS), DECIDE)
-                .addSink(DECISIONS, topics.decisions(), BYTES_OUT, decisions(), DECIDE)
+                .addSink(DECISIONS, topics.decisions(), BYTES_OUT, decisions(registry, topics), DECIDE)
                 .addSink(ADMISSIONS_OUT, topics.admissions(), BYTES_OUT, admissions(), DECIDE)
                 .addSink(DEAD_LETTERS, topics.deadLetters(), BYTES_OUT, BYTES_OUT, READ_REQUESTS);
+    }
+
+    /** As {@link #shaping(WeirConfig, LivePolicies, LiveQueues, LiveCounts, Optional)}, without a schema registry. */
+    public static Topology shaping(WeirConfig config, LivePolicies policies, LiveQueues queues, LiveCounts counts) {
+        return shaping(config, policies, queues, counts, Optional.empty());
     }
 
     /**
@@ -120,15 +140,25 @@ public final class WeirTopology {
      *
      * @param policies kept up to date by the deciding topology of the same process
      * @param queues opened and closed by the topology
+     * @param counts counted up by the topology
+     * @param registry has the schemas of what users read
+     * @throws dev.weir.codec.RegistryException if it does not answer
      */
-    public static Topology shaping(WeirConfig config, LivePolicies policies, LiveQueues queues) {
+    public static Topology shaping(
+            WeirConfig config,
+            LivePolicies policies,
+            LiveQueues queues,
+            LiveCounts counts,
+            Optional<SchemaRegistry> registry) {
         Topics topics = Topics.of(config.topics().prefix());
         return new Topology()
                 .addSource(AutoOffsetReset.earliest(), POLICIES, RECORD_TIME, BYTES_IN, BYTES_IN, topics.policies())
                 .addProcessor(
                         CHECK_POLICIES,
                         () -> new CheckPolicies(
-                                Stores.GOOD_POLICIES, new CheckPolicies.Outlets(RESTORED_POLICIES, BAD_POLICIES)),
+                                counts,
+                                Stores.GOOD_POLICIES,
+                                new CheckPolicies.Outlets(RESTORED_POLICIES, BAD_POLICIES)),
                         POLICIES)
                 .addStateStore(Stores.persistent(Stores.GOOD_POLICIES), CHECK_POLICIES)
                 .addSink(RESTORED_POLICIES, topics.policies(), BYTES_OUT, BYTES_OUT, CHECK_POLICIES)
@@ -139,6 +169,8 @@ public final class WeirTopology {
                         SHAPE,
                         () -> new Shape(
                                 policies,
+                                queues,
+                                counts,
                                 config.state(),
                                 new Shape.StoreNames(
                                         Stores.QUEUE_STATES,
@@ -146,21 +178,20 @@ public final class WeirTopology {
                                         Stores.QUEUE_TICKETS,
                                         Stores.QUEUE_ALARMS,
                                         Stores.QUEUE_FIRST_ANSWERS),
-                                new Shape.Outlets(DECISIONS, RELEASES, DEAD_LETTERS),
-                                queues),
+                                new Shape.Outlets(DECISIONS, RELEASES, DEAD_LETTERS)),
                         ADMISSIONS_IN)
                 .addStateStore(Stores.persistent(Stores.QUEUE_STATES), SHAPE)
                 .addStateStore(Stores.persistent(Stores.QUEUE_SLOTS), SHAPE)
                 .addStateStore(Stores.persistent(Stores.QUEUE_TICKETS), SHAPE)
                 .addStateStore(Stores.persistent(Stores.QUEUE_ALARMS), SHAPE)
                 .addStateStore(Stores.persistent(Stores.QUEUE_FIRST_ANSWERS), SHAPE)
-                .addSink(DECISIONS, topics.decisions(), BYTES_OUT, decisions(), SHAPE)
-                .addSink(RELEASES, topics.releases(), BYTES_OUT, releases(), SHAPE)
+                .addSink(DECISIONS, topics.decisions(), BYTES_OUT, decisions(registry, topics), SHAPE)
+                .addSink(RELEASES, topics.releases(), BYTES_OUT, releases(registry, topics), SHAPE)
                 .addSink(DEAD_LETTERS, topics.deadLetters(), BYTES_OUT, BYTES_OUT, SHAPE);
     }
 
-    private static Serializer<Decision> decisions() {
-        DecisionAvro avro = new DecisionAvro();
+    private static Serializer<Decision> decisions(Optional<SchemaRegistry> registry, Topics topics) {
+        DecisionAvro avro = new DecisionAvro(registry, topics.decisions());
         return (topic, decision) -> avro.encode(decision);
     }
 
@@ -169,8 +200,8 @@ public final class WeirTopology {
         return (topic, admission) -> avro.encode(admission);
     }
 
-    private static Serializer<Release> releases() {
-        ReleaseAvro avro = new ReleaseAvro();
+    private static Serializer<Release> releases(Optional<SchemaRegistry> registry, Topics topics) {
+        ReleaseAvro avro = new ReleaseAvro(registry, topics.releases());
         return (topic, release) -> avro.encode(release);
     }
 }

@@ -249,6 +249,7 @@ class TopicCheckTest {
                         replicated("d", 1, "1")),
                 false);
         assertThat(rules.warnings())
+                .extracting(TopicRules.Warning::what)
                 .containsExactly(
                         "d has one replica: what is there is lost with its broker",
                         "a, b have min.insync.replicas=1: what one broker has written may be lost with it");

@@ -44,6 +44,15 @@ class BenchTest {
     }
 
     @Test
+    void decide_refuses_an_algorithm_that_is_none_before_it_measures_the_others() {
+        Shell.Result result = Shell.run("bench", "decide", "--algorithms", "gcra,leaky");
+        assertThat(result.exit()).isEqualTo(2);
+        assertThat(result.err())
+                .startsWith("--algorithms leaky:1: policies[0].limits[0].algorithm: must be one of fixed-window,")
+                .doesNotContain("gcra:");
+    }
+
+    @Test
     void shape_releases_what_waits_and_tells_how_queues_keep_their_pace() {
         Shell.Result result =
                 Shell.run("bench", "shape", "--queues=20", "--rounds=0", "--warm-up=500", "--pacing=PT0.3S");

@@ -109,7 +109,7 @@ class ReadmeTest {
     @Test
     void the_blocks_are_found() throws IOException {
         assertThat(yaml()).hasSize(4);
-        assertThat(commands()).hasSize(13);
+        assertThat(commands()).hasSize(14);
         assertThat(calls()).hasSize(5);
     }
 

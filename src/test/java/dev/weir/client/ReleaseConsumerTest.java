@@ -63,7 +63,7 @@ class ReleaseConsumerTest {
 
     @BeforeEach
     void join() {
-        releases = new ReleaseConsumer(group, "releases", () -> nowNanos, MAX_HELD);
+        releases = new ReleaseConsumer(new ReleaseAvro(), group, "releases", () -> nowNanos, MAX_HELD);
         group.updateBeginningOffsets(Map.of(P0, 0L, P1, 0L));
         group.rebalance(List.of(P0, P1));
     }

@@ -15,6 +15,7 @@ import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.SplittableRandom;
 import java.util.UUID;
 import java.util.concurrent.Callable;
@@ -107,7 +108,7 @@ class ByHandTest {
     @Test
     void a_schema_with_fields_that_a_codec_does_not_know_is_refused() {
         assertThatIllegalStateException()
-                .isThrownBy(() -> AvroBytes.besides(1, new dev.weir.avro.Decision(), 2))
+                .isThrownBy(() -> AvroBytes.besides(1, new dev.weir.avro.Decision(), 2, Optional.empty()))
                 .withMessage("Decision has fields that its codec does not know: see schemas/");
     }
 

@@ -38,7 +38,7 @@ class ConfigFileTest {
             application-id: weir                # consumer group, state directory and transactional ids
             threads: 1                          # stream threads
             topics: {prefix: weir., partitions: 4, replication-factor: default}
-            state: {memory: 256MiB, hot-memory: 32MiB, sweep-every: 1s, sweep-keys: 10000, forget-after: 1h, max-remembered: 1000000}
+            state: {memory: 256MiB, hot-memory: default, sweep-every: 1s, sweep-keys: 10000, forget-after: 1h, max-remembered: 1000000}
             requests: {max-payload: 64KiB, max-attributes: 64, max-attribute-length: 1024, max-cost: 1000000000000}
             shaping: {threads: 1, commit-every: 20ms}
             kafka: {}
@@ -73,6 +73,12 @@ class ConfigFileTest {
               port: 0
               advertise: weir-1.example:8680
               token-file: /run/secrets/weir
+            registry:
+              url: https://registry.example/apis/registry/v3
+              auto-register: false
+              artifact.group-id: quota
+              auth.username: weir
+              auth.password: ${env:WEIR_PASSWORD}
             kafka:
               bootstrap.servers: a:9092,b:9092
               linger.ms: 5
@@ -87,7 +93,8 @@ class ConfigFileTest {
 
     @Test
     void an_empty_file_sets_nothing() throws FaultsException {
-        for (String text : List.of("", "# nothing\n", "{}", "topics:\nstate:\nrequests:\nshaping:\nkafka:\n")) {
+        for (String text :
+                List.of("", "# nothing\n", "{}", "topics:\nstate:\nrequests:\nshaping:\nregistry:\nkafka:\n")) {
             assertThat(ConfigFile.read("weir.yaml", text)).isEqualTo(WeirConfig.DEFAULTS);
         }
     }
@@ -103,7 +110,7 @@ class ConfigFileTest {
                         new State(
                                 Path.of(System.getProperty("java.io.tmpdir"), "weir"),
                                 268_435_456,
-                                33_554_432,
+                                Runtime.getRuntime().maxMemory() / 8,
                                 Duration.ofSeconds(1),
                                 10_000,
                                 Duration.ofHours(1),
@@ -139,6 +146,17 @@ class ConfigFileTest {
                                 0,
                                 Optional.of("weir-1.example:8680"),
                                 Optional.of(Path.of("/run/secrets/weir"))),
+                        Map.of(
+                                "url",
+                                "https://registry.example/apis/registry/v3",
+                                "auto-register",
+                                "false",
+                                "artifact.group-id",
+                                "quota",
+                                "auth.username",
+                                "weir",
+                                "auth.password",
+                                "pa$1\\${env:NO}"),
                         Map.of(
                                 "bootstrap.servers",
                                 "a:9092,b:9092",
@@ -247,6 +265,24 @@ class ConfigFileTest {
                         "requests.max-cost: must be a whole number from 1 to 2305843009213693952, is '0'"),
                 Arguments.of("kafka: {linger.ms: [5]}", "kafka.linger.ms: must be a single value, is a list"),
                 Arguments.of("kafka: {linger.ms: }", "kafka.linger.ms: must be a single value, is empty"),
+                Arguments.of("registry: [a]", "registry: must be a mapping, is a list"),
+                Arguments.of("registry: {auto-register: true}", "registry.url: is missing"),
+                Arguments.of("registry: {urll: a}", "registry.urll: unknown key, did you mean url?"),
+                Arguments.of("registry: {url: 'http://a:1', use-id: globalId}", "registry.use-id: unknown key"),
+                Arguments.of(
+                        "registry: {url: 'http://u:p@a:1'}",
+                        "registry.url: must be the address of Apicurio's API, http://host:port/apis/registry/v3, and name"
+                                + " no user"),
+                Arguments.of(
+                        "registry: {url: 'http://a:1/apis/registry/v2'}",
+                        "registry.url: must be the address of Apicurio's API, http://host:port/apis/registry/v3, and name"
+                                + " no user"),
+                Arguments.of(
+                        "registry: {url: 'http://a:1', auto-register: no}",
+                        "registry.auto-register: must be true or false, is 'no'"),
+                Arguments.of(
+                        "registry: {url: 'http://a:1', auth.password: 'hush${env:NONE}'}",
+                        "registry.auth.password: needs the environment variable NONE, which is not set"),
                 Arguments.of("kafka: {application.id: a}", "kafka.application.id: must be set as application-id"),
                 Arguments.of("kafka: {num.stream.threads: 5}", "kafka.num.stream.threads: must be set as threads"),
                 Arguments.of(
@@ -310,6 +346,14 @@ class ConfigFileTest {
 
         Files.delete(file);
         assertThatThrownBy(() -> ConfigFile.read(file)).isInstanceOf(NoSuchFileException.class);
+    }
+
+    @Test
+    void a_password_for_the_registry_is_not_shown() {
+        assertThat(WeirConfig.DEFAULTS.withRegistry(Map.of("url", "http://a:1", "auth.password", "hush")))
+                .hasToString(WeirConfig.DEFAULTS
+                        .toString()
+                        .replace("registry={}", "registry={auth.password=<hidden>, url=http://a:1}"));
     }
 
     @ParameterizedTest

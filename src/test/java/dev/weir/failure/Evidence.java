@@ -1,5 +1,6 @@
 package dev.weir.failure;
 
+import dev.weir.codec.DeadLetterHeaders;
 import dev.weir.codec.DecisionAvro;
 import dev.weir.codec.PolicyAvro;
 import dev.weir.codec.ReleaseAvro;
@@ -10,7 +11,6 @@ import dev.weir.policy.Decision;
 import dev.weir.policy.Rejection;
 import dev.weir.policy.Request;
 import dev.weir.policy.RequestRules;
-import dev.weir.processor.DeadLetter;
 import dev.weir.shape.Release;
 import dev.weir.topology.Topics;
 import java.nio.charset.StandardCharsets;
@@ -158,12 +158,12 @@ public record Evidence(
     }
 
     private static Dead dead(ConsumerRecord<byte[], byte[]> letter, String requests) {
-        if (!requests.equals(header(letter, DeadLetter.TOPIC))) {
+        if (!requests.equals(header(letter, DeadLetterHeaders.TOPIC))) {
             return null;
         }
-        int partition = Integer.parseInt(header(letter, DeadLetter.PARTITION));
-        long offset = Long.parseLong(header(letter, DeadLetter.OFFSET));
-        return new Dead(new Request.Source(partition, offset), header(letter, DeadLetter.REASON));
+        int partition = Integer.parseInt(header(letter, DeadLetterHeaders.PARTITION));
+        long offset = Long.parseLong(header(letter, DeadLetterHeaders.OFFSET));
+        return new Dead(new Request.Source(partition, offset), header(letter, DeadLetterHeaders.REASON));
     }
 
     private static String header(ConsumerRecord<byte[], byte[]> letter, String name) {

@@ -3,6 +3,7 @@ package dev.weir.fuzz;
 import dev.weir.app.KafkaSettings;
 import dev.weir.codec.PolicyAvro;
 import dev.weir.config.WeirConfig;
+import dev.weir.processor.LiveCounts;
 import dev.weir.processor.LivePolicies;
 import dev.weir.processor.LiveQueues;
 import dev.weir.topology.Topics;
@@ -51,9 +52,11 @@ final class Weir implements AutoCloseable {
         WeirConfig config = WeirConfig.DEFAULTS.withStateDirectory(directory.resolve("weir-state"));
         Topics topics = Topics.of("weir.");
         deciding = new TopologyTestDriver(
-                WeirTopology.deciding(config, live), KafkaSettings.deciding(config), Instant.EPOCH);
+                WeirTopology.deciding(config, live, new LiveCounts()), KafkaSettings.deciding(config), Instant.EPOCH);
         shaping = new TopologyTestDriver(
-                WeirTopology.shaping(config, live, new LiveQueues()), KafkaSettings.shaping(config), Instant.EPOCH);
+                WeirTopology.shaping(config, live, new LiveQueues(), new LiveCounts()),
+                KafkaSettings.shaping(config),
+                Instant.EPOCH);
         requests = in(deciding, topics.requests());
         admissions = in(shaping, topics.admissions());
         policiesToDecide = in(deciding, topics.policies());

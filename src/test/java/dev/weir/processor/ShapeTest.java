@@ -98,7 +98,7 @@ class ShapeTest {
         context = context();
         stores.forEach(context::addStateStore);
         context.setCurrentSystemTimeMs(nowMs);
-        shape = new Shape(policies, WeirConfig.DEFAULTS.state(), STORES, OUTLETS, live);
+        shape = new Shape(policies, live, new LiveCounts(), WeirConfig.DEFAULTS.state(), STORES, OUTLETS);
         shape.init(context);
     }
 

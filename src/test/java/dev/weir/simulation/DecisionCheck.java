@@ -4,6 +4,7 @@ import static dev.weir.simulation.Violation.Promise.ANSWERED_ONCE;
 import static dev.weir.simulation.Violation.Promise.DECIDED_ALIKE;
 
 import dev.weir.codec.AdmissionAvro;
+import dev.weir.codec.DeadLetterHeaders;
 import dev.weir.codec.DecisionAvro;
 import dev.weir.codec.RequestAvro;
 import dev.weir.codec.UnreadableException;
@@ -17,7 +18,6 @@ import dev.weir.policy.MapStates;
 import dev.weir.policy.PolicyTable;
 import dev.weir.policy.Request;
 import dev.weir.policy.Ruling;
-import dev.weir.processor.DeadLetter;
 import dev.weir.simulation.Partition.Entry;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
@@ -162,8 +162,8 @@ final class DecisionCheck {
 
     private static Request.Source deadSource(Entry entry) {
         return new Request.Source(
-                Integer.parseInt(header(entry, DeadLetter.PARTITION)),
-                Long.parseLong(header(entry, DeadLetter.OFFSET)));
+                Integer.parseInt(header(entry, DeadLetterHeaders.PARTITION)),
+                Long.parseLong(header(entry, DeadLetterHeaders.OFFSET)));
     }
 
     private static String header(Entry entry, String name) {

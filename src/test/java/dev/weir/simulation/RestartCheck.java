@@ -5,6 +5,7 @@ import static dev.weir.simulation.Violation.Promise.RESTORED_AS_IT_WAS;
 
 import dev.weir.codec.KeyCodec;
 import dev.weir.config.WeirConfig;
+import dev.weir.processor.LiveCounts;
 import dev.weir.processor.LiveQueues;
 import dev.weir.processor.Shape;
 import dev.weir.shape.QueueView;
@@ -55,7 +56,8 @@ final class RestartCheck {
         LocalState restored = new LocalState(task.slot, cluster, flaw);
         restored.restore();
         LiveQueues queues = new LiveQueues();
-        Shape shape = new Shape(instance.policies, config, Task.SHAPE_STORES, Task.SHAPE_OUTLETS, queues);
+        Shape shape =
+                new Shape(instance.policies, queues, new LiveCounts(), config, Task.SHAPE_STORES, Task.SHAPE_OUTLETS);
         Context<byte[], Object> context =
                 new Context<>(task.slot.partition(), instance::nowMs, new Timers(Flaw.NONE), (record, node) -> {});
         for (String store : task.slot.role().stores) {

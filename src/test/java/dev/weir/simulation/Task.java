@@ -3,6 +3,7 @@ package dev.weir.simulation;
 import dev.weir.codec.AdmissionAvro;
 import dev.weir.codec.DecisionAvro;
 import dev.weir.codec.ReleaseAvro;
+import dev.weir.codec.RequestAvro;
 import dev.weir.config.WeirConfig;
 import dev.weir.policy.Admission;
 import dev.weir.policy.Decision;
@@ -11,6 +12,7 @@ import dev.weir.policy.Request;
 import dev.weir.processor.CheckPolicies;
 import dev.weir.processor.Decide;
 import dev.weir.processor.HotStates;
+import dev.weir.processor.LiveCounts;
 import dev.weir.processor.ReadRequests;
 import dev.weir.processor.Shape;
 import dev.weir.shape.Release;
@@ -96,21 +98,30 @@ final class Task {
     private void make(WeirConfig.State config) {
         switch (slot.role()) {
             case DECIDE -> {
-                ReadRequests read =
-                        new ReadRequests(WeirConfig.DEFAULTS.requests().rules(), DECIDE, DEAD_LETTERS);
-                decide =
-                        new Decide(instance.policies, config, DECIDE_STORES, new Decide.Outlets(DECISIONS, ADMISSIONS));
+                ReadRequests read = new ReadRequests(
+                        new RequestAvro(),
+                        WeirConfig.DEFAULTS.requests().rules(),
+                        new LiveCounts(),
+                        DECIDE,
+                        DEAD_LETTERS);
+                decide = new Decide(
+                        instance.policies,
+                        new LiveCounts(),
+                        config,
+                        DECIDE_STORES,
+                        new Decide.Outlets(DECISIONS, ADMISSIONS));
                 processors.addAll(List.of(read, decide));
                 first = read::process;
             }
             case SHAPE -> {
-                Shape shape = new Shape(instance.policies, config, SHAPE_STORES, SHAPE_OUTLETS, instance.queues);
+                Shape shape = new Shape(
+                        instance.policies, instance.queues, new LiveCounts(), config, SHAPE_STORES, SHAPE_OUTLETS);
                 processors.add(shape);
                 first = shape::process;
             }
             case CHECK -> {
-                CheckPolicies check =
-                        new CheckPolicies(Stores.GOOD_POLICIES, new CheckPolicies.Outlets(POLICIES, DEAD_LETTERS));
+                CheckPolicies check = new CheckPolicies(
+                        new LiveCounts(), Stores.GOOD_POLICIES, new CheckPolicies.Outlets(POLICIES, DEAD_LETTERS));
                 processors.add(check);
                 first = check::process;
             }

@@ -6,6 +6,7 @@ import dev.weir.app.KafkaSettings;
 import dev.weir.codec.PolicyAvro;
 import dev.weir.codec.PolicyAvro.Kind;
 import dev.weir.config.WeirConfig;
+import dev.weir.processor.LiveCounts;
 import dev.weir.processor.LivePolicies;
 import dev.weir.processor.LiveQueues;
 import java.nio.charset.StandardCharsets;
@@ -45,7 +46,7 @@ class CheckPoliciesTest {
     void open() {
         WeirConfig config = WeirConfig.DEFAULTS.withStateDirectory(directory.resolve("weir-state"));
         driver = new TopologyTestDriver(
-                WeirTopology.shaping(config, new LivePolicies(), new LiveQueues()),
+                WeirTopology.shaping(config, new LivePolicies(), new LiveQueues(), new LiveCounts()),
                 KafkaSettings.shaping(config),
                 Instant.EPOCH);
         policies = driver.createInputTopic("weir.policies", new ByteArraySerializer(), new ByteArraySerializer());

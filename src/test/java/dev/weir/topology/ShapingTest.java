@@ -15,6 +15,7 @@ import dev.weir.policy.Kind;
 import dev.weir.policy.Outcome;
 import dev.weir.policy.Reason;
 import dev.weir.policy.Request;
+import dev.weir.processor.LiveCounts;
 import dev.weir.processor.LivePolicies;
 import dev.weir.processor.LiveQueues;
 import dev.weir.shape.Release;
@@ -70,9 +71,11 @@ class ShapingTest {
         WeirConfig config = WeirConfig.DEFAULTS.withStateDirectory(directory.resolve("weir-state"));
         LivePolicies live = new LivePolicies();
         deciding = new TopologyTestDriver(
-                WeirTopology.deciding(config, live), KafkaSettings.deciding(config), Instant.EPOCH);
+                WeirTopology.deciding(config, live, new LiveCounts()), KafkaSettings.deciding(config), Instant.EPOCH);
         shaping = new TopologyTestDriver(
-                WeirTopology.shaping(config, live, new LiveQueues()), KafkaSettings.shaping(config), Instant.EPOCH);
+                WeirTopology.shaping(config, live, new LiveQueues(), new LiveCounts()),
+                KafkaSettings.shaping(config),
+                Instant.EPOCH);
         Topics topics = Topics.of("weir.");
         requests = in(deciding, topics.requests());
         admissionsOut = out(deciding, topics.admissions());

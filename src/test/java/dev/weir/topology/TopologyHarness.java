@@ -12,6 +12,7 @@ import dev.weir.policy.Decision;
 import dev.weir.policy.Kind;
 import dev.weir.policy.Request;
 import dev.weir.processor.HotStates;
+import dev.weir.processor.LiveCounts;
 import dev.weir.processor.LivePolicies;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
@@ -48,7 +49,7 @@ final class TopologyHarness implements AutoCloseable {
     TopologyHarness(Path stateDirectory) {
         WeirConfig config = WeirConfig.DEFAULTS.withStateDirectory(stateDirectory);
         Properties settings = KafkaSettings.deciding(config);
-        driver = new TopologyTestDriver(WeirTopology.deciding(config, live), settings, Instant.EPOCH);
+        driver = new TopologyTestDriver(WeirTopology.deciding(config, live, new LiveCounts()), settings, Instant.EPOCH);
         Topics topics = Topics.of("weir.");
         requests = driver.createInputTopic(topics.requests(), new ByteArraySerializer(), new ByteArraySerializer());
         policies = driver.createInputTopic(topics.policies(), new StringSerializer(), new ByteArraySerializer());

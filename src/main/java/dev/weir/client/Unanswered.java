@@ -1,0 +1,17 @@
+package dev.weir.client;
+
+/** Why there is no decision of Weir's on a request; also a metric label, so the set is closed. */
+public enum Unanswered {
+    /** None came in time. It may still be made, and charged. */
+    TIMED_OUT,
+    /** The broker did not take the request, or did not say so in time; then it may still be decided, and charged. */
+    NOT_WRITTEN,
+    /** As many as may wait were waiting; it was not sent. */
+    TOO_MANY_WAITING,
+    /** Too many were not answered lately; it was not sent. */
+    CIRCUIT_OPEN,
+    /** A decision came that cannot be read, or the schema registry does not say how. */
+    UNREADABLE,
+    /** The client was closed. */
+    CLOSED
+}

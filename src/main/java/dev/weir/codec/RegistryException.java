@@ -1,0 +1,11 @@
+package dev.weir.codec;
+
+/** A schema registry does not answer, or not what it was asked; that says nothing of the record. */
+public final class RegistryException extends RuntimeException {
+
+    private static final long serialVersionUID = 1L;
+
+    public RegistryException(String message, Throwable cause) {
+        super(OneLine.of(message, Fault.MAX_MESSAGE), cause);
+    }
+}

@@ -1,0 +1,105 @@
+package dev.weir.metrics;
+
+import dev.weir.processor.LiveCounts;
+import dev.weir.shape.QueueView;
+import io.prometheus.metrics.model.registry.MultiCollector;
+import io.prometheus.metrics.model.snapshots.MetricSnapshot;
+import io.prometheus.metrics.model.snapshots.MetricSnapshots;
+import java.util.List;
+import java.util.Locale;
+
+/** What this process has decided, released and put aside, and what waits in its queues. */
+final class WeirMeters implements MultiCollector {
+
+    private static final double MS_PER_SECOND = 1_000;
+
+    private final Source source;
+
+    WeirMeters(Source source) {
+        this.source = source;
+    }
+
+    @Override
+    public MetricSnapshots collect() {
+        LiveCounts counts = source.counts();
+        List<QueueView> queues = source.queues().get();
+        return MetricSnapshots.of(
+                decisions(counts),
+                new Family("weir_decision_latency_seconds", "From the time of a request's record to its decision")
+                        .spread(counts.latenciesMs())
+                        .histogram(),
+                deadLetters(counts),
+                waits(counts),
+                new Family("weir_release_lateness_seconds", "By how much a release was written after its releaseAt")
+                        .spread(counts.latenessMs())
+                        .histogram(),
+                waiting(queues),
+                oldest(queues),
+                policies(),
+                health());
+    }
+
+    private static MetricSnapshot decisions(LiveCounts counts) {
+        Family decisions = new Family("weir_decisions", "Decisions", "policy", "outcome", "reason");
+        counts.decisions()
+                .forEach((kind, count) -> decisions.add(
+                        count,
+                        kind.policy(),
+                        kind.outcome().name(),
+                        kind.reason().name()));
+        return decisions.counter();
+    }
+
+    private static MetricSnapshot deadLetters(LiveCounts counts) {
+        Family letters = new Family("weir_dead_letters", "Records that are no request or no rule", "reason");
+        counts.deadLetters().forEach((reason, count) -> letters.add(count, reason.name()));
+        return letters.counter();
+    }
+
+    private static MetricSnapshot waits(LiveCounts counts) {
+        Family waits = new Family("weir_release_wait_seconds", "How long releases had waited", "queue", "tier");
+        counts.waitsMs().forEach((line, wait) -> waits.spread(wait, line.queue(), line.tier()));
+        return waits.histogram();
+    }
+
+    private static MetricSnapshot waiting(List<QueueView> queues) {
+        Family waiting = new Family("weir_queue_waiting", "Requests that wait", "queue", "tier");
+        int told = 0; // producers make up tiers
+        for (QueueView queue : queues) {
+            for (QueueView.OfTier tier : queue.tiers()) {
+                String name = tier.tier() == null ? LiveCounts.NONE : tier.tier();
+                boolean isTold = ++told <= LiveCounts.MOST;
+                waiting.add((double) tier.waiting(), queue.rules().id(), isTold ? name : LiveCounts.OTHER);
+            }
+        }
+        return waiting.gauge();
+    }
+
+    private static MetricSnapshot oldest(List<QueueView> queues) {
+        Family oldest = new Family("weir_queue_oldest_wait_seconds", "How long the oldest one has waited", "queue");
+        long nowMs = System.currentTimeMillis();
+        for (QueueView queue : queues) {
+            Long since = queue.oldestEnqueuedAtMs();
+            double seconds = since == null ? 0 : Math.max(0, nowMs - since) / MS_PER_SECOND;
+            oldest.max(seconds, queue.rules().id());
+        }
+        return oldest.gauge();
+    }
+
+    private MetricSnapshot health() {
+        Family health = new Family("weir_health", "1 for the state that the instance is in, 0 for the others", "state");
+        Enum<?> current = source.health().get();
+        for (Enum<?> each : current.getDeclaringClass().getEnumConstants()) {
+            health.add(each == current ? 1 : 0, each.name());
+        }
+        return health.gauge();
+    }
+
+    private MetricSnapshot policies() {
+        Family policies = new Family("weir_policies", "Policies and queues in force", "kind");
+        source.policies()
+                .applied()
+                .forEach(applied -> policies.add(1, applied.kind().name().toLowerCase(Locale.ROOT)));
+        return policies.gauge();
+    }
+}

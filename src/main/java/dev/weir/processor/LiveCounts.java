@@ -1,0 +1,106 @@
+package dev.weir.processor;
+
+import dev.weir.policy.Decision;
+import dev.weir.policy.Outcome;
+import dev.weir.policy.Reason;
+import dev.weir.policy.Rejection;
+import dev.weir.shape.Release;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.atomic.LongAdder;
+import java.util.function.Function;
+import java.util.function.UnaryOperator;
+
+/**
+ * What the tasks of this process have done since it started, for people. It is counted when it happens: what a task has
+ * done and not committed is done again, and counts again. Nothing is decided by it.
+ */
+// Names that policies and producers make up are counted by themselves while there are few; clients are not counted.
+public final class LiveCounts {
+
+    /** What counts for a decision that names no policy, and a release without a tier. */
+    public static final String NONE = "(none)";
+
+    /** What a new name counts for once there are too many. */
+    public static final String OTHER = "(other)";
+
+    public static final int MOST = 1_000;
+    private static final long NANOS_PER_MS = 1_000_000;
+    private static final List<Long> LATENCIES_MS =
+            List.of(1L, 2L, 5L, 10L, 20L, 50L, 100L, 200L, 500L, 1_000L, 2_000L, 5_000L, 10_000L, 30_000L, 60_000L);
+    private static final List<Long> WAITS_MS =
+            List.of(10L, 100L, 500L, 1_000L, 5_000L, 10_000L, 30_000L, 60_000L, 300_000L, 1_800_000L);
+
+    private final Map<Kind, LongAdder> decisions = new ConcurrentHashMap<>();
+    private final Map<Rejection, LongAdder> deadLetters = new ConcurrentHashMap<>();
+    private final Map<Line, Spread> waitsMs = new ConcurrentHashMap<>();
+    private final Spread latenciesMs = new Spread(LATENCIES_MS);
+    private final Spread latenessMs = new Spread(LATENCIES_MS);
+
+    /** Decisions that count together. */
+    public record Kind(String policy, Outcome outcome, Reason reason) {}
+
+    /** Releases that count together. */
+    public record Line(String queue, String tier) {}
+
+    void decided(Decision decision) {
+        String policy = decision.policyId() == null ? NONE : decision.policyId();
+        Kind kind = new Kind(policy, decision.outcome(), decision.reason());
+        of(decisions, kind, k -> new Kind(OTHER, k.outcome, k.reason), k -> new LongAdder())
+                .increment();
+    }
+
+    /** @param latencyMs since the time of the request's record */
+    void answered(long latencyMs) {
+        latenciesMs.add(Math.max(0, latencyMs));
+    }
+
+    void rejected(Rejection rejection) {
+        deadLetters.computeIfAbsent(rejection, r -> new LongAdder()).increment();
+    }
+
+    void released(Release release, long nowMs) {
+        Line line = new Line(release.queue(), release.tier() == null ? NONE : release.tier());
+        of(waitsMs, line, l -> new Line(OTHER, OTHER), l -> new Spread(WAITS_MS))
+                .add(release.waitMs());
+        latenessMs.add(Math.max(0, nowMs - release.releaseAtNanos() / NANOS_PER_MS));
+    }
+
+    private static <K, V> V of(Map<K, V> counted, K key, UnaryOperator<K> other, Function<K, V> make) {
+        V found = counted.get(key);
+        return found != null ? found : counted.computeIfAbsent(counted.size() < MOST ? key : other.apply(key), make);
+    }
+
+    public Map<Kind, Long> decisions() {
+        return read(decisions);
+    }
+
+    /** How long requests' records had been there when they were decided. */
+    public Spread.Reading latenciesMs() {
+        return latenciesMs.read();
+    }
+
+    public Map<Rejection, Long> deadLetters() {
+        return read(deadLetters);
+    }
+
+    /** How long those had waited that were released. */
+    public Map<Line, Spread.Reading> waitsMs() {
+        Map<Line, Spread.Reading> read = new HashMap<>();
+        waitsMs.forEach((line, spread) -> read.put(line, spread.read()));
+        return read;
+    }
+
+    /** By how much releases were written after the times that they are stamped with; 0: before. */
+    public Spread.Reading latenessMs() {
+        return latenessMs.read();
+    }
+
+    private static <K> Map<K, Long> read(Map<K, LongAdder> counted) {
+        Map<K, Long> read = new HashMap<>();
+        counted.forEach((key, count) -> read.put(key, count.sum()));
+        return read;
+    }
+}

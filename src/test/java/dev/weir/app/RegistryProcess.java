@@ -1,0 +1,86 @@
+package dev.weir.app;
+
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.net.ServerSocket;
+import java.net.URI;
+import java.net.http.HttpClient;
+import java.net.http.HttpRequest;
+import java.net.http.HttpResponse;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.concurrent.TimeUnit;
+import java.util.stream.Stream;
+
+/** Apicurio Registry itself, unpacked, as a process that keeps everything in memory. */
+final class RegistryProcess implements AutoCloseable {
+
+    private static final Duration PATIENCE = Duration.ofMinutes(3);
+
+    private final int port = freePort();
+    private final Process process;
+
+    /** @param directory where its distribution is unpacked */
+    RegistryProcess(Path directory) throws Exception {
+        String java = Path.of(System.getProperty("java.home"), "bin", "java").toString();
+        ProcessBuilder start = new ProcessBuilder(java, "-Xmx512m", "-jar", jar(directory));
+        start.environment().put("QUARKUS_HTTP_HOST", "127.0.0.1");
+        start.environment().put("QUARKUS_HTTP_PORT", String.valueOf(port));
+        start.environment().put("QUARKUS_MANAGEMENT_PORT", String.valueOf(freePort()));
+        process = start.directory(directory.toFile())
+                .redirectErrorStream(true)
+                .redirectOutput(directory.resolve("registry.log").toFile())
+                .start();
+        awaitAnswer();
+    }
+
+    String url() {
+        return "http://localhost:" + port + "/apis/registry/v3";
+    }
+
+    private void awaitAnswer() throws Exception {
+        HttpClient client = HttpClient.newHttpClient();
+        HttpRequest question =
+                HttpRequest.newBuilder(URI.create(url() + "/system/info")).build();
+        long deadlineNanos = System.nanoTime() + PATIENCE.toNanos();
+        while (true) {
+            try {
+                if (client.send(question, HttpResponse.BodyHandlers.discarding())
+                                .statusCode()
+                        == 200) {
+                    return;
+                }
+            } catch (IOException e) {
+                // not yet
+            }
+            if (!process.isAlive() || System.nanoTime() > deadlineNanos) {
+                close();
+                throw new IllegalStateException("the registry does not answer: see its registry.log");
+            }
+            process.waitFor(200, TimeUnit.MILLISECONDS);
+        }
+    }
+
+    private static String jar(Path directory) throws IOException {
+        try (Stream<Path> files = Files.list(directory)) {
+            return files.map(file -> file.getFileName().toString())
+                    .filter(file -> file.endsWith("-runner.jar"))
+                    .findFirst()
+                    .orElseThrow();
+        }
+    }
+
+    private static int freePort() {
+        try (ServerSocket socket = new ServerSocket(0)) {
+            return socket.getLocalPort();
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+    }
+
+    @Override
+    public void close() {
+        process.destroyForcibly();
+    }
+}

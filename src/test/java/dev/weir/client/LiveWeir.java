@@ -1,0 +1,62 @@
+package dev.weir.client;
+
+import dev.weir.app.Enforcer;
+import dev.weir.app.KafkaSettings;
+import dev.weir.app.PolicyTopic;
+import dev.weir.app.TopicSetup;
+import dev.weir.codec.PolicyFile;
+import dev.weir.config.WeirConfig;
+import dev.weir.dev.EmbeddedBroker;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.Map;
+import java.util.Optional;
+import java.util.function.BooleanSupplier;
+import org.apache.kafka.clients.admin.Admin;
+
+/** Topics with rules on a broker, for an enforcer to be started on them, or not. */
+record LiveWeir(WeirConfig config) {
+
+    static final Duration PATIENCE = Duration.ofSeconds(90);
+
+    static LiveWeir create(EmbeddedBroker broker, Path directory, String prefix, String policies) throws Exception {
+        WeirConfig config = new WeirConfig(
+                        "weir-" + prefix + "test",
+                        1,
+                        new WeirConfig.Topics(prefix, 2, Optional.empty()),
+                        WeirConfig.DEFAULTS.state(),
+                        WeirConfig.DEFAULTS.requests(),
+                        WeirConfig.DEFAULTS.shaping(),
+                        WeirConfig.DEFAULTS.service(),
+                        Map.of("bootstrap.servers", broker.bootstrapServers()))
+                .withStateDirectory(directory.resolve(prefix + "state"));
+        try (Admin admin = Admin.create(KafkaSettings.admin(config))) {
+            TopicSetup.createMissing(admin, config, TopicSetup.RequestTime.LOG_APPEND);
+        }
+        new PolicyTopic(config).apply(PolicyFile.read("policies.yaml", policies), PolicyTopic.Options.DEFAULTS, 0);
+        return new LiveWeir(config);
+    }
+
+    /** Starts an enforcer, and waits until it decides. */
+    Enforcer enforce() {
+        Enforcer enforcer = Enforcer.start(config);
+        enforcer.awaitRunning(PATIENCE);
+        return enforcer;
+    }
+
+    ClientBuilder client() {
+        return WeirClient.builder(config.kafka())
+                .prefix(config.topics().prefix())
+                .timeout(PATIENCE);
+    }
+
+    static void await(String what, BooleanSupplier holds) throws InterruptedException {
+        long startNanos = System.nanoTime();
+        while (!holds.getAsBoolean()) {
+            if (System.nanoTime() - startNanos > PATIENCE.toNanos()) {
+                throw new AssertionError("not within " + PATIENCE + ": " + what);
+            }
+            Thread.sleep(10);
+        }
+    }
+}
