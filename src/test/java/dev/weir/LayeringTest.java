@@ -2,6 +2,7 @@ package dev.weir;
 
 import static com.tngtech.archunit.base.DescribedPredicate.not;
 import static com.tngtech.archunit.core.domain.JavaCall.Predicates.target;
+import static com.tngtech.archunit.core.domain.JavaClass.Predicates.assignableTo;
 import static com.tngtech.archunit.core.domain.JavaClass.Predicates.resideInAPackage;
 import static com.tngtech.archunit.core.domain.JavaClass.Predicates.resideInAnyPackage;
 import static com.tngtech.archunit.core.domain.properties.HasName.Predicates.nameMatching;
@@ -14,6 +15,7 @@ import com.tngtech.archunit.core.importer.ImportOption;
 import com.tngtech.archunit.junit.AnalyzeClasses;
 import com.tngtech.archunit.junit.ArchTest;
 import com.tngtech.archunit.lang.ArchRule;
+import org.apache.kafka.clients.admin.Admin;
 
 /** What may see what. */
 @AnalyzeClasses(packages = "dev.weir", importOptions = ImportOption.DoNotIncludeTests.class)
@@ -132,6 +134,21 @@ class LayeringTest {
             .should()
             .dependOnClassesThat()
             .resideInAnyPackage("dev.weir.cli", "picocli..");
+
+    @ArchTest
+    static final ArchRule the_doctor_asks_and_changes_nothing = noClasses()
+            .that()
+            .resideInAPackage("dev.weir.doctor")
+            .should()
+            .callMethodWhere(
+                    target(owner(assignableTo(Admin.class)))
+                            .and(
+                                    target(
+                                            nameMatching(
+                                                    "(abort|add|alter|create[A-Z]|delete|elect|expire|fence|force|incremental|remove|renew|unregister|update).*"))))
+            .orShould()
+            .dependOnClassesThat()
+            .haveFullyQualifiedName("org.apache.kafka.clients.producer.KafkaProducer");
 
     @ArchTest
     static final ArchRule peers_stay_in_bench = noClasses()

@@ -44,6 +44,7 @@ import picocli.CommandLine.Spec;
             DemoCommand.class,
             BenchCommand.class,
             RunCommand.class,
+            DoctorCommand.class,
             BacktestCommand.class,
             PoliciesCommand.class,
             UsageCommand.class,

@@ -1,0 +1,98 @@
+package dev.weir.doctor;
+
+import dev.weir.app.UnreachableException;
+import dev.weir.config.WeirConfig;
+import dev.weir.doctor.Finding.Verdict;
+import java.net.URI;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.function.Consumer;
+import org.apache.kafka.common.KafkaException;
+import org.apache.kafka.common.config.ConfigException;
+import org.apache.kafka.common.errors.AuthorizationException;
+
+/** Looks at a cluster, and at this machine, as {@code weir run} would use them, with its rights. It changes nothing. */
+public final class Doctor {
+
+    private interface Look {
+        void look(Cluster cluster, Notes notes);
+    }
+
+    private record Check(String group, String name, Look look) {}
+
+    /** In the order in which one thing needs another. */
+    private static final List<Check> CHECKS = List.of(
+            new Check("this machine", "java", Machine::java),
+            new Check("this machine", "memory", Machine::memory),
+            new Check("this machine", "state directory", Machine::stateDirectory),
+            new Check("this machine", "configuration", Machine::configuration),
+            new Check("brokers", "reachable", Brokers::reachable),
+            new Check("brokers", "cluster", Brokers::cluster),
+            new Check("brokers", "controller", Brokers::controller),
+            new Check("brokers", "features", Brokers::features),
+            new Check("brokers", "settings", BrokerSettings::look),
+            new Check("topics", "there", TopicChecks::there),
+            new Check("topics", "settings", TopicChecks::settings),
+            new Check("topics", "replicas", TopicChecks::replicas),
+            new Check("topics", "retention", TopicChecks::retention),
+            new Check("topics", "elections", TopicChecks::elections),
+            new Check("topics", "transactions", Transactions::look),
+            new Check("permissions", "topics", Permissions::topics),
+            new Check("permissions", "groups", Permissions::groups),
+            new Check("permissions", "transactions", Permissions::transactions),
+            new Check("rules", "in force", Rules::look),
+            new Check("application", "instances", Work::instances),
+            new Check("application", "unread", Work::unread),
+            new Check("application", "positions", Work::positions),
+            new Check("application", "service", Services::ready),
+            new Check("clocks", "controller", Clocks::controller),
+            new Check("clocks", "brokers", Clocks::brokers),
+            new Check("clocks", "instances", Services::clocks));
+
+    private Doctor() {}
+
+    /**
+     * Does all checks; what needs a broker is left out if none answers.
+     *
+     * @param services of instances, to be asked how they are
+     * @param told each finding as soon as it is there
+     * @throws ConfigException if Kafka's clients do not take the {@code kafka} section
+     */
+    public static List<Finding> examine(WeirConfig config, List<URI> services, Consumer<Finding> told) {
+        List<Finding> findings = new ArrayList<>();
+        try (Cluster cluster = new Cluster(config, services)) {
+            for (Check check : CHECKS) {
+                Notes notes = new Notes(check.group, check.name, finding -> {
+                    findings.add(finding);
+                    told.accept(finding);
+                });
+                look(check, cluster, notes);
+                if (check.name.equals("reachable")
+                        && findings.get(findings.size() - 1).verdict() == Verdict.FAIL) {
+                    new Notes("brokers", "all else", notes.findings()).skip("nothing else can be asked");
+                    return findings;
+                }
+            }
+        }
+        return findings;
+    }
+
+    private static void look(Check check, Cluster cluster, Notes notes) {
+        try {
+            check.look.look(cluster, notes);
+        } catch (ConfigException e) {
+            throw e;
+        } catch (KafkaException | UnreachableException e) {
+            if (isRefusal(e)) {
+                notes.skip("not allowed: " + UnreachableException.why(e));
+            } else {
+                notes.fail("cannot be looked at: " + UnreachableException.why(e), "look again, with --verbose");
+            }
+        }
+    }
+
+    private static boolean isRefusal(Throwable failure) {
+        return failure instanceof AuthorizationException
+                || (failure.getCause() != null && isRefusal(failure.getCause()));
+    }
+}

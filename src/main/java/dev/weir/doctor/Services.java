@@ -1,0 +1,86 @@
+package dev.weir.doctor;
+
+import java.io.IOException;
+import java.net.URI;
+import java.net.http.HttpClient;
+import java.net.http.HttpRequest;
+import java.net.http.HttpResponse;
+import java.net.http.HttpResponse.BodyHandlers;
+import java.time.DateTimeException;
+import java.time.Duration;
+import java.time.ZonedDateTime;
+import java.time.format.DateTimeFormatter;
+import java.util.Optional;
+
+/** What instances tell over HTTP, without a token. */
+final class Services {
+
+    private static final Duration TIMEOUT = Duration.ofSeconds(3);
+
+    private Services() {}
+
+    static void ready(Cluster cluster, Notes notes) {
+        if (cluster.services().isEmpty()) {
+            notes.skip("the configuration names no port to ask", "--service http://HOST:PORT");
+        }
+        for (URI service : cluster.services()) {
+            Optional<HttpResponse<String>> answer = ask(service);
+            if (answer.isEmpty()) {
+                notes.skip("nobody answers at " + service, "--service http://HOST:PORT asks another instance");
+            } else if (answer.get().statusCode() == 200) {
+                notes.ok(service + " is ready");
+            } else {
+                notes.warn(
+                        service + " is not ready: " + answer.get().body().strip(),
+                        "look again in some seconds; if it stays so, its log tells why");
+            }
+        }
+    }
+
+    /** By the time that each answer has, in whole seconds. */
+    static void clocks(Cluster cluster, Notes notes) {
+        boolean isAsked = false;
+        for (URI service : cluster.services()) {
+            long before = System.currentTimeMillis();
+            Optional<Long> there = ask(service)
+                    .flatMap(answer -> answer.headers().firstValue("Date"))
+                    .flatMap(Services::time);
+            if (there.isPresent()) {
+                isAsked = true;
+                long after = System.currentTimeMillis();
+                Clocks.judge(service.toString(), there.get(), before - 1_000, after, notes);
+            }
+        }
+        if (!isAsked) {
+            notes.skip("no instance was asked, or tells", "--service http://HOST:PORT, once for each");
+        }
+    }
+
+    private static Optional<Long> time(String date) {
+        try {
+            return Optional.of(ZonedDateTime.parse(date, DateTimeFormatter.RFC_1123_DATE_TIME)
+                    .toInstant()
+                    .toEpochMilli());
+        } catch (DateTimeException e) {
+            return Optional.empty();
+        }
+    }
+
+    private static Optional<HttpResponse<String>> ask(URI service) {
+        try {
+            return Optional.of(HttpClient.newBuilder()
+                    .connectTimeout(TIMEOUT)
+                    .build()
+                    .send(
+                            HttpRequest.newBuilder(service.resolve("/health/ready"))
+                                    .timeout(TIMEOUT)
+                                    .build(),
+                            BodyHandlers.ofString()));
+        } catch (IOException e) {
+            return Optional.empty();
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            return Optional.empty();
+        }
+    }
+}
