@@ -1,0 +1,199 @@
+package dev.weir.cli;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import com.fasterxml.jackson.dataformat.yaml.YAMLFactory;
+import dev.weir.config.ConfigFile;
+import dev.weir.config.WeirConfig;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.yaml.snakeyaml.Yaml;
+import picocli.CommandLine;
+
+/** What {@code docker compose up} starts fits together, as far as that can be seen without it. */
+class DeploymentTest {
+
+    private static final Path DEPLOY = Path.of("src/deploy");
+    private static final Pattern PINNED = Pattern.compile("[a-z./-]+:v?[0-9]+[0-9._a-z-]*");
+    private static final Pattern VARIABLE = Pattern.compile("\\$\\{[A-Z_]+:-([^}]+)}");
+
+    private static JsonNode compose;
+
+    @TempDir
+    Path directory;
+
+    /** With the anchors merged, which Jackson does not do. */
+    @BeforeAll
+    static void read() throws IOException {
+        Object merged = new Yaml().load(Files.readString(Path.of("docker-compose.yml")));
+        compose = new ObjectMapper().valueToTree(merged);
+    }
+
+    private static Map<String, JsonNode> services() {
+        Map<String, JsonNode> services = new TreeMap<>();
+        compose.get("services").properties().forEach(each -> services.put(each.getKey(), each.getValue()));
+        return services;
+    }
+
+    private static JsonNode yaml(String file) throws IOException {
+        return new ObjectMapper(new YAMLFactory()).readTree(DEPLOY.resolve(file).toFile());
+    }
+
+    private static String content(String config) {
+        return VARIABLE.matcher(compose.at("/configs/" + config + "/content").asText())
+                .replaceAll(variable -> Matcher.quoteReplacement(variable.group(1)));
+    }
+
+    /** Where a service has what, by its path in the container. */
+    private static Map<String, String> mounts(JsonNode service) {
+        Map<String, String> mounts = new TreeMap<>();
+        service.path("volumes").forEach(volume -> {
+            String[] parts = volume.asText().split(":", -1);
+            mounts.put(parts[1], parts[0]);
+        });
+        service.path("configs")
+                .forEach(config -> mounts.put(
+                        config.get("target").asText(),
+                        "config " + config.get("source").asText()));
+        return mounts;
+    }
+
+    @Test
+    void there_are_three_brokers_two_instances_and_what_watches_them() {
+        assertThat(services().keySet())
+                .containsExactly(
+                        "grafana", "kafka-1", "kafka-2", "kafka-3", "prometheus", "registry", "weir-1", "weir-2");
+        assertThat(services().get("registry").get("profiles").get(0).asText()).isEqualTo("registry");
+    }
+
+    @Test
+    void every_image_is_pinned_and_every_service_checked() throws IOException {
+        services().forEach((name, service) -> {
+            if (!service.has("build")) {
+                assertThat(service.get("image").asText()).matches(PINNED);
+            }
+            assertThat(service.at("/healthcheck/test").size()).as(name).isGreaterThan(1);
+        });
+        for (String line : Files.readAllLines(DEPLOY.resolve("Dockerfile"))) {
+            if (line.startsWith("FROM ")) {
+                assertThat(line.split(" ", -1)[1]).matches(PINNED);
+            }
+        }
+    }
+
+    @Test
+    void what_is_mounted_is_there() {
+        List<String> missing = new ArrayList<>();
+        services().forEach((name, service) -> mounts(service).forEach((target, source) -> {
+            boolean isThere = source.startsWith("./")
+                    ? Files.exists(Path.of(source))
+                    : source.startsWith("config ")
+                            ? compose.get("configs").has(source.substring("config ".length()))
+                            : compose.get("volumes").has(source);
+            if (!isThere) {
+                missing.add(name + ": " + source);
+            }
+        }));
+        assertThat(missing).isEmpty();
+    }
+
+    @Test
+    void instances_run_with_configurations_that_read() throws Exception {
+        for (String name : List.of("weir-1", "weir-2")) {
+            JsonNode service = services().get(name);
+            List<String> command = new ArrayList<>();
+            service.get("command").forEach(word -> command.add(word.asText()));
+            CommandLine.ParseResult parsed = new CommandLine(new Main()).parseArgs(command.toArray(String[]::new));
+            assertThat(parsed.subcommand().commandSpec().name()).isEqualTo("run");
+            assertThat(mounts(service)).containsEntry(command.get(command.indexOf("--config") + 1), "config " + name);
+
+            Path file = Files.writeString(directory.resolve(name), content(name));
+            WeirConfig config = ConfigFile.read(file);
+            assertThat(config.service().advertise()).contains(name + ":" + WeirConfig.Service.DEFAULT_PORT);
+            assertThat(mounts(service)).containsEntry(config.state().directory().toString(), name);
+            assertThat(config.kafka().get("bootstrap.servers").split(",", -1))
+                    .hasSize(3)
+                    .allSatisfy(broker -> {
+                        assertThat(services()).containsKey(broker.substring(0, broker.indexOf(':')));
+                        assertThat(services()
+                                        .get("kafka-1")
+                                        .at("/environment/KAFKA_LISTENERS")
+                                        .asText())
+                                .contains("INSIDE://:" + broker.substring(broker.indexOf(':') + 1));
+                    });
+            assertThat(service.at("/environment/WEIR_TOKEN").asText())
+                    .isEqualTo("${WEIR_TOKEN:-" + content("token") + "}");
+        }
+        assertThat(content("token")).hasSizeGreaterThanOrEqualTo(16);
+    }
+
+    @Test
+    void brokers_know_each_other() {
+        for (int id = 1; id <= 3; id++) {
+            JsonNode environment = services().get("kafka-" + id).get("environment");
+            assertThat(environment.get("KAFKA_NODE_ID").asInt()).isEqualTo(id);
+            assertThat(environment.get("KAFKA_ADVERTISED_LISTENERS").asText())
+                    .startsWith("INSIDE://kafka-" + id + ":9092");
+            assertThat(environment.get("KAFKA_CONTROLLER_QUORUM_VOTERS").asText())
+                    .contains(id + "@kafka-" + id + ":9093");
+        }
+    }
+
+    @Test
+    void prometheus_finds_the_instances_their_token_and_the_alerts() throws IOException {
+        JsonNode prometheus = yaml("prometheus.yaml");
+        Map<String, String> mounts = mounts(services().get("prometheus"));
+        List<String> targets = new ArrayList<>();
+        prometheus.findValue("targets").forEach(target -> targets.add(target.asText()));
+        assertThat(targets)
+                .containsExactly(
+                        "weir-1:" + WeirConfig.Service.DEFAULT_PORT, "weir-2:" + WeirConfig.Service.DEFAULT_PORT);
+        assertThat(mounts)
+                .containsEntry(prometheus.findValue("credentials_file").asText(), "config token")
+                .containsEntry(prometheus.get("rule_files").get(0).asText(), "./src/deploy/alerts.yaml")
+                .containsEntry("/etc/prometheus/prometheus.yaml", "./src/deploy/prometheus.yaml");
+    }
+
+    @Test
+    void grafana_finds_prometheus_and_the_dashboard() throws IOException {
+        String source = yaml("grafana/provisioning/datasources/prometheus.yaml")
+                .findValue("url")
+                .asText();
+        assertThat(source).isEqualTo("http://prometheus:9090");
+        String path = yaml("grafana/provisioning/dashboards/weir.yaml")
+                .findValue("path")
+                .asText();
+        assertThat(mounts(services().get("grafana")))
+                .containsEntry(path + "/weir.json", "./src/deploy/grafana/weir.json")
+                .containsEntry("/etc/grafana/provisioning", "./src/deploy/grafana/provisioning");
+    }
+
+    @Test
+    void the_container_is_built_from_what_is_there_and_is_not_root() throws IOException {
+        List<String> lines = Files.readAllLines(DEPLOY.resolve("Dockerfile"));
+        assertThat(lines).contains("USER 10001", "EXPOSE " + WeirConfig.Service.DEFAULT_PORT);
+        lines.stream()
+                .filter(line -> line.startsWith("COPY ") && !line.contains("--from"))
+                .forEach(line -> assertThat(Path.of(line.split(" ", -1)[1])).exists());
+        assertThat(services().get("weir-1").at("/build/dockerfile").asText()).isEqualTo("src/deploy/Dockerfile");
+    }
+
+    @Test
+    void the_page_tells_of_every_alert() throws IOException {
+        String page = Files.readString(Path.of("topology-docs/operating.md"));
+        yaml("alerts.yaml").findValues("alert").forEach(alert -> assertThat(page)
+                .contains("`" + alert.asText() + "`"));
+    }
+}

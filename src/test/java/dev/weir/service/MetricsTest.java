@@ -1,0 +1,185 @@
+package dev.weir.service;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.weir.app.Enforcer;
+import dev.weir.app.KafkaSettings;
+import dev.weir.app.PolicyTopic;
+import dev.weir.app.Sender;
+import dev.weir.app.TopicSetup;
+import dev.weir.codec.PolicyFile;
+import dev.weir.codec.RequestJson;
+import dev.weir.config.WeirConfig;
+import dev.weir.dev.EmbeddedBroker;
+import dev.weir.policy.Request;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.function.Predicate;
+import org.apache.kafka.clients.admin.Admin;
+import org.apache.kafka.clients.producer.KafkaProducer;
+import org.apache.kafka.clients.producer.ProducerRecord;
+import org.apache.kafka.common.serialization.StringSerializer;
+import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** What an instance tells Prometheus, and whether what asks for it asks for what is there. */
+class MetricsTest {
+
+    private static final Duration PATIENCE = Duration.ofSeconds(90);
+
+    /** A queue with one that was released and two that wait; a limit that permits two of three. */
+    private static final String POLICIES = """
+            policies:
+              - {id: two, match: {endpoint: /two}, limits: [{algorithm: fixed-window, limit: 2, per: 30d}]}
+              - {id: slow, match: {endpoint: /slow}, queue: slow}
+            queues:
+              - {id: slow, limit: 1, per: 30d, tiers: {gold: {priority: 1}}}
+            """;
+
+    @TempDir
+    static Path directory;
+
+    private static EmbeddedBroker broker;
+    private static RulesService service;
+    private static Enforcer enforcer;
+    private static Scrape scrape;
+
+    @BeforeAll
+    static void work() throws Exception {
+        broker = EmbeddedBroker.start();
+        WeirConfig config = WeirConfig.DEFAULTS
+                .withKafka("bootstrap.servers", broker.bootstrapServers())
+                .withService(WeirConfig.DEFAULTS.service().withPort(0))
+                .withStateDirectory(directory);
+        try (Admin admin = Admin.create(KafkaSettings.admin(config))) {
+            TopicSetup.createMissing(admin, config, TopicSetup.RequestTime.LOG_APPEND);
+        }
+        new PolicyTopic(config).apply(PolicyFile.read("test", POLICIES), PolicyTopic.Options.DEFAULTS, 1);
+        service = RulesService.open(config, Map.of());
+        enforcer = Enforcer.create(config, Optional.of(service.address()));
+        service.tellHealth(enforcer::health);
+        service.tellMetrics(enforcer.metrics()::scrape);
+        await(it -> it.lines("weir_health").contains("{state=\"STARTING\"} 1.0"));
+        enforcer.begin();
+        enforcer.awaitRunning(PATIENCE);
+        send(config);
+        await(it -> it.sum("weir_decisions_total") == 6 && it.sum("weir_dead_letters_total") == 1);
+        await(it -> it.sum("weir_release_wait_seconds_count") == 1);
+        await(it -> it.sum("weir_lag_records") == 0 && it.sum("weir_store_keys") > 0);
+        System.gc();
+        await(it -> it.byName().containsKey("jvm_gc_pause_seconds_sum"));
+    }
+
+    private static void send(WeirConfig config) {
+        try (Sender sender = new Sender(config)) {
+            for (int i = 0; i < 3; i++) {
+                sender.send(request(i, "/two", ""));
+                sender.send(request(3 + i, "/slow", ", \"tier\": \"gold\""));
+            }
+        }
+        try (KafkaProducer<String, String> producer =
+                new KafkaProducer<>(KafkaSettings.producer(config), new StringSerializer(), new StringSerializer())) {
+            var unused = producer.send(new ProducerRecord<>("weir.requests", "somebody", "no request"));
+        }
+    }
+
+    private static Request request(int number, String endpoint, String more) {
+        return RequestJson.read(
+                "{\"requestId\": \"r%d\", \"client\": \"somebody\", \"attributes\": {\"endpoint\": \"%s\"}%s}"
+                        .formatted(number, endpoint, more),
+                System.currentTimeMillis(),
+                new Request.Source(0, 0));
+    }
+
+    private static void await(Predicate<Scrape> condition) throws Exception {
+        long deadlineNanos = System.nanoTime() + PATIENCE.toNanos();
+        do {
+            scrape = Scrape.of(Caller.of(service, null).get("/metrics").text());
+        } while (!condition.test(scrape) && System.nanoTime() < deadlineNanos);
+        assertThat(condition.test(scrape)).as(scrape.text()).isTrue();
+    }
+
+    @AfterAll
+    static void stop() {
+        service.close();
+        enforcer.close();
+        broker.close();
+    }
+
+    @Test
+    void decisions_are_told_by_policy_outcome_and_reason() {
+        assertThat(scrape.lines("weir_decisions_total"))
+                .containsExactlyInAnyOrder(
+                        "{outcome=\"ALLOWED\",policy=\"two\",reason=\"WITHIN_LIMITS\"} 2.0",
+                        "{outcome=\"DENIED\",policy=\"two\",reason=\"LIMIT_EXCEEDED\"} 1.0",
+                        "{outcome=\"QUEUED\",policy=\"slow\",reason=\"SHAPED\"} 3.0");
+        assertThat(scrape.sum("weir_decision_latency_seconds_count")).isEqualTo(3);
+        assertThat(scrape.lines("weir_dead_letters_total")).containsExactly("{reason=\"NOT_AVRO\"} 1.0");
+    }
+
+    @Test
+    void queues_are_told_by_tier() {
+        assertThat(scrape.lines("weir_queue_waiting")).containsExactly("{queue=\"slow\",tier=\"gold\"} 2.0");
+        assertThat(scrape.lines("weir_release_wait_seconds_count")).containsExactly("{queue=\"slow\",tier=\"gold\"} 1");
+        assertThat(scrape.sum("weir_release_lateness_seconds_count")).isEqualTo(1);
+        assertThat(scrape.sum("weir_queue_oldest_wait_seconds")).isGreaterThan(0);
+    }
+
+    @Test
+    void the_instance_tells_how_it_does() {
+        assertThat(scrape.lines("weir_policies")).containsExactly("{kind=\"policy\"} 2.0", "{kind=\"queue\"} 1.0");
+        assertThat(scrape.lines("weir_health"))
+                .contains("{state=\"RUNNING\"} 1.0", "{state=\"STARTING\"} 0.0")
+                .hasSize(5);
+        assertThat(scrape.lines("weir_threads"))
+                .containsExactly(
+                        "{application=\"deciding\",state=\"RUNNING\"} 1.0",
+                        "{application=\"shaping\",state=\"RUNNING\"} 1.0");
+        assertThat(scrape.sum("weir_commits_total")).isGreaterThan(0);
+        assertThat(scrape.sum("weir_tasks")).isGreaterThan(0);
+        assertThat(scrape.sum("jvm_memory_used_bytes")).isGreaterThan(0);
+    }
+
+    @Test
+    void no_label_has_a_client() {
+        assertThat(scrape.text()).doesNotContain("somebody");
+    }
+
+    @Test
+    void every_figure_of_weir_is_on_the_page() throws Exception {
+        String page = Files.readString(Path.of("topology-docs/operating.md"));
+        for (String name : scrape.byName().keySet()) {
+            if (name.startsWith("weir_")) {
+                assertThat(page).contains("`" + name.replaceFirst("_(bucket|sum|count)$", "") + "`");
+            }
+        }
+    }
+
+    @Test
+    void a_query_for_what_is_not_there_is_found() {
+        assertThat(new Queries(List.of(
+                                "weir_nothing > 0",
+                                "rate(weir_decisions_total{tier=\"gold\"}[1m])",
+                                "sum by (tier) (weir_decisions_total)"))
+                        .faults(scrape))
+                .containsExactly(
+                        "there is no weir_nothing: weir_nothing > 0",
+                        "weir_decisions_total has no tier: rate(weir_decisions_total{tier=\"gold\"}[1m])",
+                        "nothing has tier: sum by (tier) (weir_decisions_total)");
+    }
+
+    @Test
+    void the_dashboard_and_the_alerts_ask_for_what_is_there() throws Exception {
+        for (String file : new String[] {"grafana/weir.json", "alerts.yaml"}) {
+            Queries queries = Queries.of(Path.of("src/deploy").resolve(file));
+            assertThat(queries.all()).hasSizeGreaterThan(5);
+            assertThat(queries.faults(scrape)).as(file).isEmpty();
+        }
+    }
+}
