@@ -45,10 +45,19 @@ public final class Backtest {
 
     /** @param clock the time of requests that have none */
     public Backtest(PolicyFile.Contents rules, WeirConfig config, Clock clock) {
-        this.policies = rules.table();
+        this(rules.table(), rules.queueRules(), config, clock);
+    }
+
+    /** For requests that all have their times. */
+    Backtest(PolicyTable policies, Map<String, QueueRules> queues, WeirConfig config) {
+        this(policies, queues, config, Clock.systemUTC());
+    }
+
+    private Backtest(PolicyTable policies, Map<String, QueueRules> queues, WeirConfig config, Clock clock) {
+        this.policies = policies;
         this.config = config;
         this.clock = clock;
-        rules.queueRules().forEach((id, queue) -> queues.put(id, queue.withLookAheadMs(0)));
+        queues.forEach((id, queue) -> this.queues.put(id, queue.withLookAheadMs(0)));
     }
 
     /**

@@ -2,12 +2,14 @@ package dev.weir.app;
 
 import dev.weir.codec.SchemaRegistry;
 import dev.weir.config.WeirConfig;
+import dev.weir.live.Sampler;
 import dev.weir.metrics.Metrics;
 import dev.weir.metrics.Restores;
 import dev.weir.metrics.Source;
 import dev.weir.processor.LiveCounts;
 import dev.weir.processor.LivePolicies;
 import dev.weir.processor.LiveQueues;
+import dev.weir.topology.Topics;
 import dev.weir.topology.WeirTopology;
 import java.time.Clock;
 import java.time.Duration;
@@ -15,6 +17,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Properties;
+import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
@@ -48,6 +51,8 @@ public final class Enforcer implements AutoCloseable {
     private final LivePolicies policies;
     private final Questions questions;
     private final Metrics metrics;
+    private final Sampler live;
+    private final Owners owners;
     private final CompletableFuture<Void> running = new CompletableFuture<>();
     private final CompletableFuture<Optional<Throwable>> ended = new CompletableFuture<>();
 
@@ -75,12 +80,8 @@ public final class Enforcer implements AutoCloseable {
         }
         applications = List.of(deciding, shaping); // the first has read the policies topic when its start() returns
         HostInfo self = HostInfo.buildFromEndpoint(address);
-        questions = new Inquiries(
-                policies,
-                new Owners(deciding.streams(), self),
-                new Owners(shaping.streams(), self),
-                queues,
-                Clock.systemUTC());
+        owners = new Owners(deciding.streams(), self);
+        questions = new Inquiries(policies, owners, new Owners(shaping.streams(), self), queues, Clock.systemUTC());
         Source source = new Source(
                 Map.of("deciding", deciding.streams(), "shaping", shaping.streams()),
                 counts,
@@ -88,6 +89,7 @@ public final class Enforcer implements AutoCloseable {
                 () -> queues.views(MOST_QUEUES, PATIENCE, System.currentTimeMillis() * NANOS_PER_MS),
                 this::health);
         metrics = new Metrics(source, restores);
+        live = new Sampler(source, address, Topics.of(config.topics().prefix()).policies());
         applications.forEach(application -> application.streams().setGlobalStateRestoreListener(restores));
         AtomicInteger starting = new AtomicInteger(applications.size());
         applications.forEach(application -> watch(application, starting));
@@ -215,6 +217,16 @@ public final class Enforcer implements AutoCloseable {
         return metrics;
     }
 
+    /** What it did in the last minutes, from its creation on. */
+    public Sampler live() {
+        return live;
+    }
+
+    /** Where the other instances that share its work are reachable; none while that is not known. */
+    public Set<String> others() {
+        return owners.others();
+    }
+
     /** Commits, leaves the groups, and stops: both applications side by side, so that the bound is one for both. */
     @Override
     public void close() {
@@ -228,6 +240,7 @@ public final class Enforcer implements AutoCloseable {
                     STOPS_WITHIN.toSeconds(),
                     progress());
         }
+        live.close();
         metrics.close();
     }
 

@@ -3,11 +3,15 @@ package dev.weir.app;
 import dev.weir.app.Questions.Answer;
 import java.nio.charset.StandardCharsets;
 import java.util.Optional;
+import java.util.Set;
+import java.util.TreeSet;
 import java.util.UUID;
 import java.util.function.IntFunction;
+import java.util.stream.Collectors;
 import org.apache.kafka.common.serialization.ByteArraySerializer;
 import org.apache.kafka.streams.KafkaStreams;
 import org.apache.kafka.streams.KeyQueryMetadata;
+import org.apache.kafka.streams.StreamsMetadata;
 import org.apache.kafka.streams.errors.InvalidStateStoreException;
 import org.apache.kafka.streams.state.HostInfo;
 
@@ -33,6 +37,18 @@ record Owners(KafkaStreams application, HostInfo self) {
     private static String address(HostInfo host) {
         boolean isIpv6 = host.host().indexOf(':') >= 0;
         return (isIpv6 ? "[" + host.host() + "]" : host.host()) + ":" + host.port();
+    }
+
+    /** The addresses of the other instances that can be asked; none while the application is not running. */
+    Set<String> others() {
+        if (!application.state().isRunningOrRebalancing()) {
+            return Set.of();
+        }
+        return application.metadataForAllStreamsClients().stream()
+                .map(StreamsMetadata::hostInfo)
+                .filter(host -> !host.equals(self) && !host.equals(HostInfo.unavailable()) && host.port() != NO_PORT)
+                .map(Owners::address)
+                .collect(Collectors.toCollection(TreeSet::new));
     }
 
     /**

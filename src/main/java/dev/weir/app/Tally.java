@@ -1,5 +1,6 @@
 package dev.weir.app;
 
+import dev.weir.metrics.HeavyHitters;
 import dev.weir.policy.Decision;
 import dev.weir.policy.Outcome;
 import dev.weir.shape.Release;

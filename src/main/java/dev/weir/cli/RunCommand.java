@@ -183,6 +183,7 @@ final class RunCommand implements Callable<Integer> {
         service.ifPresent(one -> {
             one.tellHealth(enforcer::health);
             one.tellMetrics(enforcer.metrics()::scrape);
+            one.tellLive(enforcer.live(), enforcer::others);
         });
         try {
             run(config, running);

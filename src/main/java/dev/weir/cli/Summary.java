@@ -1,9 +1,9 @@
 package dev.weir.cli;
 
-import dev.weir.app.HeavyHitters;
 import dev.weir.app.QueueTally;
 import dev.weir.app.Tally;
 import dev.weir.codec.OneLine;
+import dev.weir.metrics.HeavyHitters;
 import dev.weir.shape.QueueRules;
 import java.io.PrintWriter;
 import java.util.ArrayList;

@@ -93,6 +93,11 @@ public record Policy(
         return terms.stream().<Limit<?>>map(Term::limit).toList();
     }
 
+    /** The same at all times. */
+    public Policy always() {
+        return new Policy(id, version, 0, layer, priority, match, key, terms, maxSizeBytes, onExceed, idempotencyMs);
+    }
+
     /** Whether it only watches. */
     public boolean observes() {
         return onExceed instanceof OnExceed.Observe;

@@ -17,7 +17,9 @@ import java.util.function.UnaryOperator;
  * What the tasks of this process have done since it started, for people. It is counted when it happens: what a task has
  * done and not committed is done again, and counts again. Nothing is decided by it.
  */
-// Names that policies and producers make up are counted by themselves while there are few; clients are not counted.
+// Names that policies and producers make up are counted by themselves while there are few; clients are not counted, but
+// kept
+// for those who count.
 public final class LiveCounts {
 
     /** What counts for a decision that names no policy, and a release without a tier. */
@@ -35,6 +37,8 @@ public final class LiveCounts {
 
     private final Map<Kind, LongAdder> decisions = new ConcurrentHashMap<>();
     private final Map<Rejection, LongAdder> deadLetters = new ConcurrentHashMap<>();
+    private final Map<String, LongAdder> queued = new ConcurrentHashMap<>();
+    private final DeniedClients denied = new DeniedClients();
     private final Map<Line, Spread> waitsMs = new ConcurrentHashMap<>();
     private final Spread latenciesMs = new Spread(LATENCIES_MS);
     private final Spread latenessMs = new Spread(LATENCIES_MS);
@@ -50,6 +54,12 @@ public final class LiveCounts {
         Kind kind = new Kind(policy, decision.outcome(), decision.reason());
         of(decisions, kind, k -> new Kind(OTHER, k.outcome, k.reason), k -> new LongAdder())
                 .increment();
+        if (decision.outcome() == Outcome.DENIED) {
+            denied.add(decision.client());
+        } else if (decision.outcome() == Outcome.QUEUED && !decision.repeated()) {
+            of(queued, decision.queueing().queue(), q -> OTHER, q -> new LongAdder())
+                    .increment();
+        }
     }
 
     /** @param latencyMs since the time of the request's record */
@@ -84,6 +94,16 @@ public final class LiveCounts {
 
     public Map<Rejection, Long> deadLetters() {
         return read(deadLetters);
+    }
+
+    /** How many each queue has let in. */
+    public Map<String, Long> queued() {
+        return read(queued);
+    }
+
+    /** Who was denied of late. */
+    public DeniedClients denied() {
+        return denied;
     }
 
     /** How long those had waited that were released. */

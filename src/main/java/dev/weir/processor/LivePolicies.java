@@ -2,13 +2,19 @@ package dev.weir.processor;
 
 import dev.weir.codec.AppliedRules;
 import dev.weir.codec.PolicyAvro;
+import dev.weir.codec.PolicyFile;
+import dev.weir.policy.Policy;
 import dev.weir.policy.PolicyTable;
 import dev.weir.shape.QueueRules;
+import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentSkipListMap;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.stream.Collectors;
+import java.util.stream.Stream;
 
 /**
  * The policies and queues of this process, as the policies topic has them. One thread updates them, all others read; a
@@ -36,6 +42,32 @@ public final class LivePolicies {
     /** The rules of a queue in force, null if there is none of this id. */
     public QueueRules queue(String id) {
         return queues.get(id);
+    }
+
+    /** The queues in force, by id. */
+    public Map<String, QueueRules> queues() {
+        return Map.copyOf(queues);
+    }
+
+    /** {@link #table} as it would be with these in the places of those that have the same ids, at all times. */
+    public PolicyTable tableWith(List<PolicyFile.Definition.OfPolicy> tried) {
+        Set<String> ids = tried.stream().map(PolicyFile.Definition::id).collect(Collectors.toSet());
+        Stream<Policy> others = byKey.values().stream()
+                .flatMap(rules -> rules.policies().stream())
+                .filter(policy -> !ids.contains(policy.id()));
+        return new PolicyTable(Stream.concat(
+                        others,
+                        tried.stream()
+                                .map(PolicyFile.Definition.OfPolicy::policy)
+                                .map(Policy::always))
+                .toList());
+    }
+
+    /** {@link #queues} as they would be with these in the places of those that have the same ids. */
+    public Map<String, QueueRules> queuesWith(List<PolicyFile.Definition.OfQueue> tried) {
+        Map<String, QueueRules> with = new HashMap<>(queues);
+        tried.forEach(queue -> with.put(queue.id(), queue.queue()));
+        return with;
     }
 
     /** Grows after each change of the queues: who reads them after it finds them as new as it, or newer. */

@@ -2,6 +2,7 @@ package dev.weir.processor;
 
 import java.util.ArrayList;
 import java.util.List;
+import java.util.OptionalLong;
 import java.util.concurrent.atomic.LongAdder;
 
 /** How values are spread between bounds; many may add at once. */
@@ -17,7 +18,48 @@ public final class Spread {
      * @param bounds upwards
      * @param counts how many values are at most each bound and above the one before; the last: above all
      */
-    public record Reading(List<Long> bounds, List<Long> counts, long sum) {}
+    public record Reading(List<Long> bounds, List<Long> counts, long sum) {
+
+        /** How many there are. */
+        public long count() {
+            return counts.stream().mapToLong(Long::longValue).sum();
+        }
+
+        /** This and another one of the same bounds. */
+        public Reading plus(Reading other) {
+            return with(other, 1);
+        }
+
+        /** What came since an earlier one of the same values. */
+        public Reading minus(Reading earlier) {
+            return with(earlier, -1);
+        }
+
+        /**
+         * What so great a part is at most: a bound, the highest one also for what is above all.
+         *
+         * @param part above 0, to 1
+         * @return none if there are no values
+         */
+        public OptionalLong quantile(double part) {
+            long rank = (long) Math.ceil(part * (double) count());
+            for (int i = 0; i < counts.size(); i++) {
+                rank -= counts.get(i);
+                if (rank <= 0 && counts.get(i) > 0) {
+                    return OptionalLong.of(bounds.get(Math.min(i, bounds.size() - 1)));
+                }
+            }
+            return OptionalLong.empty();
+        }
+
+        private Reading with(Reading other, int sign) {
+            List<Long> both = new ArrayList<>();
+            for (int i = 0; i < counts.size(); i++) {
+                both.add(counts.get(i) + sign * other.counts.get(i));
+            }
+            return new Reading(bounds, both, sum + sign * other.sum);
+        }
+    }
 
     /** @param bounds upwards */
     Spread(List<Long> bounds) {

@@ -18,6 +18,7 @@ final class Access {
     /** What a route does. */
     enum Role implements RouteRole {
         IS_WELL,
+        SHOWS,
         READS,
         CHANGES
     }
@@ -26,6 +27,9 @@ final class Access {
     static final String LIVE = "/health/live";
 
     static final String READY = "/health/ready";
+
+    /** The live page, which has no figures of its own: what fills it is read with the token. */
+    static final String PAGE = "/live";
 
     private static final Pattern HOST = Pattern.compile("(\\[[^\\]]*]|[^:]*)(:[0-9]*)?");
     private static final Map<String, String> CHALLENGE = Map.of("WWW-Authenticate", "Bearer realm=\"weir\"");
@@ -45,7 +49,7 @@ final class Access {
 
     /** For every request, also one to nowhere. */
     void checkRead(Context request) {
-        if (request.path().equals(LIVE) || request.path().equals(READY) || isTrusted(request)) {
+        if (isOpen(request.path()) || isTrusted(request)) {
             return;
         }
         if (!readableWithoutToken) {
@@ -56,6 +60,14 @@ final class Access {
             throw Problem.of(421, "without the token this host answers as " + String.join(", ", hosts) + " only")
                     .found();
         }
+    }
+
+    private static boolean isOpen(String path) {
+        return path.equals(LIVE)
+                || path.equals(READY)
+                || path.equals("/")
+                || path.equals(PAGE)
+                || path.startsWith(PAGE + "/");
     }
 
     /** For a request that a route was found for. */

@@ -21,6 +21,9 @@ import java.util.function.Supplier;
 final class Asking {
 
     private static final String ATTRIBUTE = "attribute.";
+    private static final String MOST = "most";
+    private static final int DEFAULT_DECISIONS = 50;
+    private static final int MAX_DECISIONS = 1_000;
 
     /** Names a request that its caller did not name. */
     private static final String UNNAMED = "check";
@@ -63,6 +66,18 @@ final class Asking {
                 "",
                 questions.usage(question),
                 usage -> Answers.write(request, format, 200, Views.usage(client, nowMs, usage)));
+    }
+
+    /** What was decided of a client lately. */
+    void decisions(Context request) {
+        Format format = Format.accepted(request);
+        int most = Parameters.of(request, MOST).number(MOST, 1, MAX_DECISIONS).orElse(DEFAULT_DECISIONS);
+        String client = request.pathParam("client");
+        Answers.write(
+                request,
+                format,
+                200,
+                Views.decisions(client, instance.get().rules().decisions(client, most)));
     }
 
     /** How a request would be decided. */

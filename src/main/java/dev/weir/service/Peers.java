@@ -93,6 +93,35 @@ final class Peers implements AutoCloseable {
                         executor);
     }
 
+    /**
+     * Asks another instance on behalf of this one.
+     *
+     * @param target path and query
+     * @return the body; fails if it does not answer with 200
+     */
+    CompletableFuture<String> get(String address, String target) {
+        try {
+            HttpRequest question = to(address, target).build();
+            return http.sendAsync(question, BodyHandlers.ofString()).thenApply(answer -> {
+                if (answer.statusCode() != 200) {
+                    throw new IllegalStateException(address + " answers " + answer.statusCode());
+                }
+                return answer.body();
+            });
+        } catch (IllegalArgumentException e) { // an address that is none
+            return CompletableFuture.failedFuture(e);
+        }
+    }
+
+    /** A question with the token. */
+    private HttpRequest.Builder to(String address, String target) {
+        HttpRequest.Builder question = HttpRequest.newBuilder(URI.create("http://" + address + target))
+                .timeout(TIMEOUT)
+                .header(FORWARDED, "1");
+        token.ifPresent(shown -> question.header("Authorization", shown.authorization()));
+        return question;
+    }
+
     /** Lets go of its threads. */
     @Override
     public void close() {
@@ -103,14 +132,11 @@ final class Peers implements AutoCloseable {
         String query = request.queryString();
         String target = legal(request.req().getRequestURI()) + (query == null ? "" : "?" + legal(query));
         try {
-            HttpRequest.Builder question = HttpRequest.newBuilder(URI.create("http://" + address + target))
-                    .timeout(TIMEOUT)
-                    .method(request.method().name(), BodyPublishers.ofString(body))
-                    .header(FORWARDED, "1");
+            HttpRequest.Builder question =
+                    to(address, target).method(request.method().name(), BodyPublishers.ofString(body));
             for (String header : HEADERS_ASKED) {
                 Optional.ofNullable(request.header(header)).ifPresent(value -> question.header(header, value));
             }
-            token.ifPresent(shown -> question.header("Authorization", shown.authorization()));
             return question.build();
         } catch (IllegalArgumentException e) {
             throw unreachable(address, "cannot be asked");

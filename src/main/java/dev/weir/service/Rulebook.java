@@ -5,9 +5,12 @@ import dev.weir.app.PolicyTopic;
 import dev.weir.app.PolicyTopic.Change;
 import dev.weir.app.PolicyTopic.Expected;
 import dev.weir.app.PolicyTopic.Options;
+import dev.weir.app.RecentDecisions;
+import dev.weir.app.WhatIf;
 import dev.weir.codec.PolicyAvro.Applied;
 import dev.weir.codec.PolicyAvro.Kind;
 import dev.weir.codec.PolicyFile.Contents;
+import dev.weir.config.WeirConfig;
 import dev.weir.processor.LivePolicies;
 import java.util.List;
 import java.util.Optional;
@@ -18,13 +21,16 @@ import java.util.function.BooleanSupplier;
 import java.util.function.Function;
 import java.util.function.Supplier;
 
-/** The policies and queues: those that this instance decides by, and the topic, to change them. */
+/** The policies and queues: those that this instance decides by, and the topics, to change them and to look back. */
 final class Rulebook {
 
     /** At once on the topics, so that threads are left for what is in memory, and no reader keeps out a change. */
     private static final int MAX_CHANGES = 4;
 
     private static final int MAX_READS = 4;
+
+    /** Each holds the requests that it reads. */
+    private static final int MAX_WHAT_IFS = 1;
 
     /** How often a change of whichever version starts over, because another one came first. */
     private static final int MAX_ATTEMPTS = 10;
@@ -34,12 +40,15 @@ final class Rulebook {
 
     private final Semaphore changes = new Semaphore(MAX_CHANGES);
     private final Semaphore reads = new Semaphore(MAX_READS);
+    private final Semaphore whatIfs = new Semaphore(MAX_WHAT_IFS);
+    private final WeirConfig config;
     private final LivePolicies live;
     private final PolicyTopic topic;
 
-    Rulebook(LivePolicies live, PolicyTopic topic) {
+    Rulebook(WeirConfig config, LivePolicies live) {
+        this.config = config;
         this.live = live;
-        this.topic = topic;
+        topic = new PolicyTopic(config);
     }
 
     /** Those in force here, by id. */
@@ -148,6 +157,16 @@ final class Rulebook {
                 return;
             }
         }
+    }
+
+    /** What the policies and queues would have done. */
+    WhatIf whatIf(Contents tried, int minutes) {
+        return call(whatIfs, () -> WhatIf.of(config, live, tried, minutes));
+    }
+
+    /** What was decided of a client lately. */
+    RecentDecisions decisions(String client, int most) {
+        return call(reads, () -> RecentDecisions.of(config, client, most));
     }
 
     private static <T> T call(Semaphore permits, Supplier<T> call) {

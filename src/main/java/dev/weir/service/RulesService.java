@@ -7,13 +7,13 @@ import static io.javalin.http.HandlerType.POST;
 import static io.javalin.http.HandlerType.PUT;
 
 import dev.weir.app.Health;
-import dev.weir.app.PolicyTopic;
 import dev.weir.app.Questions;
 import dev.weir.app.RefusedChangeException;
 import dev.weir.app.UnreachableException;
 import dev.weir.codec.FaultsException;
 import dev.weir.codec.PolicyAvro.Kind;
 import dev.weir.config.WeirConfig;
+import dev.weir.live.Sampler;
 import dev.weir.processor.LivePolicies;
 import dev.weir.service.Access.Role;
 import io.javalin.Javalin;
@@ -28,6 +28,7 @@ import java.io.UncheckedIOException;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.Set;
 import java.util.function.Supplier;
 import org.eclipse.jetty.server.HttpConfiguration;
 import org.eclipse.jetty.server.HttpConnectionFactory;
@@ -53,6 +54,7 @@ public final class RulesService implements AutoCloseable {
     private final Listener listener;
     private final Access access;
     private final Peers peers;
+    private final LiveFeed feed;
     private final Javalin javalin;
     private volatile Instance instance;
     private volatile Supplier<Health> health = () -> Health.STARTING;
@@ -67,6 +69,7 @@ public final class RulesService implements AutoCloseable {
         this.listener = listener;
         access = new Access(token, listener.isLoopback(), listener.names());
         peers = new Peers(token);
+        feed = new LiveFeed(peers);
         javalin = Javalin.create(this::setUp).start();
     }
 
@@ -105,7 +108,7 @@ public final class RulesService implements AutoCloseable {
      * @param live what the enforcer decides by
      */
     public void speakFor(LivePolicies live, Questions questions) {
-        instance = new Instance(new Rulebook(live, new PolicyTopic(config)), questions);
+        instance = new Instance(new Rulebook(config, live), questions);
     }
 
     /** Begins to tell how the enforcer is; until then it is starting. */
@@ -116,6 +119,15 @@ public final class RulesService implements AutoCloseable {
     /** Begins to tell what the enforcer measures; it may be starting still. */
     public void tellMetrics(Supplier<String> current) {
         metrics = current;
+    }
+
+    /**
+     * Begins to show what the enforcer does; it may be starting still.
+     *
+     * @param others the addresses of the other instances
+     */
+    public void tellLive(Sampler own, Supplier<Set<String>> others) {
+        feed.tell(own, others);
     }
 
     /** Who cannot answer questions yet is starting still. */
@@ -129,6 +141,7 @@ public final class RulesService implements AutoCloseable {
     public synchronized void close() {
         if (!closed) {
             closed = true;
+            feed.close(); // or who watches would be waited for
             javalin.stop();
             peers.close();
         }
@@ -163,6 +176,11 @@ public final class RulesService implements AutoCloseable {
                 new Route(GET, Access.LIVE, Role.IS_WELL, checks::live),
                 new Route(GET, Access.READY, Role.IS_WELL, checks::ready),
                 new Route(GET, "/metrics", Role.READS, this::metrics),
+                new Route(GET, "/", Role.SHOWS, LivePage::redirect),
+                new Route(GET, Access.PAGE, Role.SHOWS, LivePage::page),
+                new Route(GET, Access.PAGE + "/{file}", Role.SHOWS, LivePage::file),
+                new Route(GET, "/v1/live", Role.READS, feed::watch),
+                new Route(GET, LiveFeed.REPORT, Role.READS, feed::report),
                 new Route(GET, "/v1/policies", Role.READS, policies::list),
                 new Route(GET, "/v1/policies/{id}", Role.READS, policies::get),
                 new Route(PUT, "/v1/policies/{id}", Role.CHANGES, policies::put),
@@ -174,7 +192,9 @@ public final class RulesService implements AutoCloseable {
                 new Route(DELETE, "/v1/queues/{id}", Role.CHANGES, queues::delete),
                 new Route(GET, "/v1/queues/{id}/history", Role.READS, queues::history),
                 new Route(POST, "/v1/validate", Role.READS, trial::validate),
+                new Route(POST, "/v1/backtest", Role.READS, trial::backtest),
                 new Route(GET, "/v1/usage/{client}", Role.READS, asking::usage),
+                new Route(GET, "/v1/decisions/{client}", Role.READS, asking::decisions),
                 new Route(POST, "/v1/check", Role.READS, asking::check),
                 new Route(GET, "/v1/openapi.json", Role.READS, openApi::json),
                 new Route(GET, "/v1/openapi.yaml", Role.READS, openApi::yaml));

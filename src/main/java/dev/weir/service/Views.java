@@ -7,6 +7,9 @@ import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import dev.weir.app.ChangeDetails;
 import dev.weir.app.PolicyTopic.Change;
+import dev.weir.app.RecentDecisions;
+import dev.weir.app.Tally;
+import dev.weir.app.WhatIf;
 import dev.weir.codec.DecisionJson;
 import dev.weir.codec.PolicyAvro.Applied;
 import dev.weir.policy.Decision;
@@ -19,11 +22,14 @@ import java.io.UncheckedIOException;
 import java.math.BigDecimal;
 import java.util.List;
 import java.util.Locale;
+import java.util.Set;
+import java.util.TreeSet;
 
 /** Answers as JSON trees; {@code openapi.yaml} describes them. */
 final class Views {
 
     private static final ObjectMapper JSON = new ObjectMapper();
+    private static final int MOST_CLIENTS = 10;
 
     private Views() {}
 
@@ -122,6 +128,56 @@ final class Views {
             }
         }
         return json;
+    }
+
+    static ObjectNode decisions(String client, RecentDecisions recent) {
+        ObjectNode json = object();
+        json.put("client", client);
+        json.put("read", recent.read());
+        json.put("since", recent.sinceMs());
+        ArrayNode list = json.putArray("decisions");
+        recent.newestFirst().forEach(decision -> list.add(decision(decision)));
+        return json;
+    }
+
+    static ObjectNode whatIf(WhatIf whatIf) {
+        ObjectNode json = object();
+        json.put("from", whatIf.requests().fromMs());
+        json.put("to", whatIf.requests().toMs());
+        json.put("requests", whatIf.requests().requests().size());
+        json.put("complete", whatIf.requests().isComplete());
+        json.set("before", tally(whatIf.before()));
+        json.set("after", tally(whatIf.after()));
+        ArrayNode policies = json.putArray("policies");
+        Set<String> names = new TreeSet<>(whatIf.before().byPolicy().keySet());
+        names.addAll(whatIf.after().byPolicy().keySet());
+        for (String name : names) {
+            ObjectNode policy = policies.addObject().put("policy", name);
+            policy.set("before", counts(whatIf.before().byPolicy().get(name)));
+            policy.set("after", counts(whatIf.after().byPolicy().get(name)));
+        }
+        ArrayNode clients = json.putArray("clients");
+        for (WhatIf.OfClient client : whatIf.clients(MOST_CLIENTS)) {
+            clients.addObject()
+                    .put("client", client.client())
+                    .put("deniedBefore", client.deniedBefore())
+                    .put("deniedAfter", client.deniedAfter());
+        }
+        return json;
+    }
+
+    private static ObjectNode tally(Tally tally) {
+        long expired = tally.byQueue().values().stream()
+                .mapToLong(queue -> queue.all().expired())
+                .sum();
+        return counts(tally.all()).put("expired", expired);
+    }
+
+    /** @param counts null: nothing was counted */
+    private static ObjectNode counts(Tally.Counts counts) {
+        return object().put("allowed", counts == null ? 0 : counts.allowed())
+                .put("denied", counts == null ? 0 : counts.denied())
+                .put("queued", counts == null ? 0 : counts.queued());
     }
 
     static JsonNode decision(Decision decision) {

@@ -1,4 +1,4 @@
-package dev.weir.app;
+package dev.weir.metrics;
 
 import static org.assertj.core.api.Assertions.assertThat;
 

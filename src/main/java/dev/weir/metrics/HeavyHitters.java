@@ -1,4 +1,4 @@
-package dev.weir.app;
+package dev.weir.metrics;
 
 import java.util.ArrayList;
 import java.util.HashMap;
@@ -29,6 +29,11 @@ public final class HeavyHitters {
     }
 
     public void add(String name) {
+        add(name, 1);
+    }
+
+    /** @param more how often it was counted, 1 or more */
+    public void add(String name, long more) {
         Long count = counts.get(name);
         if (count == null && counts.size() == capacity) {
             Map.Entry<Long, TreeSet<String>> least = byCount.firstEntry();
@@ -39,7 +44,7 @@ public final class HeavyHitters {
         } else if (count != null) {
             unfile(name, count);
         }
-        long next = count == null ? 1 : count + 1;
+        long next = count == null ? more : count + more;
         counts.put(name, next);
         byCount.computeIfAbsent(next, c -> new TreeSet<>()).add(name);
     }

@@ -1,0 +1,64 @@
+package dev.weir.live;
+
+import dev.weir.processor.Spread;
+import java.util.List;
+
+/**
+ * How one instance is now.
+ *
+ * @param address what the others know it by
+ * @param health a word of {@link dev.weir.app.Health}
+ * @param clients those that were denied most in the last minute
+ * @param policies those that denied most in the last minute
+ */
+public record Glance(
+        String address,
+        String health,
+        List<Denied> clients,
+        List<OfPolicy> policies,
+        List<OfQueue> queues,
+        List<Partition> partitions) {
+
+    /** @param denied about how often */
+    public record Denied(String client, long denied) {}
+
+    /** What a policy did in the last minute. */
+    public record OfPolicy(String policy, long allowed, long denied, long queued) {
+
+        long decided() {
+            return allowed + denied + queued;
+        }
+
+        OfPolicy plus(OfPolicy other) {
+            return new OfPolicy(policy, allowed + other.allowed, denied + other.denied, queued + other.queued);
+        }
+    }
+
+    /**
+     * The rules of a queue, and how it follows them.
+     *
+     * @param maxWaitMs null: there is no bound
+     * @param waitsMs of what was released in the last minute
+     */
+    public record OfQueue(
+            String id,
+            long limit,
+            long perMs,
+            long burst,
+            long capacity,
+            Long maxWaitMs,
+            Spread.Reading waitsMs,
+            List<OfTier> tiers) {}
+
+    /** @param tier null: of those that have none */
+    public record OfTier(String tier, int priority, int weight, long waiting) {}
+
+    /**
+     * A partition that an instance has.
+     *
+     * @param application deciding, shaping or policies
+     * @param role active or standby
+     * @param lag how many of its records are not read yet; null: not known
+     */
+    public record Partition(String application, int partition, String role, Long lag) {}
+}

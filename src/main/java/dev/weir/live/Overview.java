@@ -1,0 +1,101 @@
+package dev.weir.live;
+
+import java.util.Collection;
+import java.util.Comparator;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.TreeMap;
+
+/**
+ * How all instances are now.
+ *
+ * @param clients those that were denied most in the last minute
+ * @param policies those that denied most in the last minute
+ * @param unreachable the addresses of those whose figures are missing
+ */
+public record Overview(
+        long at,
+        List<Glance.Denied> clients,
+        List<Glance.OfPolicy> policies,
+        List<OfQueue> queues,
+        List<Instance> instances,
+        Set<String> unreachable) {
+
+    /** The health of one that did not answer. */
+    static final String UNREACHABLE = "UNREACHABLE";
+
+    private static final Comparator<OfQueue> BY_ID = Comparator.comparing(OfQueue::id);
+
+    /**
+     * @param self the address of the one that tells this
+     * @param perSecond by address, what each has decided in the last second
+     */
+    static Overview of(
+            long nowMs, String self, Collection<Glance> told, Map<String, Long> perSecond, Set<String> unreachable) {
+        Map<String, Long> clients = new LinkedHashMap<>();
+        Map<String, Glance.OfPolicy> policies = new LinkedHashMap<>();
+        Map<String, Instance> instances = new TreeMap<>();
+        for (Glance glance : told) {
+            glance.clients().forEach(client -> clients.merge(client.client(), client.denied(), Long::sum));
+            glance.policies().forEach(policy -> policies.merge(policy.policy(), policy, Glance.OfPolicy::plus));
+            instances.put(
+                    glance.address(),
+                    new Instance(
+                            glance.address(),
+                            glance.address().equals(self),
+                            glance.health(),
+                            perSecond.getOrDefault(glance.address(), 0L),
+                            glance.partitions()));
+        }
+        unreachable.forEach(address -> instances.put(address, new Instance(address, false, UNREACHABLE, 0, List.of())));
+        return new Overview(
+                nowMs,
+                clients.entrySet().stream()
+                        .map(entry -> new Glance.Denied(entry.getKey(), entry.getValue()))
+                        .sorted(Recently.Rank.CLIENTS)
+                        .limit(Sampler.MOST_NAMED)
+                        .toList(),
+                policies.values().stream()
+                        .sorted(Recently.Rank.POLICIES)
+                        .limit(Sampler.MOST_NAMED)
+                        .toList(),
+                told.stream()
+                        .flatMap(glance -> glance.queues().stream())
+                        .map(OfQueue::of)
+                        .sorted(BY_ID)
+                        .limit(Sampler.MOST_QUEUES)
+                        .toList(),
+                List.copyOf(instances.values()),
+                unreachable);
+    }
+
+    /** As {@link Glance.OfQueue}; waitsMs null: nothing was released. */
+    public record OfQueue(
+            String id,
+            long limit,
+            long perMs,
+            long burst,
+            long capacity,
+            Long maxWaitMs,
+            Quantiles waitsMs,
+            List<Glance.OfTier> tiers) {
+
+        static OfQueue of(Glance.OfQueue queue) {
+            return new OfQueue(
+                    queue.id(),
+                    queue.limit(),
+                    queue.perMs(),
+                    queue.burst(),
+                    queue.capacity(),
+                    queue.maxWaitMs(),
+                    Quantiles.of(queue.waitsMs()),
+                    queue.tiers());
+        }
+    }
+
+    /** @param self whether it is the one that tells this */
+    public record Instance(
+            String address, boolean self, String health, long decisionsPerSecond, List<Glance.Partition> partitions) {}
+}

@@ -1,0 +1,172 @@
+package dev.weir.live;
+
+import dev.weir.metrics.Source;
+import dev.weir.processor.LiveCounts;
+import dev.weir.shape.QueueRules;
+import dev.weir.shape.QueueView;
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.Deque;
+import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
+import java.util.concurrent.Executors;
+import java.util.concurrent.ScheduledExecutorService;
+import java.util.concurrent.TimeUnit;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/** Looks each second at what this instance does, and keeps the last five minutes of it. */
+public final class Sampler implements AutoCloseable {
+
+    /** How many seconds are kept. */
+    public static final int SECONDS = 300;
+
+    static final int MOST_QUEUES = 20;
+    static final int MOST_NAMED = 10;
+    private static final int MOST_TIERS = 12;
+    private static final long MS_PER_SECOND = 1_000;
+
+    /** Behind the end of a second, so that a clock that is a little off does not find itself before it. */
+    private static final long BEHIND_MS = 20;
+
+    private static final Comparator<QueueView> MOST_WAITING = Comparator.comparingLong(QueueView::waiting)
+            .reversed()
+            .thenComparing(queue -> queue.rules().id());
+
+    private static final Logger LOG = LoggerFactory.getLogger(Sampler.class);
+
+    private final Source source;
+    private final String address;
+    private final Work work;
+    private final Recently recently;
+    private final Deque<Second> seconds = new ArrayDeque<>();
+    private final ScheduledExecutorService thread;
+    private Glance now;
+    private boolean isFailing;
+
+    /**
+     * @param address what the other instances know this one by
+     * @param policiesTopic the topic of the rules
+     */
+    public Sampler(Source source, String address, String policiesTopic) {
+        this.source = source;
+        this.address = address;
+        work = new Work(source.applications(), policiesTopic);
+        recently = new Recently(source.counts());
+        now = new Glance(address, health(), List.of(), List.of(), List.of(), List.of());
+        thread = Executors.newSingleThreadScheduledExecutor(task -> {
+            Thread sampling = new Thread(task, "live");
+            sampling.setDaemon(true);
+            return sampling;
+        });
+        long untilNextMs = MS_PER_SECOND - System.currentTimeMillis() % MS_PER_SECOND + BEHIND_MS;
+        var unused = thread.scheduleAtFixedRate(
+                () -> sample(System.currentTimeMillis()), untilNextMs, MS_PER_SECOND, TimeUnit.MILLISECONDS);
+    }
+
+    /** What came after a second, of what is kept, and how it is now. */
+    public synchronized Report since(long at) {
+        return new Report(seconds.stream().filter(second -> second.at() > at).toList(), now);
+    }
+
+    @Override
+    public void close() {
+        thread.shutdownNow();
+    }
+
+    private void sample(long nowMs) {
+        try {
+            look(nowMs, work.partitions(), source.queues().get());
+            isFailing = false;
+        } catch (RuntimeException e) { // or there would be no further look
+            if (!isFailing) {
+                LOG.warn("the live page gets no figures: {}", e.toString());
+            }
+            isFailing = true;
+        }
+    }
+
+    private synchronized void look(long nowMs, List<Glance.Partition> partitions, List<QueueView> views) {
+        Totals done = recently.pass();
+        List<QueueView> fullest =
+                views.stream().sorted(MOST_WAITING).limit(MOST_QUEUES).toList();
+        Map<String, Long> decisions = new TreeMap<>();
+        done.decisions().forEach((kind, count) -> decisions.merge(kind.outcome().name(), count, Long::sum));
+        long lag = partitions.stream()
+                .filter(partition -> partition.application().equals("deciding") && partition.lag() != null)
+                .mapToLong(Glance.Partition::lag)
+                .sum();
+        seconds.addLast(new Second(
+                Math.floorDiv(nowMs, MS_PER_SECOND) * MS_PER_SECOND - MS_PER_SECOND,
+                decisions,
+                done.deadLetters(),
+                done.latenciesMs(),
+                lag,
+                fullest.stream().map(view -> inSecond(view, done, nowMs)).toList()));
+        if (seconds.size() > SECONDS) {
+            seconds.removeFirst();
+        }
+        now = new Glance(
+                address,
+                health(),
+                recently.clients(MOST_NAMED),
+                recently.policies(MOST_NAMED),
+                fullest.stream().map(this::atAGlance).toList(),
+                partitions);
+    }
+
+    private String health() {
+        return source.health().get().name();
+    }
+
+    private static Second.OfQueue inSecond(QueueView view, Totals done, long nowMs) {
+        String id = view.rules().id();
+        long out = done.waitsMs().entrySet().stream()
+                .filter(entry -> entry.getKey().queue().equals(id))
+                .mapToLong(entry -> entry.getValue().count())
+                .sum();
+        Long since = view.oldestEnqueuedAtMs();
+        return new Second.OfQueue(
+                id,
+                view.waiting(),
+                since == null ? null : Math.max(0, nowMs - since),
+                done.queued().getOrDefault(id, 0L),
+                out,
+                tiers(view).stream()
+                        .map(tier -> new Second.OfTier(tier.tier(), tier.waiting()))
+                        .toList());
+    }
+
+    private Glance.OfQueue atAGlance(QueueView view) {
+        QueueRules rules = view.rules();
+        return new Glance.OfQueue(
+                rules.id(),
+                rules.limit(),
+                rules.perMs(),
+                rules.burst(),
+                rules.capacity(),
+                rules.maxWaitMs() == QueueRules.NO_MAX_WAIT ? null : rules.maxWaitMs(),
+                recently.waitsMs(rules.id()),
+                tiers(view));
+    }
+
+    /** Producers make up tiers: those beyond the first few are told together. */
+    private static List<Glance.OfTier> tiers(QueueView view) {
+        List<Glance.OfTier> tiers = new ArrayList<>();
+        long others = 0;
+        for (QueueView.OfTier tier : view.tiers()) {
+            if (tiers.size() < MOST_TIERS) {
+                tiers.add(new Glance.OfTier(
+                        tier.tier(), tier.share().priority(), tier.share().weight(), tier.waiting()));
+            } else {
+                others += tier.waiting();
+            }
+        }
+        if (others > 0) {
+            tiers.add(new Glance.OfTier(LiveCounts.OTHER, 0, 1, others));
+        }
+        return tiers;
+    }
+}

@@ -1,0 +1,50 @@
+package dev.weir.live;
+
+import dev.weir.processor.Spread;
+import java.util.Collection;
+import java.util.Comparator;
+import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
+
+/**
+ * What all instances did in one second.
+ *
+ * @param at when it began, ms since the epoch
+ * @param instances how many told of it
+ * @param latencyMs null: nothing was decided
+ */
+public record Tick(
+        long at,
+        int instances,
+        Map<String, Long> decisions,
+        long deadLetters,
+        Quantiles latencyMs,
+        long lag,
+        List<Second.OfQueue> queues) {
+
+    private static final Comparator<Second.OfQueue> MOST_WAITING =
+            Comparator.comparingLong(Second.OfQueue::waiting).reversed().thenComparing(Second.OfQueue::id);
+
+    /** @param told what each of them told of the same second; one at least */
+    static Tick of(Collection<Second> told) {
+        Map<String, Long> decisions = new TreeMap<>();
+        told.forEach(
+                second -> second.decisions().forEach((outcome, count) -> decisions.merge(outcome, count, Long::sum)));
+        return new Tick(
+                told.iterator().next().at(),
+                told.size(),
+                decisions,
+                told.stream().mapToLong(Second::deadLetters).sum(),
+                Quantiles.of(told.stream()
+                        .map(Second::latenciesMs)
+                        .reduce(Spread.Reading::plus)
+                        .orElseThrow()),
+                told.stream().mapToLong(Second::lag).sum(),
+                told.stream()
+                        .flatMap(second -> second.queues().stream())
+                        .sorted(MOST_WAITING)
+                        .limit(Sampler.MOST_QUEUES)
+                        .toList());
+    }
+}

@@ -1,0 +1,229 @@
+package dev.weir.service;
+
+import com.fasterxml.jackson.databind.ObjectMapper;
+import dev.weir.live.Report;
+import dev.weir.live.Sampler;
+import dev.weir.live.Tick;
+import dev.weir.live.Together;
+import dev.weir.live.Together.Picture;
+import io.javalin.http.Context;
+import java.io.IOException;
+import java.io.OutputStream;
+import java.nio.charset.StandardCharsets;
+import java.util.Map;
+import java.util.Set;
+import java.util.TreeMap;
+import java.util.TreeSet;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.ScheduledExecutorService;
+import java.util.concurrent.Semaphore;
+import java.util.concurrent.TimeUnit;
+import java.util.function.Supplier;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * What all instances do, second by second, as server-sent events. The others are asked only while somebody watches, and once
+ * for all who do.
+ */
+final class LiveFeed implements AutoCloseable {
+
+    /** Where an instance tells of itself alone. */
+    static final String REPORT = "/v1/live/report";
+
+    private static final int MAX_WATCHERS = 16;
+
+    private static final String AFTER = "after";
+    private static final long MS_PER_SECOND = 1_000;
+
+    /** Behind the end of a second, when all have looked at it. */
+    private static final long BEHIND_MS = 250;
+
+    private static final long ANSWER_WITHIN_MS = 600;
+    private static final ObjectMapper JSON = new ObjectMapper();
+    private static final Logger LOG = LoggerFactory.getLogger(LiveFeed.class);
+
+    private final Peers peers;
+    private final Semaphore places = new Semaphore(MAX_WATCHERS);
+    private final ExecutorService watching = Executors.newCachedThreadPool(LiveFeed::thread);
+    private final ScheduledExecutorService asking = Executors.newSingleThreadScheduledExecutor(LiveFeed::thread);
+    private volatile Source source;
+
+    /** Guarded by this, as the others below. */
+    private Together together = new Together();
+
+    private int watchers;
+    private long rounds;
+    private boolean closed;
+
+    /** This instance, and the addresses of the others. */
+    private record Source(Sampler own, Supplier<Set<String>> others) {}
+
+    LiveFeed(Peers peers) {
+        this.peers = peers;
+    }
+
+    private static Thread thread(Runnable task) {
+        Thread thread = new Thread(task, "service-live");
+        thread.setDaemon(true);
+        return thread;
+    }
+
+    void tell(Sampler own, Supplier<Set<String>> others) {
+        source = new Source(own, others);
+        long untilNextMs = MS_PER_SECOND - System.currentTimeMillis() % MS_PER_SECOND + BEHIND_MS;
+        var unused = asking.scheduleAtFixedRate(this::ask, untilNextMs, MS_PER_SECOND, TimeUnit.MILLISECONDS);
+    }
+
+    /** What this instance alone tells. */
+    void report(Context request) {
+        long after = Parameters.of(request, AFTER)
+                .text(AFTER)
+                .map(text -> {
+                    if (!text.matches("-?[0-9]{1,18}")) {
+                        throw Problem.of(400, "after must be a time in ms").found();
+                    }
+                    return Long.parseLong(text);
+                })
+                .orElse(0L);
+        request.contentType("application/json")
+                .result(source().own().since(after).json());
+    }
+
+    /** Tells what was, and goes on with what is until one of the two has enough. */
+    void watch(Context request) {
+        Parameters.none(request);
+        source();
+        if (!places.tryAcquire()) {
+            throw Problem.notNow(MAX_WATCHERS + " watch already").found();
+        }
+        request.header("X-Accel-Buffering", "no"); // a proxy would wait for more
+        request.contentType("text/event-stream");
+        request.async(task -> task.executor = watching, () -> {
+            try {
+                watch(request.res().getOutputStream());
+            } catch (IOException e) {
+                LOG.debug("one stopped watching", e);
+            } finally {
+                places.release();
+            }
+        });
+    }
+
+    @Override
+    public synchronized void close() {
+        closed = true;
+        notifyAll();
+        asking.shutdownNow();
+        watching.shutdown();
+    }
+
+    private Source source() {
+        Source current = source;
+        if (current == null) {
+            throw Problem.notNow("the enforcer is starting").found();
+        }
+        return current;
+    }
+
+    private void watch(OutputStream out) throws IOException {
+        long round = come();
+        try {
+            long seen = 0;
+            String first = "history";
+            for (Picture next = next(round, seen); next != null; next = next(++round, seen)) {
+                if (first != null) {
+                    write(out, first, next.ticks());
+                    first = null;
+                } else {
+                    for (Tick tick : next.ticks()) {
+                        write(out, "tick", tick);
+                    }
+                }
+                write(out, "now", next.overview());
+                out.flush();
+                seen = next.settled();
+            }
+        } finally {
+            leave();
+        }
+    }
+
+    private static void write(OutputStream out, String event, Object data) throws IOException {
+        String text = "event: " + event + "\ndata: " + JSON.writeValueAsString(data) + "\n\n";
+        out.write(text.getBytes(StandardCharsets.UTF_8));
+    }
+
+    /** Returns the round that is to be waited for; the first one to come does not wait for its time. */
+    private synchronized long come() {
+        if (watchers++ == 0 && !closed) {
+            together = new Together();
+            asking.execute(this::ask);
+        }
+        return rounds + 1;
+    }
+
+    private synchronized void leave() {
+        watchers--;
+    }
+
+    /** What came behind a second, once a round is over; null if there will be no more. */
+    private synchronized Picture next(long round, long seen) {
+        try {
+            while (rounds < round && !closed) {
+                wait();
+            }
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            return null;
+        }
+        return closed ? null : together.since(seen);
+    }
+
+    private void ask() {
+        Together current;
+        synchronized (this) {
+            if (watchers == 0) {
+                return;
+            }
+            current = together;
+        }
+        try {
+            ask(current);
+        } catch (RuntimeException e) { // or it would be the last round
+            LOG.warn("the live page misses a second: {}", e.toString());
+            return;
+        }
+        synchronized (this) {
+            rounds++;
+            notifyAll();
+        }
+    }
+
+    private void ask(Together current) {
+        long after = current.settled();
+        String question = REPORT + "?" + AFTER + "=" + after;
+        Map<String, CompletableFuture<Report>> asked = new TreeMap<>();
+        for (String address : source.others().get()) {
+            asked.put(
+                    address,
+                    peers.get(address, question)
+                            .thenApply(Report::read)
+                            .completeOnTimeout(null, ANSWER_WITHIN_MS, TimeUnit.MILLISECONDS)
+                            .exceptionally(failure -> null));
+        }
+        Map<String, Report> told = new TreeMap<>();
+        Set<String> unreachable = new TreeSet<>();
+        asked.forEach((address, answer) -> {
+            Report report = answer.join();
+            if (report == null) {
+                unreachable.add(address);
+            } else {
+                told.put(address, report);
+            }
+        });
+        current.add(System.currentTimeMillis(), source.own().since(after), told, unreachable);
+    }
+}
