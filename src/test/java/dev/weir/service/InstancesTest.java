@@ -20,6 +20,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.concurrent.Callable;
+import java.util.stream.IntStream;
 import org.apache.kafka.clients.admin.Admin;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
@@ -49,6 +50,7 @@ class InstancesTest {
             Enforcer enforcer = Enforcer.start(config, Optional.of(service.address()));
             enforcer.awaitRunning(PATIENCE);
             service.speakFor(enforcer.policies(), enforcer.questions());
+            service.tellLive(enforcer.live(), enforcer::others);
             return new Running(service, enforcer, Caller.of(service, TOKEN));
         }
 
@@ -106,6 +108,7 @@ class InstancesTest {
             until(() -> waiting(asked) == 2); // the first has left
             assertThat(asked.caller().get("/v1/queues/nowhere").status()).isEqualTo(404);
         }
+        seeAll();
 
         second.close();
         for (int i = 0; i < CLIENTS; i++) {
@@ -148,6 +151,36 @@ class InstancesTest {
             return usage.status() == 200
                     && usage.json().at("/usage/0/limits/0/used").asInt(-1) == used(client);
         });
+    }
+
+    private static int sent() {
+        return IntStream.range(0, CLIENTS).map(InstancesTest::used).sum();
+    }
+
+    /** Until one that watches one of them has seen what both have done. */
+    private static void seeAll() throws Exception {
+        try (Watch watch = new Watch(second.service(), TOKEN)) {
+            int allowed = 0;
+            JsonNode now = null;
+            while (allowed < sent() || now == null) {
+                Watch.Event event = watch.next();
+                switch (event.name()) {
+                    case "history" -> {
+                        for (JsonNode tick : event.data()) {
+                            allowed += tick.at("/decisions/ALLOWED").asInt();
+                        }
+                    }
+                    case "tick" ->
+                        allowed += event.data().at("/decisions/ALLOWED").asInt();
+                    default -> now = event.data();
+                }
+            }
+            assertThat(allowed).isEqualTo(sent());
+            assertThat(now.get("instances")).hasSize(2);
+            assertThat(now.at("/instances/0/self").asBoolean())
+                    .isNotEqualTo(now.at("/instances/1/self").asBoolean());
+            assertThat(now.at("/queues/0/id").asText()).isEqualTo("slow");
+        }
     }
 
     private static int waiting(Running asked) throws IOException {
