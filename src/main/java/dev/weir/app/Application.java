@@ -74,6 +74,7 @@ final class Application {
             return StreamThreadExceptionResponse.SHUTDOWN_CLIENT;
         });
         streams.setStateListener((now, before) -> {
+            LOG.info("{} is {}", name, now);
             if (now == KafkaStreams.State.RUNNING) {
                 up.run();
             } else if (now == KafkaStreams.State.ERROR) { // the thread of the global store is never replaced

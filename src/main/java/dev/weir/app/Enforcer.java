@@ -47,6 +47,7 @@ public final class Enforcer implements AutoCloseable {
 
     private static final Logger LOG = LoggerFactory.getLogger(Enforcer.class);
 
+    private final String id;
     private final List<Application> applications;
     private final LivePolicies policies;
     private final Questions questions;
@@ -63,7 +64,7 @@ public final class Enforcer implements AutoCloseable {
         LiveCounts counts = new LiveCounts();
         Restores restores = new Restores();
         String address = Owners.address(reachableAt);
-        String id = InstanceId.of(config.state().directory());
+        id = InstanceId.of(config.state().directory());
         Application deciding = new Application(
                 "deciding",
                 WeirTopology.deciding(config, policies, counts, registry),
@@ -173,6 +174,11 @@ public final class Enforcer implements AutoCloseable {
         }
     }
 
+    /** What the instance is called in its groups. */
+    public String id() {
+        return id;
+    }
+
     /** How far each application is, for people. */
     public String progress() {
         return applications.stream().map(Application::toString).collect(Collectors.joining(", "));
@@ -239,6 +245,8 @@ public final class Enforcer implements AutoCloseable {
                     "it did not stop within {} s ({}): what is not committed is done again by who takes over",
                     STOPS_WITHIN.toSeconds(),
                     progress());
+        } else {
+            LOG.info("stopped: instance {}", id);
         }
         live.close();
         metrics.close();

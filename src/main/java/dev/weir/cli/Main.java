@@ -18,6 +18,8 @@ import org.apache.kafka.common.KafkaException;
 import org.apache.kafka.common.config.ConfigException;
 import org.apache.logging.log4j.Level;
 import org.apache.logging.log4j.core.config.Configurator;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 import picocli.AutoComplete;
 import picocli.CommandLine;
 import picocli.CommandLine.Command;
@@ -58,14 +60,25 @@ public final class Main implements Callable<Integer> {
 
     private static final int BAD_INPUT = 2;
 
+    private static final Logger LOG = LoggerFactory.getLogger(Main.class);
+
     /** How many lines of a stack trace are logged. */
     private static final String TRACES = "weir.log.traces";
+
+    /** Which of the patterns of {@code log4j2.properties} lines are written by. */
+    private static final String FORMAT = "weir.log.format";
 
     /** The commands that go on until they are stopped. */
     private static final Set<String> LASTING = Set.of("run", "watch");
 
-    @Option(names = "--verbose", scope = ScopeType.INHERIT, description = "Log what happens; show stack traces.")
-    private boolean verbose;
+    @Option(
+            names = "--verbose",
+            scope = ScopeType.INHERIT,
+            description = "Log what happens; show stack traces. Twice: log what Kafka's clients do, too.")
+    private boolean[] verbose = {};
+
+    /** Whether machines read the log: all that goes to standard error is in it then. */
+    private boolean logsJson;
 
     @Spec
     private CommandSpec spec;
@@ -91,16 +104,21 @@ public final class Main implements Callable<Integer> {
         line.setParameterExceptionHandler(Main::explainUsage);
         line.setExecutionExceptionHandler((failure, command, parsed) -> main.explain(failure, command));
         line.setExecutionStrategy(parsed -> {
-            main.setUpLogging(parsed.hasSubcommand()
-                    && LASTING.contains(parsed.subcommand().commandSpec().name()));
+            CommandSpec command = (parsed.hasSubcommand() ? parsed.subcommand() : parsed).commandSpec();
+            main.logsJson = command.userObject() instanceof RunCommand run && run.logsJson();
+            main.setUpLogging(LASTING.contains(command.name()));
             return new CommandLine.RunLast().execute(parsed);
         });
         try {
             return line.execute(args);
         } catch (OutOfMemoryError e) {
             // A client without TLS takes the first bytes that a broker with TLS says for a length.
-            err.println(
-                    "weir: out of memory; if the brokers speak TLS, kafka.security.protocol must say SSL or SASL_SSL");
+            String why = "out of memory; if the brokers speak TLS, kafka.security.protocol must say SSL or SASL_SSL";
+            if (main.logsJson) {
+                LOG.error(why);
+            } else {
+                err.println("weir: " + why);
+            }
             return 1;
         }
     }
@@ -118,15 +136,28 @@ public final class Main implements Callable<Integer> {
 
     /** A command that comes to an end tells in its one line what failed; what the clients log would only repeat it. */
     private void setUpLogging(boolean lasts) {
-        if (verbose) {
+        if (isVerbose()) {
             System.setProperty(TRACES, "full");
+        }
+        if (logsJson) {
+            System.setProperty(FORMAT, "json");
+            Thread.setDefaultUncaughtExceptionHandler(
+                    (thread, failure) -> LOG.error("the thread {} failed", thread.getName(), failure));
+        }
+        if (isVerbose() || logsJson) {
             Configurator.reconfigure();
-            Configurator.setAllLevels("", Level.INFO);
+        }
+        if (isVerbose()) {
+            Configurator.setAllLevels(verbose.length > 1 ? "" : "dev.weir", Level.INFO);
         } else if (!lasts) {
             Configurator.setAllLevels("", Level.ERROR);
             Configurator.setAllLevels("org.apache.kafka.clients", Level.OFF);
             Configurator.setAllLevels("org.apache.kafka.common", Level.OFF);
         }
+    }
+
+    private boolean isVerbose() {
+        return verbose.length > 0;
     }
 
     private static int explainUsage(CommandLine.ParameterException e, String[] args) {
@@ -138,7 +169,9 @@ public final class Main implements Callable<Integer> {
 
     private int explain(Exception failure, CommandLine command) {
         PrintWriter err = command.getErr();
-        if (verbose) {
+        if (logsJson) {
+            log(failure);
+        } else if (isVerbose()) {
             failure.printStackTrace(err);
         } else if (failure instanceof FaultsException faults) {
             faults.faults().forEach(err::println);
@@ -146,6 +179,14 @@ public final class Main implements Callable<Integer> {
             err.println(command.getCommandSpec().qualifiedName() + ": " + message(failure));
         }
         return isBadInput(failure) ? BAD_INPUT : 1;
+    }
+
+    private void log(Exception failure) {
+        if (failure instanceof FaultsException faults) {
+            faults.faults().forEach(fault -> LOG.error("{}", fault));
+        } else {
+            LOG.error("{}", message(failure), isBadInput(failure) && !isVerbose() ? null : failure);
+        }
     }
 
     private static boolean isBadInput(Exception failure) {

@@ -23,6 +23,8 @@ import java.util.concurrent.Callable;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.Consumer;
 import org.apache.kafka.clients.admin.Admin;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Model.CommandSpec;
@@ -44,6 +46,8 @@ import picocli.CommandLine.Spec;
             "  weir run -b kafka-1:9092 -c weir.yaml    against a cluster"
         })
 final class RunCommand implements Callable<Integer> {
+
+    private static final Logger LOG = LoggerFactory.getLogger(RunCommand.class);
 
     /** How often it is told that it does not run yet: a restore takes as long as it takes. */
     private static final Duration TELL_EVERY = Duration.ofMinutes(1);
@@ -74,8 +78,20 @@ final class RunCommand implements Callable<Integer> {
                     + WeirConfig.Service.DEFAULT_PORT + "; 0: any that is free).")
     private Integer servicePort;
 
+    @Option(
+            names = "--log-format",
+            paramLabel = "FORMAT",
+            defaultValue = "text",
+            description = "What standard error has: text, or json, one object a line (default: ${DEFAULT-VALUE}).")
+    private LogFormat logFormat;
+
     @Spec
     private CommandSpec spec;
+
+    private enum LogFormat {
+        TEXT,
+        JSON
+    }
 
     /** What a stop has to end; nobody asks any more when the enforcer leaves. */
     private record Running(Enforcer enforcer, Optional<RulesService> service, AtomicBoolean stopping)
@@ -94,6 +110,10 @@ final class RunCommand implements Callable<Integer> {
                     },
                     "stop");
         }
+    }
+
+    boolean logsJson() {
+        return logFormat == LogFormat.JSON;
     }
 
     @Override
@@ -203,24 +223,28 @@ final class RunCommand implements Callable<Integer> {
     private void run(WeirConfig config, Running running) throws InterruptedException {
         Enforcer enforcer = running.enforcer();
         PrintWriter out = spec.commandLine().getOut();
+        String where = where(config, running.service());
+        LOG.info("starts: instance {}, {}", enforcer.id(), where);
         enforcer.begin();
         while (!enforcer.isRunningWithin(TELL_EVERY)) {
-            spec.commandLine().getErr().println("weir run: not ready yet: " + enforcer.progress());
+            LOG.warn("not ready yet: {}", enforcer.progress());
         }
         running.service().ifPresent(one -> one.speakFor(enforcer.policies(), enforcer.questions()));
-        Topics topics = Topics.of(config.topics().prefix());
-        out.printf(
-                "weir is ready: requests on %s, decisions on %s%s, brokers %s%n",
-                topics.requests(),
-                topics.decisions(),
-                running.service()
-                        .map(one -> ", rules on http://" + one.address() + "/v1")
-                        .orElse(""),
-                KafkaSettings.deciding(config).getProperty("bootstrap.servers"));
-        out.flush();
+        out.println("weir is ready: " + where);
         Optional<Throwable> failure = enforcer.awaitEnd();
         throw new UnreachableException(
                 failure.map(Throwable::getMessage).orElse("it ended by itself"), failure.orElse(null));
+    }
+
+    private static String where(WeirConfig config, Optional<RulesService> service) {
+        Topics topics = Topics.of(config.topics().prefix());
+        return "requests on %s, decisions on %s%s, brokers %s"
+                .formatted(
+                        topics.requests(),
+                        topics.decisions(),
+                        service.map(one -> ", rules on http://" + one.address() + "/v1")
+                                .orElse(""),
+                        KafkaSettings.deciding(config).getProperty("bootstrap.servers"));
     }
 
     /** A process that was told to stop ends when it has stopped; another has nothing left to be stopped. */
@@ -239,8 +263,7 @@ final class RunCommand implements Callable<Integer> {
     private void checkTopics(WeirConfig config) {
         try (Admin admin = Admin.create(KafkaSettings.admin(config))) {
             TopicCheck.require(admin, config);
-            ReadPositions.gaps(admin, config)
-                    .forEach(gap -> spec.commandLine().getErr().println("weir run: " + gap));
+            ReadPositions.gaps(admin, config).forEach(LOG::warn);
         }
     }
 }

@@ -47,8 +47,14 @@ public final class UpdatePolicies implements Processor<String, byte[], Void, Voi
             return;
         }
         try {
-            policies.put(AppliedRules.read(key, record.value(), policies.version(key)));
+            AppliedRules rules = AppliedRules.read(key, record.value(), policies.version(key));
+            policies.put(rules);
             store.put(key, record.value());
+            LOG.info(
+                    "{} version {} is {}",
+                    OneLine.of(key, MAX_KEY),
+                    rules.applied().version(),
+                    rules.applied().isDeleted() ? "deleted" : "applied");
         } catch (UnreadableException e) {
             LOG.warn(
                     "the policies topic's record for {} is not in force: {}", OneLine.of(key, MAX_KEY), e.getMessage());

@@ -115,8 +115,12 @@ class DeploymentTest {
             JsonNode service = services().get(name);
             List<String> command = new ArrayList<>();
             service.get("command").forEach(word -> command.add(word.asText()));
-            CommandLine.ParseResult parsed = new CommandLine(new Main()).parseArgs(command.toArray(String[]::new));
-            assertThat(parsed.subcommand().commandSpec().name()).isEqualTo("run");
+            CommandLine.ParseResult parsed = new CommandLine(new Main())
+                    .setCaseInsensitiveEnumValuesAllowed(true)
+                    .parseArgs(command.toArray(String[]::new));
+            assertThat(parsed.subcommand().commandSpec().userObject())
+                    .isInstanceOfSatisfying(
+                            RunCommand.class, run -> assertThat(run.logsJson()).isTrue());
             assertThat(mounts(service)).containsEntry(command.get(command.indexOf("--config") + 1), "config " + name);
 
             Path file = Files.writeString(directory.resolve(name), content(name));

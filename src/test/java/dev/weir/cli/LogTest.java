@@ -2,35 +2,60 @@ package dev.weir.cli;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
 import java.util.stream.IntStream;
 import org.apache.logging.log4j.Level;
 import org.apache.logging.log4j.core.Filter;
+import org.apache.logging.log4j.core.Layout;
 import org.apache.logging.log4j.core.LogEvent;
 import org.apache.logging.log4j.core.LoggerContext;
+import org.apache.logging.log4j.core.config.Configuration;
 import org.apache.logging.log4j.core.impl.Log4jLogEvent;
+import org.apache.logging.log4j.core.layout.PatternLayout;
 import org.apache.logging.log4j.message.SimpleMessage;
 import org.junit.jupiter.api.Test;
 
 class LogTest {
 
+    private static final String MESSAGE = "two\n\tlines of \"Grüße\" \u001b[2J\u009b2J\u007f\r";
+
     @Test
     void nothing_that_is_logged_is_obeyed_by_a_terminal() {
-        String logged = LoggerContext.getContext(false)
+        String logged = logged(LoggerContext.getContext(false)
                 .getConfiguration()
                 .getAppender("stderr")
-                .getLayout()
-                .toSerializable(Log4jLogEvent.newBuilder()
-                        .setLevel(Level.WARN)
-                        .setLoggerName("a.Name")
-                        .setMessage(new SimpleMessage("two\n\tlines of Grüße \u001b[2J\u009b2J\u007f\r"))
-                        .setThrown(new IllegalStateException("of \u001b[2J", new RuntimeException("cause \u001b[2J")))
-                        .build())
-                .toString();
+                .getLayout());
         assertThat(logged)
-                .contains(" WARN  Name two\n\tlines of Grüße ?[2J?2J??\n")
+                .contains(" WARN  Name two\n\tlines of \"Grüße\" ?[2J?2J??\n")
                 .containsOnlyOnce("RuntimeException: cause ?[2J")
                 .containsOnlyOnce("IllegalStateException: of ?[2J")
                 .doesNotContainPattern("[\\x00-\\x08\\x0B-\\x1F\\x7F-\\x9F]");
+    }
+
+    @Test
+    void for_machines_it_is_an_object_on_one_line() throws Exception {
+        Configuration settings = LoggerContext.getContext(false).getConfiguration();
+        String line = logged(PatternLayout.newBuilder()
+                .withPattern(settings.getStrSubstitutor().replace("${json}"))
+                .withAlwaysWriteExceptions(false)
+                .build());
+        assertThat(line).endsWith("}\n").hasLineCount(1);
+        assertThat(line.stripTrailing()).doesNotContainPattern("[\\x00-\\x1F\\x7F-\\x9F]");
+        JsonNode read = new ObjectMapper().readTree(line);
+        assertThat(read.get("message").asText()).isEqualTo(MESSAGE);
+        assertThat(read.get("logger").asText()).isEqualTo("a.Name");
+        assertThat(read.get("error").asText()).contains("RuntimeException: cause \u001b[2J", "LogTest.java:");
+    }
+
+    private static String logged(Layout<?> layout) {
+        return layout.toSerializable(Log4jLogEvent.newBuilder()
+                        .setLevel(Level.WARN)
+                        .setLoggerName("a.Name")
+                        .setMessage(new SimpleMessage(MESSAGE))
+                        .setThrown(new IllegalStateException("of \u001b[2J", new RuntimeException("cause \u001b[2J")))
+                        .build())
+                .toString();
     }
 
     @Test

@@ -87,7 +87,9 @@ class ReadmeTest {
     @ParameterizedTest
     @MethodSource("commands")
     void every_command_is_one(String command) {
-        assertThatCode(() -> new CommandLine(new Main()).parseArgs(command.split(" ")))
+        assertThatCode(() -> new CommandLine(new Main())
+                        .setCaseInsensitiveEnumValuesAllowed(true)
+                        .parseArgs(command.split(" ")))
                 .doesNotThrowAnyException();
     }
 

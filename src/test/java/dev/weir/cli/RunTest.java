@@ -2,10 +2,15 @@ package dev.weir.cli;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import com.fasterxml.jackson.databind.DeserializationFeature;
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
 import dev.weir.app.KafkaSettings;
+import dev.weir.app.PolicyTopic;
 import dev.weir.app.Sender;
 import dev.weir.app.TopicReader;
 import dev.weir.app.TopicSetup;
+import dev.weir.codec.PolicyFile;
 import dev.weir.config.WeirConfig;
 import dev.weir.dev.EmbeddedBroker;
 import dev.weir.dev.JavaProcess;
@@ -20,6 +25,9 @@ import java.net.http.HttpResponse;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.time.Instant;
+import java.time.temporal.ChronoUnit;
+import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
@@ -42,6 +50,8 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** {@code weir run} as a supervisor sees it: a process that is started and stopped. */
 class RunTest {
@@ -54,6 +64,7 @@ class RunTest {
     @TempDir
     Path directory;
 
+    private final Instant started = Instant.now().truncatedTo(ChronoUnit.MILLIS);
     private final HttpClient http = HttpClient.newHttpClient();
     private EmbeddedBroker broker;
     private WeirConfig config;
@@ -146,6 +157,71 @@ class RunTest {
         assertThat(lines).as("no long stack traces").hasSizeLessThan(80);
     }
 
+    @ParameterizedTest
+    @ValueSource(strings = {"text", "json"})
+    void what_goes_well_is_not_told(String format) throws Exception {
+        runAndStop("--log-format", format);
+        assertThat(errors()).isEmpty();
+    }
+
+    @Test
+    void whoever_asks_is_told_in_a_few_lines_what_happens() throws Exception {
+        new PolicyTopic(config).apply(PolicyFile.read("test", """
+                        policies: [{id: p, limits: [{algorithm: gcra, limit: 1, per: 1s}]}]
+                        """), PolicyTopic.Options.DEFAULTS, 0);
+        runAndStop("--log-format", "json", "--verbose");
+        List<JsonNode> lines = objects();
+        String id = Files.readString(directory.resolve("weir-state/instance-id"));
+        assertThat(lines)
+                .hasSizeLessThan(30)
+                .allSatisfy(line -> assertThat(line.get("level").asText()).isEqualTo("INFO"))
+                .extracting(line -> line.get("message").asText())
+                .contains(
+                        "policy/p version 1 is applied",
+                        "deciding (weir) is REBALANCING",
+                        "deciding (weir) is RUNNING",
+                        "shaping (weir-shaping) is RUNNING",
+                        "stopped: instance " + id)
+                .startsWith("starts: instance " + id + read("out").strip().replace("weir is ready: ", ", "));
+    }
+
+    @Test
+    void whoever_asks_twice_is_told_what_kafkas_clients_do() throws Exception {
+        runAndStop("--log-format", "json", "--verbose", "--verbose");
+        assertThat(objects()).anyMatch(line -> line.get("logger").asText().startsWith("org.apache.kafka."));
+    }
+
+    @Test
+    void a_failure_is_one_object_too() throws Exception {
+        Process weir = runBeside(1000, "--log-format", "json");
+        try {
+            await(() -> read("out").contains("weir is ready"));
+            admin.deleteTopics(List.of("weir.admissions")).all().get();
+            assertThat(weir.waitFor(PATIENCE.toSeconds(), TimeUnit.SECONDS)).isTrue();
+        } finally {
+            weir.destroyForcibly();
+        }
+        assertThat(weir.exitValue()).isEqualTo(1);
+        List<JsonNode> lines = objects();
+        JsonNode last = lines.get(lines.size() - 1);
+        assertThat(last.get("level").asText()).isEqualTo("ERROR");
+        assertThat(last.get("message").asText())
+                .isEqualTo("shaping (weir-shaping) failed: One or more source topics were missing during rebalance");
+        assertThat(last.get("error").asText())
+                .contains("MissingSourceTopicException: ", "\n\tat ", "UnreachableException: ");
+    }
+
+    @Test
+    void so_are_the_faults_of_a_configuration() throws Exception {
+        Path wrong = Files.writeString(directory.resolve("wrong.yaml"), "threads: 0\ntopics: {partition: 1}\n");
+        Process weir = started("--log-format", "json", "-c", wrong.toString());
+        assertThat(weir.waitFor(PATIENCE.toSeconds(), TimeUnit.SECONDS)).isTrue();
+        assertThat(weir.exitValue()).isEqualTo(2);
+        assertThat(objects())
+                .hasSize(2)
+                .allSatisfy(line -> assertThat(line.get("message").asText()).startsWith(wrong + ":"));
+    }
+
     @Test
     void topics_that_are_wrong_are_told_and_exit_2() throws Exception {
         ConfigResource requests = new ConfigResource(ConfigResource.Type.TOPIC, "weir.requests");
@@ -166,6 +242,57 @@ class RunTest {
                         weir.requests: cleanup.policy is compact, must be delete: of each key only the last record would stay
                             kafka-configs.sh --bootstrap-server %s --alter --entity-type topics --entity-name weir.requests --add-config cleanup.policy=delete
                         """.formatted(broker.bootstrapServers())));
+    }
+
+    private void runAndStop(String... options) throws Exception {
+        Process weir = runBeside(0, options);
+        try {
+            await(() -> read("out").contains("weir is ready"));
+            weir.destroy();
+            assertThat(weir.waitFor(PATIENCE.toSeconds(), TimeUnit.SECONDS)).isTrue();
+        } finally {
+            weir.destroyForcibly();
+        }
+        assertThat(weir.exitValue()).isEqualTo(SIGTERM);
+    }
+
+    private Process runBeside(int metadataMaxAgeMs, String... options) throws IOException {
+        List<String> args =
+                new ArrayList<>(List.of("-c", settings("weir", metadataMaxAgeMs).toString()));
+        args.addAll(List.of(options));
+        return started(args.toArray(String[]::new));
+    }
+
+    /** With standard output and standard error in a file each. */
+    private Process started(String... options) throws IOException {
+        List<String> args = new ArrayList<>(List.of("run", "--service-port", "0"));
+        args.addAll(List.of(options));
+        return JavaProcess.of(List.of(), Main.class, args.toArray(String[]::new))
+                .redirectOutput(directory.resolve("out").toFile())
+                .redirectError(directory.resolve("err").toFile())
+                .start();
+    }
+
+    private String read(String file) throws IOException {
+        return Files.readString(directory.resolve(file));
+    }
+
+    private String errors() throws IOException {
+        return read("err");
+    }
+
+    /** Each line of standard error. */
+    private List<JsonNode> objects() throws IOException {
+        ObjectMapper mapper = new ObjectMapper().enable(DeserializationFeature.FAIL_ON_TRAILING_TOKENS);
+        List<JsonNode> objects = new ArrayList<>();
+        for (String line : errors().lines().toList()) {
+            assertThat(line).doesNotContainPattern("[\\x00-\\x1F\\x7F-\\x9F]");
+            JsonNode object = mapper.readTree(line);
+            assertThat(object.fieldNames()).toIterable().contains("time", "level", "logger", "thread", "message");
+            assertThat(Instant.parse(object.get("time").asText())).isBetween(started, Instant.now());
+            objects.add(object);
+        }
+        return objects;
     }
 
     private static Request request(int i) {
