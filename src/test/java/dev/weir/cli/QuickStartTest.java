@@ -89,7 +89,7 @@ class QuickStartTest {
     @Test
     void the_demo_ends_with_the_counts_and_is_quiet_but_for_them() throws Exception {
         Path temp = Files.createDirectory(directory.resolve("tmp"));
-        Process demo = start(temp, "demo");
+        Process demo = start(temp);
         List<String> lines;
         try (BufferedReader out = reader(demo)) {
             lines = out.lines().toList();

@@ -5,35 +5,28 @@ import static org.assertj.core.api.Assertions.assertThatCode;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
-import com.fasterxml.jackson.dataformat.yaml.YAMLFactory;
 import dev.weir.app.PolicyTopic;
 import dev.weir.codec.PolicyAvro;
 import dev.weir.codec.PolicyFile;
 import dev.weir.config.ConfigFile;
 import java.io.IOException;
-import java.io.InputStream;
 import java.io.PrintWriter;
 import java.io.StringWriter;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Locale;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
-import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
-import picocli.CommandLine;
 
 /** What the README shows is what the program takes. */
 class ReadmeTest {
 
     private static final Pattern BLOCK = Pattern.compile("```(\\w*)\n(.*?)```", Pattern.DOTALL);
-
-    private static final Pattern CALL = Pattern.compile("curl (?:-X ([A-Z]+) )?'?localhost:8680([^ ?']*).*");
 
     /** A fenced block of the README. */
     record Block(String language, String text) {
@@ -58,17 +51,6 @@ class ReadmeTest {
         return blocks("yaml");
     }
 
-    static Stream<String> commands() throws IOException {
-        return blocks("").stream()
-                .flatMap(block -> block.text.lines())
-                .filter(line -> line.contains("java -jar target/weir.jar "))
-                .map(line -> line.substring(line.indexOf("weir.jar ") + "weir.jar ".length()));
-    }
-
-    static Stream<String> calls() throws IOException {
-        return blocks("").stream().flatMap(block -> block.text.lines()).filter(line -> line.startsWith("curl "));
-    }
-
     @ParameterizedTest
     @MethodSource("yaml")
     void every_yaml_block_is_read(Block block) {
@@ -84,35 +66,20 @@ class ReadmeTest {
                 .doesNotThrowAnyException();
     }
 
-    @ParameterizedTest
-    @MethodSource("commands")
-    void every_command_is_one(String command) {
-        assertThatCode(() -> new CommandLine(new Main())
-                        .setCaseInsensitiveEnumValuesAllowed(true)
-                        .parseArgs(command.split(" ")))
-                .doesNotThrowAnyException();
-    }
-
-    @ParameterizedTest
-    @MethodSource("calls")
-    void every_call_is_of_an_operation_of_the_service(String call) throws IOException {
-        Matcher parts = CALL.matcher(call);
-        assertThat(parts.matches()).isTrue();
-        String method = parts.group(1) != null ? parts.group(1) : call.matches(".* (-d|--data).*") ? "POST" : "GET";
-        JsonNode paths;
-        try (InputStream in = ReadmeTest.class.getResourceAsStream("/openapi.yaml")) {
-            paths = new ObjectMapper(new YAMLFactory()).readTree(in).get("paths");
-        }
-        assertThat(paths.properties())
-                .anyMatch(path -> parts.group(2).matches(path.getKey().replaceAll("\\{[a-z]+}", "[^/]+"))
-                        && path.getValue().has(method.toLowerCase(Locale.ROOT)));
-    }
-
+    /** Commands are run by {@link ReadmeWalkTest}; Java is compiled by ExamplesTest; JSON and text are below. */
     @Test
-    void the_blocks_are_found() throws IOException {
+    void every_block_is_of_a_kind_that_is_tried() throws IOException {
+        assertThat(Files.readString(Path.of("README.md")).lines().filter(line -> line.startsWith("```")))
+                .hasSize(2
+                        * (blocks("").size()
+                                + blocks("yaml").size()
+                                + blocks("json").size()
+                                + blocks("text").size()
+                                + blocks("java").size()));
         assertThat(yaml()).hasSize(4);
-        assertThat(commands()).hasSize(14);
-        assertThat(calls()).hasSize(5);
+        assertThat(blocks("json")).hasSize(1);
+        assertThat(blocks("text")).hasSize(1);
+        assertThat(blocks("").get(0).text).contains("▶").doesNotContain("weir.jar");
     }
 
     @Test
