@@ -82,12 +82,23 @@ class LayeringTest {
                     "org.apache.kafka.clients..",
                     "org.apache.kafka.common..",
                     "io.github.resilience4j.circuitbreaker..",
+                    "io.micrometer.core.instrument..",
                     "org.HdrHistogram",
                     "com.sun.net.httpserver",
                     "dev.weir.client",
                     "dev.weir.codec",
                     "dev.weir.policy",
                     "dev.weir.shape");
+
+    @ArchTest
+    static final ArchRule client_needs_micrometer_only_where_somebody_binds_it = noClasses()
+            .that()
+            .resideInAPackage("dev.weir.client")
+            .and()
+            .haveNameNotMatching(".*\\.ClientMeters(\\$.*)?")
+            .should()
+            .dependOnClassesThat()
+            .resideInAPackage("io.micrometer..");
 
     @ArchTest
     static final ArchRule generated_avro_stays_in_codec = noClasses()

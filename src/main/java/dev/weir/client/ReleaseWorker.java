@@ -84,6 +84,7 @@ public final class ReleaseWorker implements AutoCloseable {
     private volatile int size;
     private volatile boolean closing;
     private volatile RuntimeException failure;
+    private volatile RuntimeException notGivenUp;
 
     private record Name(String queue, String client, String requestId) {}
 
@@ -154,9 +155,9 @@ public final class ReleaseWorker implements AutoCloseable {
                 handled.sum(), failed.sum(), retried.sum(), refused.sum(), givenUp.sum(), duplicates.sum(), size);
     }
 
-    /** What last went wrong with Kafka, none if it has gone well since. */
+    /** What last went wrong with Kafka, or where something was to be given up; none if it has gone well since. */
     public Optional<RuntimeException> failure() {
-        return Optional.ofNullable(failure);
+        return Optional.ofNullable(failure).or(() -> Optional.ofNullable(notGivenUp));
     }
 
     /** Hands out no more, waits for what is handed out, and commits it. What waits for its next attempt comes again. */
@@ -293,8 +294,10 @@ public final class ReleaseWorker implements AutoCloseable {
         aside(() -> tell(task, cause), thrown -> {
             if (thrown == null) {
                 givenUp.increment();
+                notGivenUp = null;
                 finish(task);
             } else {
+                notGivenUp = new IllegalStateException("a release cannot be given up: " + thrown.getMessage(), thrown);
                 after(options.backOff(1).plusMillis(PAUSE_MS), () -> giveUp(task, cause));
             }
         });

@@ -98,7 +98,12 @@ public final class WeirClient implements AutoCloseable {
     private static final class Call {
         private final CompletableFuture<Decision> future = new CompletableFuture<>();
         private final long startNanos = System.nanoTime();
+        private final Duration within;
         private volatile Future<?> timeout;
+
+        Call(Duration within) {
+            this.within = within;
+        }
     }
 
     /**
@@ -153,8 +158,18 @@ public final class WeirClient implements AutoCloseable {
      *     with a {@link NoDecisionException} if the fallback is {@link Fallback#FAIL}
      */
     public CompletableFuture<Answer> check(Request request) {
+        return check(request, options.timeout());
+    }
+
+    /**
+     * As {@link #check(Request)}, with less time than others have. For the {@link Circuit} a time-out of this call is one
+     * like any other.
+     *
+     * @param within 1 ms or more; at most {@link ClientBuilder#timeout}, which ends the wait in any case
+     */
+    public CompletableFuture<Answer> check(Request request, Duration within) {
         CompletableFuture<Answer> answer = new CompletableFuture<>();
-        var unused = decide(request).whenComplete((decision, failure) -> {
+        var unused = decide(request, within).whenComplete((decision, failure) -> {
             if (failure == null) {
                 answer.complete(Answer.of(decision));
             } else if (failure instanceof NoDecisionException none && options.fallback() != Fallback.FAIL) {
@@ -173,11 +188,23 @@ public final class WeirClient implements AutoCloseable {
      *     with a {@link NoDecisionException} if there is no decision in time
      */
     public CompletableFuture<Decision> decide(Request request) {
-        return decide(request, List.of());
+        return decide(request, options.timeout());
+    }
+
+    /** As {@link #decide(Request)}, with less time, as {@link #check(Request, Duration)} has it. */
+    public CompletableFuture<Decision> decide(Request request, Duration within) {
+        return decide(request, List.of(), within);
     }
 
     /** @param headers go with the request, and from there with its decisions and its release */
     CompletableFuture<Decision> decide(Request request, List<Header> headers) {
+        return decide(request, headers, options.timeout());
+    }
+
+    private CompletableFuture<Decision> decide(Request request, List<Header> headers, Duration within) {
+        if (within.toMillis() < 1) {
+            throw new IllegalArgumentException("within is out of its range: " + within);
+        }
         Optional<String> fault = RequestFaults.of(request, options.rules());
         if (fault.isPresent()) {
             tally.rejected.increment();
@@ -193,18 +220,16 @@ public final class WeirClient implements AutoCloseable {
             breaker.releasePermission();
             return notAsked(Unanswered.TOO_MANY_WAITING);
         }
-        return ask(request, headers);
+        return ask(request, headers, within.compareTo(options.timeout()) < 0 ? within : options.timeout());
     }
 
-    private CompletableFuture<Decision> ask(Request request, List<Header> headers) {
+    private CompletableFuture<Decision> ask(Request request, List<Header> headers, Duration within) {
         long number = numbers.incrementAndGet();
-        Call call = new Call();
+        Call call = new Call(within);
         calls.put(number, call);
         try {
             call.timeout = timer.schedule(
-                    () -> giveUp(number, Unanswered.TIMED_OUT, null),
-                    options.timeout().toNanos(),
-                    TimeUnit.NANOSECONDS);
+                    () -> giveUp(number, Unanswered.TIMED_OUT, null), within.toNanos(), TimeUnit.NANOSECONDS);
             ProducerRecord<String, byte[]> record = new ProducerRecord<>(
                     options.requests(),
                     null,
@@ -305,7 +330,7 @@ public final class WeirClient implements AutoCloseable {
         if (call == null) {
             return;
         }
-        NoDecisionException failure = none(why, cause);
+        NoDecisionException failure = none(why, call.within, cause);
         if (why == Unanswered.TIMED_OUT || why == Unanswered.NOT_WRITTEN) {
             breaker.onError(System.nanoTime() - call.startNanos, TimeUnit.NANOSECONDS, failure);
         } else {
@@ -357,15 +382,14 @@ public final class WeirClient implements AutoCloseable {
     }
 
     private CompletableFuture<Decision> notAsked(Unanswered why) {
-        return CompletableFuture.failedFuture(none(why, null));
+        return CompletableFuture.failedFuture(none(why, options.timeout(), null));
     }
 
-    private NoDecisionException none(Unanswered why, Throwable cause) {
+    private NoDecisionException none(Unanswered why, Duration within, Throwable cause) {
         tally.unanswered(why);
         String message =
                 switch (why) {
-                    case TIMED_OUT ->
-                        "no decision came within " + options.timeout().toMillis() + " ms";
+                    case TIMED_OUT -> "no decision came within " + within.toMillis() + " ms";
                     case NOT_WRITTEN -> "the request was not written to " + options.requests();
                     case TOO_MANY_WAITING -> options.maxInFlight() + " requests wait, no more may";
                     case CIRCUIT_OPEN -> "too many requests were not answered; none is sent for a while";

@@ -8,6 +8,9 @@ import dev.weir.app.KafkaSettings;
 import dev.weir.app.TopicSetup;
 import dev.weir.app.UnreachableException;
 import dev.weir.client.ReleaseConsumer;
+import dev.weir.client.ReleaseWorker;
+import dev.weir.client.RequestBuilder;
+import dev.weir.client.WeirClient;
 import dev.weir.config.ConfigFile;
 import dev.weir.config.WeirConfig;
 import dev.weir.dev.JavaProcess;
@@ -75,7 +78,7 @@ class SecuredClusterTest {
 
     private static final Duration PATIENCE = Duration.ofMinutes(4);
     private static final String TOKEN = "token-0f3a9c55e1b7";
-    private static final String[] ROLES = {"topics", "enforcer", "rules", "requester", "reader"};
+    private static final String[] ROLES = {"topics", "enforcer", "rules", "requester", "reader", "gateway", "worker"};
 
     private static final String RULES = """
             policies:
@@ -178,7 +181,16 @@ class SecuredClusterTest {
                 .contains("\"outcome\":\"QUEUED\"");
         assertThat(command("reader", "watch", "releases", "--from-beginning", "-n", "1"))
                 .contains("\"client\":\"client-0\"");
-        assertThat(worker()).isEqualTo("client-0");
+        assertThat(firstRelease()).isEqualTo("client-0");
+        try (WeirClient weir = gateway()) {
+            assertThat(weir.check(RequestBuilder.of("client-0").build()).join().unanswered())
+                    .isEmpty();
+        }
+        try (ReleaseWorker worker =
+                worker(2)) { // the first attempt fails, and the second, which the queue has released
+            await("given up", () -> worker.stats().givenUp() > 0 ? true : null);
+            assertThat(worker.stats().retried()).isPositive();
+        }
         assertThat(command("rules", "policies", "list")).startsWith("policy\tfree\t1\t");
         assertThat(command("rules", "policies", "history", "free")).startsWith("1\t");
         changesNeedWhatTheRulesRoleHas(service);
@@ -237,8 +249,36 @@ class SecuredClusterTest {
         }
     }
 
+    private static WeirClient gateway() {
+        return WeirClient.builder(client("gateway")).timeout(PATIENCE).start();
+    }
+
+    /** One whose handler never succeeds. */
+    private static ReleaseWorker worker(int attempts) {
+        Map<String, Object> settings = new HashMap<>(client("worker"));
+        settings.put("group.id", "mail-workers");
+        return ReleaseWorker.builder(settings, work -> {
+                    throw new IllegalStateException("not yet");
+                })
+                .attempts(attempts)
+                .backOff(Duration.ofMillis(20), Duration.ofMillis(20))
+                .start();
+    }
+
+    private static String workerFailure(AclTable.Line line) throws Exception {
+        boolean givesUp = line.resource().name().equals("weir.dead-letters");
+        if (givesUp) {
+            Traffic.write("enforcer", "weir.releases", "somebody", "no release");
+        }
+        try (ReleaseWorker worker = worker(givesUp ? 1 : 2)) {
+            return await("failure", () -> worker.failure()
+                    .map(failure -> UnreachableException.why(failure))
+                    .orElse(null));
+        }
+    }
+
     /** Whom the first release is for that a worker is handed. */
-    private static String worker() {
+    private static String firstRelease() {
         Map<String, Object> settings = new HashMap<>(client("reader"));
         settings.put("group.id", "sms-workers");
         try (ReleaseConsumer releases = new ReleaseConsumer(settings)) {
@@ -358,7 +398,12 @@ class SecuredClusterTest {
                     refusal(line, "send", directory.resolve("request.ndjson").toString());
                 case "watch decisions" -> refusal(line, "watch", "decisions", "--from-beginning", "-n", "1");
                 case "watch releases" -> refusal(line, "watch", "releases", "--from-beginning", "-n", "1");
-                case "ReleaseConsumer" -> worker();
+                case "ReleaseConsumer" -> firstRelease();
+                case "WeirClient" -> {
+                    gateway().close();
+                    yield "no failure";
+                }
+                case "ReleaseWorker" -> workerFailure(line);
                 case "a consumer" ->
                     String.valueOf(read(line.role(), line.resource().name()).size());
                 case "creating the topics" -> {

@@ -39,6 +39,7 @@ class ExamplesTest {
             import java.time.Duration;
             import java.util.*;
             import java.util.concurrent.*;
+            import io.micrometer.core.instrument.MeterRegistry;
 
             class Example {
                 interface Sms {
@@ -49,6 +50,8 @@ class ExamplesTest {
                 boolean running;
                 CountDownLatch shutdown;
                 WeirClient weir;
+                ReleaseWorker worker;
+                MeterRegistry registry;
                 HttpHandler articles;
 
                 void example() throws Exception {
@@ -95,6 +98,7 @@ class ExamplesTest {
         assertThat(examples())
                 .extracting(Example::file)
                 .contains(
+                        "ClientMeters.java",
                         "ReleaseConsumer.java",
                         "ReleaseWorker.java",
                         "RequestBuilder.java",

@@ -10,6 +10,7 @@ import dev.weir.policy.Decision;
 import dev.weir.policy.Outcome;
 import dev.weir.policy.Request;
 import dev.weir.shape.Release;
+import io.micrometer.core.instrument.simple.SimpleMeterRegistry;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -125,6 +126,11 @@ class ReleaseWorkerTest {
                 weir.decide(sms(id, "/sms")).get(90, TimeUnit.SECONDS);
             }
             LiveWeir.await("it is given up", () -> worker.stats().givenUp() == 1);
+            SimpleMeterRegistry registry = new SimpleMeterRegistry();
+            ClientMeters.of(worker).bindTo(registry);
+            assertThat(registry.get("weir.worker.given.up").functionCounter().count())
+                    .isEqualTo(1);
+            assertThat(registry.getMeters()).hasSize(WorkerStats.class.getRecordComponents().length);
             LiveWeir.await("the others are done", () -> worker.stats().handled() >= 2 && count("third") == 3);
             assertThat(handled.get("first")).extracting(Work::attempt).containsExactly(1);
             assertThat(handled.get("third")).extracting(Work::attempt).containsExactly(1, 2, 3);

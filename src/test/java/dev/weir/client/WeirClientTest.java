@@ -13,6 +13,8 @@ import dev.weir.policy.Outcome;
 import dev.weir.policy.Reason;
 import dev.weir.policy.Request;
 import dev.weir.policy.RequestRules;
+import io.micrometer.core.instrument.Tag;
+import io.micrometer.core.instrument.simple.SimpleMeterRegistry;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -20,6 +22,7 @@ import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.TreeMap;
 import java.util.concurrent.Callable;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
@@ -207,6 +210,58 @@ class WeirClientTest {
             assertThat(stats.failedOpen()).isEqualTo(fallback == Fallback.FAIL_OPEN ? 1 : 0);
             assertThat(stats.failedClosed()).isEqualTo(fallback == Fallback.FAIL_CLOSED ? 1 : 0);
         }
+    }
+
+    @Test
+    void a_call_may_have_less_time_than_others_and_no_more() throws Exception {
+        try (WeirClient weir = down.client()
+                .timeout(Duration.ofSeconds(1))
+                .fallback(Fallback.FAIL_CLOSED)
+                .noCircuit()
+                .start()) {
+            assertThatThrownBy(() -> get(weir.decide(request("alice"), SHORT)))
+                    .cause()
+                    .hasMessage("no decision came within 200 ms");
+            assertThatThrownBy(() -> get(weir.decide(request("alice"), LiveWeir.PATIENCE)))
+                    .cause()
+                    .hasMessage("no decision came within 1000 ms");
+            assertThat(get(weir.check(request("alice"), SHORT))).isEqualTo(Answer.madeUp(false, Unanswered.TIMED_OUT));
+            assertThatThrownBy(() -> weir.check(request("alice"), Duration.ZERO))
+                    .isInstanceOf(IllegalArgumentException.class)
+                    .hasMessage("within is out of its range: PT0S");
+        }
+    }
+
+    @Test
+    void micrometer_is_told_what_the_client_counts() throws Exception {
+        SimpleMeterRegistry registry = new SimpleMeterRegistry();
+        WeirClient weir = up.client().fallback(Fallback.FAIL_OPEN).start();
+        ClientMeters.of(weir).bindTo(registry);
+        get(weir.check(request("gina")));
+        get(weir.check(request("gina")));
+        assertThatThrownBy(() -> get(weir.check(RequestBuilder.of("").build())));
+        Request unasked = request("gina");
+        weir.close();
+        get(weir.check(unasked));
+        System.gc(); // Micrometer holds what it asks weakly
+        Map<String, Double> told = new TreeMap<>();
+        registry.forEachMeter(meter -> told.put(
+                meter.getId().getName()
+                        + meter.getId().getTags().stream().map(Tag::getValue).toList(),
+                meter.measure().iterator().next().getValue()));
+        assertThat(told).hasSize(1 + 8 + 1 + 2 + 1 + 3 + 3);
+        assertThat(told)
+                .containsEntry("weir.client.sent[]", 2.0)
+                .containsEntry("weir.client.requests[ANSWERED]", 2.0)
+                .containsEntry("weir.client.requests[REJECTED]", 1.0)
+                .containsEntry("weir.client.requests[CLOSED]", 1.0)
+                .containsEntry("weir.client.requests[TIMED_OUT]", 0.0)
+                .containsEntry("weir.client.made.up[FAIL_OPEN]", 1.0)
+                .containsEntry("weir.client.in.flight[]", 0.0)
+                .containsEntry("weir.client.circuit[CLOSED]", 1.0)
+                .containsEntry("weir.client.circuit[OPEN]", 0.0)
+                .containsEntry(
+                        "weir.client.latency.seconds[1]", weir.stats().max().toNanos() / 1e9);
     }
 
     @Test
