@@ -8,6 +8,7 @@ import com.fasterxml.jackson.dataformat.yaml.YAMLFactory;
 import dev.weir.config.ConfigFile;
 import dev.weir.config.WeirConfig;
 import java.io.IOException;
+import java.net.URI;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -27,7 +28,9 @@ class DeploymentTest {
 
     private static final Path DEPLOY = Path.of("src/deploy");
     private static final Pattern PINNED = Pattern.compile("[a-z./-]+:v?[0-9]+[0-9._a-z-]*");
-    private static final Pattern VARIABLE = Pattern.compile("\\$\\{[A-Z_]+:-([^}]+)}");
+    private static final Pattern VARIABLE = Pattern.compile("\\$\\{([A-Z_]+):-([^}]*)}");
+    private static final Pattern WITH_REGISTRY =
+            Pattern.compile("#   WEIR_REGISTRY='([^']+)' docker compose --profile registry up\n");
 
     private static JsonNode compose;
 
@@ -52,8 +55,14 @@ class DeploymentTest {
     }
 
     private static String content(String config) {
+        return content(config, Map.of());
+    }
+
+    /** As compose fills it in by these variables. */
+    private static String content(String config, Map<String, String> environment) {
         return VARIABLE.matcher(compose.at("/configs/" + config + "/content").asText())
-                .replaceAll(variable -> Matcher.quoteReplacement(variable.group(1)));
+                .replaceAll(variable ->
+                        Matcher.quoteReplacement(environment.getOrDefault(variable.group(1), variable.group(2))));
     }
 
     /** Where a service has what, by its path in the container. */
@@ -141,6 +150,23 @@ class DeploymentTest {
                     .isEqualTo("${WEIR_TOKEN:-" + content("token") + "}");
         }
         assertThat(content("token")).hasSizeGreaterThanOrEqualTo(16);
+    }
+
+    @Test
+    void instances_use_the_registry_that_is_started_as_the_file_says() throws Exception {
+        Matcher command = WITH_REGISTRY.matcher(Files.readString(Path.of("docker-compose.yml")));
+        assertThat(command.find()).isTrue();
+        JsonNode registry = services().get("registry");
+        for (String name : List.of("weir-1", "weir-2")) {
+            assertThat(ConfigFile.read(name, content(name)).registry()).isEmpty();
+            WeirConfig config = ConfigFile.read(name, content(name, Map.of("WEIR_REGISTRY", command.group(1))));
+            URI url = URI.create(config.registry().get("url"));
+            assertThat(services().get(url.getHost())).isEqualTo(registry);
+            assertThat(registry.at("/ports/0").asText()).endsWith(":" + url.getPort());
+            JsonNode after = services().get(name).at("/depends_on/registry");
+            assertThat(after.get("condition").asText()).isEqualTo("service_healthy");
+            assertThat(after.get("required").asBoolean()).isFalse(); // without the profile there is none
+        }
     }
 
     @Test
