@@ -6,6 +6,7 @@ import dev.weir.live.Sampler;
 import dev.weir.metrics.Metrics;
 import dev.weir.metrics.Restores;
 import dev.weir.metrics.Source;
+import dev.weir.processor.HotMemory;
 import dev.weir.processor.LiveCounts;
 import dev.weir.processor.LivePolicies;
 import dev.weir.processor.LiveQueues;
@@ -62,12 +63,13 @@ public final class Enforcer implements AutoCloseable {
         Optional<SchemaRegistry> registry = Registries.of(config).map(PatientRegistry::new);
         LiveQueues queues = new LiveQueues();
         LiveCounts counts = new LiveCounts();
+        HotMemory memory = new HotMemory(config.state().hotMemoryBytes());
         Restores restores = new Restores();
         String address = Owners.address(reachableAt);
         id = InstanceId.of(config.state().directory());
         Application deciding = new Application(
                 "deciding",
-                WeirTopology.deciding(config, policies, counts, registry),
+                WeirTopology.deciding(config, policies, counts, memory, registry),
                 of(id, address, KafkaSettings.deciding(config)));
         Application shaping;
         try {
@@ -87,6 +89,7 @@ public final class Enforcer implements AutoCloseable {
                 Map.of("deciding", deciding.streams(), "shaping", shaping.streams()),
                 counts,
                 policies,
+                memory,
                 () -> queues.views(MOST_QUEUES, PATIENCE, System.currentTimeMillis() * NANOS_PER_MS),
                 this::health);
         metrics = new Metrics(source, restores);

@@ -36,6 +36,12 @@ final class WeirMeters implements MultiCollector {
                 waiting(queues),
                 oldest(queues),
                 policies(),
+                new Family("weir_hot_state_bytes", "Heap that states of clients take, an estimate")
+                        .add((double) source.memory().usedBytes())
+                        .gauge(),
+                new Family("weir_hot_state_limit_bytes", "The most heap that states of clients may take")
+                        .add((double) source.memory().bytes())
+                        .gauge(),
                 health());
     }
 

@@ -34,6 +34,7 @@ public final class HotStates extends WrappedStateStore<KeyValueStore<Bytes, byte
     private final StateHeap heap = new StateHeap();
     private final HotMemory memory;
     private boolean isSharing;
+    private long toldBytes;
 
     /** What was asked for last: it is what is mostly changed next. */
     private StateKey lastKey;
@@ -88,6 +89,7 @@ public final class HotStates extends WrappedStateStore<KeyValueStore<Bytes, byte
     void forget(Bytes storeKey, PolicyState left) {
         heap.remove(storeKey);
         lastKey = null;
+        tellBytes();
         wrapped().put(storeKey, left == null ? null : StateCodec.encode(left));
     }
 
@@ -100,6 +102,15 @@ public final class HotStates extends WrappedStateStore<KeyValueStore<Bytes, byte
             }
             heap.remove(coldest.key);
             lastKey = null;
+        }
+        tellBytes();
+    }
+
+    private void tellBytes() {
+        long bytes = heap.bytes();
+        if (bytes != toldBytes) {
+            memory.use(bytes - toldBytes);
+            toldBytes = bytes;
         }
     }
 
@@ -141,6 +152,7 @@ public final class HotStates extends WrappedStateStore<KeyValueStore<Bytes, byte
     private void forgetAll() {
         heap.clear();
         lastKey = null;
+        tellBytes();
         if (isSharing) {
             memory.leave();
             isSharing = false;

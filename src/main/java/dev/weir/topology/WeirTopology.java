@@ -82,9 +82,9 @@ public final class WeirTopology {
 
     private WeirTopology() {}
 
-    /** As {@link #deciding(WeirConfig, LivePolicies, LiveCounts, Optional)}, without a schema registry. */
+    /** As {@link #deciding(WeirConfig, LivePolicies, LiveCounts, HotMemory, Optional)}, without a schema registry. */
     public static Topology deciding(WeirConfig config, LivePolicies policies, LiveCounts counts) {
-        return deciding(config, policies, counts, Optional.empty());
+        return deciding(config, policies, counts, new HotMemory(config.state().hotMemoryBytes()), Optional.empty());
     }
 
     /**
@@ -92,11 +92,16 @@ public final class WeirTopology {
      *
      * @param policies kept up to date by the topology
      * @param counts counted up by the topology
+     * @param memory for states on the heap
      * @param registry has the schemas of what users read and write
      * @throws dev.weir.codec.RegistryException if it does not answer
      */
     public static Topology deciding(
-            WeirConfig config, LivePolicies policies, LiveCounts counts, Optional<SchemaRegistry> registry) {
+            WeirConfig config,
+            LivePolicies policies,
+            LiveCounts counts,
+            HotMemory memory,
+            Optional<SchemaRegistry> registry) {
         Topics topics = Topics.of(config.topics().prefix());
         return new Topology()
                 .addGlobalStore(
@@ -122,7 +127,7 @@ public final class WeirTopology {
                                 new Decide.StoreNames(Stores.POLICY_STATES, Stores.LOG_SEGMENTS, Stores.FIRST_ANSWERS),
                                 new Decide.Outlets(DECISIONS, ADMISSIONS_OUT)),
                         READ_REQUESTS)
-                .addStateStore(Stores.policyStates(new HotMemory(config.state().hotMemoryBytes())), DECIDE)
+                .addStateStore(Stores.policyStates(memory), DECIDE)
                 .addStateStore(Stores.persistent(Stores.LOG_SEGMENTS), DECIDE)
                 .addStateStore(Stores.persistent(Stores.FIRST_ANSWERS), DECIDE)
                 .addSink(DECISIONS, topics.decisions(), BYTES_OUT, decisions(registry, topics), DECIDE)

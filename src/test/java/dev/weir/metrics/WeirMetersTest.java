@@ -2,6 +2,7 @@ package dev.weir.metrics;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import dev.weir.processor.HotMemory;
 import dev.weir.processor.LiveCounts;
 import dev.weir.processor.LivePolicies;
 import dev.weir.shape.QueueRules;
@@ -29,8 +30,13 @@ class WeirMetersTest {
         QueueRules rules =
                 new QueueRules("q", 1, 1, 1, 1, QueueRules.MAX_CAPACITY, QueueRules.NO_MAX_WAIT, 0, Map.of());
         QueueView queue = new QueueView(rules, false, tiers.size(), tiers.size(), tiers, 0L, 0, 0L);
-        Source source =
-                new Source(Map.of(), new LiveCounts(), new LivePolicies(), () -> List.of(queue), () -> Health.WELL);
+        Source source = new Source(
+                Map.of(),
+                new LiveCounts(),
+                new LivePolicies(),
+                new HotMemory(0),
+                () -> List.of(queue),
+                () -> Health.WELL);
 
         GaugeSnapshot waiting = (GaugeSnapshot) new WeirMeters(source)
                 .collect().stream()

@@ -246,12 +246,19 @@ class HotStatesTest {
         HotStates one = new HotStates(store, memory);
         HotStates other = new HotStates(new Watched(), memory);
         int alone = fits(one);
+        assertThat(memory.usedBytes()).isBetween(memory.bytes() * 9 / 10, memory.bytes());
         use(other, "a");
         one.shrink();
         int shared = fits(one);
         assertThat(shared).isBetween(alone / 2 - 10, alone / 2 + 10);
+        assertThat(memory.usedBytes()).isBetween(memory.bytes() * 4 / 10, memory.bytes() * 6 / 10);
         other.close();
         assertThat(fits(one)).isEqualTo(alone);
+        long all = memory.usedBytes();
+        one.forget(Bytes.wrap(KeyCodec.encode(key("c" + (TRIED - 1)))), null);
+        assertThat(memory.usedBytes()).isLessThan(all);
+        one.clearCache();
+        assertThat(memory.usedBytes()).isZero();
     }
 
     /** How many of the last clients are found on the heap. */

@@ -141,6 +141,9 @@ class MetricsTest {
                 .containsExactly(
                         "{application=\"deciding\",state=\"RUNNING\"} 1.0",
                         "{application=\"shaping\",state=\"RUNNING\"} 1.0");
+        assertThat(scrape.sum("weir_hot_state_bytes")).isBetween(1.0, 10_000.0); // one client by one policy with limits
+        assertThat(scrape.sum("weir_hot_state_limit_bytes"))
+                .isEqualTo((double) WeirConfig.DEFAULTS.state().hotMemoryBytes());
         assertThat(scrape.sum("weir_commits_total")).isGreaterThan(0);
         assertThat(scrape.sum("weir_tasks")).isGreaterThan(0);
         assertThat(scrape.sum("jvm_memory_used_bytes")).isGreaterThan(0);
