@@ -119,7 +119,10 @@ final class AvroBytes<T extends SpecificRecord> {
 
     private T decode(byte[] bytes, int start, DatumReader<T> reader) throws UnreadableException {
         try {
-            return reader.read(null, new BytesDecoder(bytes, start, maxItems));
+            BytesDecoder in = new BytesDecoder(bytes, start, maxItems);
+            T record = reader.read(null, in);
+            in.end();
+            return record;
         } catch (IOException | AvroRuntimeException | UnsupportedOperationException | IndexOutOfBoundsException e) {
             throw new UnreadableException(Rejection.NOT_AVRO, e);
         }

@@ -39,6 +39,13 @@ final class BytesDecoder extends Decoder {
         this.maxItems = maxItems;
     }
 
+    /** @throws IOException if something follows what was read */
+    void end() throws IOException {
+        if (at < bytes.length) {
+            throw new IOException((bytes.length - at) + " bytes more than the record has");
+        }
+    }
+
     @Override
     public long readLong() throws IOException {
         if (at < bytes.length && bytes[at] >= 0) { // most numbers and lengths have one byte

@@ -75,7 +75,10 @@ public final class RequestAvro {
             return request(avro.decode(value), timestampMs, source);
         }
         try {
-            return read(new BytesDecoder(value, start.getAsInt()), timestampMs, source);
+            BytesDecoder in = new BytesDecoder(value, start.getAsInt());
+            Request request = read(in, timestampMs, source);
+            in.end();
+            return request;
         } catch (IOException e) {
             throw new UnreadableException(Rejection.NOT_AVRO, e);
         }

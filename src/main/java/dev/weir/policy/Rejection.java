@@ -2,7 +2,10 @@ package dev.weir.policy;
 
 /** Why a record is no request, or no rule, and goes to the dead letters; also a metric label, so the set is closed. */
 public enum Rejection {
-    /** The bytes have no header of Avro's or, with a schema registry, of Confluent's, or do not hold what their schema says. */
+    /**
+     * The bytes have no header of Avro's or, with a schema registry, of Confluent's, or do not hold what their schema says,
+     * or more than that.
+     */
     NOT_AVRO,
     /** This version does not know the schema's fingerprint; or the registry has no such id, or one that does not resolve. */
     UNKNOWN_SCHEMA,

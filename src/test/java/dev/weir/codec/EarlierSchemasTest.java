@@ -12,6 +12,7 @@ import dev.weir.policy.Request;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.file.Path;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import org.apache.avro.Schema;
@@ -58,6 +59,13 @@ class EarlierSchemasTest {
                         null,
                         1_000,
                         SOURCE));
+    }
+
+    @Test
+    void what_follows_a_record_of_an_earlier_version_makes_it_none() throws Exception {
+        byte[] record = encode(decision1("sms"));
+        byte[] longer = Arrays.copyOf(record, record.length + 3);
+        assertThatThrownBy(() -> new DecisionAvro().decode(longer)).hasMessage("3 bytes more than the record has");
     }
 
     @Test

@@ -63,6 +63,19 @@ class RequestAvroTest {
         assertRejected(bytes, Rejection.NOT_AVRO);
     }
 
+    /** A buffer that is longer than what was written into it, or two records in one. */
+    @Test
+    void what_follows_a_record_makes_it_none() {
+        byte[] good = avro.encode(FULL);
+        byte[] two = Arrays.copyOf(good, 2 * good.length);
+        System.arraycopy(good, 0, two, good.length, good.length);
+        assertThatThrownBy(() -> avro.decode(Arrays.copyOf(good, good.length + 1), 0, SOURCE))
+                .hasMessage("1 bytes more than the record has")
+                .isInstanceOfSatisfying(UnreadableException.class, e -> assertThat(e.rejection())
+                        .isEqualTo(Rejection.NOT_AVRO));
+        assertRejected(two, Rejection.NOT_AVRO);
+    }
+
     @Test
     void damaged_bytes_are_rejected_or_read_but_never_fail_otherwise() {
         Random random = new Random(11);

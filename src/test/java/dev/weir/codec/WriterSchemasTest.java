@@ -99,6 +99,20 @@ class WriterSchemasTest {
                 .hasMessage("schema 0 has more than 1000 parts, or holds itself");
     }
 
+    /** Fields that are not wanted, also the last ones, belong to the record. */
+    @Test
+    void what_follows_a_record_makes_it_none() throws UnreadableException {
+        String schema = "{\"type\":\"record\",\"name\":\"RequestEvent\",\"fields\":[" + FIELDS
+                + ",{\"name\":\"more\",\"type\":{\"type\":\"array\",\"items\":\"long\"}}]}";
+        RequestAvro avro = new RequestAvro(Optional.of(new OneSchema(schema)));
+        byte[] record = HexFormat.of().parseHex("0000000000" + "0272" + "0263" + "04020400");
+        assertThat(avro.decode(record, 0, SOURCE).client()).isEqualTo("c");
+        assertThatThrownBy(() -> avro.decode(Arrays.copyOf(record, record.length + 1), 0, SOURCE))
+                .hasMessage("1 bytes more than the record has")
+                .isInstanceOfSatisfying(UnreadableException.class, e -> assertThat(e.rejection())
+                        .isEqualTo(Rejection.NOT_AVRO));
+    }
+
     @Test
     void damaged_bytes_of_another_schema_are_rejected_or_read_but_never_fail_otherwise() {
         Schema another = new Schema.Parser()
