@@ -1,0 +1,76 @@
+const KEY = 'weir.token';
+const dialog = document.getElementById('token-dialog');
+let asking = null;
+
+/** What the service says went wrong (RFC 9457). */
+export class Problem extends Error {
+  constructor(status, body) {
+    super(body.detail || body.title || `HTTP ${status}`);
+    this.status = status;
+    this.faults = body.faults ?? [];
+    this.currentVersion = body.currentVersion ?? null;
+  }
+}
+
+/**
+ * Asks the service; if it wants the token, asks the user for it, as often as it takes.
+ *
+ * @throws Problem if the answer is none of success, or the user gives no token
+ */
+export async function ask(path, options = {}) {
+  for (;;) {
+    const token = sessionStorage.getItem(KEY);
+    const headers = {...options.headers, ...(token ? {Authorization: `Bearer ${token}`} : {})};
+    const response = await fetch(path, {...options, headers, cache: 'no-store'});
+    if (response.ok) {
+      return response;
+    }
+    const problem = await problemOf(response);
+    const isOtherNow = sessionStorage.getItem(KEY) !== token;
+    if (response.status !== 401 || !(isOtherNow || (await askForToken(problem.message)))) {
+      throw problem;
+    }
+  }
+}
+
+export async function askJson(path, options = {}) {
+  return (await ask(path, {...options, headers: {Accept: 'application/json', ...options.headers}})).json();
+}
+
+/** @returns whether there is one now that was not there before; `window` hears of it as `weir-token` */
+export function askForToken(why) {
+  asking ??= show(why).finally(() => {
+    asking = null;
+  });
+  return asking;
+}
+
+function show(why) {
+  const field = document.getElementById('token-field');
+  document.getElementById('token-why').textContent = why;
+  field.value = '';
+  dialog.returnValue = '';
+  dialog.showModal();
+  field.focus();
+  return new Promise(resolve => {
+    dialog.addEventListener('close', () => {
+      const token = field.value.trim();
+      field.value = '';
+      if (dialog.returnValue !== 'use' || token === '') {
+        resolve(false);
+        return;
+      }
+      sessionStorage.setItem(KEY, token);
+      window.dispatchEvent(new Event('weir-token'));
+      resolve(true);
+    }, {once: true});
+  });
+}
+
+async function problemOf(response) {
+  try {
+    return new Problem(response.status, await response.json());
+  } catch {
+    return new Problem(response.status, {});
+  }
+}

@@ -1,0 +1,112 @@
+import {askForToken} from './api.js';
+import {clientView} from './client.js';
+import {fill, h, say} from './dom.js';
+import {clock} from './format.js';
+import {instancesView} from './instances.js';
+import {overviewView} from './overview.js';
+import {policiesView} from './policies.js';
+import {queuesView} from './queues.js';
+import {Stream} from './stream.js';
+import {startTheme} from './theme.js';
+
+const VIEWS = {
+  overview: overviewView,
+  queues: queuesView,
+  client: clientView,
+  policies: policiesView,
+  instances: instancesView,
+};
+const main = document.getElementById('main');
+const banner = document.getElementById('banner');
+const pulse = document.getElementById('pulse');
+const stream = new Stream(changed);
+let view = null;
+let told = '';
+
+function route() {
+  const [name, ...parts] = location.hash.replace(/^#\/?/, '').split('/').map(decoded);
+  const isKnown = Object.hasOwn(VIEWS, name);
+  if (view?.name === name && view.takes?.(parts)) {
+    return;
+  }
+  view?.close();
+  view = VIEWS[isKnown ? name : 'overview'](parts, stream);
+  view.name = isKnown ? name : 'overview';
+  fill(main, view.root);
+  document.title = `${view.title} · Weir`;
+  for (const link of document.querySelectorAll('#nav a')) {
+    if (link.hash === `#/${view.name}`) {
+      link.setAttribute('aria-current', 'page');
+    } else {
+      link.removeAttribute('aria-current');
+    }
+  }
+  view.update?.();
+  scrollTo(0, 0);
+}
+
+function decoded(part) {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return part;
+  }
+}
+
+function changed() {
+  const {latest, isLive, trouble} = stream;
+  pulse.className = isLive ? 'pulse live' : trouble ? 'pulse lost' : 'pulse';
+  say(pulse, latest && isLive ? `live · ${clock(latest.at)}` : isLive ? 'live' : trouble ? 'lost' : 'connecting');
+  document.body.classList.toggle('stale', !isLive && trouble !== null);
+  tell(warnings());
+  if (!document.hidden) {
+    view?.update?.();
+  }
+}
+
+/** What the person on call must know first. */
+function warnings() {
+  const {latest, now, isLive, trouble} = stream;
+  const all = [];
+  if (!isLive && trouble) {
+    const since = latest ? `What you see is of ${clock(latest.at)}. ` : '';
+    const next = trouble.status === 401 ? 'Give the token to go on.' : 'Trying again.';
+    all.push({grave: true, text: `The live figures are lost: ${trouble.message}. ${since}${next}`, asks: trouble.status === 401});
+  }
+  for (const address of now?.unreachable ?? []) {
+    all.push({grave: true, text: `${address} is unreachable: its figures are missing.`});
+  }
+  for (const {address, health} of now?.instances ?? []) {
+    if (health !== 'RUNNING' && health !== 'UNREACHABLE') {
+      const grave = health !== 'STARTING' && health !== 'REBALANCING';
+      all.push({grave, text: `${address} is ${health}.`});
+    }
+  }
+  return all;
+}
+
+function tell(all) {
+  const text = JSON.stringify(all);
+  if (text === told) {
+    return;
+  }
+  told = text;
+  fill(banner, all.map(({grave, text, asks}) => h(grave ? 'p.grave' : 'p',
+      h('b', grave ? 'Attention ' : 'Note '), text,
+      asks && h('button', {type: 'button', onclick: () => askForToken('Reading needs it, too.')}, 'Give the token'))));
+}
+
+startTheme();
+document.getElementById('token').addEventListener('click',
+    () => askForToken('Changes need it; beyond loopback, reading too.'));
+document.getElementById('skip').addEventListener('click', event => {
+  event.preventDefault(); // the hash is the view's
+  main.focus();
+});
+document.addEventListener('visibilitychange', () => view?.update?.());
+window.addEventListener('hashchange', () => {
+  route();
+  main.focus({preventScroll: true});
+});
+route();
+stream.run();

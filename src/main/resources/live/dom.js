@@ -1,0 +1,74 @@
+/**
+ * An element: `h('p.note', {id: 'x', onclick: f}, 'text', child)`. Text becomes a text node, so that no name that comes
+ * from data can be markup.
+ */
+export function h(spec, ...rest) {
+  const [tag, ...classes] = spec.split('.');
+  const element = document.createElement(tag);
+  if (classes.length > 0) {
+    element.className = classes.join(' ');
+  }
+  const [first] = rest;
+  const hasAttributes = first !== null && typeof first === 'object' && !(first instanceof Node) && !Array.isArray(first);
+  if (hasAttributes) {
+    rest.shift();
+    for (const [name, value] of Object.entries(first)) {
+      if (name.startsWith('on')) {
+        element.addEventListener(name.slice(2), value);
+      } else if (value === true) {
+        element.setAttribute(name, '');
+      } else if (value !== false && value !== null && value !== undefined) {
+        element.setAttribute(name, value);
+      }
+    }
+  }
+  element.append(...children(rest));
+  return element;
+}
+
+/** What is in it from now on. */
+export function fill(element, ...content) {
+  element.replaceChildren(...children(content));
+  return element;
+}
+
+/** Sets the text if it is another one: assistive technology is told of every change. */
+export function say(element, text) {
+  if (element.textContent !== text) {
+    element.textContent = text;
+  }
+}
+
+/** Whether the user is at it: what is drawn anew then would take the focus or the selection away. */
+export function isInUse(element) {
+  const selection = getSelection();
+  return element.contains(document.activeElement) || (!selection.isCollapsed && element.contains(selection.anchorNode));
+}
+
+/**
+ * A table in a box that scrolls if it is too wide.
+ *
+ * @param columns `{name, number}`: `number` is set in columns of digits
+ * @param rows arrays of text or nodes
+ */
+export function table(caption, columns, rows) {
+  const align = i => (columns[i].number ? {class: 'number'} : {});
+  return h('div.scroll', h('table',
+      h('caption.hidden', caption),
+      h('thead', h('tr', columns.map((column, i) => h('th', {scope: 'col', ...align(i)}, column.name)))),
+      h('tbody', rows.map(row => h('tr', row.map((cell, i) =>
+          i === 0 ? h('th', {scope: 'row', ...align(i)}, cell) : h('td', align(i), cell)))))));
+}
+
+/** A bar that is filled from 0 to 1. */
+export function bar(share, kind = '') {
+  const filled = h('span');
+  filled.style.width = `${Math.min(1, Math.max(0, share)) * 100}%`;
+  return h(`span.bar${kind && `.${kind}`}`, {'aria-hidden': 'true'}, filled);
+}
+
+function children(content) {
+  return content.flat(Infinity)
+      .filter(child => child !== null && child !== undefined && child !== false)
+      .map(child => (child instanceof Node ? child : document.createTextNode(String(child))));
+}

@@ -1,0 +1,255 @@
+import * as definitions from './definitions.js';
+import {difference} from './diff.js';
+import {fill, h} from './dom.js';
+import {day} from './format.js';
+import {comparison} from './whatif.js';
+
+const PAUSE_MS = 500;
+const MINUTES = [5, 15, 60];
+const NEW = {
+  policy: 'id: my-policy\nmatch: {tier: free}\nlimits:\n- {algorithm: sliding-window-log, limit: 100, per: 1m}\n',
+  queue: 'id: my-queue\nlimit: 100\nper: 1s\nmax-wait: 30s\n',
+};
+
+/** A policy or queue, to be changed, checked, tried on what was, and put in force. */
+export class Editor {
+  #kind;
+  #id;
+  #applied;
+  /** What the text began from: null if it is new. */
+  #base = null;
+  #abort = new AbortController();
+  #timer = null;
+  #checks = 0;
+
+  #text = h('textarea.code', {id: 'definition', spellcheck: 'false', wrap: 'off', rows: 16, autocapitalize: 'off', autocomplete: 'off',
+    'aria-describedby': 'definition-state', oninput: () => this.#edited(), onscroll: () => this.#scrolled()});
+  #gutter = h('div.gutter', {'aria-hidden': 'true'});
+  #state = h('p.note', {id: 'definition-state'});
+  #verdict = h('div.verdict', {tabindex: '-1'});
+  #outcome = h('div.result', {tabindex: '-1'});
+  #history = h('div');
+  #buttons = [];
+
+  /**
+   * @param id null for a new one
+   * @param applied called with the id of what was put in force
+   */
+  constructor(kind, id, applied) {
+    this.#kind = kind;
+    this.#id = id;
+    this.#applied = applied;
+    this.root = h('section.card.editor',
+        h('h2', id === null ? `New ${kind}` : id), this.#state,
+        h('label.hidden', {for: 'definition'}, 'Definition, as YAML'),
+        h('div.paper', this.#gutter, this.#text),
+        h('div.row',
+            this.#button('Check', () => this.#check(true)),
+            h('span.group', {role: 'group', 'aria-label': 'What would it have done to the last minutes?'},
+                h('span.note', 'What if, in the last'),
+                MINUTES.map(minutes => this.#button(`${minutes} min`, () => this.#tryOut(minutes)))),
+            this.#button('Apply', () => this.#apply(), 'main')),
+        this.#verdict, this.#outcome, this.#history);
+    this.#open();
+  }
+
+  close() {
+    this.#abort.abort();
+    clearTimeout(this.#timer);
+  }
+
+  async #open() {
+    if (this.#id === null) {
+      fill(this.#state, 'It comes in force when you apply it.');
+      this.#write(NEW[this.#kind]);
+      return;
+    }
+    try {
+      this.#base = await definitions.read(this.#kind, this.#id);
+      this.#write(this.#base.text ?? '');
+      this.#tellBase();
+      this.#showHistory();
+    } catch (e) {
+      fill(this.#state, h('span.fault', e.message));
+    }
+  }
+
+  #write(text) {
+    this.#text.value = text;
+    this.#number([]);
+    this.#check(false);
+  }
+
+  #tellBase() {
+    const {version, appliedAt, text} = this.#base;
+    fill(this.#state, text === null ? 'Deleted; it drains by its last rules.' : `Version ${version}, in force since ${day(appliedAt)}.`);
+  }
+
+  #edited() {
+    fill(this.#outcome); // it was of another text
+    this.#number([]);
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => this.#check(false), PAUSE_MS);
+  }
+
+  /** @returns what it would change, null if it cannot be applied */
+  async #check(isAsked) {
+    clearTimeout(this.#timer);
+    const check = ++this.#checks;
+    try {
+      const changes = await definitions.validate(this.#kind, this.#text.value, this.#abort.signal);
+      if (check === this.#checks) {
+        this.#number([]);
+        fill(this.#verdict, changes.map(verdict));
+      }
+      return changes;
+    } catch (e) {
+      if (!this.#abort.signal.aborted && check === this.#checks) {
+        this.#number(e.faults ?? []);
+        fill(this.#verdict, this.#faults(e));
+      }
+      return null;
+    } finally {
+      if (isAsked) {
+        this.#verdict.focus();
+      }
+    }
+  }
+
+  #faults(e) {
+    return e.faults?.length > 0
+        ? h('ul.faults', e.faults.map(({line, path, message}) => h('li',
+            h('button', {type: 'button', onclick: () => this.#select(line)},
+                h('b', `Line ${line}`), path && h('code', path), h('span', message)))))
+        : h('p.fault', e.message);
+  }
+
+  async #tryOut(minutes) {
+    fill(this.#outcome, h('p.empty', `Deciding the last ${minutes} minutes anew.`));
+    try {
+      fill(this.#outcome, h('h3', `What if, in the last ${minutes} minutes`), comparison(await definitions.backtest(this.#kind, this.#text.value, minutes)));
+    } catch (e) {
+      fill(this.#outcome, this.#faults(e));
+    }
+    this.#outcome.focus();
+  }
+
+  async #apply() {
+    const changes = await this.#check(false);
+    if (changes === null) {
+      this.#verdict.focus();
+      return;
+    }
+    const id = this.#id ?? changes.find(({kind}) => kind === this.#kind).id;
+    try {
+      const change = await definitions.put(this.#kind, id, this.#text.value, this.#base === null ? null : this.#base.tag);
+      fill(this.#outcome, h('p.success', change.effect === 'unchanged'
+          ? 'It is word for word what is in force: nothing was done.'
+          : `In force as version ${change.version}.`));
+      this.#base = await definitions.read(this.#kind, id);
+      this.#tellBase();
+      this.#check(false);
+      this.#applied(id);
+      this.#id = id;
+      this.#showHistory();
+    } catch (e) {
+      fill(this.#outcome, e.status === 412 ? await this.#meanwhile(id) : [h('p.fault', `Nothing was changed: ${e.message}`), this.#faults({faults: e.faults ?? [], message: ''})]);
+    }
+    this.#outcome.focus();
+  }
+
+  /** Somebody was faster. */
+  async #meanwhile(id) {
+    let theirs = null;
+    try {
+      theirs = await definitions.read(this.#kind, id);
+    } catch (e) {
+      if (e.status !== 404) {
+        return h('p.fault', `Nothing was changed, since it is another version now; and that cannot be read: ${e.message}`);
+      }
+    }
+    const took = (base, text) => {
+      this.#id = base === null ? null : id;
+      this.#base = base;
+      fill(this.#outcome);
+      if (base !== null) {
+        this.#tellBase();
+      }
+      this.#write(text);
+      this.#text.focus();
+    };
+    const mine = this.#text.value;
+    const what = theirs === null ? 'It was deleted meanwhile.'
+        : this.#base === null ? `There is one of this name already: version ${theirs.version}, in force since ${day(theirs.appliedAt)}.`
+        : `It was changed meanwhile: version ${theirs.version} is in force since ${day(theirs.appliedAt)}, yours began from version ${this.#base.version}.`;
+    return h('div.meanwhile', {role: 'group', 'aria-label': 'Changed meanwhile'},
+        h('p.fault', `Nothing was changed. ${what}`),
+        theirs !== null && h('p.note', 'From what is in force (−) to yours (+):'),
+        theirs !== null && difference(theirs.text, mine),
+        h('div.row',
+            theirs !== null && h('button', {type: 'button', onclick: () => took(theirs, theirs.text ?? '')}, 'Take theirs'),
+            h('button', {type: 'button', onclick: () => took(theirs, mine)},
+                theirs === null ? 'Keep mine, as a new one' : `Keep mine, over version ${theirs.version}`)));
+  }
+
+  async #showHistory() {
+    try {
+      const versions = await definitions.history(this.#kind, this.#id);
+      fill(this.#history, h('h3', 'Versions'), h('ol.versions', versions.map(({version, appliedAt, text}, i) =>
+          h('li', h('details',
+              h('summary', h('b', `Version ${version}`), ` ${day(appliedAt)}`, text === null && ' · deleted',
+                  i === 0 && text !== null && h('small.tag', 'in force')),
+              difference(versions[i + 1]?.text ?? null, text))))));
+    } catch (e) {
+      fill(this.#history, h('p.fault', `The versions cannot be read: ${e.message}`));
+    }
+  }
+
+  #button(name, act, kind) {
+    const button = h(kind ? `button.${kind}` : 'button', {type: 'button', onclick: async () => {
+      this.#buttons.forEach(other => other.setAttribute('aria-disabled', 'true'));
+      try {
+        if (!this.#isBusy) {
+          this.#isBusy = true;
+          await act();
+        }
+      } finally {
+        this.#isBusy = false;
+        this.#buttons.forEach(other => other.removeAttribute('aria-disabled'));
+      }
+    }}, name);
+    this.#buttons.push(button);
+    return button;
+  }
+
+  #isBusy = false;
+
+  /** Line numbers, those with faults marked. */
+  #number(faults) {
+    const marked = new Set(faults.map(({line}) => line));
+    const lines = this.#text.value.split('\n').length;
+    fill(this.#gutter, Array.from({length: lines}, (_, i) => h(marked.has(i + 1) ? 'span.marked' : 'span', i + 1)));
+    this.#scrolled();
+  }
+
+  #scrolled() {
+    this.#gutter.scrollTop = this.#text.scrollTop;
+  }
+
+  #select(line) {
+    const lines = this.#text.value.split('\n');
+    const start = lines.slice(0, line - 1).reduce((sum, text) => sum + text.length + 1, 0);
+    this.#text.focus();
+    this.#text.setSelectionRange(start, start + (lines[line - 1] ?? '').length);
+    this.#text.scrollTop = (line - 3) * parseFloat(getComputedStyle(this.#text).lineHeight);
+  }
+}
+
+function verdict({effect, id, version, details}) {
+  const words = {
+    added: `Valid. It would be added as version ${version}.`,
+    changed: `Valid. It would become version ${version}:`,
+    unchanged: 'As it is in force: nothing would change.',
+  };
+  return h('div', h('p.success', words[effect] ?? `${id}: ${effect}`), details.length > 0 && h('ul.details', details.map(line => h('li', line))));
+}

@@ -1,0 +1,62 @@
+const WHOLE = new Intl.NumberFormat('en', {maximumFractionDigits: 0});
+const ROUGH = new Intl.NumberFormat('en', {maximumSignificantDigits: 3});
+const CLOCK = new Intl.DateTimeFormat('en-GB', {hour: '2-digit', minute: '2-digit', second: '2-digit'});
+const MINUTE = new Intl.DateTimeFormat('en-GB', {hour: '2-digit', minute: '2-digit'});
+const DAY = new Intl.DateTimeFormat('en-GB', {
+  year: 'numeric', month: 'short', day: 'numeric', hour: '2-digit', minute: '2-digit', second: '2-digit',
+});
+const UNITS = [[86_400_000, 'd'], [3_600_000, 'h'], [60_000, 'min'], [1000, 's'], [1, 'ms']];
+const NONE = '–';
+
+export function count(n) {
+  return n === null || n === undefined ? NONE : WHOLE.format(n);
+}
+
+export function signed(n) {
+  return n > 0 ? `+${count(n)}` : n < 0 ? `−${count(-n)}` : '0';
+}
+
+/** Of something that need not be whole, such as a rate. */
+export function rough(n) {
+  return n === null || n === undefined ? NONE : n >= 1000 ? WHOLE.format(n) : ROUGH.format(n);
+}
+
+export function percent(share) {
+  return share > 0 && share < 0.01 ? '<1 %' : `${WHOLE.format(share * 100)} %`;
+}
+
+/** In at most two units: `1 min 5 s`. */
+export function duration(ms) {
+  if (ms === null || ms === undefined) {
+    return NONE;
+  }
+  if (ms < 1) {
+    return '0 ms';
+  }
+  const i = UNITS.findIndex(([size]) => ms >= size);
+  const [size, unit] = UNITS[i];
+  if (unit === 'ms' || (unit === 's' && ms < 10_000)) {
+    return `${ROUGH.format(ms / size)} ${unit}`;
+  }
+  const [lesser, lesserUnit] = UNITS[i + 1];
+  const rest = unit === 's' ? 0 : Math.floor((ms % size) / lesser);
+  return `${WHOLE.format(Math.floor(ms / size))} ${unit}${rest > 0 ? ` ${rest} ${lesserUnit}` : ''}`;
+}
+
+/** Such as `1 s`, of a period that is named after `per`. */
+export function period(ms) {
+  const [size, unit] = UNITS.find(([size]) => ms % size === 0) ?? [1, 'ms'];
+  return ms === size ? unit : `${count(ms / size)} ${unit}`;
+}
+
+export function clock(at) {
+  return CLOCK.format(at);
+}
+
+export function minute(at) {
+  return MINUTE.format(at);
+}
+
+export function day(at) {
+  return DAY.format(at);
+}

@@ -1,0 +1,47 @@
+import {fill, h} from './dom.js';
+import {count, rough} from './format.js';
+
+const LATE = 100;
+const VERY_LATE = 10_000;
+
+/** Who does what. */
+export function instancesView(parts, stream) {
+  const list = h('div.grid.thirds');
+  return {
+    title: 'Instances',
+    root: h('div', h('h1', 'Instances'),
+        h('p.note.key',
+            h('span.cell.fine', 'lag < 100'), h('span.cell.late', `lag ≥ ${count(LATE)}`), h('span.cell.very-late', `lag ≥ ${count(VERY_LATE)}`),
+            h('span.cell.fine.standby', 'standby'), ' lag: records that are not decided, or not copied, yet'),
+        list),
+    update() {
+      const instances = stream.now?.instances ?? [];
+      fill(list, instances.length === 0 ? h('p.empty', 'Waiting for the first figures.') : instances.map(card));
+    },
+    close() {},
+  };
+}
+
+function card({address, self, health, decisionsPerSecond, partitions}) {
+  const applications = [...new Set(partitions.map(({application}) => application))].sort();
+  return h('section.card.instance',
+      h('header', h('h2', address), self && h('small.tag', 'asked'), h(`span.health.${isWell(health)}`, health)),
+      health !== 'UNREACHABLE' && h('p', h('b', rough(decisionsPerSecond)), ' decisions a second'),
+      partitions.length === 0 && h('p.empty', health === 'UNREACHABLE' ? 'It did not answer: its figures are missing.' : 'It has no partitions.'),
+      applications.map(application => h('div',
+          h('h3', application),
+          h('ul.cells', partitions
+              .filter(partition => partition.application === application)
+              .sort((a, b) => a.partition - b.partition)
+              .map(cell)))));
+}
+
+function cell({partition, role, lag}) {
+  const lateness = lag === null ? 'unknown' : lag >= VERY_LATE ? 'very-late' : lag >= LATE ? 'late' : 'fine';
+  return h(`li.cell.${lateness}${role === 'standby' ? '.standby' : ''}`,
+      h('b', partition), h('span', role), h('span', lag === null ? 'lag ?' : `lag ${count(lag)}`));
+}
+
+function isWell(health) {
+  return health === 'RUNNING' ? 'good' : health === 'STARTING' || health === 'REBALANCING' ? 'moving' : 'bad';
+}

@@ -1,0 +1,128 @@
+import {TimeChart} from './charts.js';
+import {bar, fill, h, isInUse, say, table} from './dom.js';
+import {count, duration, percent, rough} from './format.js';
+import {OUTCOMES} from './outcomes.js';
+
+/** What is decided, how fast, and whom it hits. */
+export function overviewView(parts, stream) {
+  const figures = new Figures();
+  const decisions = new TimeChart('Decisions a second',
+      OUTCOMES.map(({key, name, colour}) => ({name, colour, filled: true, value: tick => tick.decisions[key] ?? 0})),
+      {stacked: true, size: 'huge', unit: '/s'});
+  const latency = new TimeChart('From request to decision', [
+    {name: 'p50', colour: '--allowed', value: tick => tick.latencyMs?.p50 ?? null},
+    {name: 'p99', colour: '--denied', value: tick => tick.latencyMs?.p99 ?? null},
+  ], {unit: ' ms', size: 'low', logarithmic: true});
+  const lag = new TimeChart('Lag: records not decided yet', [
+    {name: 'lag', colour: '--accent', filled: true, value: tick => tick.lag},
+  ], {size: 'low'});
+  const clients = h('div');
+  const policies = h('div');
+  return {
+    title: 'Overview',
+    root: h('div', h('h1.hidden', 'Overview'), figures.root,
+        h('div.grid.wide-first',
+            h('section.card', decisions.root),
+            h('section.card', latency.root, lag.root)),
+        h('div.grid.halves',
+            h('section.card', h('h2', 'Clients denied most'), h('p.note', 'in the last minute, estimated'), clients),
+            h('section.card', h('h2', 'Policies that deny most'), h('p.note', 'in the last minute'), policies))),
+    update() {
+      figures.show(stream);
+      for (const chart of [decisions, latency, lag]) {
+        chart.show(stream.ticks);
+      }
+      if (!isInUse(clients)) {
+        fill(clients, deniedClients(stream.now));
+      }
+      if (!isInUse(policies)) {
+        fill(policies, denyingPolicies(stream.now));
+      }
+    },
+    close() {
+      [decisions, latency, lag].forEach(chart => chart.close());
+    },
+  };
+}
+
+/** The few that tell at a glance whether all is well. */
+class Figures {
+  #all = new Map();
+
+  constructor() {
+    this.root = h('dl.figures', ['Decisions', 'Denied', 'Waiting', 'p99', 'Lag', 'Dead letters', 'Instances'].map(name => {
+      const value = h('b', '–');
+      const more = h('span.more');
+      this.#all.set(name, {value, more, box: null});
+      const box = h('div.figure', h('dt', name), h('dd', value, more));
+      this.#all.get(name).box = box;
+      return box;
+    }));
+  }
+
+  show({ticks, latest, now}) {
+    if (latest === null) {
+      return;
+    }
+    const all = sum(Object.values(latest.decisions));
+    const mean = sum(ticks.map(tick => sum(Object.values(tick.decisions)))) / ticks.length;
+    const minute = ticks.slice(-60);
+    const decided = sum(minute.map(tick => sum(Object.values(tick.decisions))));
+    const denied = sum(minute.map(tick => tick.decisions.DENIED ?? 0));
+    const waiting = sum(latest.queues.map(queue => queue.waiting));
+    const oldest = Math.max(0, ...latest.queues.map(queue => queue.oldestWaitMs ?? 0));
+    const dead = sum(ticks.map(tick => tick.deadLetters));
+    const up = (now?.instances ?? []).filter(({health}) => health === 'RUNNING').length;
+    const known = now?.instances.length ?? latest.instances;
+    this.#set('Decisions', `${count(all)}/s`, `${rough(mean)}/s over 5 min`);
+    this.#set('Denied', `${count(latest.decisions.DENIED ?? 0)}/s`, `${percent(decided === 0 ? 0 : denied / decided)} of the last minute`);
+    this.#set('Waiting', count(waiting), waiting === 0 ? 'in no queue' : `oldest ${duration(oldest)}`);
+    this.#set('p99', latest.latencyMs ? `≤ ${duration(latest.latencyMs.p99)}` : '–',
+        latest.latencyMs ? `p50 ≤ ${duration(latest.latencyMs.p50)}` : 'nothing decided');
+    this.#set('Lag', count(latest.lag), latest.lag === 0 ? 'all decided' : all > 0 ? `${duration(latest.lag / all * 1000)} of work` : 'nothing is decided',
+        all === 0 && latest.lag > 0);
+    this.#set('Dead letters', count(dead), 'in 5 min', dead > 0);
+    this.#set('Instances', now ? `${up}/${known}` : count(latest.instances), 'running', now !== null && up < known);
+  }
+
+  #set(name, value, more, isBad = false) {
+    const figure = this.#all.get(name);
+    say(figure.value, value);
+    say(figure.more, more);
+    figure.box.classList.toggle('bad', isBad);
+  }
+}
+
+function deniedClients(now) {
+  if (now === null) {
+    return h('p.empty', 'Waiting for the first figures.');
+  }
+  if (now.clients.length === 0) {
+    return h('p.empty', 'Nobody was denied.');
+  }
+  const most = now.clients[0].denied;
+  return table('Clients denied most in the last minute', [{name: 'client'}, {name: 'denied', number: true}, {name: ''}],
+      now.clients.map(({client, denied}) => [
+        h('a', {href: `#/client/${encodeURIComponent(client)}`}, client), count(denied), bar(denied / most, 'denied'),
+      ]));
+}
+
+function denyingPolicies(now) {
+  if (now === null) {
+    return h('p.empty', 'Waiting for the first figures.');
+  }
+  if (now.policies.length === 0) {
+    return h('p.empty', 'Nothing was decided.');
+  }
+  return table('Policies that deny most in the last minute',
+      [{name: 'policy'}, {name: 'allowed', number: true}, {name: 'queued', number: true}, {name: 'denied', number: true}, {name: 'share'}],
+      now.policies.map(({policy, allowed, queued, denied}) => [
+        /^\((none|other)\)$/.test(policy) ? policy : h('a', {href: `#/policies/policy/${encodeURIComponent(policy)}`}, policy),
+        count(allowed), count(queued), count(denied),
+        bar(denied / Math.max(1, allowed + queued + denied), 'denied'),
+      ]));
+}
+
+function sum(values) {
+  return values.reduce((a, b) => a + b, 0);
+}

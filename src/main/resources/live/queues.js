@@ -1,0 +1,124 @@
+import {TimeChart, swatch} from './charts.js';
+import {bar, fill, h, say} from './dom.js';
+import {count, duration, percent, period, rough} from './format.js';
+
+const TIER_COLOURS = 5;
+
+/** Each queue as a vessel: what flows in, what stands in it, what flows out. */
+export function queuesView(parts, stream) {
+  const cards = new Map();
+  const list = h('div.queues');
+  const empty = h('p.empty', 'Waiting for the first figures.');
+  return {
+    title: 'Queues',
+    root: h('div', h('h1', 'Queues'), empty, list),
+    update() {
+      const queues = stream.now?.queues ?? [];
+      say(empty, stream.now === null ? 'Waiting for the first figures.' : queues.length === 0 ? 'No queue is in force.' : '');
+      const ids = new Set(queues.map(({id}) => id));
+      for (const [id, card] of cards) {
+        if (!ids.has(id)) {
+          card.close();
+          cards.delete(id);
+        }
+      }
+      for (const queue of queues) {
+        if (!cards.has(queue.id)) {
+          const card = new QueueCard(queue);
+          cards.set(queue.id, card);
+          list.append(card.root);
+        }
+        cards.get(queue.id).show(queue, stream.ticks);
+      }
+    },
+    close() {
+      cards.forEach(card => card.close());
+    },
+  };
+}
+
+class QueueCard {
+  #id;
+  #rate;
+  #tank = h('div.tank');
+  #vessel;
+  #in = h('span.pipe.in');
+  #out = h('span.pipe.out');
+  #depth = h('p.depth');
+  #tiers = h('ul.tiers');
+  #facts = h('dl.facts');
+  #chart;
+
+  constructor({id}) {
+    this.#id = id;
+    this.#vessel = h('div.vessel', {role: 'img'}, this.#in, this.#tank, h('div.outlet'), this.#out);
+    this.#chart = new TimeChart('In and out', [
+      {name: 'in', colour: '--queued', filled: true, value: tick => this.#of(tick)?.in ?? null},
+      {name: 'out', colour: '--allowed', value: tick => this.#of(tick)?.out ?? null},
+      {name: 'limit', colour: '--text', dashed: true, value: () => this.#rate},
+    ], {unit: '/s', size: 'middle', level: 3});
+    this.root = h('section.card.queue',
+        h('header', h('h2', h('a', {href: `#/policies/queue/${encodeURIComponent(id)}`}, id)), this.#depth),
+        h('div.picture', this.#vessel, this.#tiers), this.#facts, this.#chart.root);
+  }
+
+  show(queue, ticks) {
+    this.#rate = queue.limit * 1000 / queue.perMs;
+    const tick = ticks.length > 0 ? this.#of(ticks.at(-1)) : undefined;
+    const tiers = [...queue.tiers].sort((a, b) => b.priority - a.priority || b.weight - a.weight
+        || String(a.tier).localeCompare(String(b.tier)));
+    const waiting = tiers.reduce((sum, tier) => sum + tier.waiting, 0);
+    const share = queue.capacity > 0 ? waiting / queue.capacity : 0;
+    fill(this.#depth, h('b', count(waiting)), ` of ${count(queue.capacity)} wait, ${percent(share)} full`);
+    this.#vessel.setAttribute('aria-label', `${queue.id}: ${count(waiting)} of ${count(queue.capacity)} wait; `
+        + tiers.map(tier => `${name(tier)} ${count(tier.waiting)}`).join(', '));
+    this.#tank.classList.toggle('full', share >= 0.9);
+    fill(this.#tank, tiers.map((tier, i) => layer(tier, i, queue.capacity)));
+    say(this.#in, `${rough(tick?.in ?? null)}/s in`);
+    say(this.#out, `${rough(tick?.out ?? null)}/s out`);
+    fill(this.#tiers, tiers.length === 0 ? h('li.note', 'Nobody waits, and no tier has a share of its own.') : tiers.map((tier, i) => h('li',
+        swatch(colour(tier, i)), h('b', name(tier)), h('span.number', count(tier.waiting)),
+        bar(waiting === 0 ? 0 : tier.waiting / waiting),
+        h('small', `priority ${tier.priority} · weight ${tier.weight}`))));
+    fill(this.#facts, facts(queue, tick, waiting, this.#rate));
+    this.#chart.show(ticks);
+  }
+
+  close() {
+    this.#chart.close();
+    this.root.remove();
+  }
+
+  #of(tick) {
+    return tick.queues.find(queue => queue.id === this.#id);
+  }
+}
+
+function facts({limit, perMs, burst, maxWaitMs, waitsMs}, tick, waiting, rate) {
+  const all = [
+    ['Limit', `${count(limit)} per ${period(perMs)}${burst > 1 ? `, burst ${count(burst)}` : ''}`],
+    ['Oldest waits', tick?.oldestWaitMs == null ? 'nobody' : duration(tick.oldestWaitMs)],
+    ['Longest allowed', maxWaitMs === null ? 'no limit' : duration(maxWaitMs)],
+    ['Waited, p50', waitsMs === null ? 'none left lately' : `≤ ${duration(waitsMs.p50)}`],
+    ['Waited, p99', waitsMs === null ? 'none left lately' : `≤ ${duration(waitsMs.p99)}`],
+    ['Drained in', waiting === 0 ? 'it is empty' : `${duration(waiting / rate * 1000)} at cost 1`],
+  ];
+  return all.map(([name, value]) => h('div', h('dt', name), h('dd', value)));
+}
+
+/** Those that go first are at the bottom, where it flows out. */
+function layer(tier, i, capacity) {
+  const water = h('span.layer');
+  water.style.setProperty('--of', `var(${colour(tier, i)})`);
+  water.style.height = `${Math.min(100, 100 * tier.waiting / Math.max(1, capacity))}%`;
+  water.classList.toggle('some', tier.waiting > 0);
+  return water;
+}
+
+function colour({tier}, i) {
+  return tier === null ? '--tier-none' : `--tier-${i % TIER_COLOURS}`;
+}
+
+function name({tier}) {
+  return tier ?? 'no tier';
+}

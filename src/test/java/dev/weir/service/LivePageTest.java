@@ -1,0 +1,348 @@
+package dev.weir.service;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
+
+import java.nio.file.Path;
+import java.util.List;
+import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+import org.openqa.selenium.Keys;
+
+/** The live page in a real browser, of a real run. */
+class LivePageTest {
+
+    private static final int WIDTH = 1280;
+    private static final int PHONE_WIDTH = 360;
+    private static final int HEIGHT = 900;
+
+    /** A client whose name would do something if it were markup. */
+    private static final String MARKUP = "<img src=x onerror=\"window.ran=true\">";
+
+    /** The browser itself tells of each answer that is no success; the page has to do with them. */
+    private static final String ANSWERS_THAT_MAY_BE = ".*/v1/.*status of (401|404|412|422|503).*";
+
+    @TempDir
+    static Path directory;
+
+    private static LiveRun run;
+    private static Browser browser;
+
+    @BeforeAll
+    static void start() throws Exception {
+        assumeTrue(Browser.isThere() || System.getenv("CI") != null, Browser.WHAT_IT_NEEDS);
+        browser = Browser.open();
+        run = new LiveRun(directory, MARKUP);
+    }
+
+    @AfterAll
+    static void stop() {
+        if (browser != null) {
+            browser.close();
+        }
+        if (run != null) {
+            run.close();
+        }
+    }
+
+    @BeforeEach
+    void forget() {
+        browser.size(WIDTH, HEIGHT);
+        browser.prefer("light");
+        browser.go(run.url());
+        browser.run("sessionStorage.clear(); localStorage.clear()");
+        browser.complaints();
+    }
+
+    @AfterEach
+    void nothing_was_wrong() {
+        assertThat(browser.complaints()).allMatch(complaint -> complaint.matches(ANSWERS_THAT_MAY_BE));
+        assertThat((List<?>) browser.run("return performance.getEntriesByType('resource')"
+                        + ".map(entry => new URL(entry.name).host).filter(host => host !== location.host)"))
+                .isEmpty();
+        assertThat(browser.run("return location.href.includes(arguments[0])", LiveRun.TOKEN))
+                .isEqualTo(false);
+    }
+
+    private static void open(String view) {
+        browser.go(run.url() + "#/" + view);
+    }
+
+    @Test
+    void the_overview_fills_with_what_is_decided() {
+        open("overview");
+        browser.find("#pulse", "live");
+        browser.await("decisions", () -> browser.text(".figure:first-child b").matches("[1-9][0-9,]*/s"));
+        assertThat(browser.text(".figures")).contains("Instances", "1/1");
+        browser.await("a drawn chart", () -> (Boolean) browser.run("""
+                const canvas = document.querySelector('canvas');
+                const copy = new OffscreenCanvas(canvas.width, canvas.height).getContext('2d', {willReadFrequently: true});
+                copy.drawImage(canvas, 0, 0);
+                const pixels = copy.getImageData(0, 0, canvas.width, canvas.height).data;
+                const [r, g, b] = getComputedStyle(document.querySelector('.bar.denied > span')
+                    ?? document.body).backgroundColor.match(/\\d+/g).map(Number);
+                for (let i = 0; i < pixels.length; i += 4) {
+                  if (pixels[i] === r && pixels[i + 1] === g && pixels[i + 2] === b && pixels[i + 3] === 255) {
+                    return true;
+                  }
+                }
+                return false"""));
+        browser.click(".chart summary", "As a table");
+        browser.await("rows", () -> browser.count(".chart tbody tr") > 0);
+        browser.find("main table", "free-articles");
+    }
+
+    @Test
+    void who_is_denied_is_named_and_leads_to_why() {
+        open("overview");
+        browser.click("main td a, main th a", LiveRun.GREEDY);
+        assertThat(browser.find("h2.name", "").getText()).isEqualTo(LiveRun.GREEDY);
+        browser.find(".usage", "sliding-window-counter 600/1m");
+        browser.find(".usage", "used");
+        browser.find("tbody tr", "Denied");
+        assertThat(browser.find("tbody tr .why", "Over token-bucket").getText())
+                .contains("passes in", "LIMIT_EXCEEDED");
+    }
+
+    @Test
+    void a_name_with_markup_is_text_and_runs_nothing() {
+        open("overview");
+        browser.click("main th a", MARKUP);
+        assertThat(browser.find("h2.name", "").getText()).isEqualTo(MARKUP);
+        browser.find("tbody tr", "Denied");
+        assertThat(browser.count("main img")).isZero();
+        assertThat(browser.run("return window.ran === undefined")).isEqualTo(true);
+    }
+
+    @Test
+    void a_queue_is_a_vessel_with_its_tiers_those_first_that_go_first() {
+        open("queues");
+        browser.find(".queue h2", "sms");
+        browser.await("somebody waits", () -> (Boolean) browser.run("""
+                const vessel = [...document.querySelectorAll('.queue')].find(queue => queue.innerText.includes('no tier'));
+                const heights = [...(vessel?.querySelectorAll('.layer.some') ?? [])].map(layer => layer.offsetHeight);
+                return heights.length > 0 && heights.every(height => height > 0)"""));
+        assertThat((String) browser.run("""
+                return [...document.querySelectorAll('.queue')].find(queue => queue.innerText.includes('silver'))
+                    .querySelector('.tiers').innerText.replaceAll(/\\s+/g, ' ')"""))
+                .matches("gold [0-9,]+ priority 1 · weight 1 silver [0-9,]+ priority 0 · weight 4 no tier [0-9,]+ .*");
+        assertThat((String) browser.run("return document.querySelector('.vessel').getAttribute('aria-label')"))
+                .contains(" of ", " wait; ");
+        browser.find(".queue .legend", "limit 16/s");
+    }
+
+    @Test
+    void an_instance_shows_its_partitions() {
+        open("instances");
+        browser.find(".instance", "RUNNING");
+        browser.await("lags as text", () -> browser.text(".cells").matches("(?s).*active\\s+lag [0-9].*"));
+    }
+
+    @Test
+    void a_policy_is_checked_tried_out_and_put_in_force_with_the_token() throws Exception {
+        open("policies/policy/search");
+        browser.await("the definition", () -> value().contains("limit: 30"));
+
+        write(value().replace("limit: 30", "limt: 30"));
+        browser.click(".faults button", "limt");
+        String faulty = (String)
+                browser.run(
+                        "return document.getElementById('definition').value"
+                                + ".slice(document.getElementById('definition').selectionStart, document.getElementById('definition').selectionEnd)");
+        assertThat(faulty).contains("limt: 30");
+        assertThat(browser.count(".gutter .marked")).isPositive();
+
+        write(value().replace("limt: 30", "limit: 31"));
+        browser.find(".verdict .details", "limits[0].limit: 30 -> 31");
+        browser.click("button", "5 min");
+        assertThat(browser.find(".result p", "requests").getText()).containsPattern("[1-9][0-9,]* requests");
+        browser.find(".result tbody tr", "search");
+
+        browser.click("button", "Apply");
+        browser.write("#token-field", "not the token of it");
+        browser.click("dialog button", "Use it");
+        browser.find("#token-why", "wrong");
+        browser.write("#token-field", LiveRun.TOKEN);
+        browser.click("dialog button", "Use it");
+        browser.find(".result", "In force as version 2");
+        assertThat(run.caller(null)
+                        .get("/v1/policies/search")
+                        .json()
+                        .at("/definition/limits/0/limit")
+                        .asInt())
+                .isEqualTo(31);
+        browser.find(".versions", "Version 2");
+    }
+
+    @Test
+    void who_was_slower_is_told_and_overwrites_nothing() throws Exception {
+        open("policies/policy/partners");
+        browser.await("the definition", () -> value().contains("limit: 200"));
+        Caller other = run.caller(LiveRun.TOKEN);
+        Reply faster = other.put(
+                "/v1/policies/partners",
+                "{\"limits\":[{\"algorithm\":\"gcra\",\"limit\":150,\"per\":\"1s\"}]}",
+                "If-Match: \"1\"");
+        assertThat(faster.status()).isEqualTo(200);
+
+        browser.run("sessionStorage.setItem('weir.token', arguments[0])", LiveRun.TOKEN);
+        write(value().replace("limit: 200", "limit: 300"));
+        browser.find(".verdict", "Valid");
+        browser.click("button", "Apply");
+        browser.find(".meanwhile", "version 2 is in force since");
+        browser.find(".meanwhile del", "limit: 150");
+        assertThat(other.get("/v1/policies/partners").header("ETag")).isEqualTo("\"2\"");
+
+        browser.click("button", "Keep mine, over version 2");
+        browser.click("button", "Apply");
+        browser.find(".result", "In force as version 3");
+        assertThat(other.get("/v1/policies/partners")
+                        .json()
+                        .at("/definition/limits/0/limit")
+                        .asInt())
+                .isEqualTo(300);
+    }
+
+    @Test
+    void a_new_policy_is_added() throws Exception {
+        browser.run("sessionStorage.setItem('weir.token', arguments[0])", LiveRun.TOKEN);
+        open("policies/new/policy");
+        browser.await("a template", () -> value().contains("my-policy"));
+        write("id: from-the-page\nmatch: {client: nobody}\nlimits:\n- {unlimited: true}\n");
+        browser.find(".verdict", "It would be added as version 1");
+        browser.click("button", "Apply");
+        browser.find(".result", "In force as version 1");
+        browser.find(".rules a", "from-the-page");
+        assertThat(run.caller(null).get("/v1/policies/from-the-page").status()).isEqualTo(200);
+    }
+
+    @Test
+    void the_keyboard_reaches_everything() {
+        open("overview");
+        browser.find("#pulse", "live");
+        browser.press(Keys.TAB);
+        assertThat(focused()).isEqualTo("skip");
+        browser.press(Keys.ENTER);
+        assertThat(focused()).isEqualTo("main");
+        open("overview");
+        browser.find("#pulse", "live");
+        browser.press(Keys.TAB, Keys.TAB, Keys.TAB);
+        assertThat(browser.run("return document.activeElement.innerText")).isEqualTo("Queues");
+        assertThat((String) browser.run("return getComputedStyle(document.activeElement).outlineStyle"))
+                .isEqualTo("solid");
+        browser.press(Keys.ENTER);
+        browser.find("h1", "Queues");
+        assertThat(focused()).isEqualTo("main");
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"overview", "queues", "client/acme", "policies/policy/free-articles", "instances"})
+    void nothing_is_wider_than_a_phone(String view) {
+        browser.size(PHONE_WIDTH, HEIGHT);
+        open(view);
+        browser.find("#pulse", "live");
+        browser.await("content", () -> browser.count("main table, main .tiers, main .cells, main .versions li") > 0);
+        assertThat((Boolean) browser.run("return document.scrollingElement.scrollWidth <= innerWidth"))
+                .isTrue();
+    }
+
+    @Test
+    void dark_is_another_colour_and_stays_if_chosen() {
+        String light = background();
+        browser.prefer("dark");
+        browser.await("dark", () -> !background().equals(light));
+        String dark = background();
+        browser.prefer("light");
+        browser.click("#theme", "Dark");
+        assertThat(background()).isEqualTo(dark);
+        browser.reload();
+        browser.await("dark still", () -> background().equals(dark));
+        browser.click("#theme", "Light");
+        assertThat(background()).isEqualTo(light);
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"light", "dark"})
+    void what_is_written_can_be_read(String scheme) {
+        browser.prefer(scheme);
+        for (String view : List.of("overview", "queues", "client/acme", "policies/policy/free-articles", "instances")) {
+            open(view);
+            browser.await(
+                    "content", () -> browser.count("main table, main .tiers, main .cells, main .versions li") > 0);
+            assertThat((List<?>) browser.run("""
+                    const parse = text => text.match(/[\\d.]+/g).map(Number);
+                    const light = ([r, g, b]) => [r, g, b].map(c => c / 255)
+                        .map(c => (c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4))
+                        .reduce((sum, c, i) => sum + c * [0.2126, 0.7152, 0.0722][i], 0);
+                    const ground = element => {
+                      for (let e = element; e; e = e.parentElement) {
+                        const colour = parse(getComputedStyle(e).backgroundColor);
+                        if (colour.length === 3 || colour[3] === 1) {
+                          return colour;
+                        }
+                      }
+                      return [255, 255, 255];
+                    };
+                    return [...document.querySelectorAll('body *')]
+                        .filter(e => e.checkVisibility() && [...e.childNodes].some(n => n.nodeType === 3 && n.data.trim() !== ''))
+                        .map(e => [e, light(parse(getComputedStyle(e).color)), light(ground(e))])
+                        .map(([e, a, b]) => [e, (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05)])
+                        .filter(([, contrast]) => contrast < 4.5)
+                        .map(([e, contrast]) => e.className + ' ' + e.textContent + ' ' + contrast)""")).as(view).isEmpty();
+        }
+    }
+
+    @Test
+    void a_lost_stream_is_told_and_found_again() {
+        RulesService other = run.openAnother("127.0.0.1", 0);
+        int port = other.port();
+        browser.go(LiveRun.url(other));
+        browser.find("#pulse", "live");
+        other.close();
+        browser.find("#banner", "The live figures are lost");
+        browser.find("#pulse", "lost");
+        browser.complaints(); // of a host that is not there
+        try (RulesService again = run.openAnother("127.0.0.1", port)) {
+            assertThat(again.port()).isEqualTo(port);
+            browser.find("#pulse", "live");
+            browser.await("no banner", () -> browser.text("#banner").isEmpty());
+            browser.complaints();
+            browser.go("about:blank");
+        }
+    }
+
+    @Test
+    void beyond_loopback_the_token_is_asked_for_and_then_all_is_read() {
+        try (RulesService other = run.openAnother("0.0.0.0", 0)) {
+            browser.go(LiveRun.url(other));
+            browser.find("#token-why", "this needs the token");
+            browser.write("#token-field", LiveRun.TOKEN);
+            browser.click("dialog button", "Use it");
+            browser.find("#pulse", "live");
+            browser.find("main table", "free-articles");
+            browser.go("about:blank");
+        }
+    }
+
+    private static String value() {
+        return (String) browser.run("return document.getElementById('definition')?.value ?? ''");
+    }
+
+    private static void write(String definition) {
+        browser.write("#definition", definition);
+    }
+
+    private static String focused() {
+        return (String) browser.run("return document.activeElement.id");
+    }
+
+    private static String background() {
+        return (String) browser.run("return getComputedStyle(document.body).backgroundColor");
+    }
+}
