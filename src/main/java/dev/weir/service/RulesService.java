@@ -23,6 +23,7 @@ import io.javalin.http.Context;
 import io.javalin.http.Handler;
 import io.javalin.http.HandlerType;
 import io.javalin.http.HttpResponseException;
+import io.javalin.util.JavalinException;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.util.List;
@@ -36,6 +37,8 @@ import org.eclipse.jetty.server.NetworkConnectionLimit;
 import org.eclipse.jetty.server.Server;
 import org.eclipse.jetty.server.ServerConnector;
 import org.eclipse.jetty.util.thread.QueuedThreadPool;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /** Rules and questions over HTTP: {@code openapi.yaml} describes them. */
 public final class RulesService implements AutoCloseable {
@@ -49,6 +52,8 @@ public final class RulesService implements AutoCloseable {
     private static final int IDLE_MS = 30_000;
     private static final long ANSWER_WITHIN_MS = 15_000;
     private static final long STOP_WITHIN_MS = 2_000;
+    private static final long CLOSE_IDLE_MS = 100;
+    private static final Logger LOG = LoggerFactory.getLogger(RulesService.class);
 
     private final WeirConfig config;
     private final Listener listener;
@@ -142,7 +147,11 @@ public final class RulesService implements AutoCloseable {
         if (!closed) {
             closed = true;
             feed.close(); // or who watches would be waited for
-            javalin.stop();
+            try {
+                javalin.stop();
+            } catch (JavalinException e) { // it has stopped, and not waited for the last connection
+                LOG.debug("connections were cut off", e);
+            }
             peers.close();
         }
     }
@@ -246,6 +255,7 @@ public final class RulesService implements AutoCloseable {
     private ServerConnector connector(Server server, HttpConfiguration http) {
         ServerConnector connector = new ServerConnector(server, 1, 1, new HttpConnectionFactory(http));
         connector.setIdleTimeout(IDLE_MS);
+        connector.setShutdownIdleTimeout(CLOSE_IDLE_MS);
         try {
             connector.open(listener.socket());
         } catch (IOException e) {
