@@ -30,13 +30,18 @@ public final class MemoryStates implements States {
     }
 
     /** Takes note of a request's time; the earliest of the last thousand or two is "now" for the sweep. */
-    void observe(long timestampMs) {
+    public void observe(long timestampMs) {
         recent.observe(requests++, timestampMs);
         if (states.size() >= sweepAtSize) {
             long horizonMs = recent.earliestMs() - keepMs;
             states.values().removeIf(state -> state.forgettableAtMs() <= horizonMs);
             sweepAtSize = Math.max(FIRST_SWEEP, 2 * states.size());
         }
+    }
+
+    /** Drops a state. */
+    public void forget(StateKey key) {
+        states.remove(key);
     }
 
     int size() {

@@ -8,7 +8,7 @@ import java.util.ArrayList;
 import java.util.List;
 
 /** The versions of a policy, and when each holds. A later version holds from its effective-from on, whatever was before. */
-final class PolicyVersions {
+public final class PolicyVersions {
 
     /** How many earlier versions go along with the newest. */
     static final int MAX_BEFORE = 8;
@@ -52,7 +52,7 @@ final class PolicyVersions {
      * @param old what it takes over from, null if there is nothing
      * @throws RefusedChangeException if one that is in force or to come does not fit
      */
-    static PolicyAvro.Applied next(PolicyAvro.Applied next, PolicyAvro.Applied old, long nowMs) {
+    public static PolicyAvro.Applied next(PolicyAvro.Applied next, PolicyAvro.Applied old, long nowMs) {
         if (old == null || old.isDeleted()) {
             return next;
         }

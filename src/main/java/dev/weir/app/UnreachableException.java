@@ -17,12 +17,12 @@ public final class UnreachableException extends RuntimeException {
         super(message, cause);
     }
 
-    static UnreachableException noTopic(String topic) {
+    public static UnreachableException noTopic(String topic) {
         return new UnreachableException("there is no topic " + topic + "; `weir run` creates it", null);
     }
 
     /** A failure to read a topic; a setting that is wrong stays what it is. */
-    static RuntimeException reading(String topic, KafkaException failure) {
+    public static RuntimeException reading(String topic, KafkaException failure) {
         return failure instanceof ConfigException
                 ? failure
                 : new UnreachableException("cannot read the topic " + topic + ": " + why(failure), failure);

@@ -47,6 +47,7 @@ import picocli.CommandLine.Spec;
             BenchCommand.class,
             RunCommand.class,
             DoctorCommand.class,
+            AuditCommand.class,
             BacktestCommand.class,
             PoliciesCommand.class,
             UsageCommand.class,

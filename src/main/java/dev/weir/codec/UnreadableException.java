@@ -18,7 +18,7 @@ public final class UnreadableException extends Exception {
         this(rejection, faults.faults().stream().map(Fault::toString).collect(Collectors.joining("; ")), faults);
     }
 
-    UnreadableException(Rejection rejection, String message) {
+    public UnreadableException(Rejection rejection, String message) {
         this(rejection, message, null);
     }
 

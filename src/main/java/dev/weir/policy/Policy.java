@@ -128,7 +128,7 @@ public record Policy(
     }
 
     /** Which state counts for a request that matches. */
-    StateKey stateKey(Request request) {
+    public StateKey stateKey(Request request) {
         if (key.size() == 1) {
             return new StateKey(request.client(), id, List.of());
         }

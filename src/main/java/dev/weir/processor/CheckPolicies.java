@@ -78,7 +78,7 @@ public final class CheckPolicies implements Processor<byte[], byte[], byte[], by
 
     private void reject(Record<byte[], byte[]> record, Rejection rejection, String detail) {
         counts.rejected(rejection);
-        boolean fits = DeadLetter.bytes(record) <= DeadLetter.MAX_RECORD_BYTES;
+        boolean fits = DeadLetter.bytes(record.key(), record.value(), record.headers()) <= DeadLetter.MAX_RECORD_BYTES;
         context.forward(
                 DeadLetter.of(
                         fits ? record : DeadLetter.withoutBulk(record),

@@ -41,10 +41,10 @@ public final class DeadLetter {
         return dead;
     }
 
-    /** What the record has uncompressed. */
-    static long bytes(Record<byte[], byte[]> record) {
-        long size = length(record.key()) + length(record.value());
-        for (Header header : record.headers()) {
+    /** What a record has uncompressed. */
+    static long bytes(byte[] key, byte[] value, Headers headers) {
+        long size = length(key) + length(value);
+        for (Header header : headers) {
             size += HEADER_BYTES + UTF_8_BYTES * header.key().length() + length(header.value());
         }
         return size;

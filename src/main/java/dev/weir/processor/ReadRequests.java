@@ -5,9 +5,6 @@ import dev.weir.codec.UnreadableException;
 import dev.weir.policy.Rejection;
 import dev.weir.policy.Request;
 import dev.weir.policy.RequestRules;
-import java.nio.charset.StandardCharsets;
-import java.util.Arrays;
-import java.util.Optional;
 import org.apache.kafka.streams.processor.api.Processor;
 import org.apache.kafka.streams.processor.api.ProcessorContext;
 import org.apache.kafka.streams.processor.api.Record;
@@ -16,8 +13,7 @@ import org.apache.kafka.streams.processor.api.RecordMetadata;
 /** Reads records as requests; what is none goes to the dead letters as it came, with the reason in its headers. */
 public final class ReadRequests implements Processor<byte[], byte[], byte[], Object> {
 
-    private final RequestAvro avro;
-    private final RequestRules rules;
+    private final RequestReader reader;
     private final LiveCounts counts;
     private final String next;
     private final String deadLetters;
@@ -28,8 +24,7 @@ public final class ReadRequests implements Processor<byte[], byte[], byte[], Obj
      * @param deadLetters the node that takes the others
      */
     public ReadRequests(RequestAvro avro, RequestRules rules, LiveCounts counts, String next, String deadLetters) {
-        this.avro = avro;
-        this.rules = rules;
+        reader = new RequestReader(avro, rules);
         this.counts = counts;
         this.next = next;
         this.deadLetters = deadLetters;
@@ -43,54 +38,21 @@ public final class ReadRequests implements Processor<byte[], byte[], byte[], Obj
     @Override
     public void process(Record<byte[], byte[]> record) {
         RecordMetadata metadata = context.recordMetadata().orElseThrow();
-        long size = DeadLetter.bytes(record);
-        if (size > DeadLetter.MAX_RECORD_BYTES) {
-            String detail = "the record has " + size + " bytes, the most is " + DeadLetter.MAX_RECORD_BYTES;
-            reject(DeadLetter.withoutBulk(record), metadata, Rejection.RECORD_TOO_LARGE, detail);
-            return;
-        }
-        if (record.key() == null) {
-            reject(record, metadata, Rejection.NO_KEY, "the record has no key");
-            return;
-        }
+        Request.Source source = new Request.Source(metadata.partition(), metadata.offset());
         Request request;
         try {
-            Request.Source source = new Request.Source(metadata.partition(), metadata.offset());
-            request = avro.decode(record.value(), record.timestamp(), source);
+            request = reader.read(record.key(), record.value(), record.headers(), record.timestamp(), source);
         } catch (UnreadableException e) {
-            reject(record, metadata, e.rejection(), e.getMessage());
+            reject(record, metadata, e);
             return;
         }
-        Optional<RequestRules.Violation> violation = rules.check(request);
-        if (violation.isPresent()) {
-            reject(
-                    record,
-                    metadata,
-                    violation.get().rejection(),
-                    violation.get().detail());
-        } else if (!isUtf8(record.key(), request.client())) {
-            reject(record, metadata, Rejection.KEY_IS_NOT_CLIENT, "the record's key is not its client");
-        } else {
-            context.forward(record.withValue(request), next);
-        }
+        context.forward(record.withValue(request), next);
     }
 
-    /** Whether the bytes are those of the text; while it is ASCII, without making them. */
-    private static boolean isUtf8(byte[] bytes, String text) {
-        for (int i = 0; i < text.length(); i++) {
-            char c = text.charAt(i);
-            if (c >= 0x80) {
-                return Arrays.equals(bytes, text.getBytes(StandardCharsets.UTF_8));
-            }
-            if (i >= bytes.length || bytes[i] != c) {
-                return false;
-            }
-        }
-        return bytes.length == text.length();
-    }
-
-    private void reject(Record<byte[], byte[]> record, RecordMetadata metadata, Rejection rejection, String detail) {
+    private void reject(Record<byte[], byte[]> record, RecordMetadata metadata, UnreadableException e) {
+        Rejection rejection = e.rejection();
+        Record<byte[], byte[]> kept = rejection == Rejection.RECORD_TOO_LARGE ? DeadLetter.withoutBulk(record) : record;
         counts.rejected(rejection);
-        context.forward(DeadLetter.of(record, rejection, detail, metadata), deadLetters);
+        context.forward(DeadLetter.of(kept, rejection, e.getMessage(), metadata), deadLetters);
     }
 }

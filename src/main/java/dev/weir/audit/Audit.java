@@ -1,0 +1,371 @@
+package dev.weir.audit;
+
+import dev.weir.app.KafkaSettings;
+import dev.weir.app.Registries;
+import dev.weir.app.UnreachableException;
+import dev.weir.audit.Difference.Place;
+import dev.weir.audit.Difference.Topic;
+import dev.weir.audit.PartitionAudit.DeadLetter;
+import dev.weir.audit.PartitionAudit.Scope;
+import dev.weir.audit.PartitionAudit.Tools;
+import dev.weir.codec.DeadLetterHeaders;
+import dev.weir.codec.DecisionAvro;
+import dev.weir.codec.PolicyAvro;
+import dev.weir.codec.ReleaseAvro;
+import dev.weir.codec.RequestAvro;
+import dev.weir.codec.SchemaRegistry;
+import dev.weir.codec.UnreadableException;
+import dev.weir.config.WeirConfig;
+import dev.weir.processor.RequestReader;
+import dev.weir.topology.Topics;
+import java.nio.charset.StandardCharsets;
+import java.time.Duration;
+import java.time.Instant;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.NavigableMap;
+import java.util.Optional;
+import java.util.Set;
+import java.util.TreeMap;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
+import java.util.function.Consumer;
+import org.apache.kafka.clients.admin.Admin;
+import org.apache.kafka.clients.admin.OffsetSpec;
+import org.apache.kafka.clients.admin.TopicDescription;
+import org.apache.kafka.clients.consumer.ConsumerRecord;
+import org.apache.kafka.clients.consumer.OffsetAndMetadata;
+import org.apache.kafka.common.KafkaFuture;
+import org.apache.kafka.common.TopicPartition;
+import org.apache.kafka.common.errors.GroupAuthorizationException;
+import org.apache.kafka.common.errors.GroupIdNotFoundException;
+import org.apache.kafka.common.errors.UnknownTopicOrPartitionException;
+import org.apache.kafka.common.header.Header;
+
+/**
+ * Decides anew what a cluster has decided, and tells what differs: one partition after the other, each from the oldest
+ * request that there is. Changes nothing.
+ */
+public final class Audit implements AutoCloseable {
+
+    private static final Duration TIMEOUT = Duration.ofSeconds(30);
+    private static final int MAX_DEAD_LETTERS = 1_000_000;
+
+    private final WeirConfig config;
+    private final Topics topics;
+    private final Range range;
+    private final Admin admin;
+
+    /**
+     * What is judged.
+     *
+     * @param from of each partition, the first request of that time or later, and what comes behind; null: all
+     * @param to of each partition, what comes before the first request of that time or later; null: all
+     * @param lag for how long after a change of rules an instance may not have seen it
+     */
+    public record Range(Instant from, Instant to, Duration lag) {}
+
+    /** Where a partition of a topic begins and ends. */
+    private record Extent(long begin, long end) {
+        boolean isWhole() {
+            return begin == 0;
+        }
+    }
+
+    private Audit(WeirConfig config, Range range) {
+        this.config = config;
+        this.range = range;
+        topics = Topics.of(config.topics().prefix());
+        admin = Admin.create(KafkaSettings.admin(config));
+    }
+
+    /**
+     * Audits up to the present end.
+     *
+     * @param config as the enforcers have it
+     * @param differences is told each
+     * @throws UnreachableException if a topic cannot be read, or partitions do not go together
+     * @throws dev.weir.codec.RegistryException if the registry that has a schema does not answer
+     */
+    public static Totals run(WeirConfig config, Range range, Consumer<Difference> differences) {
+        try (Audit audit = new Audit(config, range)) {
+            return audit.run(differences);
+        }
+    }
+
+    private Totals run(Consumer<Difference> differences) {
+        int partitions = partitions();
+        // In this order: what is decided is there, what is released was decided, and what is decided was asked.
+        Map<TopicPartition, Long> decidedTo =
+                read(KafkaSettings.deciding(config).getProperty("application.id"));
+        boolean queuesDone = queuesDone();
+        Map<Integer, Extent> releases = extents(topics.releases(), partitions);
+        Map<Integer, Extent> decisions = extents(topics.decisions(), partitions);
+        Map<Integer, Extent> deadLetters = extents(topics.deadLetters(), count(topics.deadLetters()));
+        Map<Integer, Extent> requests = extents(topics.requests(), partitions);
+        Map<Integer, Long> from = offsets(range.from, requests, Extent::begin);
+        Map<Integer, Long> to = offsets(range.to, requests, Extent::end);
+        Map<Integer, NavigableMap<Long, List<DeadLetter>>> letters = letters(deadLetters);
+        boolean lettersWhole = deadLetters.values().stream().allMatch(Extent::isWhole);
+        Optional<SchemaRegistry> registry = Registries.of(config);
+        Tools tools = new Tools(
+                config,
+                new RequestReader(new RequestAvro(registry), config.requests().rules()),
+                new DecisionAvro(registry),
+                new ReleaseAvro(registry),
+                rules());
+        Totals totals = new Totals();
+        for (int partition = 0; partition < partitions; partition++) {
+            Extent asked = requests.get(partition);
+            Scope scope = new Scope(
+                    partition,
+                    from.get(partition),
+                    to.get(partition),
+                    asked.end,
+                    decidedTo.get(new TopicPartition(topics.requests(), partition)),
+                    asked.isWhole(),
+                    decisions.get(partition).isWhole(),
+                    lettersWhole,
+                    queuesDone,
+                    range.lag);
+            try (Committed in = committed(topics.requests(), partition, asked);
+                    Committed told = committed(topics.decisions(), partition, decisions.get(partition));
+                    Committed left = committed(topics.releases(), partition, releases.get(partition))) {
+                new PartitionAudit(tools, scope, letters.getOrDefault(partition, new TreeMap<>()), totals, differences)
+                        .run(in, told, left);
+            }
+        }
+        return totals;
+    }
+
+    private int partitions() {
+        int partitions = count(topics.requests());
+        for (String topic : List.of(topics.decisions(), topics.releases())) {
+            if (count(topic) != partitions) {
+                throw new UnreachableException(
+                        "%s has %d partitions and %s has %d: a client's requests and decisions are not on partitions of one number"
+                                .formatted(topics.requests(), partitions, topic, count(topic)),
+                        null);
+            }
+        }
+        return partitions;
+    }
+
+    private int count(String topic) {
+        TopicDescription description = get(
+                topic, admin.describeTopics(List.of(topic)).topicNameValues().get(topic));
+        return description.partitions().size();
+    }
+
+    private Map<Integer, Extent> extents(String topic, int partitions) {
+        Map<TopicPartition, OffsetSpec> begins = new HashMap<>();
+        Map<TopicPartition, OffsetSpec> ends = new HashMap<>();
+        for (int partition = 0; partition < partitions; partition++) {
+            begins.put(new TopicPartition(topic, partition), OffsetSpec.earliest());
+            ends.put(new TopicPartition(topic, partition), OffsetSpec.latest());
+        }
+        var begin = get(topic, admin.listOffsets(begins).all());
+        var end = get(topic, admin.listOffsets(ends).all());
+        Map<Integer, Extent> extents = new TreeMap<>();
+        begins.keySet()
+                .forEach(partition -> extents.put(
+                        partition.partition(),
+                        new Extent(
+                                begin.get(partition).offset(),
+                                end.get(partition).offset())));
+        return extents;
+    }
+
+    private Map<Integer, Long> offsets(
+            Instant time, Map<Integer, Extent> requests, java.util.function.ToLongFunction<Extent> withoutTime) {
+        Map<Integer, Long> offsets = new HashMap<>();
+        requests.forEach((partition, extent) -> offsets.put(partition, withoutTime.applyAsLong(extent)));
+        if (time != null) {
+            Map<TopicPartition, OffsetSpec> specs = new HashMap<>();
+            requests.keySet()
+                    .forEach(partition -> specs.put(
+                            new TopicPartition(topics.requests(), partition),
+                            OffsetSpec.forTimestamp(time.toEpochMilli())));
+            get(topics.requests(), admin.listOffsets(specs).all())
+                    .forEach((partition, found) -> offsets.put(
+                            partition.partition(),
+                            found.offset() < 0 ? requests.get(partition.partition()).end : found.offset()));
+        }
+        return offsets;
+    }
+
+    /** Up to where a group has read; nothing if that cannot be told. */
+    private Map<TopicPartition, Long> read(String group) {
+        Map<TopicPartition, Long> read = new HashMap<>();
+        try {
+            Map<TopicPartition, OffsetAndMetadata> offsets = admin.listConsumerGroupOffsets(group)
+                    .partitionsToOffsetAndMetadata()
+                    .get(TIMEOUT.toSeconds(), TimeUnit.SECONDS);
+            offsets.forEach((partition, offset) -> {
+                if (offset != null) {
+                    read.put(partition, offset.offset());
+                }
+            });
+        } catch (ExecutionException e) {
+            boolean isUnknown = e.getCause() instanceof GroupIdNotFoundException
+                    || e.getCause() instanceof GroupAuthorizationException;
+            if (!isUnknown) {
+                throw failure("the positions of group " + group, e);
+            }
+        } catch (TimeoutException e) {
+            throw failure("the positions of group " + group, e);
+        } catch (InterruptedException e) {
+            throw interrupted(e);
+        }
+        return read;
+    }
+
+    /** Whether the queues have answered all that was sent to them so far. */
+    private boolean queuesDone() {
+        Map<Integer, Extent> admissions = extents(topics.admissions(), count(topics.admissions()));
+        Map<TopicPartition, Long> read = read(KafkaSettings.shapingId(config));
+        for (Map.Entry<Integer, Extent> extent : admissions.entrySet()) {
+            TopicPartition partition = new TopicPartition(topics.admissions(), extent.getKey());
+            long from = Math.max(extent.getValue().begin, read.getOrDefault(partition, 0L));
+            long end = extent.getValue().end;
+            try (Committed unread = new Committed(config, partition, from, end)) {
+                if (from < end && unread.hasNext()) {
+                    return false;
+                }
+            }
+        }
+        return true;
+    }
+
+    private Map<Integer, NavigableMap<Long, List<DeadLetter>>> letters(Map<Integer, Extent> extents) {
+        Map<Integer, NavigableMap<Long, List<DeadLetter>>> letters = new HashMap<>();
+        int[] count = {0};
+        extents.forEach((partition, extent) -> {
+            try (Committed committed = committed(topics.deadLetters(), partition, extent)) {
+                while (committed.hasNext()) {
+                    ConsumerRecord<byte[], byte[]> letter = committed.next();
+                    if (!topics.requests().equals(header(letter, DeadLetterHeaders.TOPIC))) {
+                        continue;
+                    }
+                    if (count[0]++ == MAX_DEAD_LETTERS) {
+                        throw new UnreachableException(
+                                "there are more than " + MAX_DEAD_LETTERS + " dead letters, more than are kept", null);
+                    }
+                    Place place = new Place(Topic.DEAD_LETTERS, letter.partition(), letter.offset());
+                    letters.computeIfAbsent(
+                                    number(letter, DeadLetterHeaders.PARTITION).intValue(), any -> new TreeMap<>())
+                            .computeIfAbsent(number(letter, DeadLetterHeaders.OFFSET), any -> new ArrayList<>(1))
+                            .add(new DeadLetter(header(letter, DeadLetterHeaders.REASON), place));
+                }
+            }
+        });
+        return letters;
+    }
+
+    private static Long number(ConsumerRecord<byte[], byte[]> letter, String name) {
+        try {
+            return Long.valueOf(String.valueOf(header(letter, name)));
+        } catch (NumberFormatException e) {
+            return -1L; // not written by Weir
+        }
+    }
+
+    private static String header(ConsumerRecord<byte[], byte[]> letter, String name) {
+        Header header = letter.headers().lastHeader(name);
+        return header == null || header.value() == null ? null : new String(header.value(), StandardCharsets.UTF_8);
+    }
+
+    /** The history, and what is on the policies topic besides: what was written by somebody else, or before there was a history. */
+    private RuleChanges rules() {
+        List<RuleChanges.Written> written = new ArrayList<>();
+        Set<String> known = new HashSet<>();
+        readAll(topics.policyHistory(), record -> {
+            String key = key(record);
+            int slash = key.lastIndexOf('/');
+            if (slash >= 0 && record.value() != null) {
+                decode(key.substring(0, slash), record).ifPresent(written::add);
+                known.add(key);
+            }
+        });
+        Set<String> removed = new HashSet<>();
+        readAll(topics.policies(), record -> {
+            String key = key(record);
+            Optional<RuleChanges.Written> one = record.value() == null
+                    ? Optional.of(new RuleChanges.Written(key, null, record.timestamp()))
+                    : decode(key, record);
+            if (record.value() == null) {
+                removed.add(key);
+            }
+            one.filter(change -> change.applied() == null
+                            || removed.contains(key)
+                            || known.add(key + "/" + change.applied().version()))
+                    .ifPresent(change -> insert(change, written));
+        });
+        return new RuleChanges(written);
+    }
+
+    private static void insert(RuleChanges.Written change, List<RuleChanges.Written> inOrder) {
+        int index = 0;
+        while (index < inOrder.size() && inOrder.get(index).writtenMs() <= change.writtenMs()) {
+            index++;
+        }
+        inOrder.add(index, change);
+    }
+
+    private static Optional<RuleChanges.Written> decode(String key, ConsumerRecord<byte[], byte[]> record) {
+        try {
+            return Optional.of(
+                    new RuleChanges.Written(key, new PolicyAvro().decode(key, record.value()), record.timestamp()));
+        } catch (UnreadableException e) {
+            return Optional.empty(); // never in force
+        }
+    }
+
+    private static String key(ConsumerRecord<byte[], byte[]> record) {
+        return record.key() == null ? "" : new String(record.key(), StandardCharsets.UTF_8);
+    }
+
+    private void readAll(String topic, Consumer<ConsumerRecord<byte[], byte[]>> records) {
+        extents(topic, count(topic)).forEach((partition, extent) -> {
+            try (Committed committed = committed(topic, partition, extent)) {
+                committed.forEachRemaining(records);
+            }
+        });
+    }
+
+    private Committed committed(String topic, int partition, Extent extent) {
+        return new Committed(config, new TopicPartition(topic, partition), extent.begin, extent.end);
+    }
+
+    private static <T> T get(String topic, KafkaFuture<T> future) {
+        try {
+            return future.get(TIMEOUT.toSeconds(), TimeUnit.SECONDS);
+        } catch (ExecutionException e) {
+            throw e.getCause() instanceof UnknownTopicOrPartitionException
+                    ? UnreachableException.noTopic(topic)
+                    : failure("the topic " + topic, e);
+        } catch (TimeoutException e) {
+            throw failure("the topic " + topic, e);
+        } catch (InterruptedException e) {
+            throw interrupted(e);
+        }
+    }
+
+    private static UnreachableException failure(String what, Exception e) {
+        return new UnreachableException("cannot read " + what + ": " + UnreachableException.why(e), e);
+    }
+
+    private static UnreachableException interrupted(InterruptedException e) {
+        Thread.currentThread().interrupt();
+        return new UnreachableException("interrupted while reading", e);
+    }
+
+    @Override
+    public void close() {
+        admin.close();
+    }
+}

@@ -1,0 +1,85 @@
+package dev.weir.audit;
+
+import com.fasterxml.jackson.core.JsonProcessingException;
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import dev.weir.audit.Difference.Field;
+import dev.weir.codec.DecisionJson;
+import dev.weir.policy.Admission;
+import dev.weir.policy.Decision;
+import java.io.IOException;
+import java.io.StringWriter;
+import java.io.UncheckedIOException;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+
+/** The fields in which decisions differ, as JSON names and writes them. */
+final class Fields {
+
+    private static final ObjectMapper JSON = new ObjectMapper();
+
+    private Fields() {}
+
+    static List<Field> of(Decision told, Decision expected) {
+        List<Field> fields = new ArrayList<>();
+        JsonNode is = json(told);
+        for (Map.Entry<String, JsonNode> field : json(expected).properties()) {
+            add(fields, field.getKey(), is.get(field.getKey()), field.getValue());
+        }
+        return fields;
+    }
+
+    /** Of what only a queue can answer: whom it is about, and who sent it there. */
+    static List<Field> of(Decision told, Admission expected) {
+        List<Field> fields = new ArrayList<>();
+        String queue = told.queueing() == null ? null : told.queueing().queue();
+        add(fields, "requestId", told.requestId(), expected.request().requestId());
+        add(fields, "client", told.client(), expected.request().client());
+        add(fields, "policyId", told.policyId(), expected.policyId());
+        add(fields, "policyVersion", told.policyVersion(), expected.policyVersion());
+        add(fields, "repeated", told.repeated(), expected.repeated());
+        add(fields, "queue", queue, expected.queue());
+        return fields;
+    }
+
+    /** Of the end of a wait, by what was told at its beginning. */
+    static List<Field> ofEnd(Decision told, Decision queued) {
+        List<Field> fields = new ArrayList<>();
+        add(fields, "requestId", told.requestId(), queued.requestId());
+        add(fields, "client", told.client(), queued.client());
+        add(fields, "policyId", told.policyId(), queued.policyId());
+        add(fields, "policyVersion", told.policyVersion(), queued.policyVersion());
+        add(fields, "queue", told.queueing().queue(), queued.queueing().queue());
+        return fields;
+    }
+
+    private static void add(List<Field> fields, String name, Object told, Object expected) {
+        if (!Objects.equals(told, expected)) {
+            fields.add(new Field(name, text(told), text(expected)));
+        }
+    }
+
+    private static String text(Object value) {
+        try {
+            return JSON.writeValueAsString(value);
+        } catch (JsonProcessingException e) {
+            throw new IllegalStateException(e);
+        }
+    }
+
+    private static JsonNode json(Decision decision) {
+        StringWriter line = new StringWriter();
+        try (DecisionJson json = new DecisionJson(line)) {
+            json.write(decision);
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+        try {
+            return JSON.readTree(line.toString());
+        } catch (JsonProcessingException e) {
+            throw new IllegalStateException(e);
+        }
+    }
+}

@@ -1,0 +1,84 @@
+package dev.weir.audit;
+
+import java.util.EnumMap;
+import java.util.Map;
+
+/** How much was looked at, and what was found. Not for several threads. */
+public final class Totals {
+
+    private final Map<Unjudged, Long> unjudged = new EnumMap<>(Unjudged.class);
+    private final Map<Difference.Kind, Long> differences = new EnumMap<>(Difference.Kind.class);
+    private long requests;
+    private long decisions;
+    private long deadLetters;
+    private long equal;
+    private long sent;
+
+    void addRequest() {
+        requests++;
+    }
+
+    void addDecision() {
+        decisions++;
+    }
+
+    void addDeadLetter() {
+        deadLetters++;
+    }
+
+    void addEqual() {
+        equal++;
+    }
+
+    void addSent() {
+        sent++;
+    }
+
+    void add(Unjudged why) {
+        unjudged.merge(why, 1L, Long::sum);
+    }
+
+    void add(Difference.Kind kind) {
+        differences.merge(kind, 1L, Long::sum);
+    }
+
+    /** Records of the request topic. */
+    public long requests() {
+        return requests;
+    }
+
+    /** Decisions on them, of any kind. */
+    public long decisions() {
+        return decisions;
+    }
+
+    /** Dead letters of them. */
+    public long deadLetters() {
+        return deadLetters;
+    }
+
+    /** Decisions on limits that are as recomputed, in every field. */
+    public long equal() {
+        return equal;
+    }
+
+    /** Requests that were sent to a queue, as recomputed; what the queue says is not. */
+    public long sent() {
+        return sent;
+    }
+
+    /** By why. */
+    public Map<Unjudged, Long> unjudged() {
+        return unjudged;
+    }
+
+    /** By kind. */
+    public Map<Difference.Kind, Long> differences() {
+        return differences;
+    }
+
+    /** How many differences there are. */
+    public long differing() {
+        return differences.values().stream().mapToLong(Long::longValue).sum();
+    }
+}

@@ -1,0 +1,23 @@
+package dev.weir.audit;
+
+/** Why a request's decision is not held against anything. */
+public enum Unjudged {
+    BEFORE_THE_LOG("what was used before the oldest request that is retained is not known"),
+    RULES_FORGOTTEN("a rule of that time is no longer in the history"),
+    EITHER_VERSION("a rule changed, and either version may have counted"),
+    TOO_LATE("it came later than state.forget-after"),
+    NOT_RETAINED("the decision, or dead letter, is no longer retained"),
+    NOT_YET("not decided yet"),
+    WAITS("queued, and not ended yet");
+
+    private final String text;
+
+    Unjudged(String text) {
+        this.text = text;
+    }
+
+    /** As people read it. */
+    public String text() {
+        return text;
+    }
+}

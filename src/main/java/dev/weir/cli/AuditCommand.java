@@ -1,0 +1,245 @@
+package dev.weir.cli;
+
+import com.fasterxml.jackson.core.JsonProcessingException;
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import dev.weir.app.UnreachableException;
+import dev.weir.audit.Audit;
+import dev.weir.audit.Difference;
+import dev.weir.audit.Totals;
+import dev.weir.codec.OneLine;
+import dev.weir.codec.RegistryException;
+import dev.weir.config.WeirConfig;
+import dev.weir.policy.Quantities;
+import dev.weir.policy.Request;
+import java.io.PrintWriter;
+import java.time.Duration;
+import java.time.Instant;
+import java.util.Locale;
+import java.util.concurrent.Callable;
+import org.apache.kafka.common.KafkaException;
+import org.apache.kafka.common.config.ConfigException;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.ITypeConverter;
+import picocli.CommandLine.Mixin;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.Spec;
+import picocli.CommandLine.TypeConversionException;
+
+@Command(
+        name = "audit",
+        mixinStandardHelpOptions = true,
+        description = {
+            "Decides anew what a cluster has decided, from its topics, and prints each decision that differs,",
+            "is missing, or is one too many. It changes nothing."
+        },
+        footer = {
+            "",
+            "Give it the configuration that `weir run` has. It reads from the oldest request on, whatever it judges, since",
+            "what was used before counts. topology-docs/audit.md tells what is judged, and when.",
+            "Exit code: 0 if nothing differs, 1 if something does, 2 if that cannot be told.",
+            "",
+            "Examples:",
+            "  weir audit -c weir.yaml",
+            "  weir audit --from 2026-11-21T00:00:00Z --to 2026-11-22T00:00:00Z --json"
+        })
+final class AuditCommand implements Callable<Integer> {
+
+    private static final ObjectMapper JSON = new ObjectMapper();
+
+    @Mixin
+    private ClusterOptions cluster;
+
+    @Option(
+            names = "--from",
+            paramLabel = "TIME",
+            description =
+                    "Judge requests of this time and later, such as 2026-11-21T00:00:00Z (default: all that are retained).")
+    private Instant from;
+
+    @Option(names = "--to", paramLabel = "TIME", description = "Judge requests before this time (default: all).")
+    private Instant to;
+
+    @Option(
+            names = "--lag",
+            paramLabel = "DURATION",
+            converter = Milliseconds.class,
+            defaultValue = "30s",
+            description = "How long after a change of rules an instance may still decide by those before"
+                    + " (default: ${DEFAULT-VALUE}).")
+    private Duration lag;
+
+    @Option(
+            names = "--most",
+            paramLabel = "N",
+            defaultValue = "100",
+            description = "Print so many differences at most; all are counted (default: ${DEFAULT-VALUE}).")
+    private long most;
+
+    @Option(
+            names = "--json",
+            description = "Print a JSON object for each difference, one a line, and one for the counts.")
+    private boolean json;
+
+    @Spec
+    private CommandSpec spec;
+
+    private long printed;
+
+    static final class Milliseconds implements ITypeConverter<Duration> {
+        @Override
+        public Duration convert(String text) {
+            try {
+                return Duration.ofMillis(Quantities.durationMs(text));
+            } catch (IllegalArgumentException e) {
+                throw new TypeConversionException(e.getMessage());
+            }
+        }
+    }
+
+    @Override
+    public Integer call() throws Exception {
+        if (most < 0) {
+            throw new InputException("--most must be 0 or more, is " + most, null);
+        }
+        if (from != null && to != null && !from.isBefore(to)) {
+            throw new InputException("--from must be before --to", null);
+        }
+        WeirConfig config = cluster.read();
+        PrintWriter out = spec.commandLine().getOut();
+        Totals totals;
+        try {
+            totals = Audit.run(config, new Audit.Range(from, to, lag), difference -> print(difference, out));
+        } catch (ConfigException e) {
+            throw e;
+        } catch (UnreachableException | RegistryException e) {
+            throw new InputException(e.getMessage(), e);
+        } catch (KafkaException e) {
+            throw new InputException(UnreachableException.why(e), e);
+        }
+        if (json) {
+            out.println(OneLine.of(text(json(totals))));
+        } else {
+            print(totals, out);
+        }
+        OutputException.check(out);
+        return totals.differing() == 0 ? 0 : 1;
+    }
+
+    private void print(Difference difference, PrintWriter out) {
+        if (printed == most) {
+            return;
+        }
+        printed++;
+        if (json) {
+            out.println(OneLine.of(text(json(difference))));
+        } else {
+            out.println(OneLine.of(line(difference)));
+            for (Difference.Field field : difference.fields()) {
+                out.println(
+                        "    " + OneLine.of(field.name() + " is " + field.told() + ", should be " + field.expected()));
+            }
+        }
+    }
+
+    private static String line(Difference difference) {
+        StringBuilder line = new StringBuilder();
+        Request.Source request = difference.request();
+        if (request != null) {
+            line.append("request ").append(request.partition()).append('@').append(request.offset());
+        }
+        if (difference.answer() != null) {
+            line.append(line.isEmpty() ? "" : ", ").append(difference.answer());
+        }
+        if (difference.client() != null) {
+            line.append(", client ").append(difference.client()).append(", ").append(difference.requestId());
+        }
+        line.append(": ").append(difference.kind().text());
+        return difference.note() == null
+                ? line.toString()
+                : line.append(" (").append(difference.note()).append(')').toString();
+    }
+
+    private static ObjectNode json(Difference difference) {
+        ObjectNode object =
+                JSON.createObjectNode().put("difference", difference.kind().name());
+        if (difference.request() != null) {
+            object.put("sourcePartition", difference.request().partition())
+                    .put("sourceOffset", difference.request().offset());
+        }
+        if (difference.answer() != null) {
+            object.put(
+                            "topic",
+                            difference
+                                    .answer()
+                                    .topic()
+                                    .name()
+                                    .toLowerCase(Locale.ROOT)
+                                    .replace('_', '-'))
+                    .put("partition", difference.answer().partition())
+                    .put("offset", difference.answer().offset());
+        }
+        object.put("client", difference.client()).put("requestId", difference.requestId());
+        ObjectNode fields = object.putObject("fields");
+        for (Difference.Field field : difference.fields()) {
+            fields.putObject(field.name())
+                    .<ObjectNode>set("told", tree(field.told()))
+                    .set("expected", tree(field.expected()));
+        }
+        return object.put("note", difference.note());
+    }
+
+    private static ObjectNode json(Totals totals) {
+        ObjectNode object = JSON.createObjectNode()
+                .put("requests", totals.requests())
+                .put("deadLetters", totals.deadLetters())
+                .put("decisions", totals.decisions())
+                .put("equal", totals.equal())
+                .put("sentToQueue", totals.sent())
+                .put("differing", totals.differing());
+        ObjectNode differences = object.putObject("differences");
+        totals.differences().forEach((kind, count) -> differences.put(kind.name(), count));
+        ObjectNode unjudged = object.putObject("notJudged");
+        totals.unjudged().forEach((why, count) -> unjudged.put(why.name(), count));
+        return object;
+    }
+
+    private static JsonNode tree(String value) {
+        try {
+            return JSON.readTree(value);
+        } catch (JsonProcessingException e) {
+            throw new IllegalStateException(e);
+        }
+    }
+
+    private static String text(ObjectNode object) {
+        try {
+            return JSON.writeValueAsString(object);
+        } catch (JsonProcessingException e) {
+            throw new IllegalStateException(e);
+        }
+    }
+
+    private void print(Totals totals, PrintWriter out) {
+        if (totals.differing() > printed) {
+            out.printf("… and %,d more%n", totals.differing() - printed);
+        }
+        if (totals.differing() > 0) {
+            out.println();
+        }
+        line(out, totals.requests(), "requests");
+        line(out, totals.deadLetters(), "dead letters");
+        line(out, totals.decisions(), "decisions");
+        line(out, totals.equal(), "as recomputed, in every field");
+        line(out, totals.sent(), "sent to a queue, as recomputed");
+        totals.unjudged().forEach((why, count) -> line(out, count, "not judged: " + why.text()));
+        line(out, totals.differing(), "differences");
+        totals.differences().forEach((kind, count) -> line(out, count, "  " + kind.text()));
+    }
+
+    private static void line(PrintWriter out, long count, String what) {
+        out.printf(Locale.ROOT, "%,13d  %s%n", count, what);
+    }
+}

@@ -1,0 +1,436 @@
+package dev.weir.cli;
+
+import static java.nio.charset.StandardCharsets.UTF_8;
+import static org.assertj.core.api.Assertions.assertThat;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import dev.weir.app.Enforcer;
+import dev.weir.app.KafkaSettings;
+import dev.weir.app.PolicyTopic;
+import dev.weir.app.Sender;
+import dev.weir.app.TopicReader;
+import dev.weir.app.TopicSetup;
+import dev.weir.codec.DeadLetterHeaders;
+import dev.weir.codec.DecisionAvro;
+import dev.weir.codec.DecisionJson;
+import dev.weir.codec.PolicyFile;
+import dev.weir.codec.UnreadableException;
+import dev.weir.config.WeirConfig;
+import dev.weir.dev.EmbeddedBroker;
+import dev.weir.failure.Rules;
+import dev.weir.failure.Workload;
+import dev.weir.policy.Decision;
+import dev.weir.policy.Outcome;
+import dev.weir.policy.Reason;
+import dev.weir.policy.Request;
+import java.io.StringWriter;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.time.Instant;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.Properties;
+import java.util.Set;
+import org.apache.kafka.clients.admin.Admin;
+import org.apache.kafka.clients.admin.NewTopic;
+import org.apache.kafka.clients.admin.RecordsToDelete;
+import org.apache.kafka.clients.consumer.ConsumerConfig;
+import org.apache.kafka.clients.consumer.ConsumerRecord;
+import org.apache.kafka.clients.consumer.KafkaConsumer;
+import org.apache.kafka.clients.producer.KafkaProducer;
+import org.apache.kafka.clients.producer.ProducerRecord;
+import org.apache.kafka.common.TopicPartition;
+import org.apache.kafka.common.header.Headers;
+import org.apache.kafka.common.header.internals.RecordHeaders;
+import org.apache.kafka.common.serialization.ByteArrayDeserializer;
+import org.apache.kafka.common.serialization.ByteArraySerializer;
+import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** An audit of a real run, with every algorithm, queues, rules that change at once and bad records; and of forged copies of it. */
+class AuditTest {
+
+    private static final Duration PATIENCE = Duration.ofSeconds(90);
+    private static final ObjectMapper JSON = new ObjectMapper();
+    private static final DecisionAvro AVRO = new DecisionAvro();
+    private static final int PARTITIONS = 2;
+    private static final int ROUNDS = 8;
+    private static final int A_ROUND = 500;
+
+    private static EmbeddedBroker broker;
+    private static WeirConfig config;
+    private static Instant middle;
+
+    @TempDir
+    static Path directory;
+
+    /** A record to be written elsewhere. */
+    @SuppressWarnings("ArrayRecordComponent") // carried, never compared
+    private record Copied(ConsumerRecord<byte[], byte[]> from, byte[] value) {
+        Decision decision() {
+            try {
+                return AVRO.decode(value);
+            } catch (UnreadableException e) {
+                throw new IllegalStateException(e);
+            }
+        }
+    }
+
+    @BeforeAll
+    static void run() throws Exception {
+        broker = EmbeddedBroker.start();
+        config = new WeirConfig(
+                        "weir",
+                        1,
+                        new WeirConfig.Topics("weir.", PARTITIONS, Optional.empty()),
+                        WeirConfig.DEFAULTS.state(),
+                        WeirConfig.DEFAULTS.requests(),
+                        WeirConfig.DEFAULTS.shaping(),
+                        WeirConfig.DEFAULTS.service(),
+                        Map.of("bootstrap.servers", broker.bootstrapServers()))
+                .withStateDirectory(directory.resolve("state"));
+        try (Admin admin = Admin.create(KafkaSettings.admin(config))) {
+            TopicSetup.createMissing(admin, config, TopicSetup.RequestTime.LOG_APPEND);
+        }
+        apply(Rules.INITIAL);
+        Rules changes = new Rules(1);
+        Workload workload = new Workload(1, System::currentTimeMillis);
+        try (Enforcer enforcer = Enforcer.start(config);
+                Sender sender = new Sender(config)) {
+            enforcer.awaitRunning(PATIENCE);
+            for (int round = 0; round < ROUNDS; round++) {
+                for (int i = 0; i < A_ROUND; i++) {
+                    sender.send(workload.next());
+                    if (i == A_ROUND / 2) { // among others
+                        apply(changes.next(0));
+                    }
+                }
+                bad("client-1", new byte[] {1, 2, 3});
+                bad(null, null);
+                middle = round == ROUNDS / 2 ? Instant.now() : middle;
+            }
+            sender.flush();
+            awaitAnswers(ROUNDS * A_ROUND);
+        }
+    }
+
+    @AfterAll
+    static void stop() {
+        broker.close();
+    }
+
+    @Test
+    void what_was_decided_is_what_is_decided_anew() throws Exception {
+        Shell.Result result = audit("--json");
+        assertThat(result.err()).isEmpty();
+        JsonNode counts = JSON.readTree(result.out());
+        assertThat(counts.get("differing").asLong()).isZero();
+        assertThat(result.exit()).isZero();
+        assertThat(counts.get("requests").asLong()).isEqualTo(ROUNDS * (A_ROUND + 2));
+        assertThat(counts.get("deadLetters").asLong()).isGreaterThan(2 * ROUNDS);
+        assertThat(counts.get("equal").asLong()).isGreaterThan(ROUNDS * A_ROUND / 2);
+        assertThat(counts.get("sentToQueue").asLong()).isPositive();
+    }
+
+    @Test
+    void a_range_is_judged_by_what_was_used_before() throws Exception {
+        JsonNode late = counts(audit("--json", "--from", middle.toString()));
+        JsonNode early = counts(audit("--json", "--to", middle.toString()));
+        for (JsonNode counts : List.of(early, late)) {
+            assertThat(counts.get("differing").asLong()).isZero();
+            assertThat(counts.get("equal").asLong()).isPositive();
+        }
+        assertThat(early.get("requests").asLong() + late.get("requests").asLong())
+                .isEqualTo(ROUNDS * (A_ROUND + 2));
+    }
+
+    @Test
+    void a_table_tells_what_was_looked_at() {
+        Shell.Result result = audit();
+        assertThat(result.exit()).isZero();
+        assertThat(result.out().lines())
+                .anyMatch(line -> line.matches(" +4,016  requests"))
+                .anyMatch(line -> line.matches(" +0  differences"));
+    }
+
+    @Test
+    void each_forged_record_is_found_with_its_place() throws Exception {
+        List<Copied> decisions = read("weir.decisions", 0);
+        List<Integer> plain = new ArrayList<>(); // early, before rules changed
+        for (int i = 0; i < decisions.size() && plain.size() < 12; i++) {
+            if (isPlain(decisions.get(i).decision())) {
+                plain.add(i);
+            }
+        }
+        Map<Integer, List<byte[]>> instead = new HashMap<>();
+        List<String> expected = new ArrayList<>();
+        Forger forger = (index, kind, forged) -> {
+            Copied copied = decisions.get(plain.get(index));
+            instead.put(plain.get(index), List.of(forged));
+            expected.add(kind + " " + copied.decision().source().offset());
+        };
+        forger.forge(3, "DIFFERS", encoded(decisions, plain.get(3), json -> json.put("outcome", "DENIED")));
+        forger.forge(4, "DIFFERS", encoded(decisions, plain.get(4), json -> json.put("remaining", 0)));
+        forger.forge(5, "DIFFERS", encoded(decisions, plain.get(5), json -> json.put("policyVersion", 77)));
+        forger.forge(6, "UNDECIDED");
+        byte[] same = decisions.get(plain.get(7)).value();
+        forger.forge(7, "SECOND", same, same);
+        byte[] beyond = encoded(decisions, plain.get(8), json -> json.put("sourceOffset", 1_000_000));
+        byte[] elsewhere = encoded(decisions, plain.get(8), json -> json.put("sourcePartition", 7));
+        instead.put(plain.get(8), List.of(decisions.get(plain.get(8)).value(), beyond, elsewhere, new byte[] {1}));
+        expected.add("UNASKED 1000000");
+        expected.add(
+                "UNASKED " + decisions.get(plain.get(8)).decision().source().offset());
+        expected.add("UNREADABLE null");
+        Copied letter = read("weir.dead-letters", 0).get(0);
+        expected.add("DEAD_LETTER "
+                + new String(
+                        letter.from
+                                .headers()
+                                .lastHeader(DeadLetterHeaders.OFFSET)
+                                .value(),
+                        UTF_8));
+        expected.add("NOT_ENDED_ONCE null");
+
+        copy("forged.", (topic, partition, index) -> switch (topic + partition) {
+            case "decisions0" -> instead.get(index);
+            case "dead-letters0" -> index == 0 ? List.of() : null;
+            case "releases0" ->
+                index == 0 ? twice(read("weir.releases", 0).get(0).value()) : null;
+            default -> null;
+        });
+        Shell.Result result = audit("--json", "-c", configFile("forged."));
+        assertThat(result.err()).isEmpty();
+        assertThat(result.exit()).isEqualTo(1);
+        List<JsonNode> found = lines(result);
+        JsonNode counts = found.remove(found.size() - 1);
+        assertThat(found)
+                .extracting(line -> line.get("difference").asText() + " "
+                        + line.path("sourceOffset").asText("null"))
+                .containsExactlyInAnyOrderElementsOf(expected);
+        assertThat(counts.get("differing").asInt()).isEqualTo(expected.size());
+        JsonNode outcome = found.stream()
+                .filter(line -> line.get("fields").has("outcome"))
+                .findFirst()
+                .orElseThrow();
+        assertThat(outcome.get("fields")).hasToString("{\"outcome\":{\"told\":\"DENIED\",\"expected\":\"ALLOWED\"}}");
+        Decision denied = decisions.get(plain.get(3)).decision();
+        assertThat(outcome.get("client").asText()).isEqualTo(denied.client());
+        assertThat(outcome.get("requestId").asText()).isEqualTo(denied.requestId());
+        assertThat(outcome.get("topic").asText()).isEqualTo("decisions");
+        Copied told = read("forged.decisions", 0).get(outcome.get("offset").asInt());
+        assertThat(told.decision().source()).isEqualTo(denied.source());
+
+        Shell.Result few = audit("-c", configFile("forged."), "--most", "2");
+        assertThat(few.exit()).isEqualTo(1);
+        assertThat(few.out()).contains("… and " + (expected.size() - 2) + " more");
+    }
+
+    @Test
+    void what_hangs_on_deleted_requests_is_not_judged_and_no_difference() throws Exception {
+        copy("late.", (topic, partition, index) -> null);
+        try (Admin admin = Admin.create(KafkaSettings.admin(config))) {
+            admin.deleteRecords(Map.of(
+                            new TopicPartition("late.requests", 0), RecordsToDelete.beforeOffset(300),
+                            new TopicPartition("late.requests", 1), RecordsToDelete.beforeOffset(300)))
+                    .all()
+                    .get();
+        }
+        Shell.Result result = audit("--json", "-c", configFile("late."));
+        JsonNode counts = counts(result);
+        assertThat(counts.get("differing").asLong()).isZero();
+        assertThat(result.exit()).isZero();
+        assertThat(counts.get("requests").asLong()).isEqualTo(ROUNDS * (A_ROUND + 2) - 600);
+        assertThat(counts.get("notJudged").get("BEFORE_THE_LOG").asLong()).isPositive();
+    }
+
+    @Test
+    void what_cannot_be_audited_is_one_line_and_exit_2() throws Exception {
+        assertThat(audit("-c", configFile("nowhere.")))
+                .isEqualTo(new Shell.Result(
+                        2, "", "weir audit: there is no topic nowhere.requests; `weir run` creates it\n"));
+        assertThat(audit("--from", "yesterday").exit()).isEqualTo(2);
+        assertThat(audit("--from", "2026-11-21T00:00:00Z", "--to", "2026-11-20T00:00:00Z")
+                        .exit())
+                .isEqualTo(2);
+    }
+
+    private interface Forger {
+        void forge(int index, String kind, byte[]... forged);
+    }
+
+    private interface Tampering {
+        /** What is written in place of a record; null: the same. */
+        List<byte[]> instead(String topic, int partition, int index) throws Exception;
+    }
+
+    private interface Edit {
+        void edit(ObjectNode json);
+    }
+
+    private static boolean isPlain(Decision decision) {
+        return decision.queueing() == null
+                && decision.policyId() != null
+                && decision.reason() == Reason.WITHIN_LIMITS
+                && decision.remaining() != null
+                && decision.remaining() > 0
+                && !decision.repeated();
+    }
+
+    private static List<byte[]> twice(byte[] value) {
+        return List.of(value, value);
+    }
+
+    /** A decision with other figures. */
+    private static byte[] encoded(List<Copied> decisions, int index, Edit edit) throws Exception {
+        Decision decision = decisions.get(index).decision();
+        StringWriter line = new StringWriter();
+        try (DecisionJson json = new DecisionJson(line)) {
+            json.write(decision);
+        }
+        ObjectNode json = (ObjectNode) JSON.readTree(line.toString());
+        edit.edit(json);
+        return AVRO.encode(new Decision(
+                decision.requestId(),
+                decision.client(),
+                Outcome.valueOf(json.get("outcome").asText()),
+                decision.reason(),
+                decision.policyId(),
+                json.get("policyVersion").asLong(),
+                decision.limitedBy(),
+                decision.limit(),
+                decision.windowMs(),
+                json.get("remaining").asLong(),
+                decision.resetAfterMs(),
+                decision.retryAfterMs(),
+                decision.delayMs(),
+                decision.observed(),
+                decision.shadowBanned(),
+                decision.repeated(),
+                null,
+                decision.httpStatus(),
+                decision.decidedAtMs(),
+                new Request.Source(
+                        json.get("sourcePartition").asInt(),
+                        json.get("sourceOffset").asLong())));
+    }
+
+    /** Writes what is committed under another prefix, with times and offsets of requests as they were. */
+    private static void copy(String prefix, Tampering tampering) throws Exception {
+        try (Admin admin = Admin.create(KafkaSettings.admin(config));
+                KafkaProducer<byte[], byte[]> producer = producer()) {
+            for (String name : TopicSetup.names(config)) {
+                String topic = name.substring("weir.".length());
+                int partitions = topic.startsWith("polic") ? 1 : PARTITIONS;
+                admin.createTopics(List.of(new NewTopic(prefix + topic, partitions, (short) 1)))
+                        .all()
+                        .get();
+                for (int partition = 0; partition < partitions; partition++) {
+                    List<Copied> records = topic.equals("admissions") ? List.of() : read(name, partition);
+                    for (int i = 0; i < records.size(); i++) {
+                        Copied record = records.get(i);
+                        List<byte[]> instead = tampering.instead(topic, partition, i);
+                        for (byte[] value : instead == null ? Collections.singletonList(record.value) : instead) {
+                            var unused = producer.send(new ProducerRecord<>(
+                                    prefix + topic,
+                                    partition,
+                                    record.from.timestamp(),
+                                    record.from.key(),
+                                    value,
+                                    letterHeaders(record.from, prefix)));
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    private static Headers letterHeaders(ConsumerRecord<byte[], byte[]> record, String prefix) {
+        Headers headers = new RecordHeaders(record.headers().toArray());
+        if (headers.lastHeader(DeadLetterHeaders.TOPIC) != null) {
+            headers.remove(DeadLetterHeaders.TOPIC);
+            headers.add(DeadLetterHeaders.TOPIC, (prefix + "requests").getBytes(UTF_8));
+        }
+        return headers;
+    }
+
+    private static List<Copied> read(String topic, int partition) {
+        Properties settings = KafkaSettings.consumer(config);
+        settings.put(ConsumerConfig.ISOLATION_LEVEL_CONFIG, "read_committed");
+        List<Copied> records = new ArrayList<>();
+        TopicPartition from = new TopicPartition(topic, partition);
+        try (KafkaConsumer<byte[], byte[]> consumer =
+                new KafkaConsumer<>(settings, new ByteArrayDeserializer(), new ByteArrayDeserializer())) {
+            consumer.assign(List.of(from));
+            consumer.seekToBeginning(List.of(from));
+            long end = consumer.endOffsets(List.of(from)).get(from);
+            while (consumer.position(from) < end) {
+                consumer.poll(Duration.ofMillis(100))
+                        .forEach(record -> records.add(new Copied(record, record.value())));
+            }
+        }
+        return records;
+    }
+
+    private static String configFile(String prefix) throws Exception {
+        return Files.writeString(directory.resolve(prefix + "yaml"), "topics: {prefix: " + prefix + "}\n")
+                .toString();
+    }
+
+    private static JsonNode counts(Shell.Result result) throws Exception {
+        List<JsonNode> lines = lines(result);
+        return lines.get(lines.size() - 1);
+    }
+
+    private static List<JsonNode> lines(Shell.Result result) throws Exception {
+        List<JsonNode> lines = new ArrayList<>();
+        for (String line : result.out().lines().toList()) {
+            lines.add(JSON.readTree(line));
+        }
+        return lines;
+    }
+
+    private static Shell.Result audit(String... options) {
+        List<String> args = new ArrayList<>(List.of("audit", "-b", broker.bootstrapServers()));
+        args.addAll(List.of(options));
+        return Shell.run(args.toArray(String[]::new));
+    }
+
+    private static void awaitAnswers(int requests) {
+        Set<Request.Source> answered = new HashSet<>();
+        long deadlineNanos = System.nanoTime() + PATIENCE.toNanos();
+        try (TopicReader<Decision> reader = TopicReader.decisions(config, TopicReader.From.BEGINNING, true)) {
+            while (answered.size() < requests * 99 / 100) { // some are dead letters
+                assertThat(System.nanoTime()).isLessThan(deadlineNanos);
+                reader.poll(Duration.ofMillis(100), decision -> answered.add(decision.source()));
+            }
+        }
+    }
+
+    private static void bad(String key, byte[] value) throws Exception {
+        try (KafkaProducer<byte[], byte[]> producer = producer()) {
+            producer.send(new ProducerRecord<>("weir.requests", key == null ? null : key.getBytes(UTF_8), value))
+                    .get();
+        }
+    }
+
+    private static KafkaProducer<byte[], byte[]> producer() {
+        return new KafkaProducer<>(
+                KafkaSettings.producer(config), new ByteArraySerializer(), new ByteArraySerializer());
+    }
+
+    private static void apply(String yaml) throws Exception {
+        new PolicyTopic(config)
+                .apply(PolicyFile.read("rules.yaml", yaml), PolicyTopic.Options.DEFAULTS, System.currentTimeMillis());
+    }
+}
