@@ -69,7 +69,13 @@ final class CoreEvidence {
         }
         core.runDry();
         DecisionAvro decisions = new DecisionAvro();
-        core.decisions().forEach(decision -> evidence.decisions().add(written(decisions.encode(decision))));
+        core.decisions().forEach(decision -> evidence.decisions()
+                .add(new Entry(
+                        decision.source().partition(),
+                        evidence.decisions().size(),
+                        decision.decidedAtMs(),
+                        null,
+                        decisions.encode(decision))));
         ReleaseAvro releases = new ReleaseAvro();
         core.releases().forEach(release -> evidence.releases().add(written(releases.encode(release))));
         evidence.abortedDecisions().addAll(evidence.decisions().subList(count / 2, count / 2 + count / 10));

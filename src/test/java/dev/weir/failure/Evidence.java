@@ -10,19 +10,18 @@ import dev.weir.config.WeirConfig;
 import dev.weir.policy.Decision;
 import dev.weir.policy.Rejection;
 import dev.weir.policy.Request;
-import dev.weir.policy.RequestRules;
+import dev.weir.processor.RequestReader;
 import dev.weir.shape.Release;
 import dev.weir.topology.Topics;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.ArrayList;
-import java.util.Arrays;
 import java.util.List;
-import java.util.Optional;
 import java.util.SortedMap;
 import java.util.TreeMap;
 import org.apache.kafka.clients.consumer.ConsumerRecord;
 import org.apache.kafka.common.header.Header;
+import org.apache.kafka.common.header.internals.RecordHeaders;
 
 /**
  * All that was written in a run, as bytes: decoded when it is looked at, so a million requests fit in some 700 MB.
@@ -140,18 +139,11 @@ public record Evidence(
 
     /** Reads a record of the request topic as it is to be read. */
     Read request(Entry entry) {
-        if (entry.key() == null) {
-            return new Read(null, Rejection.NO_KEY);
-        }
         try {
-            Request request = REQUESTS.decode(entry.value(), entry.timestampMs(), entry.place());
-            Optional<RequestRules.Violation> violation =
-                    config.requests().rules().check(request);
-            if (violation.isPresent()) {
-                return new Read(null, violation.get().rejection());
-            }
-            boolean ofClient = Arrays.equals(entry.key(), request.client().getBytes(StandardCharsets.UTF_8));
-            return ofClient ? new Read(request, null) : new Read(null, Rejection.KEY_IS_NOT_CLIENT);
+            RequestReader reader = new RequestReader(REQUESTS, config.requests().rules());
+            return new Read(
+                    reader.read(entry.key(), entry.value(), new RecordHeaders(), entry.timestampMs(), entry.place()),
+                    null);
         } catch (UnreadableException e) {
             return new Read(null, e.rejection());
         }

@@ -2,9 +2,10 @@ package dev.weir.failure;
 
 import dev.weir.app.PolicyTopic;
 import dev.weir.app.TopicSetup;
+import dev.weir.audit.Audit;
+import dev.weir.audit.Totals;
 import dev.weir.codec.PolicyFile;
 import dev.weir.config.WeirConfig;
-import dev.weir.policy.PolicyTable;
 import dev.weir.policy.Request;
 import dev.weir.topology.Topics;
 import java.io.IOException;
@@ -374,10 +375,12 @@ public final class Flood implements Callable<Integer> {
 
     private boolean check() throws Exception {
         if (scenario == Scenario.REQUESTS || scenario == Scenario.CLIENTS || scenario == Scenario.OUTAGE) {
-            PolicyTable table = PolicyFile.read("rules", RULES).table();
-            Finding finding = AsRead.check(config, table, PATIENCE);
-            System.out.println(finding);
-            return finding.isOk();
+            Audit.Range all = new Audit.Range(null, null, Duration.ofSeconds(30));
+            Totals totals = Audit.run(config, all, System.out::println);
+            System.out.printf(
+                    "%,d requests, %,d decisions as recomputed, %,d differences%n",
+                    totals.requests(), totals.equal(), totals.differing());
+            return totals.equal() == totals.requests();
         }
         List<Finding> findings = Oracle.check(Evidence.readSettled(config, PATIENCE));
         findings.forEach(System.out::println);

@@ -13,11 +13,12 @@ public final class Oracle {
         Answers answers = new Answers(evidence.decisions());
         RuleHistory rules = new RuleHistory(evidence.rules());
         QueueChecks queues = new QueueChecks(evidence, answers, rules);
+        Audited audited = new Audited(evidence);
         return List.of(
-                DecidedOnce.check(evidence, answers),
-                AsRecomputed.check(evidence, answers, rules),
+                audited.decidedOnce(),
+                audited.asRecomputed(rules.versions()),
                 WithinLimits.check(evidence, answers, rules),
-                queues.endedOnce(),
+                queues.endedOnce(audited.endedOtherwise()),
                 queues.gapFree(),
                 queues.atItsPace(),
                 SeenTwice.check(evidence, answers));
@@ -27,7 +28,9 @@ public final class Oracle {
     public static boolean isSettled(Evidence evidence) {
         Answers answers = new Answers(evidence.decisions());
         QueueChecks queues = new QueueChecks(evidence, answers, new RuleHistory(evidence.rules()));
-        return DecidedOnce.check(evidence, answers).isOk() && queues.endedOnce().isOk();
+        Audited audited = new Audited(evidence);
+        return audited.decidedOnce().isOk()
+                && queues.endedOnce(audited.endedOtherwise()).isOk();
     }
 
     static String at(Request.Source source) {

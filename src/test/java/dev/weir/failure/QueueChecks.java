@@ -1,6 +1,7 @@
 package dev.weir.failure;
 
 import dev.weir.app.QueueAudit;
+import dev.weir.audit.Difference;
 import dev.weir.failure.Evidence.Entry;
 import dev.weir.policy.Decision;
 import dev.weir.policy.Kind;
@@ -49,8 +50,8 @@ final class QueueChecks {
         return answer.decision().outcome() == Outcome.QUEUED;
     }
 
-    /** Each request that is QUEUED is released, expires, is evicted or withdrawn, once; what leaves is as it was sent. */
-    Finding endedOnce() {
+    /** Each request that is QUEUED is released, expires, is evicted or withdrawn, once; what leaves is as it was sent; nor does an audit find otherwise. */
+    Finding endedOnce(List<Difference> otherwise) {
         Finding.Notes notes = new Finding.Notes("4 queued-ended-once", "queued", "released", "expired");
         for (Decision decision : decisions) {
             if (decision.outcome() == Outcome.EXPIRED) {
@@ -63,6 +64,7 @@ final class QueueChecks {
         }
         notes.count("queued", queued);
         notes.count("released", releases.size());
+        otherwise.forEach(difference -> notes.fault(difference.toString()));
         List.of(audit.answers(), audit.withdrawals(), audit.contents()).forEach(faults -> faults.forEach(notes::fault));
         rules.queues().values().stream()
                 .filter(versions -> versions.size() == 1)

@@ -26,7 +26,6 @@ final class RuleHistory {
 
     private final SortedMap<String, List<Version>> policies = new TreeMap<>(); // by id, newest first
     private final SortedMap<String, List<QueueRules>> queues = new TreeMap<>(); // by id, oldest first
-    private final List<PolicyAvro.Applied> applied;
 
     /**
      * A version of a policy.
@@ -36,7 +35,7 @@ final class RuleHistory {
     record Version(Policy policy, List<Terms> limits) {}
 
     RuleHistory(List<PolicyAvro.Applied> history) {
-        applied = history.stream()
+        List<PolicyAvro.Applied> applied = history.stream()
                 .sorted(Comparator.comparingLong(PolicyAvro.Applied::version))
                 .toList();
         try {
@@ -93,23 +92,6 @@ final class RuleHistory {
     /** How many versions of policies there are. */
     long versions() {
         return policies.values().stream().mapToLong(List::size).sum();
-    }
-
-    /** Policies that were changed at once after a moment: nobody can tell which requests they were in force for. */
-    List<PolicyAvro.Applied> changedAtOnceAfter(long timestampMs) {
-        return applied.stream()
-                .filter(one -> one.kind() == PolicyAvro.Kind.POLICY && one.appliedAtMs() > timestampMs)
-                .filter(one -> one.isDeleted() || effectiveFromMs(one) <= one.appliedAtMs())
-                .toList();
-    }
-
-    private long effectiveFromMs(PolicyAvro.Applied one) {
-        return policies.getOrDefault(one.id(), List.of()).stream()
-                .map(Version::policy)
-                .filter(policy -> policy.version() == one.version())
-                .mapToLong(Policy::effectiveFromMs)
-                .findAny()
-                .orElse(0);
     }
 
     private static Version heldAt(List<Version> newestFirst, long timestampMs) {

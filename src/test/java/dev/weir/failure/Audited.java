@@ -1,0 +1,156 @@
+package dev.weir.failure;
+
+import dev.weir.audit.Difference;
+import dev.weir.audit.Difference.Place;
+import dev.weir.audit.Difference.Topic;
+import dev.weir.audit.PartitionAudit;
+import dev.weir.audit.RuleChanges;
+import dev.weir.audit.Totals;
+import dev.weir.codec.DecisionAvro;
+import dev.weir.codec.ReleaseAvro;
+import dev.weir.codec.RequestAvro;
+import dev.weir.failure.Evidence.Dead;
+import dev.weir.failure.Evidence.Entry;
+import dev.weir.processor.RequestReader;
+import java.nio.charset.StandardCharsets;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.EnumMap;
+import java.util.HashMap;
+import java.util.Iterator;
+import java.util.List;
+import java.util.Map;
+import java.util.NavigableMap;
+import java.util.Optional;
+import java.util.TreeMap;
+import org.apache.kafka.clients.consumer.ConsumerRecord;
+import org.apache.kafka.common.header.internals.RecordHeaders;
+import org.apache.kafka.common.record.TimestampType;
+
+/**
+ * What `weir audit` finds in a run that is over: nothing, and all of it can be judged. Rules were known to all before they
+ * came into force, so it gives no time to learn of them.
+ */
+final class Audited {
+
+    private final Map<Difference.Kind, List<Difference>> differences = new EnumMap<>(Difference.Kind.class);
+    private final Totals totals = new Totals();
+    private final Map<Integer, List<Entry>> decisions = new HashMap<>();
+    private final Map<Integer, List<Entry>> releases = new HashMap<>();
+    private final Map<Integer, NavigableMap<Long, List<PartitionAudit.DeadLetter>>> deadLetters = new HashMap<>();
+    private final PartitionAudit.Tools tools;
+
+    Audited(Evidence evidence) {
+        tools = new PartitionAudit.Tools(
+                evidence.config(),
+                new RequestReader(
+                        new RequestAvro(), evidence.config().requests().rules()),
+                new DecisionAvro(),
+                new ReleaseAvro(),
+                new RuleChanges(evidence.rules().stream()
+                        .map(one -> new RuleChanges.Written(one.key(), one, one.appliedAtMs()))
+                        .toList()));
+        Map<String, Integer> partitions = new HashMap<>();
+        for (Entry request : evidence.requests()) {
+            if (request.key() != null) {
+                partitions.put(new String(request.key(), StandardCharsets.UTF_8), request.partition());
+            }
+        }
+        for (Entry entry : evidence.decisions()) {
+            add(decisions, entry.decision().source().partition(), entry);
+        }
+        for (Entry entry : evidence.releases()) {
+            add(releases, partitions.getOrDefault(entry.release().client(), 0), entry);
+        }
+        for (Dead letter : evidence.deadLetters()) {
+            deadLetters
+                    .computeIfAbsent(letter.source().partition(), any -> new TreeMap<>())
+                    .computeIfAbsent(letter.source().offset(), any -> new ArrayList<>(1))
+                    .add(new PartitionAudit.DeadLetter(letter.reason(), new Place(Topic.DEAD_LETTERS, 0, 0)));
+        }
+        evidence.requestsByPartition().forEach(this::audit);
+    }
+
+    private static void add(Map<Integer, List<Entry>> entries, int partition, Entry entry) {
+        entries.computeIfAbsent(partition, any -> new ArrayList<>()).add(entry);
+    }
+
+    private void audit(int partition, List<Entry> requests) {
+        long end = requests.get(requests.size() - 1).offset() + 1;
+        PartitionAudit.Scope scope =
+                new PartitionAudit.Scope(partition, 0, end, end, end, true, true, true, true, Duration.ZERO);
+        new PartitionAudit(
+                        tools,
+                        scope,
+                        deadLetters.getOrDefault(partition, new TreeMap<>()),
+                        totals,
+                        difference -> differences
+                                .computeIfAbsent(difference.kind(), any -> new ArrayList<>())
+                                .add(difference))
+                .run(
+                        records(requests),
+                        records(decisions.getOrDefault(partition, List.of())),
+                        records(releases.getOrDefault(partition, List.of())));
+    }
+
+    private static Iterator<ConsumerRecord<byte[], byte[]>> records(List<Entry> entries) {
+        return entries.stream()
+                .map(entry -> new ConsumerRecord<>(
+                        "",
+                        entry.partition(),
+                        entry.offset(),
+                        entry.timestampMs(),
+                        TimestampType.LOG_APPEND_TIME,
+                        0,
+                        0,
+                        entry.key(),
+                        entry.value(),
+                        new RecordHeaders(),
+                        Optional.empty()))
+                .iterator();
+    }
+
+    /** Each record of the request topic has one committed decision or one dead letter, and nothing else has. */
+    Finding decidedOnce() {
+        Finding.Notes notes = new Finding.Notes("1 decided-once", "requests", "decisions", "dead letters");
+        notes.count("requests", totals.requests());
+        notes.count("decisions", totals.decisions());
+        notes.count("dead letters", totals.deadLetters());
+        note(
+                notes,
+                Difference.Kind.UNDECIDED,
+                Difference.Kind.SECOND,
+                Difference.Kind.UNASKED,
+                Difference.Kind.DEAD_LETTER,
+                Difference.Kind.UNREADABLE);
+        return notes.done();
+    }
+
+    /** The committed decisions are those that the same code takes of the request log, in every field. */
+    Finding asRecomputed(long versions) {
+        Finding.Notes notes =
+                new Finding.Notes("2 as-recomputed", "decisions alike", "sent to a queue", "versions of policies");
+        notes.count("decisions alike", totals.equal());
+        notes.count("sent to a queue", totals.sent());
+        notes.count("versions of policies", versions);
+        note(notes, Difference.Kind.DIFFERS);
+        totals.unjudged().forEach((why, count) -> notes.fault(count + " not judged: " + why.text()));
+        return notes.done();
+    }
+
+    /** What left a queue twice, or had not waited there. */
+    List<Difference> endedOtherwise() {
+        return differences.getOrDefault(Difference.Kind.NOT_ENDED_ONCE, List.of());
+    }
+
+    private void note(Finding.Notes notes, Difference.Kind... kinds) {
+        for (Difference.Kind kind : kinds) {
+            differences
+                    .getOrDefault(kind, List.of())
+                    .forEach(difference -> notes.fault(
+                            difference.request() == null
+                                    ? difference.toString()
+                                    : Oracle.at(difference.request()) + ": " + difference));
+        }
+    }
+}
