@@ -356,7 +356,8 @@ public final class Audit implements AutoCloseable {
     }
 
     private static UnreachableException failure(String what, Exception e) {
-        return new UnreachableException("cannot read " + what + ": " + UnreachableException.why(e), e);
+        Throwable why = e instanceof ExecutionException ? e.getCause() : e;
+        return new UnreachableException("cannot read " + what + ": " + UnreachableException.why(why), e);
     }
 
     private static UnreachableException interrupted(InterruptedException e) {

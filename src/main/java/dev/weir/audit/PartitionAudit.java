@@ -152,6 +152,7 @@ public final class PartitionAudit {
     private long decidedMs = Long.MIN_VALUE;
     private long newestMs;
     private int seen;
+    private boolean hasGivenUp;
 
     /** @param deadLetters by the request's offset */
     public PartitionAudit(
@@ -406,11 +407,30 @@ public final class PartitionAudit {
 
     private void open(Request request, Ruled ruled) {
         if (sent.size() == MAX_OPEN) {
-            Iterator<Sent> oldest = sent.values().iterator();
-            unjudged(oldest.next().request.source(), Unjudged.WAITS);
-            oldest.remove();
+            giveUp(sent.values().iterator().next());
         }
         sent.put(request.source().offset(), new Sent(request, ruled));
+    }
+
+    private void giveUp(Sent oldest) {
+        unjudged(oldest.request.source(), Unjudged.WAITS);
+        sent.remove(oldest.request.source().offset());
+        if (oldest.waits()) {
+            stopWaiting(oldest);
+        }
+        hasGivenUp = true;
+    }
+
+    private void stopWaiting(Sent of) {
+        Id id = new Id(
+                of.request.client(),
+                of.request.requestId(),
+                of.answer.decision.queueing().queue());
+        List<Long> offsets = waiting.get(id);
+        offsets.remove(Long.valueOf(of.request.source().offset()));
+        if (offsets.isEmpty()) {
+            waiting.remove(id);
+        }
     }
 
     /** A queue has answered. */
@@ -445,19 +465,11 @@ public final class PartitionAudit {
     /** One that waited expired, was evicted or withdrawn. */
     private void ended(Told told, Sent of) {
         Decision decision = told.decision;
-        Id id = new Id(
-                of.request.client(),
-                of.request.requestId(),
-                of.answer.decision.queueing().queue());
         List<Difference.Field> fields = Fields.ofEnd(decision, of.answer.decision);
         if (!fields.isEmpty()) {
             differs(of.request, told, fields);
         }
-        List<Long> offsets = waiting.get(id);
-        offsets.remove(told.offset());
-        if (offsets.isEmpty()) {
-            waiting.remove(id);
-        }
+        stopWaiting(of);
         sent.remove(told.offset());
     }
 
@@ -468,7 +480,7 @@ public final class PartitionAudit {
         Long other = take(waiting, id); // another of the same id, which a release was taken for
         if (other != null) {
             sent.remove(other);
-        } else if (scope.decisionsWhole || told.offset() >= firstAnswered) {
+        } else if (!hasGivenUp && (scope.decisionsWhole || told.offset() >= firstAnswered)) {
             report(difference(told, Kind.NOT_ENDED_ONCE, "it ends what does not wait: " + told.decision.reason()));
         }
     }
@@ -529,7 +541,8 @@ public final class PartitionAudit {
                 report(difference(Kind.UNDECIDED, of.request, null, note));
             }
         }
-        boolean allRead = scope.requestsWhole && scope.decisionsWhole && scope.from == 0 && scope.to >= scope.end;
+        boolean allRead =
+                scope.requestsWhole && scope.decisionsWhole && scope.from == 0 && scope.to >= scope.end && !hasGivenUp;
         if (allRead) {
             released.forEach((id, places) -> places.forEach(place -> report(new Difference(
                     Kind.NOT_ENDED_ONCE,

@@ -81,6 +81,10 @@ public final class RuleChanges {
                     continue; // never in force
                 }
             }
+            boolean hasForgotten = !inForce.containsKey(written.key())
+                    && written.applied() != null
+                    && written.applied().version() > 1;
+            wholeFrom = hasForgotten ? changes.size() + 1 : wholeFrom;
             List<Policy> before = inForce.getOrDefault(written.key(), List.of());
             changes.add(new Change(
                     written.key(),
@@ -93,9 +97,6 @@ public final class RuleChanges {
             times.add(written.writtenMs());
             before.forEach(policy -> lastWith.put(name(policy), changes.size() - 1));
             policies.forEach(policy -> lastWith.put(name(policy), Integer.MAX_VALUE));
-            if (old == null && written.applied() != null && written.applied().version() > 1 && before.isEmpty()) {
-                wholeFrom = changes.size();
-            }
         }
         latestMs = new long[changes.size()];
         earliestMs = new long[changes.size()];
@@ -196,12 +197,17 @@ public final class RuleChanges {
         }
         List<Integer> turns = new ArrayList<>(1);
         Set<List<Policy>> seen = new HashSet<>();
+        boolean concerned = true;
         for (int count = from; count <= to; count++) {
+            concerned |= count > from && concerns(changes.get(count - 1), request);
             boolean isEnd = count == from
                     || count == changes.size()
                     || changes.get(count - 1).appliedAtMs != changes.get(count).appliedAtMs;
-            if (isEnd && seen.add(table(count).applicable(request))) {
-                turns.add(count);
+            if (isEnd && concerned) {
+                concerned = false;
+                if (seen.add(table(count).applicable(request))) {
+                    turns.add(count);
+                }
             }
         }
         return turns;
@@ -211,12 +217,15 @@ public final class RuleChanges {
     List<Integer> partialTurns(Request request, int from, int to) {
         List<Integer> turns = new ArrayList<>();
         for (int count = from + 1; count <= to; count++) {
-            Change change = changes.get(count - 1);
-            if (matches(change.policies, request) || matches(change.before, request)) {
+            if (concerns(changes.get(count - 1), request)) {
                 turns.add(count);
             }
         }
         return turns;
+    }
+
+    private static boolean concerns(Change change, Request request) {
+        return matches(change.policies, request) || matches(change.before, request);
     }
 
     private static boolean matches(List<Policy> policies, Request request) {

@@ -133,7 +133,7 @@ class AuditTest {
     void what_was_decided_is_what_is_decided_anew() throws Exception {
         Shell.Result result = audit("--json");
         assertThat(result.err()).isEmpty();
-        JsonNode counts = JSON.readTree(result.out());
+        JsonNode counts = counts(result);
         assertThat(counts.get("differing").asLong()).isZero();
         assertThat(result.exit()).isZero();
         assertThat(counts.get("requests").asLong()).isEqualTo(ROUNDS * (A_ROUND + 2));

@@ -141,6 +141,7 @@ class ReadmeWalkTest {
         assertThat(read("releases.ndjson")).hasLineCount(1);
         assertThat(run(next(WEIR + "doctor"), onBroker() + " --service http://" + service))
                 .contains("weir.requests");
+        assertThat(run(next(WEIR + "audit"), onBroker())).contains(" 0  differences");
     }
 
     private void overHttp() throws Exception {

@@ -78,7 +78,9 @@ class SecuredClusterTest {
 
     private static final Duration PATIENCE = Duration.ofMinutes(4);
     private static final String TOKEN = "token-0f3a9c55e1b7";
-    private static final String[] ROLES = {"topics", "enforcer", "rules", "requester", "reader", "gateway", "worker"};
+    private static final String[] ROLES = {
+        "topics", "enforcer", "rules", "requester", "reader", "gateway", "worker", "auditor"
+    };
 
     private static final String RULES = """
             policies:
@@ -191,6 +193,7 @@ class SecuredClusterTest {
             await("given up", () -> worker.stats().givenUp() > 0 ? true : null);
             assertThat(worker.stats().retried()).isPositive();
         }
+        assertThat(command("auditor", "audit")).contains(" 0  differences");
         assertThat(command("rules", "policies", "list")).startsWith("policy\tfree\t1\t");
         assertThat(command("rules", "policies", "history", "free")).startsWith("1\t");
         changesNeedWhatTheRulesRoleHas(service);
@@ -396,6 +399,7 @@ class SecuredClusterTest {
                 case "policies history" -> refusal(line, "policies", "history", "free");
                 case "send" ->
                     refusal(line, "send", directory.resolve("request.ndjson").toString());
+                case "audit" -> refusal(line, "audit");
                 case "watch decisions" -> refusal(line, "watch", "decisions", "--from-beginning", "-n", "1");
                 case "watch releases" -> refusal(line, "watch", "releases", "--from-beginning", "-n", "1");
                 case "ReleaseConsumer" -> firstRelease();
@@ -428,7 +432,7 @@ class SecuredClusterTest {
     private static String refusal(AclTable.Line line, String... args) {
         Shell.Result result = shell(line.role(), args);
         assertThat(result.err()).hasLineCount(1);
-        assertThat(result.exit()).isEqualTo(1);
+        assertThat(result.exit()).isEqualTo(args[0].equals("audit") ? 2 : 1);
         return result.err().strip().replaceFirst("^weir [a-z ]+: ", "");
     }
 
