@@ -30,6 +30,14 @@ class LayeringTest {
             .resideInAnyPackage("java..", "dev.weir.limit");
 
     @ArchTest
+    static final ArchRule lease_knows_only_java_and_limit = classes()
+            .that()
+            .resideInAPackage("dev.weir.lease")
+            .should()
+            .onlyDependOnClassesThat()
+            .resideInAnyPackage("java..", "dev.weir.limit", "dev.weir.lease");
+
+    @ArchTest
     static final ArchRule policy_knows_only_java_and_limit = classes()
             .that()
             .resideInAPackage("dev.weir.policy")
@@ -48,7 +56,7 @@ class LayeringTest {
     @ArchTest
     static final ArchRule the_core_has_no_clock_and_no_randomness = noClasses()
             .that()
-            .resideInAnyPackage("dev.weir.limit", "dev.weir.policy", "dev.weir.shape")
+            .resideInAnyPackage("dev.weir.lease", "dev.weir.limit", "dev.weir.policy", "dev.weir.shape")
             .should()
             .callMethod(System.class, "currentTimeMillis")
             .orShould()

@@ -1,0 +1,199 @@
+package dev.weir.lease;
+
+import dev.weir.limit.Account;
+import dev.weir.limit.Limit;
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Set;
+
+/**
+ * What was used of limits that are shared, and what of them is lent out.
+ *
+ * <pre>
+ *   free(t)   =  min over the limits { available(t) } − Σ loans
+ *   lend a    ⟸  a ≤ free(t)                        the loan stands until it is accounted for
+ *   account   :  what a holder reports as used is charged at the time of its last use;
+ *                what it gives back is free again;
+ *                what it never reports is charged when the slice ends, at its last millisecond
+ * </pre>
+ *
+ * <p>A use has the time {@code u} that its decision goes by, and {@code from ≤ u < until} of its slice. Why the sum of
+ * all uses, by these times, keeps what each limit promises, whatever is delayed, lost or used at whichever of those moments:
+ *
+ * <p><b>Every use is counted from the moment its slice is lent until the limit itself lets go of it:</b> first as a loan,
+ * then as a charge whose time is that of the last use of its part or later, but not behind the slice's end.
+ *
+ * <p><b>Sliding window log</b> ({@code Σ in (x − W, x] ≤ L}). Of the slices with a use in the window take the one that was lent
+ * last, at {@code g ≤ x}. Each of the others was lent before {@code g}. At {@code g} it was a loan, or charged at some {@code c ≥ u >
+ * x − W}, and {@code g − c < W}, so the log still had it. All of them together were at most L when the last one was lent.
+ *
+ * <p><b>Fixed and calendar windows</b> ({@code Σ in a window ≤ L}). In the same way: if the last slice was lent in the window, the
+ * others were loans then, or charged in it; if it was lent before the window, all of them were loans then.
+ *
+ * <p><b>Sliding window counter</b> ({@code share(previous) + current ≤ L at each use}). Take the last one that was lent of those with a
+ * use in the two windows up to {@code u}. If it was lent in the present window, each use in it was a loan or in the present count, and each use in
+ * the previous one was there, or in the previous count: weighed as much as it weighs at {@code u}, or more. If it was lent in the
+ * previous window, all uses in both were loans then, or in what was its present count.
+ *
+ * <p><b>Buckets</b> (token bucket, leaky bucket, GCRA, refill by steps: {@code Σ in [s, t] ≤ B + what flows in from s to t}). The
+ * level is never above B, and what is lent is still in it. Uses in {@code [s, t]} are of slices lent by {@code s}, whose uses
+ * behind {@code s} are loans at {@code s}; or of slices lent behind {@code s}, out of what was free at {@code s}, what was given
+ * back of those loans, and what flowed in. Loans and what is free are the level at {@code s}, at most B.
+ *
+ * <p>None of this asks how the clocks of holders and ledger compare: only the times in decisions count. That these are near
+ * the true ones, and by how much, is what {@link LeaseTerms#marginMs} is for.
+ *
+ * @param clockMs the latest time that it was asked at
+ * @param chargedMs the time of the last charge
+ * @param accounts of the limits, all of which are charged together
+ * @param loans what is out, the one that ends first first
+ * @param nextLease the name of the next slice
+ */
+public record Ledger(long clockMs, long chargedMs, List<Account<?>> accounts, List<Loan> loans, long nextLease) {
+
+    /** More slices are not lent at once: each takes room in the state. */
+    public static final int MAX_LOANS = 10_000;
+
+    private static final Comparator<Loan> BY_END =
+            Comparator.comparingLong(Loan::untilMs).thenComparingLong(Loan::lease);
+
+    /**
+     * A slice that is out.
+     *
+     * @param amount what is not accounted for yet
+     * @param used what was reported as used of it before
+     */
+    public record Loan(long lease, String holder, long amount, long used, long untilMs) {}
+
+    public Ledger {
+        accounts = List.copyOf(accounts);
+        loans = List.copyOf(loans);
+    }
+
+    /** The ledger of limits of which nothing is used. */
+    public static Ledger open(List<? extends Limit<?>> limits, long nowMs) {
+        List<Account<?>> accounts = new ArrayList<>();
+        limits.forEach(limit -> accounts.add(Account.open(limit, nowMs)));
+        return new Ledger(nowMs, nowMs, accounts, List.of(), 1);
+    }
+
+    /**
+     * A ledger, and what it answers.
+     *
+     * @param grant null: it was only told something
+     */
+    public record Answer(Ledger ledger, Grant grant) {}
+
+    /** This ledger at a later time, or at its own if that is later: what has ended by then is charged. */
+    public Ledger at(long nowMs) {
+        long atMs = Math.max(clockMs, nowMs);
+        if (loans.isEmpty() || loans.get(0).untilMs > atMs) {
+            return atMs == clockMs ? this : new Ledger(atMs, chargedMs, accounts, loans, nextLease);
+        }
+        Ledger next = this;
+        List<Loan> left = new ArrayList<>(loans);
+        while (!left.isEmpty() && left.get(0).untilMs <= atMs) {
+            Loan ended = left.remove(0);
+            next = next.charge(ended.amount, ended.untilMs - 1);
+        }
+        return new Ledger(atMs, next.chargedMs, next.accounts, left, nextLease);
+    }
+
+    /** Takes what a holder reports, and answers what it asks for. */
+    public Answer ask(Ask ask, LeaseTerms terms, long nowMs) {
+        Ledger next = at(Math.max(nowMs, lastUsedMs(ask)));
+        for (Ask.Report report : ask.reports()) {
+            next = next.account(report);
+        }
+        return ask.least() == 0 ? new Answer(next, null) : next.lend(ask, terms);
+    }
+
+    /** The clock of a holder may be ahead: then it is later than was known here, but for what no slice allows. */
+    private long lastUsedMs(Ask ask) {
+        long latestMs = clockMs;
+        for (Ask.Report report : ask.reports()) {
+            for (Loan loan : loans) {
+                if (loan.lease == report.lease()) {
+                    latestMs = Math.max(latestMs, Math.min(report.lastUsedMs(), loan.untilMs - 1));
+                }
+            }
+        }
+        return latestMs;
+    }
+
+    /** Tokens that could be lent now. */
+    public long free() {
+        long available = Long.MAX_VALUE;
+        for (Account<?> account : accounts) {
+            available = Math.min(available, account.remaining(clockMs));
+        }
+        return Math.max(0, available - lent());
+    }
+
+    /** Tokens that are out. */
+    public long lent() {
+        return loans.stream().mapToLong(Loan::amount).sum();
+    }
+
+    /** Of a slice that has ended, nothing is left to account for. What cannot be of a slice is taken as that which can be. */
+    private Ledger account(Ask.Report report) {
+        for (Loan loan : loans) {
+            if (loan.lease == report.lease()) {
+                return account(loan, report);
+            }
+        }
+        return this;
+    }
+
+    private Ledger account(Loan loan, Ask.Report report) {
+        long used = Math.max(0, Math.min(loan.amount, report.used() - loan.used));
+        long held = Math.max(0, Math.min(loan.amount - used, report.held()));
+        List<Loan> next = new ArrayList<>(loans);
+        next.remove(loan);
+        if (held > 0) {
+            next.add(new Loan(loan.lease, loan.holder, held, loan.used + used, loan.untilMs));
+            next.sort(BY_END);
+        }
+        Ledger charged = used > 0 ? charge(used, Math.min(report.lastUsedMs(), loan.untilMs - 1)) : this;
+        return new Ledger(clockMs, charged.chargedMs, charged.accounts, next, nextLease);
+    }
+
+    private Ledger charge(long amount, long atMs) {
+        long timeMs = Math.max(chargedMs, atMs);
+        List<Account<?>> next = new ArrayList<>();
+        accounts.forEach(account -> next.add(account.charge(amount, timeMs)));
+        return new Ledger(clockMs, timeMs, next, loans, nextLease);
+    }
+
+    /** The fewer are left the smaller a slice is: what one gets, and does not need after all, others may want. */
+    private Answer lend(Ask ask, LeaseTerms terms) {
+        long free = free();
+        if (free < ask.least() || loans.size() >= MAX_LOANS) {
+            return new Answer(this, new Grant.Nothing(clockMs, retryAfterMs(ask.least())));
+        }
+        Set<String> holders = new HashSet<>();
+        holders.add(ask.holder());
+        loans.forEach(loan -> holders.add(loan.holder));
+        long share = Math.min(ask.want(), free / holders.size());
+        Grant.Slice slice = new Grant.Slice(nextLease, Math.max(ask.least(), share), clockMs, clockMs + terms.termMs());
+        List<Loan> next = new ArrayList<>(loans);
+        next.add(new Loan(slice.lease(), ask.holder(), slice.amount(), 0, slice.untilMs()));
+        next.sort(BY_END);
+        return new Answer(new Ledger(clockMs, chargedMs, accounts, next, nextLease + 1), slice);
+    }
+
+    /** How long until there is enough if no loan is given back, or the first one ends. */
+    private long retryAfterMs(long least) {
+        long waitMs = 0;
+        for (Account<?> account : accounts) {
+            if (least > account.limit().capacity()) {
+                return Long.MAX_VALUE;
+            }
+            waitMs = Math.max(waitMs, account.waitMs(lent() + least, clockMs));
+        }
+        long firstEndsMs = loans.isEmpty() ? Long.MAX_VALUE : loans.get(0).untilMs - clockMs;
+        return Math.max(1, Math.min(waitMs, firstEndsMs));
+    }
+}

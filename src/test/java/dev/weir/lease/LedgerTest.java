@@ -1,0 +1,97 @@
+package dev.weir.lease;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.weir.lease.Ask.Report;
+import dev.weir.limit.Account;
+import dev.weir.limit.Rate;
+import dev.weir.limit.TokenBucket;
+import java.util.List;
+import org.junit.jupiter.api.Test;
+
+class LedgerTest {
+
+    private static final LeaseTerms TERMS = new LeaseTerms(1_000, 100, 10);
+    private static final long NOW = 5_000;
+
+    private Ledger ledger = Ledger.open(List.of(new TokenBucket(Rate.of(10, 10_000), 10, false)), NOW);
+
+    private Grant ask(String holder, long least, long want, long nowMs, Report... reports) {
+        Ledger.Answer answer = ledger.ask(new Ask(holder, least, want, List.of(reports)), TERMS, nowMs);
+        ledger = answer.ledger();
+        return answer.grant();
+    }
+
+    @Test
+    void a_slice_is_what_is_wanted_if_there_is_enough_and_else_a_share() {
+        assertThat(ask("a", 1, 4, NOW)).isEqualTo(new Grant.Slice(1, 4, NOW, NOW + 1_000));
+        assertThat(ask("b", 1, 9, NOW)).isEqualTo(new Grant.Slice(2, 3, NOW, NOW + 1_000));
+        assertThat(ask("c", 3, 9, NOW)).isEqualTo(new Grant.Slice(3, 3, NOW, NOW + 1_000));
+        assertThat(ledger.free()).isZero();
+        assertThat(ledger.lent()).isEqualTo(10);
+    }
+
+    @Test
+    void where_there_is_not_enough_it_is_told_when_there_may_be() {
+        ask("a", 8, 8, NOW);
+        assertThat(ask("b", 3, 3, NOW)).isEqualTo(new Grant.Nothing(NOW, 1_000));
+        assertThat(ask("b", 11, 11, NOW)).isEqualTo(new Grant.Nothing(NOW, Long.MAX_VALUE));
+        assertThat(ask("b", 3, 3, NOW + 1_999)).as("one has flowed in").isInstanceOf(Grant.Slice.class);
+    }
+
+    @Test
+    void what_is_given_back_is_free_at_once() {
+        ask("a", 10, 10, NOW);
+        assertThat(ask("a", 0, 0, NOW, new Report(1, 3, NOW, 2))).isNull();
+        assertThat(ledger.free()).isEqualTo(5);
+        assertThat(ledger.lent()).isEqualTo(2);
+    }
+
+    @Test
+    void a_report_that_comes_twice_or_late_counts_once() {
+        ask("a", 10, 10, NOW);
+        Report early = new Report(1, 3, NOW, 7);
+        Report late = new Report(1, 5, NOW + 10, 4);
+        ask("a", 0, 0, NOW + 10, late);
+        Ledger once = ledger;
+        ask("a", 0, 0, NOW + 10, late);
+        ask("a", 0, 0, NOW + 10, early);
+        assertThat(ledger).isEqualTo(once);
+        assertThat(ledger.free()).isEqualTo(1);
+    }
+
+    @Test
+    void what_is_never_reported_is_charged_when_the_slice_ends() {
+        ask("a", 10, 10, NOW);
+        Ledger ended = ledger.at(NOW + 1_000);
+        assertThat(ended.lent()).isZero();
+        assertThat(ended.accounts().get(0).used(NOW + 1_000)).isEqualTo(10);
+        ledger = ended;
+        ask("a", 0, 0, NOW + 1_000, new Report(1, 0, 0, 0));
+        assertThat(ledger.accounts().get(0).used(NOW + 1_000))
+                .as("too late to be given back")
+                .isEqualTo(10);
+    }
+
+    @Test
+    void a_use_by_a_clock_ahead_makes_it_later_but_not_later_than_its_slice_ends() {
+        ask("a", 10, 10, NOW);
+        ask("a", 0, 0, NOW + 1, new Report(1, 4, NOW + 500, 6));
+        assertThat(ledger.clockMs()).isEqualTo(NOW + 500);
+        ask("a", 0, 0, NOW + 1, new Report(1, 4, NOW + 500_000, 6));
+        assertThat(ledger.clockMs()).isEqualTo(NOW + 999);
+        assertThat(ledger.chargedMs()).isEqualTo(NOW + 500);
+    }
+
+    @Test
+    void a_limit_that_becomes_smaller_lends_nothing_until_enough_has_come_back() {
+        ask("a", 8, 8, NOW);
+        TokenBucket smaller = new TokenBucket(Rate.of(10, 10_000), 5, false);
+        List<Account<?>> accounts = List.of(ledger.accounts().get(0).under(smaller, NOW));
+        ledger = new Ledger(ledger.clockMs(), ledger.chargedMs(), accounts, ledger.loans(), ledger.nextLease());
+        assertThat(ledger.free()).isZero();
+        assertThat(ask("b", 1, 1, NOW)).isInstanceOf(Grant.Nothing.class);
+        ask("a", 0, 0, NOW, new Report(1, 2, NOW, 0));
+        assertThat(ledger.free()).isEqualTo(3);
+    }
+}

@@ -1,0 +1,62 @@
+package dev.weir.lease;
+
+import dev.weir.lease.Lending.Scene;
+import dev.weir.limit.Limit;
+import java.io.PrintStream;
+import java.util.Arrays;
+
+/** How much of a shared limit is had, how often it is waited for, and for how many messages; on a virtual clock. */
+public final class LendingFigures {
+
+    private static final long A_SECOND = 1_000;
+    private static final int HOLDERS = 8;
+
+    private LendingFigures() {}
+
+    public static void main(String[] arguments) {
+        PrintStream out = System.out;
+        out.println("| limit | even | skewed | 64 holders | waited | messages |");
+        out.println("|---|---|---|---|---|---|");
+        for (long perMs : new long[] {1_000, 10_000, 60_000}) {
+            LendingTest.limits(perMs, perMs).forEach(limit -> {
+                Limit<?> few = like(limit, perMs / 100, perMs);
+                Limit<?> many = like(limit, 16 * perMs, perMs);
+                Lending half = run(many, even(HOLDERS, 8 * A_SECOND), 20_000);
+                out.printf(
+                        "| %s, %d s | %.3f | %.3f | %.3f | %.4f | %.4f |%n",
+                        limit.getClass().getSimpleName(),
+                        perMs / A_SECOND,
+                        run(limit, even(HOLDERS, 2 * A_SECOND), 2 * perMs + 60_000)
+                                .share(),
+                        run(limit, skewed(), 2 * perMs + 60_000).share(),
+                        run(few, even(64, 20), 2 * perMs + 60_000).share(),
+                        (double) half.waited / half.requests,
+                        (double) half.messages / half.requests);
+            });
+        }
+    }
+
+    private static Limit<?> like(Limit<?> limit, long tokens, long perMs) {
+        return LendingTest.limits(tokens, perMs)
+                .filter(one -> one.getClass() == limit.getClass())
+                .findFirst()
+                .orElseThrow();
+    }
+
+    private static double[] even(int holders, double perSecond) {
+        double[] each = new double[holders];
+        Arrays.fill(each, perSecond / holders);
+        return each;
+    }
+
+    private static double[] skewed() {
+        double[] each = even(HOLDERS, 2 * A_SECOND * HOLDERS / 107.0);
+        each[0] *= 100;
+        return each;
+    }
+
+    private static Lending run(Limit<?> limit, double[] perSecond, long forMs) {
+        LeaseTerms terms = LeaseTerms.DEFAULTS.within(limit.windowMs(0));
+        return new Lending(new Scene(limit, terms, perSecond, 40, 2, 100, 1, forMs, 0, 0, 0), 1).run();
+    }
+}

@@ -1,0 +1,158 @@
+package dev.weir.lease;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.weir.lease.Lending.Scene;
+import dev.weir.limit.FixedWindow;
+import dev.weir.limit.Gcra;
+import dev.weir.limit.IntervalBucket;
+import dev.weir.limit.LeakyBucket;
+import dev.weir.limit.Limit;
+import dev.weir.limit.Rate;
+import dev.weir.limit.SlidingWindowCounter;
+import dev.weir.limit.SlidingWindowLog;
+import dev.weir.limit.TokenBucket;
+import java.util.Arrays;
+import java.util.SplittableRandom;
+import java.util.stream.Stream;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.MethodSource;
+
+/** What is lent, over many schedules: never above the limit, and most of it used. */
+class LendingTest {
+
+    private static final int SCHEDULES = Integer.getInteger("weir.schedules", 500);
+
+    static Stream<Limit<?>> limits() {
+        return limits(40, 1_000);
+    }
+
+    static Stream<Limit<?>> limits(long limit, long perMs) {
+        return Stream.of(
+                new FixedWindow(limit, perMs, false),
+                new SlidingWindowLog(limit, perMs, false),
+                new SlidingWindowCounter(limit, perMs, false, false),
+                new SlidingWindowCounter(limit, perMs, true, false),
+                new TokenBucket(Rate.of(limit, perMs), limit, false),
+                new TokenBucket(Rate.of(limit, perMs), 2 * limit + 3, false),
+                new LeakyBucket(Rate.of(limit, perMs), limit, false),
+                new Gcra(Rate.of(limit, perMs), limit, false),
+                new IntervalBucket(limit, perMs, limit, false));
+    }
+
+    private static Scene scene(Limit<?> limit, SplittableRandom random) {
+        double[] perSecond = new double[1 + random.nextInt(5)];
+        int most = random.nextBoolean() ? 20 : 200;
+        Arrays.setAll(perSecond, i -> random.nextInt(4) == 0 ? 0 : 1 + random.nextInt(most));
+        long termMs = 50 + random.nextLong(3_000);
+        LeaseTerms terms = new LeaseTerms(termMs, random.nextLong(termMs), random.nextLong(Math.min(termMs, 50)));
+        return new Scene(
+                limit,
+                terms,
+                perSecond,
+                random.nextInt(random.nextBoolean() ? 20 : 400),
+                random.nextBoolean() ? 0 : random.nextInt(1_500),
+                random.nextInt(500),
+                1 + random.nextInt(4),
+                4_000,
+                sometimes(30, random),
+                sometimes(50, random),
+                sometimes(20, random));
+    }
+
+    private static int sometimes(int ofThousand, SplittableRandom random) {
+        return random.nextInt(3) > 0 ? 0 : random.nextInt(ofThousand);
+    }
+
+    @ParameterizedTest
+    @MethodSource("limits")
+    void whatever_happens_the_sum_is_never_above(Limit<?> limit) {
+        for (int seed = 0; seed < SCHEDULES; seed++) {
+            SplittableRandom random = new SplittableRandom(seed);
+            Lending lending = new Lending(scene(limit, random), random.nextLong()).run();
+            assertThat(Promise.brokenBy(limit, lending.uses))
+                    .as("seed %d of %s", seed, limit)
+                    .isNull();
+        }
+    }
+
+    /** Two thousand a second wanted of a thousand, by eight alike. */
+    private static double[] even() {
+        return rates(8, 2_000 / 8.0);
+    }
+
+    /** As much in all, one of the eight a hundred times as much as each of the others. */
+    private static double[] skewed() {
+        double[] rates = rates(8, 2_000 / 107.0);
+        rates[0] *= 100;
+        return rates;
+    }
+
+    private static double[] rates(int holders, double each) {
+        double[] rates = new double[holders];
+        Arrays.fill(rates, each);
+        return rates;
+    }
+
+    private static Lending calm(Limit<?> limit, double[] perSecond, long forMs) {
+        return new Lending(
+                        new Scene(
+                                limit,
+                                LeaseTerms.DEFAULTS.within(limit.windowMs(0)),
+                                perSecond,
+                                40,
+                                2,
+                                100,
+                                1,
+                                forMs,
+                                0,
+                                0,
+                                0),
+                        forMs)
+                .run();
+    }
+
+    static Stream<Limit<?>> wideLimits() {
+        return limits(10_000, 10_000);
+    }
+
+    @ParameterizedTest
+    @MethodSource("wideLimits")
+    void of_a_limit_that_is_wanted_twice_nearly_all_is_had(Limit<?> limit) {
+        assertThat(calm(limit, even(), 60_000).share()).as("even, " + limit).isGreaterThan(0.97);
+        assertThat(calm(limit, skewed(), 60_000).share()).as("skewed, " + limit).isGreaterThan(0.95);
+    }
+
+    static Stream<Limit<?>> narrowLimits() {
+        return limits(10, 1_000);
+    }
+
+    @ParameterizedTest
+    @MethodSource("narrowLimits")
+    void ten_a_second_are_had_by_64_that_want_twenty(Limit<?> limit) {
+        assertThat(calm(limit, rates(64, 20 / 64.0), 30_000).share()).isGreaterThan(0.9);
+    }
+
+    @ParameterizedTest
+    @MethodSource("wideLimits")
+    void who_wants_half_of_it_hardly_ever_waits(Limit<?> limit) {
+        Lending lending = calm(limit, rates(8, 500 / 8.0), 30_000);
+        assertThat(lending.share()).isGreaterThan(0.98);
+        assertThat((double) lending.waited / lending.requests).isLessThan(0.015);
+        assertThat((double) lending.messages / lending.requests).isLessThan(0.04);
+    }
+
+    @ParameterizedTest
+    @MethodSource("limits")
+    void what_dead_holders_had_comes_back_when_their_slices_have_ended(Limit<?> limit) {
+        for (int seed = 0; seed < 50; seed++) {
+            SplittableRandom random = new SplittableRandom(seed);
+            Scene scene = scene(limit, random);
+            Lending lending = new Lending(scene, random.nextLong()).run();
+            long skewMs = 2 * scene.skewMs();
+            assertThat(lending.after(scene.terms().termMs() + skewMs).lent()).isZero();
+            assertThat(lending.after(scene.terms().termMs() + skewMs + 3_000).free())
+                    .isEqualTo(limit.capacity());
+        }
+    }
+}

@@ -1,0 +1,125 @@
+package dev.weir.lease;
+
+import dev.weir.lease.Lending.Use;
+import dev.weir.limit.AlignedWindow;
+import dev.weir.limit.Gcra;
+import dev.weir.limit.IntervalBucket;
+import dev.weir.limit.Limit;
+import dev.weir.limit.Meter;
+import dev.weir.limit.Rate;
+import dev.weir.limit.SlidingWindowCounter;
+import dev.weir.limit.SlidingWindowLog;
+import java.math.BigInteger;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+
+/** What a limit promises of all that is admitted, by its definition, and not by how it is counted. */
+final class Promise {
+
+    private Promise() {}
+
+    /**
+     * What is admitted against the promise; null: nothing.
+     *
+     * @param uses by their times
+     */
+    static String brokenBy(Limit<?> limit, List<Use> uses) {
+        if (limit instanceof AlignedWindow window) {
+            return inWindows(window, uses);
+        } else if (limit instanceof SlidingWindowLog log) {
+            return inAnyWindow(log, uses);
+        } else if (limit instanceof SlidingWindowCounter counter) {
+            return byEstimate(counter, uses);
+        } else if (limit instanceof Meter meter) {
+            return byFlow(meter.rate(), meter.burst(), uses);
+        } else if (limit instanceof Gcra gcra) {
+            return byFlow(gcra.rate(), gcra.burst(), uses);
+        } else if (limit instanceof IntervalBucket bucket) {
+            return bySteps(bucket, uses);
+        }
+        throw new IllegalArgumentException("no promise is known of " + limit);
+    }
+
+    private static String inWindows(AlignedWindow window, List<Use> uses) {
+        Map<Long, Long> sums = new HashMap<>();
+        for (Use use : uses) {
+            long start = window.startMs(use.timeMs());
+            if (sums.merge(start, use.cost(), Long::sum) > window.limit()) {
+                return "more than " + window.limit() + " in the window of " + start;
+            }
+        }
+        return null;
+    }
+
+    private static String inAnyWindow(SlidingWindowLog log, List<Use> uses) {
+        long sum = 0;
+        int first = 0;
+        for (Use use : uses) {
+            sum += use.cost();
+            while (uses.get(first).timeMs() <= use.timeMs() - log.perMs()) {
+                sum -= uses.get(first++).cost();
+            }
+            if (sum > log.limit()) {
+                return sum + " in the window that ends at " + use.timeMs();
+            }
+        }
+        return null;
+    }
+
+    private static String byEstimate(SlidingWindowCounter counter, List<Use> uses) {
+        long start = Long.MIN_VALUE;
+        long previous = 0;
+        long current = 0;
+        for (Use use : uses) {
+            long window = use.timeMs() - Math.floorMod(use.timeMs(), counter.perMs());
+            if (window != start) {
+                previous = window == start + counter.perMs() ? current : 0;
+                current = 0;
+                start = window;
+            }
+            current += use.cost();
+            long share = previous * (counter.perMs() - (use.timeMs() - start));
+            long whole = counter.strict() ? -Math.floorDiv(-share, counter.perMs()) : share / counter.perMs();
+            if (whole + current > counter.limit()) {
+                return whole + " + " + current + " at " + use.timeMs();
+            }
+        }
+        return null;
+    }
+
+    /** In any time, at most the burst and what flows in: the bucket that each use fills, exactly. */
+    private static String byFlow(Rate rate, long burst, List<Use> uses) {
+        BigInteger level = BigInteger.ZERO; // in tokens × perMs
+        BigInteger most = BigInteger.valueOf(burst).multiply(BigInteger.valueOf(rate.perMs()));
+        long last = Long.MIN_VALUE;
+        for (Use use : uses) {
+            if (last != Long.MIN_VALUE) {
+                BigInteger flown = BigInteger.valueOf(use.timeMs() - last).multiply(BigInteger.valueOf(rate.tokens()));
+                level = level.subtract(flown).max(BigInteger.ZERO);
+            }
+            last = use.timeMs();
+            level = level.add(BigInteger.valueOf(use.cost()).multiply(BigInteger.valueOf(rate.perMs())));
+            if (level.compareTo(most) > 0) {
+                return level + " of " + most + " at " + use.timeMs();
+            }
+        }
+        return null;
+    }
+
+    /** In any time, at most the burst and one step's tokens for each step in it, and the steps are a window apart. */
+    private static String bySteps(IntervalBucket bucket, List<Use> uses) {
+        for (int i = 0; i < uses.size(); i++) {
+            long sum = 0;
+            for (int j = i; j < uses.size(); j++) {
+                sum += uses.get(j).cost();
+                long steps = (uses.get(j).timeMs() - uses.get(i).timeMs()) / bucket.perMs() + 1;
+                if (sum > bucket.burst() + steps * bucket.tokens()) {
+                    return sum + " from " + uses.get(i).timeMs() + " to "
+                            + uses.get(j).timeMs();
+                }
+            }
+        }
+        return null;
+    }
+}
