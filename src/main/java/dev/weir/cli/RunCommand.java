@@ -242,7 +242,8 @@ final class RunCommand implements Callable<Integer> {
                 .formatted(
                         topics.requests(),
                         topics.decisions(),
-                        service.map(one -> ", rules on http://" + one.address() + "/v1")
+                        service.map(one ->
+                                        ", rules on http://%1$s/v1, live page on http://%1$s/".formatted(one.address()))
                                 .orElse(""),
                         KafkaSettings.deciding(config).getProperty("bootstrap.servers"));
     }

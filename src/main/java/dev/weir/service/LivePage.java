@@ -36,7 +36,7 @@ final class LivePage {
     private LivePage() {}
 
     static void redirect(Context request) {
-        request.redirect(Access.PAGE);
+        request.status(302).header("Location", Access.PAGE);
     }
 
     static void page(Context request) {

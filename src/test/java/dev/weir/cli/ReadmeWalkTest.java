@@ -32,7 +32,8 @@ class ReadmeWalkTest {
     private static final long PATIENCE_SECONDS = 120;
     private static final String TOKEN = "token-of-a-walker";
     private static final String WEIR = "java -jar target/weir.jar ";
-    private static final Pattern READY = Pattern.compile("weir is ready: .* rules on http://(\\S+)/v1, brokers (\\S+)");
+    private static final Pattern READY =
+            Pattern.compile("weir is ready: .* rules on http://(\\S+)/v1, .* brokers (\\S+)");
 
     @TempDir
     Path directory;

@@ -560,7 +560,7 @@ class RulesServiceTest {
 
     @Test
     void what_is_not_there_or_not_possible_is_told_as_a_problem() throws IOException {
-        assertThat(caller.get("/").status()).isEqualTo(404);
+        assertThat(caller.get("/v1").status()).isEqualTo(404);
         assertThat(caller.get("/v2/policies").status()).isEqualTo(404);
         assertThat(caller.get("/v1/policies/a/b/c").status()).isEqualTo(404);
         assertThat(caller.get("/v1/queues/").status()).isEqualTo(404);
@@ -569,6 +569,19 @@ class RulesServiceTest {
         assertThat(caller.send("OPTIONS", "/v1/check", "").status()).isEqualTo(405);
         Reply head = caller.send("HEAD", "/v1/policies", "");
         assertThat(head.contentType()).isEqualTo("application/json");
+    }
+
+    @Test
+    void the_live_page_is_made_of_its_own_files_and_of_no_other() throws IOException {
+        assertThat(caller.get("/").header("Location")).isEqualTo("/live");
+        for (String path : List.of("/live", "/live/weir.css", "/live/app.js", "/live/chart.js")) {
+            Reply file = caller.get(path);
+            assertThat(file.status()).as(path).isEqualTo(200);
+            assertThat(file.header("Content-Security-Policy")).startsWith("default-src 'self';");
+        }
+        for (String path : List.of("/live/none.js", "/live/openapi.yaml", "/live/..%2fopenapi.yaml", "/live/app.js/")) {
+            assertThat(caller.get(path).status()).as(path).isIn(400, 404);
+        }
     }
 
     @Test
