@@ -10,12 +10,17 @@ import java.util.List;
  * @param health a word of {@link dev.weir.app.Health}
  * @param clients those that were denied most in the last minute
  * @param policies those that denied most in the last minute
+ * @param queuesInAll how many queues it has
+ * @param waitingInAll how many wait in all of them
+ * @param queues those where most wait
  */
 public record Glance(
         String address,
         String health,
         List<Denied> clients,
         List<OfPolicy> policies,
+        int queuesInAll,
+        long waitingInAll,
         List<OfQueue> queues,
         List<Partition> partitions) {
 
@@ -48,7 +53,12 @@ public record Glance(
             long capacity,
             Long maxWaitMs,
             Spread.Reading waitsMs,
-            List<OfTier> tiers) {}
+            List<OfTier> tiers) {
+
+        long waiting() {
+            return tiers.stream().mapToLong(OfTier::waiting).sum();
+        }
+    }
 
     /** @param tier null: of those that have none */
     public record OfTier(String tier, int priority, int weight, long waiting) {}

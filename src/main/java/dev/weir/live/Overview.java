@@ -13,18 +13,24 @@ import java.util.TreeMap;
  *
  * @param clients those that were denied most in the last minute
  * @param policies those that denied most in the last minute
+ * @param queues those where most wait, by id
  * @param unreachable the addresses of those whose figures are missing
  */
 public record Overview(
         long at,
         List<Glance.Denied> clients,
         List<Glance.OfPolicy> policies,
+        int queuesInAll,
+        long waitingInAll,
         List<OfQueue> queues,
         List<Instance> instances,
         Set<String> unreachable) {
 
     /** The health of one that did not answer. */
     static final String UNREACHABLE = "UNREACHABLE";
+
+    private static final Comparator<Glance.OfQueue> MOST_WAITING =
+            Comparator.comparingLong(Glance.OfQueue::waiting).reversed().thenComparing(Glance.OfQueue::id);
 
     private static final Comparator<OfQueue> BY_ID = Comparator.comparing(OfQueue::id);
 
@@ -61,11 +67,14 @@ public record Overview(
                         .sorted(Recently.Rank.POLICIES)
                         .limit(Sampler.MOST_NAMED)
                         .toList(),
+                told.stream().mapToInt(Glance::queuesInAll).sum(),
+                told.stream().mapToLong(Glance::waitingInAll).sum(),
                 told.stream()
                         .flatMap(glance -> glance.queues().stream())
+                        .sorted(MOST_WAITING)
+                        .limit(Sampler.MOST_QUEUES)
                         .map(OfQueue::of)
                         .sorted(BY_ID)
-                        .limit(Sampler.MOST_QUEUES)
                         .toList(),
                 List.copyOf(instances.values()),
                 unreachable);

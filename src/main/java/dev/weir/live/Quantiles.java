@@ -1,16 +1,19 @@
 package dev.weir.live;
 
 import dev.weir.processor.Spread;
+import java.util.OptionalLong;
 
-/** What half, and what 99 of 100 are at most, ms. */
-public record Quantiles(long p50, long p99) {
+/** What half, and what 99 of 100 are at most, ms; null: above all bounds that are told apart. */
+public record Quantiles(Long p50, Long p99) {
 
     /** @return null if there is nothing */
     static Quantiles of(Spread.Reading values) {
         return values == null || values.count() == 0
                 ? null
-                : new Quantiles(
-                        values.quantile(0.5).orElseThrow(),
-                        values.quantile(0.99).orElseThrow());
+                : new Quantiles(orNull(values.quantile(0.5)), orNull(values.quantile(0.99)));
+    }
+
+    private static Long orNull(OptionalLong bound) {
+        return bound.isPresent() ? (Long) bound.getAsLong() : null;
     }
 }

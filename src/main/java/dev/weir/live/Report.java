@@ -1,9 +1,14 @@
 package dev.weir.live;
 
 import com.fasterxml.jackson.core.JsonProcessingException;
+import com.fasterxml.jackson.databind.DeserializationFeature;
 import com.fasterxml.jackson.databind.ObjectMapper;
+import dev.weir.processor.LiveCounts;
+import dev.weir.processor.Spread;
 import java.io.UncheckedIOException;
 import java.util.List;
+import java.util.Objects;
+import java.util.stream.Stream;
 
 /**
  * What an instance tells the others of itself.
@@ -12,7 +17,8 @@ import java.util.List;
  */
 public record Report(List<Second> seconds, Glance now) {
 
-    private static final ObjectMapper JSON = new ObjectMapper();
+    private static final ObjectMapper JSON =
+            new ObjectMapper().disable(DeserializationFeature.FAIL_ON_UNKNOWN_PROPERTIES);
 
     public String json() {
         try {
@@ -25,9 +31,36 @@ public record Report(List<Second> seconds, Glance now) {
     /** @throws IllegalArgumentException if it is none that an instance of this version writes */
     public static Report read(String json) {
         try {
-            return JSON.readValue(json, Report.class);
+            Report report = JSON.readValue(json, Report.class);
+            report.check();
+            return report;
         } catch (JsonProcessingException e) {
             throw new IllegalArgumentException(e.getOriginalMessage(), e);
+        } catch (NullPointerException e) {
+            throw new IllegalArgumentException("something is missing in it", e);
+        }
+    }
+
+    /** That all is there, and counted by the bounds of this version. */
+    private void check() {
+        for (Second second : seconds) {
+            requireBounds(second.latenciesMs(), LiveCounts.LATENCIES_MS);
+            second.decisions().values().forEach(Objects::requireNonNull);
+            second.queues().forEach(queue -> Objects.requireNonNull(queue.tiers()));
+        }
+        Stream.of(now.address(), now.health(), now.clients(), now.policies(), now.partitions())
+                .forEach(Objects::requireNonNull);
+        for (Glance.OfQueue queue : now.queues()) {
+            Objects.requireNonNull(queue.tiers());
+            if (queue.waitsMs() != null) {
+                requireBounds(queue.waitsMs(), LiveCounts.WAITS_MS);
+            }
+        }
+    }
+
+    private static void requireBounds(Spread.Reading values, List<Long> bounds) {
+        if (!values.bounds().equals(bounds) || values.counts().size() != bounds.size() + 1) {
+            throw new IllegalArgumentException("it counts by other bounds");
         }
     }
 }

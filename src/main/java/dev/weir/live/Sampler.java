@@ -55,7 +55,7 @@ public final class Sampler implements AutoCloseable {
         this.address = address;
         work = new Work(source.applications(), policiesTopic);
         recently = new Recently(source.counts());
-        now = new Glance(address, health(), List.of(), List.of(), List.of(), List.of());
+        now = new Glance(address, health(), List.of(), List.of(), 0, 0, List.of(), List.of());
         thread = Executors.newSingleThreadScheduledExecutor(task -> {
             Thread sampling = new Thread(task, "live");
             sampling.setDaemon(true);
@@ -76,7 +76,14 @@ public final class Sampler implements AutoCloseable {
         thread.shutdownNow();
     }
 
+    private synchronized boolean isTold(long second) {
+        return !seconds.isEmpty() && second <= seconds.getLast().at();
+    }
+
     private void sample(long nowMs) {
+        if (isTold(second(nowMs))) {
+            return; // after a pause, the looks that were missed come at once
+        }
         try {
             look(nowMs, work.partitions(), source.queues().get());
             isFailing = false;
@@ -94,16 +101,12 @@ public final class Sampler implements AutoCloseable {
                 views.stream().sorted(MOST_WAITING).limit(MOST_QUEUES).toList();
         Map<String, Long> decisions = new TreeMap<>();
         done.decisions().forEach((kind, count) -> decisions.merge(kind.outcome().name(), count, Long::sum));
-        long lag = partitions.stream()
-                .filter(partition -> partition.application().equals("deciding") && partition.lag() != null)
-                .mapToLong(Glance.Partition::lag)
-                .sum();
         seconds.addLast(new Second(
-                Math.floorDiv(nowMs, MS_PER_SECOND) * MS_PER_SECOND - MS_PER_SECOND,
+                second(nowMs),
                 decisions,
                 done.deadLetters(),
                 done.latenciesMs(),
-                lag,
+                lag(partitions),
                 fullest.stream().map(view -> inSecond(view, done, nowMs)).toList()));
         if (seconds.size() > SECONDS) {
             seconds.removeFirst();
@@ -113,8 +116,25 @@ public final class Sampler implements AutoCloseable {
                 health(),
                 recently.clients(MOST_NAMED),
                 recently.policies(MOST_NAMED),
+                views.size(),
+                views.stream().mapToLong(QueueView::waiting).sum(),
                 fullest.stream().map(this::atAGlance).toList(),
                 partitions);
+    }
+
+    /** The one that has just ended. */
+    private static long second(long nowMs) {
+        return Math.floorDiv(nowMs, MS_PER_SECOND) * MS_PER_SECOND - MS_PER_SECOND;
+    }
+
+    private static Long lag(List<Glance.Partition> partitions) {
+        List<Glance.Partition> deciding = partitions.stream()
+                .filter(partition -> partition.application().equals("deciding")
+                        && partition.role().equals(Work.ACTIVE))
+                .toList();
+        return deciding.stream().anyMatch(partition -> partition.lag() == null)
+                ? null
+                : (Long) deciding.stream().mapToLong(Glance.Partition::lag).sum();
     }
 
     private String health() {
@@ -123,17 +143,13 @@ public final class Sampler implements AutoCloseable {
 
     private static Second.OfQueue inSecond(QueueView view, Totals done, long nowMs) {
         String id = view.rules().id();
-        long out = done.waitsMs().entrySet().stream()
-                .filter(entry -> entry.getKey().queue().equals(id))
-                .mapToLong(entry -> entry.getValue().count())
-                .sum();
         Long since = view.oldestEnqueuedAtMs();
         return new Second.OfQueue(
                 id,
                 view.waiting(),
                 since == null ? null : Math.max(0, nowMs - since),
                 done.queued().getOrDefault(id, 0L),
-                out,
+                done.released().getOrDefault(id, 0L),
                 tiers(view).stream()
                         .map(tier -> new Second.OfTier(tier.tier(), tier.waiting()))
                         .toList());

@@ -10,7 +10,7 @@ import java.util.Map;
  * @param at when the second began, ms since the epoch
  * @param decisions by outcome
  * @param latenciesMs of what was decided
- * @param lag how many requests are not read yet
+ * @param lag how many requests are not read yet; null: not known of all of its partitions
  * @param queues those where most wait, at most {@value Sampler#MOST_QUEUES}
  */
 public record Second(
@@ -18,7 +18,7 @@ public record Second(
         Map<String, Long> decisions,
         long deadLetters,
         Spread.Reading latenciesMs,
-        long lag,
+        Long lag,
         List<OfQueue> queues) {
 
     /**

@@ -13,6 +13,7 @@ import java.util.TreeMap;
  * @param at when it began, ms since the epoch
  * @param instances how many told of it
  * @param latencyMs null: nothing was decided
+ * @param lag null: not known of all partitions
  */
 public record Tick(
         long at,
@@ -20,11 +21,17 @@ public record Tick(
         Map<String, Long> decisions,
         long deadLetters,
         Quantiles latencyMs,
-        long lag,
+        Long lag,
         List<Second.OfQueue> queues) {
 
     private static final Comparator<Second.OfQueue> MOST_WAITING =
             Comparator.comparingLong(Second.OfQueue::waiting).reversed().thenComparing(Second.OfQueue::id);
+
+    private static Long lag(Collection<Second> told) {
+        return told.stream().anyMatch(second -> second.lag() == null)
+                ? null
+                : (Long) told.stream().mapToLong(Second::lag).sum();
+    }
 
     /** @param told what each of them told of the same second; one at least */
     static Tick of(Collection<Second> told) {
@@ -40,7 +47,7 @@ public record Tick(
                         .map(Second::latenciesMs)
                         .reduce(Spread.Reading::plus)
                         .orElseThrow()),
-                told.stream().mapToLong(Second::lag).sum(),
+                lag(told),
                 told.stream()
                         .flatMap(second -> second.queues().stream())
                         .sorted(MOST_WAITING)

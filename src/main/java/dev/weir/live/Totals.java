@@ -12,6 +12,7 @@ record Totals(
         long deadLetters,
         Spread.Reading latenciesMs,
         Map<String, Long> queued,
+        Map<String, Long> released,
         Map<LiveCounts.Line, Spread.Reading> waitsMs) {
 
     static Totals of(LiveCounts counts) {
@@ -22,6 +23,7 @@ record Totals(
                         .sum(),
                 counts.latenciesMs(),
                 counts.queued(),
+                counts.released(),
                 counts.waitsMs());
     }
 
@@ -31,6 +33,7 @@ record Totals(
                 deadLetters - earlier.deadLetters,
                 latenciesMs.minus(earlier.latenciesMs),
                 minus(queued, earlier.queued, (now, then) -> now - then),
+                minus(released, earlier.released, (now, then) -> now - then),
                 minus(waitsMs, earlier.waitsMs, Spread.Reading::minus));
     }
 

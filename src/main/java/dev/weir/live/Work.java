@@ -21,6 +21,8 @@ import org.apache.kafka.streams.ThreadMetadata;
  */
 record Work(Map<String, KafkaStreams> applications, String policies) {
 
+    static final String ACTIVE = "active";
+
     private static final Comparator<Glance.Partition> ORDER = Comparator.comparing(Glance.Partition::application)
             .thenComparingInt(Glance.Partition::partition)
             .thenComparing(Glance.Partition::role);
@@ -32,7 +34,7 @@ record Work(Map<String, KafkaStreams> applications, String policies) {
             if (streams.state().isRunningOrRebalancing()) {
                 Map<TopicPartition, Long> lags = lags(streams.metrics().values());
                 for (ThreadMetadata thread : streams.metadataForLocalThreads()) {
-                    thread.activeTasks().forEach(task -> partitions.add(of(name, task, "active", lags)));
+                    thread.activeTasks().forEach(task -> partitions.add(of(name, task, ACTIVE, lags)));
                     thread.standbyTasks().forEach(task -> partitions.add(of(name, task, "standby", Map.of())));
                 }
             }

@@ -30,14 +30,17 @@ public final class LiveCounts {
 
     public static final int MOST = 1_000;
     private static final long NANOS_PER_MS = 1_000_000;
-    private static final List<Long> LATENCIES_MS =
+    /** The bounds of {@link #latenciesMs}. */
+    public static final List<Long> LATENCIES_MS =
             List.of(1L, 2L, 5L, 10L, 20L, 50L, 100L, 200L, 500L, 1_000L, 2_000L, 5_000L, 10_000L, 30_000L, 60_000L);
-    private static final List<Long> WAITS_MS =
+    /** The bounds of {@link #waitsMs}. */
+    public static final List<Long> WAITS_MS =
             List.of(10L, 100L, 500L, 1_000L, 5_000L, 10_000L, 30_000L, 60_000L, 300_000L, 1_800_000L);
 
     private final Map<Kind, LongAdder> decisions = new ConcurrentHashMap<>();
     private final Map<Rejection, LongAdder> deadLetters = new ConcurrentHashMap<>();
     private final Map<String, LongAdder> queued = new ConcurrentHashMap<>();
+    private final Map<String, LongAdder> released = new ConcurrentHashMap<>();
     private final DeniedClients denied = new DeniedClients();
     private final Map<Line, Spread> waitsMs = new ConcurrentHashMap<>();
     private final Spread latenciesMs = new Spread(LATENCIES_MS);
@@ -72,6 +75,7 @@ public final class LiveCounts {
     }
 
     void released(Release release, long nowMs) {
+        of(released, release.queue(), q -> OTHER, q -> new LongAdder()).increment();
         Line line = new Line(release.queue(), release.tier() == null ? NONE : release.tier());
         of(waitsMs, line, l -> new Line(OTHER, OTHER), l -> new Spread(WAITS_MS))
                 .add(release.waitMs());
@@ -99,6 +103,11 @@ public final class LiveCounts {
     /** How many each queue has let in. */
     public Map<String, Long> queued() {
         return read(queued);
+    }
+
+    /** How many each queue has released. */
+    public Map<String, Long> released() {
+        return read(released);
     }
 
     /** Who was denied of late. */

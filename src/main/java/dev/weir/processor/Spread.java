@@ -36,17 +36,17 @@ public final class Spread {
         }
 
         /**
-         * What so great a part is at most: a bound, the highest one also for what is above all.
+         * What so great a part is at most: a bound.
          *
          * @param part above 0, to 1
-         * @return none if there are no values
+         * @return none if there are no values, or it is above all bounds
          */
         public OptionalLong quantile(double part) {
             long rank = (long) Math.ceil(part * (double) count());
             for (int i = 0; i < counts.size(); i++) {
                 rank -= counts.get(i);
                 if (rank <= 0 && counts.get(i) > 0) {
-                    return OptionalLong.of(bounds.get(Math.min(i, bounds.size() - 1)));
+                    return i < bounds.size() ? OptionalLong.of(bounds.get(i)) : OptionalLong.empty();
                 }
             }
             return OptionalLong.empty();

@@ -7,14 +7,16 @@ import dev.weir.live.Tick;
 import dev.weir.live.Together;
 import dev.weir.live.Together.Picture;
 import io.javalin.http.Context;
+import io.javalin.http.HandlerType;
 import java.io.IOException;
 import java.io.OutputStream;
 import java.nio.charset.StandardCharsets;
+import java.time.Duration;
 import java.util.Map;
 import java.util.Set;
 import java.util.TreeMap;
-import java.util.TreeSet;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionException;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.ScheduledExecutorService;
@@ -41,7 +43,11 @@ final class LiveFeed implements AutoCloseable {
     /** Behind the end of a second, when all have looked at it. */
     private static final long BEHIND_MS = 250;
 
-    private static final long ANSWER_WITHIN_MS = 600;
+    private static final Duration ANSWER_WITHIN = Duration.ofMillis(600);
+
+    /** There is more of it, and the connection is new. */
+    private static final Duration HISTORY_WITHIN = Duration.ofSeconds(3);
+
     private static final ObjectMapper JSON = new ObjectMapper();
     private static final Logger LOG = LoggerFactory.getLogger(LiveFeed.class);
 
@@ -50,6 +56,9 @@ final class LiveFeed implements AutoCloseable {
     private final ExecutorService watching = Executors.newCachedThreadPool(LiveFeed::thread);
     private final ScheduledExecutorService asking = Executors.newSingleThreadScheduledExecutor(LiveFeed::thread);
     private volatile Source source;
+
+    /** Those that told nothing in the last round; of the asking thread. */
+    private Set<String> unreachable = Set.of();
 
     /** Guarded by this, as the others below. */
     private Together together = new Together();
@@ -96,11 +105,14 @@ final class LiveFeed implements AutoCloseable {
     void watch(Context request) {
         Parameters.none(request);
         source();
+        request.contentType("text/event-stream");
+        if (request.method() == HandlerType.HEAD) {
+            return; // it would never hear that nobody reads
+        }
         if (!places.tryAcquire()) {
             throw Problem.notNow(MAX_WATCHERS + " watch already").found();
         }
         request.header("X-Accel-Buffering", "no"); // a proxy would wait for more
-        request.contentType("text/event-stream");
         request.async(task -> task.executor = watching, () -> {
             try {
                 watch(request.res().getOutputStream());
@@ -205,25 +217,26 @@ final class LiveFeed implements AutoCloseable {
     private void ask(Together current) {
         long after = current.settled();
         String question = REPORT + "?" + AFTER + "=" + after;
+        Duration within = after == 0 ? HISTORY_WITHIN : ANSWER_WITHIN;
         Map<String, CompletableFuture<Report>> asked = new TreeMap<>();
         for (String address : source.others().get()) {
-            asked.put(
-                    address,
-                    peers.get(address, question)
-                            .thenApply(Report::read)
-                            .completeOnTimeout(null, ANSWER_WITHIN_MS, TimeUnit.MILLISECONDS)
-                            .exceptionally(failure -> null));
+            asked.put(address, peers.get(address, question, within).thenApply(Report::read));
         }
         Map<String, Report> told = new TreeMap<>();
-        Set<String> unreachable = new TreeSet<>();
+        Map<String, String> failed = new TreeMap<>();
         asked.forEach((address, answer) -> {
-            Report report = answer.join();
-            if (report == null) {
-                unreachable.add(address);
-            } else {
-                told.put(address, report);
+            try {
+                told.put(address, answer.join());
+            } catch (CompletionException e) {
+                failed.put(address, String.valueOf(e.getCause()));
             }
         });
+        failed.forEach((address, why) -> {
+            if (!unreachable.contains(address)) {
+                LOG.warn("the live page lacks {}: {}", address, why);
+            }
+        });
+        unreachable = failed.keySet();
         current.add(System.currentTimeMillis(), source.own().since(after), told, unreachable);
     }
 }

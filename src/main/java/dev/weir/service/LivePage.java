@@ -20,10 +20,10 @@ final class LivePage {
     private static final Pattern FILE = Pattern.compile("[a-z][a-z-]*\\.(js|css|svg|html)");
 
     private static final Map<String, String> TYPES = Map.of(
-            "js", "text/javascript; charset=utf-8",
-            "css", "text/css; charset=utf-8",
+            "js", "text/javascript;charset=utf-8",
+            "css", "text/css;charset=utf-8",
             "svg", "image/svg+xml",
-            "html", "text/html; charset=utf-8");
+            "html", "text/html;charset=utf-8");
 
     private static final Map<String, String> HEADERS = Map.of(
             "Content-Security-Policy",

@@ -97,17 +97,23 @@ final class Peers implements AutoCloseable {
      * Asks another instance on behalf of this one.
      *
      * @param target path and query
+     * @param within how long it may take in all
      * @return the body; fails if it does not answer with 200
      */
-    CompletableFuture<String> get(String address, String target) {
+    CompletableFuture<String> get(String address, String target, Duration within) {
         try {
             HttpRequest question = to(address, target).build();
-            return http.sendAsync(question, BodyHandlers.ofString()).thenApply(answer -> {
-                if (answer.statusCode() != 200) {
-                    throw new IllegalStateException(address + " answers " + answer.statusCode());
-                }
-                return answer.body();
-            });
+            CompletableFuture<HttpResponse<String>> exchange = http.sendAsync(question, BodyHandlers.ofString());
+            return exchange.copy()
+                    .orTimeout(within.toMillis(), TimeUnit.MILLISECONDS)
+                    .whenComplete(
+                            (answer, failure) -> exchange.cancel(true)) // one that takes too long would be read on
+                    .thenApply(answer -> {
+                        if (answer.statusCode() != 200) {
+                            throw new IllegalStateException("it answers " + answer.statusCode());
+                        }
+                        return answer.body();
+                    });
         } catch (IllegalArgumentException e) { // an address that is none
             return CompletableFuture.failedFuture(e);
         }

@@ -9,6 +9,7 @@ import static io.javalin.http.HandlerType.PUT;
 import dev.weir.app.Health;
 import dev.weir.app.Questions;
 import dev.weir.app.RefusedChangeException;
+import dev.weir.app.TooMuchException;
 import dev.weir.app.UnreachableException;
 import dev.weir.codec.FaultsException;
 import dev.weir.codec.PolicyAvro.Kind;
@@ -235,6 +236,8 @@ public final class RulesService implements AutoCloseable {
                 FaultsException.class, (e, request) -> Answers.write(request, Problem.invalid(e.faults())));
         settings.routes.exception(
                 RefusedChangeException.class, (e, request) -> Answers.write(request, Problem.refused(e.getMessage())));
+        settings.routes.exception(
+                TooMuchException.class, (e, request) -> Answers.write(request, Problem.of(413, e.getMessage())));
         settings.routes.exception(UnreachableException.class, (e, request) -> Answers.write(request, e));
         settings.routes.exception(Exception.class, (e, request) -> Answers.writeUnexpected(request, e));
     }

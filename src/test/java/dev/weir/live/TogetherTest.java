@@ -1,31 +1,29 @@
 package dev.weir.live;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.assertj.core.api.Assertions.tuple;
 
+import dev.weir.processor.LiveCounts;
 import dev.weir.processor.Spread;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.TreeMap;
 import org.junit.jupiter.api.Test;
 
 class TogetherTest {
 
-    private static final List<Long> BOUNDS = List.of(1L, 10L, 100L);
+    private static final Spread.Reading ONE_AND_ONE = new Spread.Reading(
+            LiveCounts.LATENCIES_MS, List.of(1L, 0L, 0L, 1L, 0L, 0L, 0L, 0L, 0L, 0L, 0L, 0L, 0L, 0L, 0L, 0L), 0);
 
     private final Together together = new Together();
 
     private static Report report(String address, long denied, long... seconds) {
         List<Second> told = new ArrayList<>();
         for (long at : seconds) {
-            told.add(new Second(
-                    at,
-                    Map.of("ALLOWED", 2L),
-                    1,
-                    new Spread.Reading(BOUNDS, List.of(1L, 1L, 0L, 0L), 0),
-                    5,
-                    List.of()));
+            told.add(new Second(at, Map.of("ALLOWED", 2L), 1, ONE_AND_ONE, 5L, List.of()));
         }
         return new Report(
                 told,
@@ -34,8 +32,14 @@ class TogetherTest {
                         "RUNNING",
                         List.of(new Glance.Denied("greedy", denied), new Glance.Denied("of " + address, 7)),
                         List.of(new Glance.OfPolicy("p", 1, denied, 0)),
-                        List.of(),
+                        30,
+                        denied,
+                        List.of(queue("empty", 0), queue(address, denied)),
                         List.of()));
+    }
+
+    private static Glance.OfQueue queue(String id, long waiting) {
+        return new Glance.OfQueue(id, 1, 1, 1, 1, null, null, List.of(new Glance.OfTier(null, 0, 1, waiting)));
     }
 
     private List<Long> seconds() {
@@ -46,7 +50,7 @@ class TogetherTest {
     void a_second_is_the_sum_of_what_all_told_of_it() {
         together.add(4_500, report("a", 3, 1_000, 2_000), Map.of("b", report("b", 4, 2_000)), Set.of());
         assertThat(together.since(1_000).ticks())
-                .containsExactly(new Tick(2_000, 2, Map.of("ALLOWED", 4L), 2, new Quantiles(1, 10), 10, List.of()));
+                .containsExactly(new Tick(2_000, 2, Map.of("ALLOWED", 4L), 2, new Quantiles(1L, 10L), 10L, List.of()));
         assertThat(together.since(0).ticks().get(0).instances()).isEqualTo(1);
     }
 
@@ -93,6 +97,44 @@ class TogetherTest {
             together.add(at + 1_500, report("a", 3, at), Map.of(), Set.of());
         }
         assertThat(seconds()).hasSize(Sampler.SECONDS).startsWith(101_000L).endsWith(400_000L);
+    }
+
+    @Test
+    void the_queues_where_most_wait_are_told_by_their_names() {
+        Map<String, Report> others = new TreeMap<>();
+        for (int i = 10; i < 50; i++) {
+            others.put("z" + i, report("z" + i, i));
+        }
+        together.add(2_000, report("a", 3), others, Set.of());
+        Overview overview = together.since(0).overview();
+        assertThat(overview.queues())
+                .extracting(Overview.OfQueue::id)
+                .hasSize(Sampler.MOST_QUEUES)
+                .startsWith("z30")
+                .endsWith("z49");
+        assertThat(overview.queuesInAll()).isEqualTo(41 * 30);
+        assertThat(overview.waitingInAll()).isEqualTo(3 + 40 * (10 + 49) / 2);
+    }
+
+    @Test
+    void a_lag_that_one_does_not_know_is_not_known() {
+        Second unknown = new Second(1_000, Map.of(), 0, ONE_AND_ONE, null, List.of());
+        assertThat(Tick.of(List.of(unknown, unknown)).lag()).isNull();
+    }
+
+    @Test
+    void what_another_version_tells_is_refused_or_understood() {
+        String json = report("a", 3, 1_000).json();
+        assertThat(Report.read(json.replace("{\"seconds\"", "{\"more\":1,\"seconds\"")))
+                .isNotNull();
+        for (String other : List.of(
+                json.replace("\"bounds\":[1,", "\"bounds\":[3,"),
+                json.replace("\"latenciesMs\"", "\"latencies\""),
+                json.replace("\"clients\"", "\"people\""),
+                "[]",
+                "")) {
+            assertThatThrownBy(() -> Report.read(other)).isInstanceOf(IllegalArgumentException.class);
+        }
     }
 
     @Test

@@ -179,10 +179,32 @@ class LookingBackTest {
     @Test
     void of_more_than_can_be_read_the_newest_are() {
         long nowMs = System.currentTimeMillis();
-        RecentRequests few = RecentRequests.read(config, 0, nowMs, 20);
-        assertThat(few.isComplete()).isFalse();
-        assertThat(few.requests()).hasSizeLessThanOrEqualTo(20);
-        assertThat(few.requests()).allMatch(request -> request.timestampMs() >= few.fromMs());
+        List<Request> all =
+                RecentRequests.read(config, 0, nowMs, EACH * CLIENTS.size() + 1).requests();
+        assertThat(all).hasSize(EACH * CLIENTS.size());
+        for (int most : new int[] {8, 20, 60}) {
+            RecentRequests few = RecentRequests.read(config, 0, nowMs, most);
+            assertThat(few.isComplete()).isFalse();
+            assertThat(few.requests()).isNotEmpty().hasSizeLessThanOrEqualTo(most);
+            assertThat(few.fromMs()).isEqualTo(few.requests().get(0).timestampMs());
+            assertThat(few.requests().get(few.requests().size() - 1).timestampMs())
+                    .isEqualTo(all.get(all.size() - 1).timestampMs());
+        }
+    }
+
+    @Test
+    void by_a_clock_that_is_behind_no_more_is_read_than_may_be() {
+        assertThat(RecentRequests.read(config, 0, 1, 20).requests()).hasSizeBetween(1, 20);
+    }
+
+    @Test
+    void who_asks_for_the_head_alone_does_not_watch() throws Exception {
+        for (int i = 0; i < 20; i++) {
+            assertThat(caller.send("HEAD", "/v1/live", "").status()).isEqualTo(200);
+        }
+        try (Watch watch = new Watch(service, null)) {
+            assertThat(watch.status()).isEqualTo(200);
+        }
     }
 
     @Test
