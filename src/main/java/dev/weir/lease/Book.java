@@ -19,10 +19,14 @@ import java.util.List;
  * @param slices those that are not reported as used up, the one that ends first first
  * @param demand what is wanted of it
  * @param question what it has asked for, and has no answer to
+ * @param lastLease the last slice that it was given: one that comes again is none
  */
-public record Book(long clockMs, List<Slice> slices, Demand demand, Question question) {
+public record Book(long clockMs, List<Slice> slices, Demand demand, Question question, long lastLease) {
 
     private static final long MS_PER_SECOND = 1_000;
+
+    /** Whatever the ledger said of when: its limit may be another one by then. */
+    private static final long MAX_RETRY_MS = 60_000;
 
     private static final Comparator<Slice> BY_END =
             Comparator.comparingLong(Slice::untilMs).thenComparingLong(Slice::lease);
@@ -76,12 +80,13 @@ public record Book(long clockMs, List<Slice> slices, Demand demand, Question que
      * What the ledger was asked, and what it said last.
      *
      * @param askedMs when it was asked; without a meaning if it is not open
-     * @param retryAtMs before that it need not be asked again
+     * @param least what it was asked for at least: what it has refused
+     * @param retryAtMs before that it need not be asked again for as much
      * @param aheadAtMs before that it is not asked again but for a request that waits: a slice may be shorter than lead
      */
-    public record Question(boolean isOpen, long askedMs, long retryAtMs, long aheadAtMs) {
+    public record Question(boolean isOpen, long askedMs, long least, long retryAtMs, long aheadAtMs) {
 
-        static final Question NONE = new Question(false, 0, 0, 0);
+        static final Question NONE = new Question(false, 0, 1, 0, 0);
     }
 
     /**
@@ -97,7 +102,7 @@ public record Book(long clockMs, List<Slice> slices, Demand demand, Question que
 
     /** One that holds nothing. */
     public static Book empty(long nowMs) {
-        return new Book(nowMs, List.of(), Demand.NONE, Question.NONE);
+        return new Book(nowMs, List.of(), Demand.NONE, Question.NONE, 0);
     }
 
     /** The time that a decision goes by: now, or where the ledger was if that is later. */
@@ -116,7 +121,7 @@ public record Book(long clockMs, List<Slice> slices, Demand demand, Question que
 
     /** With what was wanted, had or not. */
     public Book wanted(long cost, long nowMs) {
-        return new Book(timeMs(nowMs), slices, demand.plus(cost, timeMs(nowMs)), question);
+        return new Book(timeMs(nowMs), slices, demand.plus(cost, timeMs(nowMs)), question, lastLease);
     }
 
     /** With so much used of the slices that end first; as much as is {@link #available} at most. */
@@ -142,7 +147,7 @@ public record Book(long clockMs, List<Slice> slices, Demand demand, Question que
         if (left > 0) {
             throw new IllegalArgumentException(cost + " is not available, by " + left);
         }
-        return new Book(atMs, next, demand, question);
+        return new Book(atMs, next, demand, question, lastLease);
     }
 
     /**
@@ -151,20 +156,22 @@ public record Book(long clockMs, List<Slice> slices, Demand demand, Question que
      */
     public Book answered(Grant grant, LeaseTerms terms, long nowMs) {
         if (grant instanceof Grant.Slice lent) {
+            if (lent.lease() <= lastLease) {
+                return this; // it comes twice
+            }
             Slice slice = new Slice(lent.lease(), lent.amount(), 0, 0, lent.untilMs(), true, false);
             List<Slice> next = new ArrayList<>(slices);
             next.add(slice);
             next.sort(BY_END);
             long atMs = Math.max(timeMs(nowMs), lent.fromMs());
             long retryAtMs = isGood(slice, terms, atMs) ? atMs : atMs + terms.termMs();
-            Question answered = new Question(false, 0, retryAtMs, atMs + terms.leadMs());
-            return new Book(atMs, next, demand, answered);
+            Question answered = new Question(false, 0, 1, retryAtMs, atMs + terms.leadMs());
+            return new Book(atMs, next, demand, answered, lent.lease());
         }
         Grant.Nothing nothing = (Grant.Nothing) grant;
         long atMs = Math.max(timeMs(nowMs), nothing.atMs());
-        long retryAtMs =
-                nothing.retryAfterMs() > Long.MAX_VALUE - atMs ? Long.MAX_VALUE : atMs + nothing.retryAfterMs();
-        return new Book(atMs, slices, demand, new Question(false, 0, retryAtMs, retryAtMs));
+        long retryAtMs = atMs + Math.min(nothing.retryAfterMs(), MAX_RETRY_MS);
+        return new Book(atMs, slices, demand, new Question(false, 0, question.least, retryAtMs, retryAtMs), lastLease);
     }
 
     /**
@@ -194,21 +201,21 @@ public record Book(long clockMs, List<Slice> slices, Demand demand, Question que
             }
         }
         if (!asks && reports.isEmpty()) {
-            return new Telling(new Book(atMs, next, now, question), null);
+            return new Telling(new Book(atMs, next, now, question, lastLease), null);
         }
         long available = next.stream().mapToLong(Slice::left).sum();
         long least = asks ? Math.max(1, waits - available) : 0;
         long want = asks ? Math.max(least, now.in(terms.termMs()) - available) : 0;
-        Question asked = asks ? new Question(true, atMs, 0, 0) : question;
-        return new Telling(new Book(atMs, next, now, asked), new Ask(holder, least, want, reports));
+        Question asked = asks ? new Question(true, atMs, least, 0, 0) : question;
+        return new Telling(new Book(atMs, next, now, asked, lastLease), new Ask(holder, least, want, reports));
     }
 
     private boolean asks(Demand now, long waits, LeaseTerms terms, long atMs) {
         boolean isAnswered = !question.isOpen || atMs - question.askedMs >= terms.termMs();
         long available = available(terms, atMs);
-        return isAnswered
-                && atMs >= question.retryAtMs
-                && (available < waits || (available < now.in(terms.leadMs()) && atMs >= question.aheadAtMs));
+        boolean mayBeHad = atMs >= question.retryAtMs || Math.max(1, waits - available) < question.least;
+        boolean isAhead = available < now.in(terms.leadMs()) && atMs >= question.aheadAtMs;
+        return isAnswered && mayBeHad && (available < waits || isAhead);
     }
 
     /** When there is something to tell of a slice if nothing comes before; {@link Long#MAX_VALUE}: never. */

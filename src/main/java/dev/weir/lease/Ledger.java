@@ -37,10 +37,11 @@ import java.util.Set;
  * the previous one was there, or in the previous count: weighed as much as it weighs at {@code u}, or more. If it was lent in the
  * previous window, all uses in both were loans then, or in what was its present count.
  *
- * <p><b>Buckets</b> (token bucket, leaky bucket, GCRA, refill by steps: {@code Σ in [s, t] ≤ B + what flows in from s to t}). The
- * level is never above B, and what is lent is still in it. Uses in {@code [s, t]} are of slices lent by {@code s}, whose uses
- * behind {@code s} are loans at {@code s}; or of slices lent behind {@code s}, out of what was free at {@code s}, what was given
- * back of those loans, and what flowed in. Loans and what is free are the level at {@code s}, at most B.
+ * <p><b>Buckets</b> (token bucket, leaky bucket, GCRA, refill by steps: {@code Σ in [s, t] ≤ B + what flows in from s to t}).
+ * Again, let the last of the slices with a use in {@code [s, t]} be lent at {@code g}. If {@code g < s}, all of them were loans then, at most B. Else
+ * each of the others was a loan at {@code g}, or charged at some {@code c} in {@code [s, g]}, since {@code c ≥ u ≥ s}; of these charges the bucket still had all but what
+ * flowed in from {@code s} to {@code g}; and what it had, the loans and the slice itself were at most B. (Charges have rising times, so a bucket whose
+ * steps are forgotten has been full.)
  *
  * <p>None of this asks how the clocks of holders and ledger compare: only the times in decisions count. That these are near
  * the true ones, and by how much, is what {@link LeaseTerms#marginMs} is for.
@@ -55,6 +56,9 @@ public record Ledger(long clockMs, long chargedMs, List<Account<?>> accounts, Li
 
     /** More slices are not lent at once: each takes room in the state. */
     public static final int MAX_LOANS = 10_000;
+
+    /** A ledger that was forgotten and is opened anew does not give the names of old slices again. */
+    private static final int LEASES_A_MS = 20;
 
     private static final Comparator<Loan> BY_END =
             Comparator.comparingLong(Loan::untilMs).thenComparingLong(Loan::lease);
@@ -76,7 +80,7 @@ public record Ledger(long clockMs, long chargedMs, List<Account<?>> accounts, Li
     public static Ledger open(List<? extends Limit<?>> limits, long nowMs) {
         List<Account<?>> accounts = new ArrayList<>();
         limits.forEach(limit -> accounts.add(Account.open(limit, nowMs)));
-        return new Ledger(nowMs, nowMs, accounts, List.of(), 1);
+        return new Ledger(nowMs, nowMs, accounts, List.of(), nowMs << LEASES_A_MS);
     }
 
     /**
@@ -85,6 +89,11 @@ public record Ledger(long clockMs, long chargedMs, List<Account<?>> accounts, Li
      * @param grant null: it was only told something
      */
     public record Answer(Ledger ledger, Grant grant) {}
+
+    /** This ledger under other limits: what was used stays used, as {@code Account.under} says; what is lent stays lent. */
+    public Ledger under(List<Account<?>> next) {
+        return new Ledger(clockMs, clockMs, next, loans, nextLease); // what they say of the time before is not theirs
+    }
 
     /** This ledger at a later time, or at its own if that is later: what has ended by then is charged. */
     public Ledger at(long nowMs) {
@@ -105,7 +114,7 @@ public record Ledger(long clockMs, long chargedMs, List<Account<?>> accounts, Li
     public Answer ask(Ask ask, LeaseTerms terms, long nowMs) {
         Ledger next = at(Math.max(nowMs, lastUsedMs(ask)));
         for (Ask.Report report : ask.reports()) {
-            next = next.account(report);
+            next = next.account(ask.holder(), report);
         }
         return ask.least() == 0 ? new Answer(next, null) : next.lend(ask, terms);
     }
@@ -138,9 +147,9 @@ public record Ledger(long clockMs, long chargedMs, List<Account<?>> accounts, Li
     }
 
     /** Of a slice that has ended, nothing is left to account for. What cannot be of a slice is taken as that which can be. */
-    private Ledger account(Ask.Report report) {
+    private Ledger account(String holder, Ask.Report report) {
         for (Loan loan : loans) {
-            if (loan.lease == report.lease()) {
+            if (loan.lease == report.lease() && loan.holder.equals(holder)) {
                 return account(loan, report);
             }
         }
@@ -186,7 +195,7 @@ public record Ledger(long clockMs, long chargedMs, List<Account<?>> accounts, Li
 
     /** How long until there is enough if no loan is given back, or the first one ends. */
     private long retryAfterMs(long least) {
-        long waitMs = 0;
+        long waitMs = loans.size() >= MAX_LOANS ? Long.MAX_VALUE : 0;
         for (Account<?> account : accounts) {
             if (least > account.limit().capacity()) {
                 return Long.MAX_VALUE;

@@ -108,4 +108,21 @@ class BookTest {
         assertThat(tell(3, NOW + 999)).isNull();
         assertThat(tell(3, NOW + 1_000)).isEqualTo(new Ask("me", 3, 3, List.of()));
     }
+
+    @Test
+    void a_slice_that_comes_twice_is_one() {
+        Grant.Slice slice = new Grant.Slice(1, 5, NOW, NOW + 1_000);
+        book = book.answered(slice, TERMS, NOW).take(5, TERMS, NOW).answered(slice, TERMS, NOW);
+        assertThat(book.available(TERMS, NOW)).isZero();
+    }
+
+    @Test
+    void what_is_refused_to_a_large_request_is_not_refused_to_a_small_one() {
+        want(11, NOW);
+        tell(11, NOW);
+        book = book.answered(new Grant.Nothing(NOW, Long.MAX_VALUE), TERMS, NOW);
+        assertThat(tell(11, NOW)).isNull();
+        assertThat(tell(3, NOW).least()).isEqualTo(3);
+        assertThat(book.forgettableAtMs(TERMS)).isLessThan(NOW + 100_000);
+    }
 }

@@ -3,7 +3,6 @@ package dev.weir.lease;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.weir.lease.Ask.Report;
-import dev.weir.limit.Account;
 import dev.weir.limit.Rate;
 import dev.weir.limit.TokenBucket;
 import java.util.List;
@@ -13,6 +12,7 @@ class LedgerTest {
 
     private static final LeaseTerms TERMS = new LeaseTerms(1_000, 100, 10);
     private static final long NOW = 5_000;
+    private static final long FIRST = NOW << 20;
 
     private Ledger ledger = Ledger.open(List.of(new TokenBucket(Rate.of(10, 10_000), 10, false)), NOW);
 
@@ -24,9 +24,9 @@ class LedgerTest {
 
     @Test
     void a_slice_is_what_is_wanted_if_there_is_enough_and_else_a_share() {
-        assertThat(ask("a", 1, 4, NOW)).isEqualTo(new Grant.Slice(1, 4, NOW, NOW + 1_000));
-        assertThat(ask("b", 1, 9, NOW)).isEqualTo(new Grant.Slice(2, 3, NOW, NOW + 1_000));
-        assertThat(ask("c", 3, 9, NOW)).isEqualTo(new Grant.Slice(3, 3, NOW, NOW + 1_000));
+        assertThat(ask("a", 1, 4, NOW)).isEqualTo(new Grant.Slice(FIRST, 4, NOW, NOW + 1_000));
+        assertThat(ask("b", 1, 9, NOW)).isEqualTo(new Grant.Slice(FIRST + 1, 3, NOW, NOW + 1_000));
+        assertThat(ask("c", 3, 9, NOW)).isEqualTo(new Grant.Slice(FIRST + 2, 3, NOW, NOW + 1_000));
         assertThat(ledger.free()).isZero();
         assertThat(ledger.lent()).isEqualTo(10);
     }
@@ -42,7 +42,7 @@ class LedgerTest {
     @Test
     void what_is_given_back_is_free_at_once() {
         ask("a", 10, 10, NOW);
-        assertThat(ask("a", 0, 0, NOW, new Report(1, 3, NOW, 2))).isNull();
+        assertThat(ask("a", 0, 0, NOW, new Report(FIRST, 3, NOW, 2))).isNull();
         assertThat(ledger.free()).isEqualTo(5);
         assertThat(ledger.lent()).isEqualTo(2);
     }
@@ -50,8 +50,8 @@ class LedgerTest {
     @Test
     void a_report_that_comes_twice_or_late_counts_once() {
         ask("a", 10, 10, NOW);
-        Report early = new Report(1, 3, NOW, 7);
-        Report late = new Report(1, 5, NOW + 10, 4);
+        Report early = new Report(FIRST, 3, NOW, 7);
+        Report late = new Report(FIRST, 5, NOW + 10, 4);
         ask("a", 0, 0, NOW + 10, late);
         Ledger once = ledger;
         ask("a", 0, 0, NOW + 10, late);
@@ -67,7 +67,7 @@ class LedgerTest {
         assertThat(ended.lent()).isZero();
         assertThat(ended.accounts().get(0).used(NOW + 1_000)).isEqualTo(10);
         ledger = ended;
-        ask("a", 0, 0, NOW + 1_000, new Report(1, 0, 0, 0));
+        ask("a", 0, 0, NOW + 1_000, new Report(FIRST, 0, 0, 0));
         assertThat(ledger.accounts().get(0).used(NOW + 1_000))
                 .as("too late to be given back")
                 .isEqualTo(10);
@@ -76,9 +76,9 @@ class LedgerTest {
     @Test
     void a_use_by_a_clock_ahead_makes_it_later_but_not_later_than_its_slice_ends() {
         ask("a", 10, 10, NOW);
-        ask("a", 0, 0, NOW + 1, new Report(1, 4, NOW + 500, 6));
+        ask("a", 0, 0, NOW + 1, new Report(FIRST, 4, NOW + 500, 6));
         assertThat(ledger.clockMs()).isEqualTo(NOW + 500);
-        ask("a", 0, 0, NOW + 1, new Report(1, 4, NOW + 500_000, 6));
+        ask("a", 0, 0, NOW + 1, new Report(FIRST, 4, NOW + 500_000, 6));
         assertThat(ledger.clockMs()).isEqualTo(NOW + 999);
         assertThat(ledger.chargedMs()).isEqualTo(NOW + 500);
     }
@@ -86,12 +86,23 @@ class LedgerTest {
     @Test
     void a_limit_that_becomes_smaller_lends_nothing_until_enough_has_come_back() {
         ask("a", 8, 8, NOW);
+        ask("a", 0, 0, NOW, new Report(FIRST, 6, NOW, 2));
+        ledger = ledger.at(NOW + 900);
         TokenBucket smaller = new TokenBucket(Rate.of(10, 10_000), 5, false);
-        List<Account<?>> accounts = List.of(ledger.accounts().get(0).under(smaller, NOW));
-        ledger = new Ledger(ledger.clockMs(), ledger.chargedMs(), accounts, ledger.loans(), ledger.nextLease());
+        ledger = ledger.under(List.of(ledger.accounts().get(0).under(smaller, ledger.clockMs())));
         assertThat(ledger.free()).isZero();
-        assertThat(ask("b", 1, 1, NOW)).isInstanceOf(Grant.Nothing.class);
-        ask("a", 0, 0, NOW, new Report(1, 2, NOW, 0));
-        assertThat(ledger.free()).isEqualTo(3);
+        assertThat(ask("b", 1, 1, NOW + 900)).isInstanceOf(Grant.Nothing.class);
+        long used = ledger.accounts().get(0).used(NOW + 900);
+        ask("a", 0, 0, NOW + 900, new Report(FIRST, 7, NOW, 0));
+        assertThat(ledger.accounts().get(0).used(NOW + 900))
+                .as("one more, at no time before the change")
+                .isEqualTo(used + 1);
+    }
+
+    @Test
+    void nobody_accounts_for_what_another_one_has() {
+        ask("a", 8, 8, NOW);
+        ask("b", 0, 0, NOW, new Report(FIRST, 0, 0, 0));
+        assertThat(ledger.lent()).isEqualTo(8);
     }
 }

@@ -49,7 +49,7 @@ final class Lending {
     /** What was admitted: when, by the time of its decision, and how much. */
     record Use(long timeMs, long cost) {}
 
-    private static final long START_MS = 1_000_000_000_007L;
+    static final long START_MS = 1_000_000_000_007L;
 
     private final Scene scene;
     private final SplittableRandom random;
@@ -160,10 +160,9 @@ final class Lending {
                 return;
             }
             lastAskMs = Math.max(lastAskMs, nowMs + delay()); // they come in their order
-            int copies = happens(scene.losses) ? 0 : happens(scene.losses) ? 2 : 1;
             int life = lives;
-            for (int i = 0; i < copies; i++) {
-                later(lastAskMs, at -> answer(at, ask, life));
+            for (int i = 0; i < copies(); i++) {
+                later(lastAskMs + i * delay(), at -> answer(at, ask, life));
             }
         }
 
@@ -174,17 +173,22 @@ final class Lending {
                 return;
             }
             messages++;
-            if (happens(scene.losses)) {
-                return;
-            }
             lastGrantMs = Math.max(lastGrantMs, nowMs + delay());
-            later(lastGrantMs, at -> {
+            Step take = at -> {
                 if (life == lives) {
                     book = book.answered(answer.grant(), scene.terms, at + skewMs);
                     work(at);
                 }
-            });
+            };
+            for (int i = 0; i < copies(); i++) {
+                later(lastGrantMs + i * delay(), unlessStill(this, take));
+            }
         }
+    }
+
+    /** None if a message is lost; the second one comes late. */
+    private int copies() {
+        return happens(scene.losses) ? 0 : happens(scene.losses) ? 2 : 1;
     }
 
     /** Does something when it is due. */
@@ -311,6 +315,7 @@ final class Lending {
 
     /** After all slices have ended, all that is not used is free again: what the ledger says then. */
     Ledger after(long ms) {
-        return ledger.at(START_MS + scene.forMs + ms);
+        ledger = ledger.at(START_MS + scene.forMs + ms);
+        return ledger;
     }
 }

@@ -107,17 +107,16 @@ final class Promise {
         return null;
     }
 
-    /** In any time, at most the burst and one step's tokens for each step in it, and the steps are a window apart. */
+    /** As {@link #byFlow}, by steps that are a window apart from the ledger's first time on. */
     private static String bySteps(IntervalBucket bucket, List<Use> uses) {
-        for (int i = 0; i < uses.size(); i++) {
-            long sum = 0;
-            for (int j = i; j < uses.size(); j++) {
-                sum += uses.get(j).cost();
-                long steps = (uses.get(j).timeMs() - uses.get(i).timeMs()) / bucket.perMs() + 1;
-                if (sum > bucket.burst() + steps * bucket.tokens()) {
-                    return sum + " from " + uses.get(i).timeMs() + " to "
-                            + uses.get(j).timeMs();
-                }
+        long used = 0;
+        long steps = 0;
+        for (Use use : uses) {
+            long now = Math.floorDiv(use.timeMs() - Lending.START_MS, bucket.perMs());
+            used = Math.max(0, used - (now - steps) * bucket.tokens()) + use.cost();
+            steps = now;
+            if (used > bucket.burst()) {
+                return used + " of " + bucket.burst() + " at " + use.timeMs();
             }
         }
         return null;
