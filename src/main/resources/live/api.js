@@ -13,11 +13,13 @@ export class Problem extends Error {
 }
 
 /**
- * Asks the service; if it wants the token, asks the user for it, as often as it takes.
+ * Asks the service; if it wants the token, asks the user for it, as often as it takes. A token that is refused is
+ * forgotten, and it asks without it first: what is read without a token must not need a better one.
  *
  * @throws Problem if the answer is none of success, or the user gives no token
  */
 export async function ask(path, options = {}) {
+  let refused = null;
   for (;;) {
     const token = sessionStorage.getItem(KEY);
     const headers = {...options.headers, ...(token ? {Authorization: `Bearer ${token}`} : {})};
@@ -26,9 +28,19 @@ export async function ask(path, options = {}) {
       return response;
     }
     const problem = await problemOf(response);
-    const isOtherNow = sessionStorage.getItem(KEY) !== token;
-    if (response.status !== 401 || !(isOtherNow || (await askForToken(problem.message)))) {
+    if (response.status !== 401) {
       throw problem;
+    }
+    if (token !== null) {
+      refused = problem;
+    }
+    if (sessionStorage.getItem(KEY) !== token) {
+      continue;
+    }
+    if (token !== null) {
+      sessionStorage.removeItem(KEY);
+    } else if (!(await askForToken((refused ?? problem).message))) {
+      throw refused ?? problem;
     }
   }
 }

@@ -1,7 +1,7 @@
 import {askForToken} from './api.js';
 import {clientView} from './client.js';
 import {fill, h, say} from './dom.js';
-import {clock} from './format.js';
+import {clock, duration} from './format.js';
 import {instancesView} from './instances.js';
 import {overviewView} from './overview.js';
 import {policiesView} from './policies.js';
@@ -16,6 +16,8 @@ const VIEWS = {
   policies: policiesView,
   instances: instancesView,
 };
+const LATE_MS = 8000;
+const MOST_INCOMPLETE = 10;
 const main = document.getElementById('main');
 const banner = document.getElementById('banner');
 const pulse = document.getElementById('pulse');
@@ -54,9 +56,9 @@ function decoded(part) {
 }
 
 function changed() {
-  const {latest, isLive, trouble} = stream;
+  const {latest, isLive, isPaused, trouble} = stream;
   pulse.className = isLive ? 'pulse live' : trouble ? 'pulse lost' : 'pulse';
-  say(pulse, latest && isLive ? `live · ${clock(latest.at)}` : isLive ? 'live' : trouble ? 'lost' : 'connecting');
+  say(pulse, latest && isLive ? `live · ${clock(latest.at)}` : isLive ? 'live' : trouble ? 'lost' : isPaused ? 'paused' : 'connecting');
   document.body.classList.toggle('stale', !isLive && trouble !== null);
   tell(warnings());
   if (!document.hidden) {
@@ -66,12 +68,20 @@ function changed() {
 
 /** What the person on call must know first. */
 function warnings() {
-  const {latest, now, isLive, trouble} = stream;
+  const {latest, now, isLive, trouble, incomplete} = stream;
   const all = [];
   if (!isLive && trouble) {
     const since = latest ? `What you see is of ${clock(latest.at)}. ` : '';
     const next = trouble.status === 401 ? 'Give the token to go on.' : 'Trying again.';
     all.push({grave: true, text: `The live figures are lost: ${trouble.message}. ${since}${next}`, asks: trouble.status === 401});
+  }
+  const lateMs = isLive && latest && now ? now.at - latest.at : 0;
+  if (lateMs > LATE_MS) {
+    const moreThanMs = lateMs - lateMs % LATE_MS; // told each second, it would be read out each second
+    all.push({grave: true, text: `The figures are more than ${duration(moreThanMs)} old: what you see is of ${clock(latest.at)}.`});
+  }
+  if (isLive && incomplete > MOST_INCOMPLETE) {
+    all.push({grave: false, text: 'The figures of some instances are missing: is a clock behind?'});
   }
   for (const address of now?.unreachable ?? []) {
     all.push({grave: true, text: `${address} is unreachable: its figures are missing.`});

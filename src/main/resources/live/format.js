@@ -43,6 +43,11 @@ export function duration(ms) {
   return `${WHOLE.format(Math.floor(ms / size))} ${unit}${rest > 0 ? ` ${rest} ${lesserUnit}` : ''}`;
 }
 
+/** Of an upper bound, null: above the highest there is. */
+export function atMost(ms, highestMs) {
+  return ms === null ? `> ${duration(highestMs)}` : `≤ ${duration(ms)}`;
+}
+
 /** Such as `1 s`, of a period that is named after `per`. */
 export function period(ms) {
   const [size, unit] = UNITS.find(([size]) => ms % size === 0) ?? [1, 'ms'];

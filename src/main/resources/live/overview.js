@@ -1,7 +1,9 @@
 import {TimeChart} from './charts.js';
 import {bar, fill, h, isInUse, say, table} from './dom.js';
-import {count, duration, percent, rough} from './format.js';
+import {atMost, count, duration, percent, rough} from './format.js';
 import {OUTCOMES} from './outcomes.js';
+
+const HIGHEST_LATENCY_MS = 60_000;
 
 /** What is decided, how fast, and whom it hits. */
 export function overviewView(parts, stream) {
@@ -10,8 +12,8 @@ export function overviewView(parts, stream) {
       OUTCOMES.map(({key, name, colour}) => ({name, colour, filled: true, value: tick => tick.decisions[key] ?? 0})),
       {stacked: true, size: 'huge', unit: '/s'});
   const latency = new TimeChart('From request to decision', [
-    {name: 'p50', colour: '--allowed', value: tick => tick.latencyMs?.p50 ?? null},
-    {name: 'p99', colour: '--denied', value: tick => tick.latencyMs?.p99 ?? null},
+    {name: 'p50', colour: '--allowed', value: tick => tick.latencyMs && (tick.latencyMs.p50 ?? HIGHEST_LATENCY_MS)},
+    {name: 'p99', colour: '--denied', value: tick => tick.latencyMs && (tick.latencyMs.p99 ?? HIGHEST_LATENCY_MS)},
   ], {unit: ' ms', size: 'low', logarithmic: true});
   const lag = new TimeChart('Lag: records not decided yet', [
     {name: 'lag', colour: '--accent', filled: true, value: tick => tick.lag},
@@ -69,7 +71,7 @@ class Figures {
     const minute = ticks.slice(-60);
     const decided = sum(minute.map(tick => sum(Object.values(tick.decisions))));
     const denied = sum(minute.map(tick => tick.decisions.DENIED ?? 0));
-    const waiting = sum(latest.queues.map(queue => queue.waiting));
+    const waiting = now?.waitingInAll ?? sum(latest.queues.map(queue => queue.waiting));
     const oldest = Math.max(0, ...latest.queues.map(queue => queue.oldestWaitMs ?? 0));
     const dead = sum(ticks.map(tick => tick.deadLetters));
     const up = (now?.instances ?? []).filter(({health}) => health === 'RUNNING').length;
@@ -77,10 +79,9 @@ class Figures {
     this.#set('Decisions', `${count(all)}/s`, `${rough(mean)}/s over 5 min`);
     this.#set('Denied', `${count(latest.decisions.DENIED ?? 0)}/s`, `${percent(decided === 0 ? 0 : denied / decided)} of the last minute`);
     this.#set('Waiting', count(waiting), waiting === 0 ? 'in no queue' : `oldest ${duration(oldest)}`);
-    this.#set('p99', latest.latencyMs ? `≤ ${duration(latest.latencyMs.p99)}` : '–',
-        latest.latencyMs ? `p50 ≤ ${duration(latest.latencyMs.p50)}` : 'nothing decided');
-    this.#set('Lag', count(latest.lag), latest.lag === 0 ? 'all decided' : all > 0 ? `${duration(latest.lag / all * 1000)} of work` : 'nothing is decided',
-        all === 0 && latest.lag > 0);
+    this.#set('p99', latest.latencyMs ? atMost(latest.latencyMs.p99, HIGHEST_LATENCY_MS) : '–',
+        latest.latencyMs ? `p50 ${atMost(latest.latencyMs.p50, HIGHEST_LATENCY_MS)}` : 'nothing decided');
+    this.#set('Lag', count(latest.lag), lagMore(latest.lag, all), all === 0 && latest.lag > 0);
     this.#set('Dead letters', count(dead), 'in 5 min', dead > 0);
     this.#set('Instances', now ? `${up}/${known}` : count(latest.instances), 'running', now !== null && up < known);
   }
@@ -91,6 +92,16 @@ class Figures {
     say(figure.more, more);
     figure.box.classList.toggle('bad', isBad);
   }
+}
+
+function lagMore(lag, decidedPerSecond) {
+  if (lag === null) {
+    return 'not known of all partitions';
+  }
+  if (lag === 0) {
+    return 'all decided';
+  }
+  return decidedPerSecond > 0 ? `${duration(lag / decidedPerSecond * 1000)} of work` : 'nothing is decided';
 }
 
 function deniedClients(now) {

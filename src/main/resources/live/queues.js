@@ -1,20 +1,24 @@
 import {TimeChart, swatch} from './charts.js';
 import {bar, fill, h, say} from './dom.js';
-import {count, duration, percent, period, rough} from './format.js';
+import {atMost, count, duration, percent, period, rough} from './format.js';
 
 const TIER_COLOURS = 5;
+const HIGHEST_WAIT_MS = 1_800_000;
 
 /** Each queue as a vessel: what flows in, what stands in it, what flows out. */
 export function queuesView(parts, stream) {
   const cards = new Map();
   const list = h('div.queues');
   const empty = h('p.empty', 'Waiting for the first figures.');
+  const some = h('p.note');
   return {
     title: 'Queues',
-    root: h('div', h('h1', 'Queues'), empty, list),
+    root: h('div', h('h1', 'Queues'), empty, some, list),
     update() {
       const queues = stream.now?.queues ?? [];
       say(empty, stream.now === null ? 'Waiting for the first figures.' : queues.length === 0 ? 'No queue is in force.' : '');
+      const inAll = stream.now?.queuesInAll ?? queues.length;
+      say(some, inAll > queues.length ? `the ${count(queues.length)} with most waiting, of ${count(inAll)}` : '');
       const ids = new Set(queues.map(({id}) => id));
       for (const [id, card] of cards) {
         if (!ids.has(id)) {
@@ -22,14 +26,14 @@ export function queuesView(parts, stream) {
           cards.delete(id);
         }
       }
-      for (const queue of queues) {
+      queues.forEach((queue, i) => {
         if (!cards.has(queue.id)) {
           const card = new QueueCard(queue);
           cards.set(queue.id, card);
-          list.append(card.root);
+          list.insertBefore(card.root, list.children[i] ?? null);
         }
         cards.get(queue.id).show(queue, stream.ticks);
-      }
+      });
     },
     close() {
       cards.forEach(card => card.close());
@@ -97,10 +101,10 @@ class QueueCard {
 function facts({limit, perMs, burst, maxWaitMs, waitsMs}, tick, waiting, rate) {
   const all = [
     ['Limit', `${count(limit)} per ${period(perMs)}${burst > 1 ? `, burst ${count(burst)}` : ''}`],
-    ['Oldest waits', tick?.oldestWaitMs == null ? 'nobody' : duration(tick.oldestWaitMs)],
+    ['Oldest waits', tick?.oldestWaitMs === null ? 'nobody' : duration(tick?.oldestWaitMs)],
     ['Longest allowed', maxWaitMs === null ? 'no limit' : duration(maxWaitMs)],
-    ['Waited, p50', waitsMs === null ? 'none left lately' : `≤ ${duration(waitsMs.p50)}`],
-    ['Waited, p99', waitsMs === null ? 'none left lately' : `≤ ${duration(waitsMs.p99)}`],
+    ['Waited, p50', waitsMs === null ? 'none left lately' : atMost(waitsMs.p50, HIGHEST_WAIT_MS)],
+    ['Waited, p99', waitsMs === null ? 'none left lately' : atMost(waitsMs.p99, HIGHEST_WAIT_MS)],
     ['Drained in', waiting === 0 ? 'it is empty' : `${duration(waiting / rate * 1000)} at cost 1`],
   ];
   return all.map(([name, value]) => h('div', h('dt', name), h('dd', value)));

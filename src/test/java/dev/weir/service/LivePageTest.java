@@ -3,8 +3,17 @@ package dev.weir.service;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
+import io.javalin.Javalin;
+import io.javalin.compression.CompressionStrategy;
+import io.javalin.http.Context;
+import java.io.IOException;
+import java.io.OutputStream;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
+import java.util.Collections;
 import java.util.List;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeAll;
@@ -178,6 +187,26 @@ class LivePageTest {
     }
 
     @Test
+    void a_wrong_token_is_forgotten_and_hinders_no_reading() {
+        open("policies/policy/search");
+        browser.await("the definition", () -> value().contains("limit: 3"));
+        write(value().replace("limit: 3", "limit: 4"));
+        browser.find(".verdict", "Valid");
+        browser.click("button", "Apply");
+        browser.find("#token-why", "changes need the token");
+        browser.write("#token-field", "not the token of it");
+        browser.click("dialog button", "Use it");
+        browser.find("#token-why", "wrong");
+        browser.click("dialog button", "Cancel");
+        browser.find(".result", "wrong");
+        browser.run("location.hash = '#/client/' + arguments[0]", LiveRun.GREEDY);
+        browser.find(".usage", "used");
+        browser.find("tbody tr", "Denied");
+        assertThat(browser.run("return sessionStorage.getItem('weir.token')")).isNull();
+        assertThat(browser.count("dialog[open]")).isZero();
+    }
+
+    @Test
     void who_was_slower_is_told_and_overwrites_nothing() throws Exception {
         open("policies/policy/partners");
         browser.await("the definition", () -> value().contains("limit: 200"));
@@ -315,6 +344,43 @@ class LivePageTest {
     }
 
     @Test
+    void a_hidden_page_gives_its_connection_back_until_it_is_seen() {
+        open("overview");
+        browser.find("#pulse", "live");
+        browser.run("window.another = open('about:blank')");
+        try {
+            browser.await("hidden", () -> (Boolean) browser.run("return document.hidden"));
+            browser.await("paused", () -> browser.text("#pulse").equals("paused"));
+            assertThat(browser.text("#banner")).isEmpty();
+        } finally {
+            browser.run("another.close()");
+        }
+        browser.find("#pulse", "live");
+        assertThat(browser.text("#banner")).isEmpty();
+    }
+
+    @Test
+    void figures_that_are_missing_are_told() {
+        try (ToldFigures told = new ToldFigures()) {
+            browser.go(told.url());
+            browser.find("#banner", "The figures are more than 16 s old");
+            browser.find("#banner", "The figures of some instances are missing: is a clock behind?");
+            browser.find("#pulse", "live");
+            assertThat(browser.text(".figures"))
+                    .containsPattern("Waiting\\s+4,711")
+                    .containsPattern("p99\\s+> 1 min\\s+p50 ≤ 5 ms")
+                    .containsPattern("Lag\\s+–\\s+not known of all partitions");
+            assertThat(lastDrawn("From request to decision")).isEqualTo(List.of(5L, 60_000L));
+            assertThat(lastDrawn("Lag")).isEqualTo(Collections.singletonList(null));
+
+            browser.go(told.url() + "#/queues");
+            browser.find("main .note", "the 1 with most waiting, of 25");
+            assertThat(browser.find(".facts", "Waited, p99").getText()).containsPattern("Waited, p99\\s+> 30 min");
+            browser.go("about:blank");
+        }
+    }
+
+    @Test
     void beyond_loopback_the_token_is_asked_for_and_then_all_is_read() {
         try (RulesService other = run.openAnother("0.0.0.0", 0)) {
             browser.go(LiveRun.url(other));
@@ -325,6 +391,14 @@ class LivePageTest {
             browser.find("main table", "free-articles");
             browser.go("about:blank");
         }
+    }
+
+    /** The last value of each line of a chart. */
+    private static Object lastDrawn(String title) {
+        return browser.run("""
+                const canvas = [...document.querySelectorAll('canvas')]
+                    .find(canvas => canvas.getAttribute('aria-label').startsWith(arguments[0]));
+                return Chart.getChart(canvas).data.datasets.map(({data}) => data.at(-1).y)""", title);
     }
 
     /** Of the queue that has some. */
@@ -348,5 +422,65 @@ class LivePageTest {
 
     private static String background() {
         return (String) browser.run("return getComputedStyle(document.body).backgroundColor");
+    }
+
+    /** The page with figures that a run does not have when one wants them. */
+    private static final class ToldFigures implements AutoCloseable {
+
+        private static final int TICKS = 11;
+        private static final long AT = 1_732_240_000_000L;
+
+        private static final String TICK = """
+                {"at":%d,"instances":1,"decisions":{"ALLOWED":9},"deadLetters":0,"latencyMs":{"p50":5,"p99":null},"lag":null,\
+                "queues":[{"id":"sms","waiting":7,"oldestWaitMs":1000,"in":1,"out":1,"tiers":[]}]}""";
+
+        private static final String NOW = """
+                {"at":%d,"clients":[],"policies":[],"queuesInAll":25,"waitingInAll":4711,"unreachable":[],\
+                "queues":[{"id":"sms","limit":1,"perMs":1000,"burst":1,"capacity":10,"maxWaitMs":null,\
+                "waitsMs":{"p50":10,"p99":null},"tiers":[]}],\
+                "instances":[{"address":"a:1","self":true,"health":"RUNNING","decisionsPerSecond":9,"partitions":[]},\
+                {"address":"b:1","self":false,"health":"RUNNING","decisionsPerSecond":9,"partitions":[]}]}""";
+
+        private final CountDownLatch closed = new CountDownLatch(1);
+        private final Javalin javalin;
+
+        ToldFigures() {
+            javalin = Javalin.create(settings -> {
+                        settings.startup.showJavalinBanner = false;
+                        settings.http.compressionStrategy = CompressionStrategy.NONE; // which would wait for more
+                        settings.routes.get("/live", LivePage::page);
+                        settings.routes.get("/live/{file}", LivePage::file);
+                        settings.routes.get("/v1/live", this::tell);
+                    })
+                    .start("127.0.0.1", 0);
+        }
+
+        String url() {
+            return "http://127.0.0.1:" + javalin.port() + "/live";
+        }
+
+        private void tell(Context request) throws IOException, InterruptedException {
+            request.contentType("text/event-stream");
+            OutputStream out = request.res().getOutputStream();
+            write(out, "history", "[]");
+            write(out, "now", NOW.formatted(AT));
+            for (int i = 0; i < TICKS; i++) {
+                write(out, "tick", TICK.formatted(AT + i * 1000L));
+            }
+            do {
+                write(out, "now", NOW.formatted(AT + (TICKS - 1) * 1000L + 17_000));
+            } while (!closed.await(1, TimeUnit.SECONDS));
+        }
+
+        private static void write(OutputStream out, String event, String data) throws IOException {
+            out.write(("event: " + event + "\ndata: " + data + "\n\n").getBytes(StandardCharsets.UTF_8));
+            out.flush();
+        }
+
+        @Override
+        public void close() {
+            closed.countDown();
+            javalin.stop();
+        }
     }
 }
