@@ -120,7 +120,9 @@ public final class Audit implements AutoCloseable {
                 rules());
         Totals totals = new Totals();
         for (int partition = 0; partition < partitions; partition++) {
-            Extent asked = requests.get(partition);
+            Extent asked = retained(topics.requests(), partition, requests.get(partition));
+            Extent decided = retained(topics.decisions(), partition, decisions.get(partition));
+            Extent released = retained(topics.releases(), partition, releases.get(partition));
             Scope scope = new Scope(
                     partition,
                     from.get(partition),
@@ -128,13 +130,13 @@ public final class Audit implements AutoCloseable {
                     asked.end,
                     decidedTo.get(new TopicPartition(topics.requests(), partition)),
                     asked.isWhole(),
-                    decisions.get(partition).isWhole(),
+                    decided.isWhole(),
                     lettersWhole,
                     queuesDone,
                     range.lag);
             try (Committed in = committed(topics.requests(), partition, asked);
-                    Committed told = committed(topics.decisions(), partition, decisions.get(partition));
-                    Committed left = committed(topics.releases(), partition, releases.get(partition))) {
+                    Committed told = committed(topics.decisions(), partition, decided);
+                    Committed left = committed(topics.releases(), partition, released)) {
                 new PartitionAudit(tools, scope, letters.getOrDefault(partition, new TreeMap<>()), totals, differences)
                         .run(in, told, left);
             }
@@ -178,6 +180,14 @@ public final class Audit implements AutoCloseable {
                                 begin.get(partition).offset(),
                                 end.get(partition).offset())));
         return extents;
+    }
+
+    /** What is left of it: its beginning may have been deleted while other partitions were read. */
+    private Extent retained(String topic, int partition, Extent before) {
+        TopicPartition of = new TopicPartition(topic, partition);
+        var begin =
+                get(topic, admin.listOffsets(Map.of(of, OffsetSpec.earliest())).all());
+        return new Extent(begin.get(of).offset(), before.end);
     }
 
     private Map<Integer, Long> offsets(

@@ -12,6 +12,7 @@ import java.util.Properties;
 import org.apache.kafka.clients.consumer.ConsumerConfig;
 import org.apache.kafka.clients.consumer.ConsumerRecord;
 import org.apache.kafka.clients.consumer.KafkaConsumer;
+import org.apache.kafka.clients.consumer.OffsetOutOfRangeException;
 import org.apache.kafka.common.KafkaException;
 import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.serialization.ByteArrayDeserializer;
@@ -31,7 +32,7 @@ final class Committed implements Iterator<ConsumerRecord<byte[], byte[]>>, AutoC
     Committed(WeirConfig config, TopicPartition partition, long begin, long end) {
         Properties settings = KafkaSettings.consumer(config);
         settings.put(ConsumerConfig.ISOLATION_LEVEL_CONFIG, "read_committed");
-        settings.put(ConsumerConfig.AUTO_OFFSET_RESET_CONFIG, "earliest"); // of what is deleted meanwhile, too
+        settings.put(ConsumerConfig.AUTO_OFFSET_RESET_CONFIG, "none"); // what is deleted meanwhile would be missed
         settings.put(ConsumerConfig.MAX_POLL_RECORDS_CONFIG, 5_000);
         settings.put(ConsumerConfig.DEFAULT_API_TIMEOUT_MS_CONFIG, (int) TIMEOUT.toMillis());
         settings.put(ConsumerConfig.ALLOW_AUTO_CREATE_TOPICS_CONFIG, false);
@@ -42,7 +43,7 @@ final class Committed implements Iterator<ConsumerRecord<byte[], byte[]>>, AutoC
         consumer.seek(partition, begin);
     }
 
-    /** @throws UnreachableException if it cannot be read */
+    /** @throws UnreachableException if it cannot be read, or what comes next has been deleted */
     @Override
     public boolean hasNext() {
         try {
@@ -60,6 +61,9 @@ final class Committed implements Iterator<ConsumerRecord<byte[], byte[]>>, AutoC
                 }
             }
             return true;
+        } catch (OffsetOutOfRangeException e) {
+            throw new UnreachableException(
+                    "the beginning of the topic " + partition.topic() + " was deleted while it was read; try again", e);
         } catch (KafkaException e) {
             throw UnreachableException.reading(partition.topic(), e);
         }

@@ -2,6 +2,7 @@ package dev.weir.cli;
 
 import static java.nio.charset.StandardCharsets.UTF_8;
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
@@ -12,6 +13,11 @@ import dev.weir.app.PolicyTopic;
 import dev.weir.app.Sender;
 import dev.weir.app.TopicReader;
 import dev.weir.app.TopicSetup;
+import dev.weir.app.UnreachableException;
+import dev.weir.audit.Audit;
+import dev.weir.audit.Difference;
+import dev.weir.audit.Totals;
+import dev.weir.audit.Unjudged;
 import dev.weir.codec.DeadLetterHeaders;
 import dev.weir.codec.DecisionAvro;
 import dev.weir.codec.DecisionJson;
@@ -39,6 +45,7 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.Properties;
 import java.util.Set;
+import java.util.concurrent.ExecutionException;
 import org.apache.kafka.clients.admin.Admin;
 import org.apache.kafka.clients.admin.NewTopic;
 import org.apache.kafka.clients.admin.RecordsToDelete;
@@ -89,16 +96,7 @@ class AuditTest {
     @BeforeAll
     static void run() throws Exception {
         broker = EmbeddedBroker.start();
-        config = new WeirConfig(
-                        "weir",
-                        1,
-                        new WeirConfig.Topics("weir.", PARTITIONS, Optional.empty()),
-                        WeirConfig.DEFAULTS.state(),
-                        WeirConfig.DEFAULTS.requests(),
-                        WeirConfig.DEFAULTS.shaping(),
-                        WeirConfig.DEFAULTS.service(),
-                        Map.of("bootstrap.servers", broker.bootstrapServers()))
-                .withStateDirectory(directory.resolve("state"));
+        config = config("weir.");
         try (Admin admin = Admin.create(KafkaSettings.admin(config))) {
             TopicSetup.createMissing(admin, config, TopicSetup.RequestTime.LOG_APPEND);
         }
@@ -122,6 +120,19 @@ class AuditTest {
             sender.flush();
             awaitAnswers(ROUNDS * A_ROUND);
         }
+    }
+
+    private static WeirConfig config(String prefix) {
+        return new WeirConfig(
+                        "weir",
+                        1,
+                        new WeirConfig.Topics(prefix, PARTITIONS, Optional.empty()),
+                        WeirConfig.DEFAULTS.state(),
+                        WeirConfig.DEFAULTS.requests(),
+                        WeirConfig.DEFAULTS.shaping(),
+                        WeirConfig.DEFAULTS.service(),
+                        Map.of("bootstrap.servers", broker.bootstrapServers()))
+                .withStateDirectory(directory.resolve("state"));
     }
 
     @AfterAll
@@ -239,19 +250,38 @@ class AuditTest {
     @Test
     void what_hangs_on_deleted_requests_is_not_judged_and_no_difference() throws Exception {
         copy("late.", (topic, partition, index) -> null);
-        try (Admin admin = Admin.create(KafkaSettings.admin(config))) {
-            admin.deleteRecords(Map.of(
-                            new TopicPartition("late.requests", 0), RecordsToDelete.beforeOffset(300),
-                            new TopicPartition("late.requests", 1), RecordsToDelete.beforeOffset(300)))
-                    .all()
-                    .get();
-        }
+        delete("late.requests", 0, 300);
+        delete("late.requests", 1, 300);
         Shell.Result result = audit("--json", "-c", configFile("late."));
         JsonNode counts = counts(result);
         assertThat(counts.get("differing").asLong()).isZero();
         assertThat(result.exit()).isZero();
         assertThat(counts.get("requests").asLong()).isEqualTo(ROUNDS * (A_ROUND + 2) - 600);
         assertThat(counts.get("notJudged").get("BEFORE_THE_LOG").asLong()).isPositive();
+    }
+
+    @Test
+    void what_is_deleted_during_an_audit_is_no_difference() throws Exception {
+        copy(
+                "passing.",
+                (topic, partition, index) ->
+                        (topic + partition).equals("decisions0") && index == 0 ? List.of(new byte[] {1}) : null);
+        WeirConfig passing = config("passing.");
+        Audit.Range all = new Audit.Range(null, null, Duration.ofSeconds(30));
+        List<Difference.Kind> found = new ArrayList<>();
+        Totals totals = Audit.run(
+                passing,
+                all,
+                difference -> { // of partition 0, before partition 1 is read
+                    found.add(difference.kind());
+                    delete("passing.requests", 1, 300);
+                });
+        assertThat(found).containsExactlyInAnyOrder(Difference.Kind.UNREADABLE, Difference.Kind.UNDECIDED);
+        assertThat(totals.unjudged().get(Unjudged.BEFORE_THE_LOG)).isPositive();
+
+        assertThatThrownBy(() -> Audit.run(passing, all, difference -> delete("passing.releases", 0, 1)))
+                .isInstanceOf(UnreachableException.class)
+                .hasMessage("the beginning of the topic passing.releases was deleted while it was read; try again");
     }
 
     @Test
@@ -352,6 +382,16 @@ class AuditTest {
                     }
                 }
             }
+        }
+    }
+
+    private static void delete(String topic, int partition, long before) {
+        try (Admin admin = Admin.create(KafkaSettings.admin(config))) {
+            admin.deleteRecords(Map.of(new TopicPartition(topic, partition), RecordsToDelete.beforeOffset(before)))
+                    .all()
+                    .get();
+        } catch (ExecutionException | InterruptedException e) {
+            throw new IllegalStateException(e);
         }
     }
 
