@@ -89,7 +89,11 @@ public final class PartitionAudit {
             boolean queuesDone,
             Duration lag) {}
 
-    /** A dead letter of a request. */
+    /**
+     * A dead letter of a request.
+     *
+     * @param reason null if it has none
+     */
     public record DeadLetter(String reason, Place place) {}
 
     /**
@@ -286,7 +290,7 @@ public final class PartitionAudit {
 
     private void judgeBad(Request.Source source, Rejection rejection, List<DeadLetter> letters) {
         for (DeadLetter letter : letters) {
-            if (!letter.reason.equals(rejection.name())) {
+            if (!Objects.equals(letter.reason, rejection.name())) {
                 String note = "it is there for " + letter.reason + ", should be for " + rejection;
                 report(new Difference(Kind.DEAD_LETTER, source, letter.place, null, null, List.of(), note));
             }
@@ -668,7 +672,7 @@ public final class PartitionAudit {
                         ? applicable.isEmpty()
                         : applicable.stream()
                                 .anyMatch(policy -> policy.id().equals(decision.policyId())
-                                        && policy.version() == decision.policyVersion()));
+                                        && Objects.equals(policy.version(), decision.policyVersion())));
     }
 
     /** What is counted under other terms by one table than by another one is not known any more. */

@@ -148,12 +148,12 @@ public final class RuleChanges {
     }
 
     /** Whether there ever was this version of a policy. */
-    boolean has(String id, long version) {
+    boolean has(String id, Long version) {
         return lastWith.containsKey(id + "/" + version);
     }
 
     /** After how many changes at most this version of a policy was still there; the most that there are if there never was one. */
-    int lastWith(String id, long version) {
+    int lastWith(String id, Long version) {
         return lastWith.getOrDefault(id + "/" + version, Integer.MAX_VALUE);
     }
 

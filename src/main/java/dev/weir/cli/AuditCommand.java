@@ -4,12 +4,10 @@ import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.ObjectNode;
-import dev.weir.app.UnreachableException;
 import dev.weir.audit.Audit;
 import dev.weir.audit.Difference;
 import dev.weir.audit.Totals;
 import dev.weir.codec.OneLine;
-import dev.weir.codec.RegistryException;
 import dev.weir.config.WeirConfig;
 import dev.weir.policy.Quantities;
 import dev.weir.policy.Request;
@@ -18,8 +16,6 @@ import java.time.Duration;
 import java.time.Instant;
 import java.util.Locale;
 import java.util.concurrent.Callable;
-import org.apache.kafka.common.KafkaException;
-import org.apache.kafka.common.config.ConfigException;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.ITypeConverter;
 import picocli.CommandLine.Mixin;
@@ -31,6 +27,7 @@ import picocli.CommandLine.TypeConversionException;
 @Command(
         name = "audit",
         mixinStandardHelpOptions = true,
+        exitCodeOnExecutionException = 2, // 1 says that something differs
         description = {
             "Decides anew what a cluster has decided, from its topics, and prints each decision that differs,",
             "is missing, or is one too many. It changes nothing."
@@ -109,16 +106,7 @@ final class AuditCommand implements Callable<Integer> {
         }
         WeirConfig config = cluster.read();
         PrintWriter out = spec.commandLine().getOut();
-        Totals totals;
-        try {
-            totals = Audit.run(config, new Audit.Range(from, to, lag), difference -> print(difference, out));
-        } catch (ConfigException e) {
-            throw e;
-        } catch (UnreachableException | RegistryException e) {
-            throw new InputException(e.getMessage(), e);
-        } catch (KafkaException e) {
-            throw new InputException(UnreachableException.why(e), e);
-        }
+        Totals totals = Audit.run(config, new Audit.Range(from, to, lag), difference -> print(difference, out));
         if (json) {
             out.println(OneLine.of(text(json(totals))));
         } else {

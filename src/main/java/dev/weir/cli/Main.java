@@ -81,6 +81,9 @@ public final class Main implements Callable<Integer> {
     /** Whether machines read the log: all that goes to standard error is in it then. */
     private boolean logsJson;
 
+    /** The exit code of a command that failed. */
+    private int failed = CommandLine.ExitCode.SOFTWARE;
+
     @Spec
     private CommandSpec spec;
 
@@ -106,6 +109,7 @@ public final class Main implements Callable<Integer> {
         line.setExecutionExceptionHandler((failure, command, parsed) -> main.explain(failure, command));
         line.setExecutionStrategy(parsed -> {
             CommandSpec command = (parsed.hasSubcommand() ? parsed.subcommand() : parsed).commandSpec();
+            main.failed = command.exitCodeOnExecutionException();
             main.logsJson = command.userObject() instanceof RunCommand run && run.logsJson();
             main.setUpLogging(LASTING.contains(command.name()));
             return new CommandLine.RunLast().execute(parsed);
@@ -120,7 +124,7 @@ public final class Main implements Callable<Integer> {
             } else {
                 err.println("weir: " + why);
             }
-            return 1;
+            return main.failed;
         }
     }
 
@@ -179,7 +183,7 @@ public final class Main implements Callable<Integer> {
         } else {
             err.println(command.getCommandSpec().qualifiedName() + ": " + message(failure));
         }
-        return isBadInput(failure) ? BAD_INPUT : 1;
+        return isBadInput(failure) ? BAD_INPUT : failed;
     }
 
     private void log(Exception failure) {

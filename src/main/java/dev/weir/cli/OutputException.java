@@ -3,7 +3,7 @@ package dev.weir.cli;
 import java.io.IOException;
 import java.io.PrintWriter;
 
-/** Standard output takes no more, as when its reader has ended. Exit code 1. */
+/** Standard output takes no more, as when its reader has ended. */
 final class OutputException extends RuntimeException {
 
     private static final long serialVersionUID = 1L;

@@ -46,6 +46,7 @@ import java.util.Optional;
 import java.util.Properties;
 import java.util.Set;
 import java.util.concurrent.ExecutionException;
+import java.util.stream.IntStream;
 import org.apache.kafka.clients.admin.Admin;
 import org.apache.kafka.clients.admin.NewTopic;
 import org.apache.kafka.clients.admin.RecordsToDelete;
@@ -295,6 +296,31 @@ class AuditTest {
                 .isEqualTo(2);
     }
 
+    @Test
+    void what_lacks_what_it_should_have_is_a_difference() throws Exception {
+        List<Copied> decisions = read("weir.decisions", 0);
+        int plain = IntStream.range(0, decisions.size())
+                .filter(index -> isPlain(decisions.get(index).decision()))
+                .skip(3) // those before show which rules were in force
+                .findFirst()
+                .orElseThrow();
+        copy("lacking.", (topic, partition, index) -> switch (topic + partition) {
+            case "decisions0" ->
+                index == plain ? List.of(encoded(decisions, plain, json -> json.putNull("policyVersion"))) : null;
+            case "dead-letters0" -> index == 0 ? List.of() : null;
+            default -> null;
+        });
+        Copied letter = read("weir.dead-letters", 0).get(0);
+        Headers noReason = letterHeaders(letter.from, "lacking.");
+        noReason.remove(DeadLetterHeaders.REASON);
+        send("lacking.dead-letters", 0, letter.from, noReason);
+        Shell.Result result = audit("--json", "-c", configFile("lacking."));
+        assertThat(result.err()).isEmpty();
+        assertThat(result.exit()).isEqualTo(1);
+        assertThat(result.out()).contains("it is there for null");
+        assertThat(counts(result).get("differences")).hasToString("{\"DIFFERS\":1,\"DEAD_LETTER\":1}");
+    }
+
     private interface Forger {
         void forge(int index, String kind, byte[]... forged);
     }
@@ -336,7 +362,9 @@ class AuditTest {
                 Outcome.valueOf(json.get("outcome").asText()),
                 decision.reason(),
                 decision.policyId(),
-                json.get("policyVersion").asLong(),
+                json.get("policyVersion").isNull()
+                        ? null
+                        : (Long) json.get("policyVersion").asLong(),
                 decision.limitedBy(),
                 decision.limit(),
                 decision.windowMs(),
@@ -382,6 +410,15 @@ class AuditTest {
                     }
                 }
             }
+        }
+    }
+
+    private static void send(String topic, int partition, ConsumerRecord<byte[], byte[]> record, Headers headers)
+            throws Exception {
+        try (KafkaProducer<byte[], byte[]> producer = producer()) {
+            producer.send(new ProducerRecord<>(
+                            topic, partition, record.timestamp(), record.key(), record.value(), headers))
+                    .get();
         }
     }
 
