@@ -76,6 +76,14 @@ public final class Audit implements AutoCloseable {
         }
     }
 
+    /**
+     * The dead letters of requests.
+     *
+     * @param byPartition by the request's partition and offset
+     * @param fromMs those up to then may have been deleted, ms since the epoch; the least if none was
+     */
+    private record Letters(Map<Integer, NavigableMap<Long, List<DeadLetter>>> byPartition, long fromMs) {}
+
     private Audit(WeirConfig config, Range range) {
         this.config = config;
         this.range = range;
@@ -109,8 +117,7 @@ public final class Audit implements AutoCloseable {
         Map<Integer, Extent> requests = extents(topics.requests(), partitions);
         Map<Integer, Long> from = offsets(range.from, requests, Extent::begin);
         Map<Integer, Long> to = offsets(range.to, requests, Extent::end);
-        Map<Integer, NavigableMap<Long, List<DeadLetter>>> letters = letters(deadLetters);
-        boolean lettersWhole = deadLetters.values().stream().allMatch(Extent::isWhole);
+        Letters letters = letters(deadLetters);
         Optional<SchemaRegistry> registry = Registries.of(config);
         Tools tools = new Tools(
                 config,
@@ -131,13 +138,18 @@ public final class Audit implements AutoCloseable {
                     decidedTo.get(new TopicPartition(topics.requests(), partition)),
                     asked.isWhole(),
                     decided.isWhole(),
-                    lettersWhole,
+                    letters.fromMs,
                     queuesDone,
                     range.lag);
             try (Committed in = committed(topics.requests(), partition, asked);
                     Committed told = committed(topics.decisions(), partition, decided);
                     Committed left = committed(topics.releases(), partition, released)) {
-                new PartitionAudit(tools, scope, letters.getOrDefault(partition, new TreeMap<>()), totals, differences)
+                new PartitionAudit(
+                                tools,
+                                scope,
+                                letters.byPartition.getOrDefault(partition, new TreeMap<>()),
+                                totals,
+                                differences)
                         .run(in, told, left);
             }
         }
@@ -251,13 +263,16 @@ public final class Audit implements AutoCloseable {
         return true;
     }
 
-    private Map<Integer, NavigableMap<Long, List<DeadLetter>>> letters(Map<Integer, Extent> extents) {
+    private Letters letters(Map<Integer, Extent> extents) {
         Map<Integer, NavigableMap<Long, List<DeadLetter>>> letters = new HashMap<>();
         int[] count = {0};
+        long[] fromMs = {Long.MIN_VALUE}; // a request's dead letter is on any partition
         extents.forEach((partition, extent) -> {
             try (Committed committed = committed(topics.deadLetters(), partition, extent)) {
+                long firstMs = extent.isWhole() ? Long.MIN_VALUE : Long.MAX_VALUE;
                 while (committed.hasNext()) {
                     ConsumerRecord<byte[], byte[]> letter = committed.next();
+                    firstMs = firstMs == Long.MAX_VALUE ? letter.timestamp() : firstMs;
                     if (!topics.requests().equals(header(letter, DeadLetterHeaders.TOPIC))) {
                         continue;
                     }
@@ -271,9 +286,10 @@ public final class Audit implements AutoCloseable {
                             .computeIfAbsent(number(letter, DeadLetterHeaders.OFFSET), any -> new ArrayList<>(1))
                             .add(new DeadLetter(header(letter, DeadLetterHeaders.REASON), place));
                 }
+                fromMs[0] = Math.max(fromMs[0], firstMs);
             }
         });
-        return letters;
+        return new Letters(letters, fromMs[0]);
     }
 
     private static Long number(ConsumerRecord<byte[], byte[]> letter, String name) {

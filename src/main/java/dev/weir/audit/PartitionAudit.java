@@ -73,7 +73,7 @@ public final class PartitionAudit {
      * @param decidedTo the offset up to which all are decided, null if that is not known
      * @param requestsWhole whether none was deleted
      * @param decisionsWhole whether no decision was deleted
-     * @param deadLettersWhole whether no dead letter was deleted
+     * @param deadLettersFromMs dead letters up to then may have been deleted, ms since the epoch; least if none was
      * @param queuesDone whether the queues have answered all that was sent to them
      * @param lag for how long after a change of rules an instance may not have seen it
      */
@@ -85,7 +85,7 @@ public final class PartitionAudit {
             Long decidedTo,
             boolean requestsWhole,
             boolean decisionsWhole,
-            boolean deadLettersWhole,
+            long deadLettersFromMs,
             boolean queuesDone,
             Duration lag) {}
 
@@ -143,7 +143,6 @@ public final class PartitionAudit {
     private final Map<Long, Sent> sent = new LinkedHashMap<>();
     private final Map<Id, List<Long>> waiting = new LinkedHashMap<>();
     private final Map<Id, List<Place>> released = new LinkedHashMap<>();
-    private final long firstDeadLetter;
     private Iterator<ConsumerRecord<byte[], byte[]>> decisions;
     private Iterator<ConsumerRecord<byte[], byte[]>> releases;
     private ConsumerRecord<byte[], byte[]> nextRelease;
@@ -171,7 +170,6 @@ public final class PartitionAudit {
         this.totals = totals;
         this.differences = differences;
         states = new MemoryStates(tools.config.state());
-        firstDeadLetter = deadLetters.isEmpty() ? Long.MAX_VALUE : deadLetters.firstKey();
     }
 
     /** Judges all, what is committed on the partition of each topic in its order. */
@@ -271,7 +269,7 @@ public final class PartitionAudit {
             request = tools.requests.read(
                     record.key(), record.value(), record.headers(), Math.max(0, record.timestamp()), source);
         } catch (UnreadableException e) {
-            judgeBad(source, e.rejection(), letters);
+            judgeBad(source, record.timestamp(), e.rejection(), letters);
             told.forEach(one -> unasked(one, e.rejection().name()));
             return;
         }
@@ -288,7 +286,7 @@ public final class PartitionAudit {
         judge(request, told, !letters.isEmpty());
     }
 
-    private void judgeBad(Request.Source source, Rejection rejection, List<DeadLetter> letters) {
+    private void judgeBad(Request.Source source, long timestampMs, Rejection rejection, List<DeadLetter> letters) {
         for (DeadLetter letter : letters) {
             if (!Objects.equals(letter.reason, rejection.name())) {
                 String note = "it is there for " + letter.reason + ", should be for " + rejection;
@@ -302,7 +300,7 @@ public final class PartitionAudit {
         if (!letters.isEmpty()) {
             return;
         }
-        if (!scope.deadLettersWhole && source.offset() < firstDeadLetter) {
+        if (timestampMs <= scope.deadLettersFromMs) {
             unjudged(source, Unjudged.NOT_RETAINED);
         } else if (!isDue(source)) {
             unjudged(source, Unjudged.NOT_YET);

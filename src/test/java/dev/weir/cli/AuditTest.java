@@ -205,13 +205,7 @@ class AuditTest {
                 "UNASKED " + decisions.get(plain.get(8)).decision().source().offset());
         expected.add("UNREADABLE null");
         Copied letter = read("weir.dead-letters", 0).get(0);
-        expected.add("DEAD_LETTER "
-                + new String(
-                        letter.from
-                                .headers()
-                                .lastHeader(DeadLetterHeaders.OFFSET)
-                                .value(),
-                        UTF_8));
+        expected.add("DEAD_LETTER " + header(letter, DeadLetterHeaders.OFFSET));
         expected.add("NOT_ENDED_ONCE null");
 
         copy("forged.", (topic, partition, index) -> switch (topic + partition) {
@@ -283,6 +277,26 @@ class AuditTest {
         assertThatThrownBy(() -> Audit.run(passing, all, difference -> delete("passing.releases", 0, 1)))
                 .isInstanceOf(UnreachableException.class)
                 .hasMessage("the beginning of the topic passing.releases was deleted while it was read; try again");
+    }
+
+    @Test
+    void a_dead_letter_that_may_have_been_deleted_is_not_missing() throws Exception {
+        List<Copied> letters = read("weir.dead-letters", 0);
+        int missing = letters.size() * 3 / 4;
+        int left = letters.size() / 2;
+        copy(
+                "unlettered.",
+                (topic, partition, index) ->
+                        (topic + partition).equals("dead-letters0") && index == missing ? List.of() : null);
+        ConsumerRecord<byte[], byte[]> first = letters.get(0).from;
+        send("unlettered.dead-letters", 1, first, letterHeaders(first, "unlettered."));
+        delete("unlettered.dead-letters", 0, left);
+        Shell.Result result = audit("--json", "-c", configFile("unlettered."));
+        JsonNode counts = counts(result);
+        assertThat(counts.get("differences")).hasToString("{\"DEAD_LETTER\":1}");
+        assertThat(lines(result).get(0).get("sourceOffset").asText())
+                .isEqualTo(header(letters.get(missing), DeadLetterHeaders.OFFSET));
+        assertThat(counts.get("notJudged").get("NOT_RETAINED").asInt()).isEqualTo(left - 1);
     }
 
     @Test
@@ -430,6 +444,10 @@ class AuditTest {
         } catch (ExecutionException | InterruptedException e) {
             throw new IllegalStateException(e);
         }
+    }
+
+    private static String header(Copied record, String name) {
+        return new String(record.from.headers().lastHeader(name).value(), UTF_8);
     }
 
     private static Headers letterHeaders(ConsumerRecord<byte[], byte[]> record, String prefix) {

@@ -78,7 +78,7 @@ final class Audited {
     private void audit(int partition, List<Entry> requests) {
         long end = requests.get(requests.size() - 1).offset() + 1;
         PartitionAudit.Scope scope =
-                new PartitionAudit.Scope(partition, 0, end, end, end, true, true, true, true, Duration.ZERO);
+                new PartitionAudit.Scope(partition, 0, end, end, end, true, true, Long.MIN_VALUE, true, Duration.ZERO);
         new PartitionAudit(
                         tools,
                         scope,
