@@ -16,6 +16,7 @@ import dev.weir.codec.RequestAvro;
 import dev.weir.codec.SchemaRegistry;
 import dev.weir.codec.UnreadableException;
 import dev.weir.config.WeirConfig;
+import dev.weir.policy.Request;
 import dev.weir.processor.RequestReader;
 import dev.weir.topology.Topics;
 import java.nio.charset.StandardCharsets;
@@ -34,6 +35,7 @@ import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import java.util.function.Consumer;
+import java.util.function.Function;
 import org.apache.kafka.clients.admin.Admin;
 import org.apache.kafka.clients.admin.OffsetSpec;
 import org.apache.kafka.clients.admin.TopicDescription;
@@ -67,7 +69,14 @@ public final class Audit implements AutoCloseable {
      * @param to of each partition, what comes before the first request of that time or later; null: all
      * @param lag for how long after a change of rules an instance may not have seen it
      */
-    public record Range(Instant from, Instant to, Duration lag) {}
+    public record Range(Instant from, Instant to, Duration lag) {
+
+        /** Whether a time, in ms since the epoch, is in it. */
+        boolean has(long timestampMs) {
+            return (from == null || timestampMs >= from.toEpochMilli())
+                    && (to == null || timestampMs < to.toEpochMilli());
+        }
+    }
 
     /** Where a partition of a topic begins and ends. */
     private record Extent(long begin, long end) {
@@ -140,7 +149,7 @@ public final class Audit implements AutoCloseable {
                     decided.isWhole(),
                     letters.fromMs,
                     queuesDone,
-                    range.lag);
+                    range);
             try (Committed in = committed(topics.requests(), partition, asked);
                     Committed told = committed(topics.decisions(), partition, decided);
                     Committed left = committed(topics.releases(), partition, released)) {
@@ -153,7 +162,21 @@ public final class Audit implements AutoCloseable {
                         .run(in, told, left);
             }
         }
+        letters.byPartition.forEach((partition, byOffset) -> {
+            if (partition < 0 || partition >= partitions) {
+                byOffset.forEach((offset, some) -> some.forEach(
+                        letter -> lost(new Request.Source(partition, offset), letter, totals, differences)));
+            }
+        });
         return totals;
+    }
+
+    /** A dead letter of a partition that there is not. */
+    private void lost(Request.Source source, DeadLetter letter, Totals totals, Consumer<Difference> differences) {
+        if (range.has(letter.timestampMs())) {
+            totals.add(Difference.Kind.UNASKED);
+            differences.accept(PartitionAudit.unasked(source, letter, "there is no such partition"));
+        }
     }
 
     private int partitions() {
@@ -282,9 +305,12 @@ public final class Audit implements AutoCloseable {
                     }
                     Place place = new Place(Topic.DEAD_LETTERS, letter.partition(), letter.offset());
                     letters.computeIfAbsent(
-                                    number(letter, DeadLetterHeaders.PARTITION).intValue(), any -> new TreeMap<>())
-                            .computeIfAbsent(number(letter, DeadLetterHeaders.OFFSET), any -> new ArrayList<>(1))
-                            .add(new DeadLetter(header(letter, DeadLetterHeaders.REASON), place));
+                                    number(letter, DeadLetterHeaders.PARTITION, Integer::valueOf, -1),
+                                    any -> new TreeMap<>())
+                            .computeIfAbsent(
+                                    number(letter, DeadLetterHeaders.OFFSET, Long::valueOf, -1L),
+                                    any -> new ArrayList<>(1))
+                            .add(new DeadLetter(header(letter, DeadLetterHeaders.REASON), place, letter.timestamp()));
                 }
                 fromMs[0] = Math.max(fromMs[0], firstMs);
             }
@@ -292,11 +318,11 @@ public final class Audit implements AutoCloseable {
         return new Letters(letters, fromMs[0]);
     }
 
-    private static Long number(ConsumerRecord<byte[], byte[]> letter, String name) {
+    private static <T> T number(ConsumerRecord<byte[], byte[]> letter, String name, Function<String, T> parse, T none) {
         try {
-            return Long.valueOf(String.valueOf(header(letter, name)));
+            return parse.apply(String.valueOf(header(letter, name)));
         } catch (NumberFormatException e) {
-            return -1L; // not written by Weir
+            return none; // not written by Weir
         }
     }
 

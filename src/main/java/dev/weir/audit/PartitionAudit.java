@@ -18,7 +18,6 @@ import dev.weir.policy.Request;
 import dev.weir.policy.Ruling;
 import dev.weir.processor.RequestReader;
 import dev.weir.shape.Release;
-import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Iterator;
 import java.util.LinkedHashMap;
@@ -75,7 +74,7 @@ public final class PartitionAudit {
      * @param decisionsWhole whether no decision was deleted
      * @param deadLettersFromMs dead letters up to then may have been deleted, ms since the epoch; least if none was
      * @param queuesDone whether the queues have answered all that was sent to them
-     * @param lag for how long after a change of rules an instance may not have seen it
+     * @param range whence the offsets are
      */
     public record Scope(
             int partition,
@@ -87,14 +86,15 @@ public final class PartitionAudit {
             boolean decisionsWhole,
             long deadLettersFromMs,
             boolean queuesDone,
-            Duration lag) {}
+            Audit.Range range) {}
 
     /**
      * A dead letter of a request.
      *
      * @param reason null if it has none
+     * @param timestampMs when it was written, ms since the epoch
      */
-    public record DeadLetter(String reason, Place place) {}
+    public record DeadLetter(String reason, Place place, long timestampMs) {}
 
     /**
      * A decision.
@@ -230,7 +230,7 @@ public final class PartitionAudit {
         try {
             decision = tools.decisions.decode(record.value());
         } catch (UnreadableException e) {
-            report(new Difference(Kind.UNREADABLE, null, place, null, null, List.of(), e.getMessage()));
+            unreadable(record, place, e);
             return null;
         }
         boolean isByRules = decision.policyId() != null && decision.queueing() == null && !decision.repeated();
@@ -238,13 +238,13 @@ public final class PartitionAudit {
                 isByRules ? tools.rules.lastWith(decision.policyId(), decision.policyVersion()) : Integer.MAX_VALUE;
         Told told = new Told(decision, place, record.timestamp(), lastCount);
         Request.Source source = decision.source();
-        if (isJudged(source) && source.offset() < scope.to) {
-            totals.addDecision();
-        }
         if (source.partition() != scope.partition || source.offset() >= scope.end || source.offset() < 0) {
             String note = source.partition() == scope.partition ? null : "its request is on another partition";
-            unasked(told, note);
+            report(difference(told, Kind.UNASKED, note), told.timestampMs);
             return null;
+        }
+        if (isJudged(source)) {
+            totals.addDecision();
         }
         readMs = Math.max(readMs, record.timestamp());
         if (!told.isByQueue()) {
@@ -368,9 +368,9 @@ public final class PartitionAudit {
     }
 
     private boolean isDue(Request.Source source) {
-        long decidedTo = scope.decidedTo != null
-                ? scope.decidedTo
-                : Math.max(lastAnswered, deadLetters.isEmpty() ? -1 : deadLetters.lastKey());
+        Long lastDead = deadLetters.lowerKey(scope.end);
+        long decidedTo =
+                scope.decidedTo != null ? scope.decidedTo : Math.max(lastAnswered, lastDead == null ? -1 : lastDead);
         return source.offset() < decidedTo;
     }
 
@@ -505,7 +505,7 @@ public final class PartitionAudit {
         try {
             release = tools.releases.decode(record.value());
         } catch (UnreadableException e) {
-            report(new Difference(Kind.UNREADABLE, null, place, null, null, List.of(), e.getMessage()));
+            unreadable(record, place, e);
             return;
         }
         Id id = new Id(release.client(), release.requestId(), release.queue());
@@ -546,7 +546,7 @@ public final class PartitionAudit {
         boolean allRead =
                 scope.requestsWhole && scope.decisionsWhole && scope.from == 0 && scope.to >= scope.end && !hasGivenUp;
         if (allRead) {
-            released.forEach((id, places) -> places.forEach(place -> report(new Difference(
+            released.forEach((id, places) -> places.forEach(place -> tell(new Difference(
                     Kind.NOT_ENDED_ONCE,
                     null,
                     place,
@@ -555,16 +555,21 @@ public final class PartitionAudit {
                     List.of(),
                     "it was released by " + id.queue + " and did not wait there"))));
         }
-        deadLetters
-                .subMap(Math.max(0, firstRequest), Math.max(Math.max(0, firstRequest), scope.to))
-                .forEach((offset, letters) -> letters.forEach(letter -> report(new Difference(
-                        Kind.UNASKED,
-                        new Request.Source(scope.partition, offset),
-                        letter.place,
-                        null,
-                        null,
-                        List.of(),
-                        null))));
+        deadLetters.forEach((offset, letters) -> letters.forEach(letter -> left(offset, letter)));
+    }
+
+    /** A dead letter on no request that was read. */
+    private void left(long offset, DeadLetter letter) {
+        Difference unasked = unasked(new Request.Source(scope.partition, offset), letter, null);
+        if (offset < 0 || offset >= scope.end) {
+            report(unasked, letter.timestampMs);
+        } else if (firstRequest >= 0 && offset >= firstRequest) {
+            report(unasked);
+        }
+    }
+
+    static Difference unasked(Request.Source source, DeadLetter letter, String note) {
+        return new Difference(Kind.UNASKED, source, letter.place, null, null, List.of(), note);
     }
 
     /**
@@ -583,7 +588,11 @@ public final class PartitionAudit {
         }
         RuleChanges rules = tools.rules;
         long untilMs = told == null ? readMs : told.timestampMs;
-        seen = Math.max(seen, decidedMs == Long.MIN_VALUE ? 0 : rules.seenBy(decidedMs - scope.lag.toMillis()));
+        seen = Math.max(
+                seen,
+                decidedMs == Long.MIN_VALUE
+                        ? 0
+                        : rules.seenBy(decidedMs - scope.range.lag().toMillis()));
         int to = Math.max(seen, untilMs == Long.MIN_VALUE ? 0 : rules.writtenBy(untilMs + CLOCKS_MS));
         List<Integer> turns = rules.turns(request, seen, to);
         int count = turns.size() == 1 ? turns.get(0) : choose(request, told, turns, to);
@@ -720,7 +729,7 @@ public final class PartitionAudit {
     }
 
     private boolean isJudged(Request.Source source) {
-        return source.offset() >= scope.from;
+        return source.offset() >= scope.from && source.offset() < scope.to;
     }
 
     private void unjudged(Request.Source source, Unjudged why) {
@@ -729,10 +738,25 @@ public final class PartitionAudit {
         }
     }
 
+    private void unreadable(ConsumerRecord<byte[], byte[]> record, Place place, UnreadableException e) {
+        report(new Difference(Kind.UNREADABLE, null, place, null, null, List.of(), e.getMessage()), record.timestamp());
+    }
+
     private void report(Difference difference) {
-        if (difference.request() == null || isJudged(difference.request())) {
-            totals.add(difference.kind());
-            differences.accept(difference);
+        if (isJudged(difference.request())) {
+            tell(difference);
         }
+    }
+
+    /** Of a record that is on no request of this partition: it is its own time that is in the range. */
+    private void report(Difference difference, long timestampMs) {
+        if (scope.range.has(timestampMs)) {
+            tell(difference);
+        }
+    }
+
+    private void tell(Difference difference) {
+        totals.add(difference.kind());
+        differences.accept(difference);
     }
 }

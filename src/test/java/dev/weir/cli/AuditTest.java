@@ -237,6 +237,12 @@ class AuditTest {
         Copied told = read("forged.decisions", 0).get(outcome.get("offset").asInt());
         assertThat(told.decision().source()).isEqualTo(denied.source());
 
+        assertThat(audit("-c", configFile("forged."), "--from", middle.toString())
+                        .exit())
+                .isZero();
+        JsonNode early = counts(audit("--json", "-c", configFile("forged."), "--to", middle.toString()));
+        assertThat(early.get("differing").asInt()).isEqualTo(expected.size() - 1); // releases are judged as a whole
+
         Shell.Result few = audit("-c", configFile("forged."), "--most", "2");
         assertThat(few.exit()).isEqualTo(1);
         assertThat(few.out()).contains("… and " + (expected.size() - 2) + " more");
@@ -297,6 +303,29 @@ class AuditTest {
         assertThat(lines(result).get(0).get("sourceOffset").asText())
                 .isEqualTo(header(letters.get(missing), DeadLetterHeaders.OFFSET));
         assertThat(counts.get("notJudged").get("NOT_RETAINED").asInt()).isEqualTo(left - 1);
+    }
+
+    @Test
+    void a_dead_letter_of_no_request_is_told_where_its_own_time_is_in_the_range() throws Exception {
+        copy("stray.", (topic, partition, index) -> null);
+        ConsumerRecord<byte[], byte[]> early = read("weir.dead-letters", 0).get(0).from;
+        for (String place : List.of("7 0", "4294967296 0", "0 1000000", "0 none")) {
+            Headers headers = letterHeaders(early, "stray.");
+            headers.remove(DeadLetterHeaders.PARTITION).remove(DeadLetterHeaders.OFFSET);
+            headers.add(DeadLetterHeaders.PARTITION, place.split(" ")[0].getBytes(UTF_8));
+            headers.add(DeadLetterHeaders.OFFSET, place.split(" ")[1].getBytes(UTF_8));
+            send("stray.dead-letters", 0, early, headers);
+        }
+        List<JsonNode> found = lines(audit("--json", "-c", configFile("stray.")));
+        assertThat(found.remove(found.size() - 1).get("differences")).hasToString("{\"UNASKED\":4}");
+        assertThat(found)
+                .extracting(line -> line.get("sourcePartition") + " " + line.get("sourceOffset"))
+                .containsExactlyInAnyOrder("7 0", "-1 0", "0 1000000", "0 -1");
+        assertThat(audit("-c", configFile("stray."), "--to", middle.toString()).exit())
+                .isEqualTo(1);
+        assertThat(audit("-c", configFile("stray."), "--from", middle.toString())
+                        .exit())
+                .isZero();
     }
 
     @Test

@@ -1,5 +1,6 @@
 package dev.weir.failure;
 
+import dev.weir.audit.Audit;
 import dev.weir.audit.Difference;
 import dev.weir.audit.Difference.Place;
 import dev.weir.audit.Difference.Topic;
@@ -66,7 +67,7 @@ final class Audited {
             deadLetters
                     .computeIfAbsent(letter.source().partition(), any -> new TreeMap<>())
                     .computeIfAbsent(letter.source().offset(), any -> new ArrayList<>(1))
-                    .add(new PartitionAudit.DeadLetter(letter.reason(), new Place(Topic.DEAD_LETTERS, 0, 0)));
+                    .add(new PartitionAudit.DeadLetter(letter.reason(), new Place(Topic.DEAD_LETTERS, 0, 0), 0));
         }
         evidence.requestsByPartition().forEach(this::audit);
     }
@@ -77,8 +78,17 @@ final class Audited {
 
     private void audit(int partition, List<Entry> requests) {
         long end = requests.get(requests.size() - 1).offset() + 1;
-        PartitionAudit.Scope scope =
-                new PartitionAudit.Scope(partition, 0, end, end, end, true, true, Long.MIN_VALUE, true, Duration.ZERO);
+        PartitionAudit.Scope scope = new PartitionAudit.Scope(
+                partition,
+                0,
+                end,
+                end,
+                end,
+                true,
+                true,
+                Long.MIN_VALUE,
+                true,
+                new Audit.Range(null, null, Duration.ZERO));
         new PartitionAudit(
                         tools,
                         scope,
