@@ -116,6 +116,9 @@ public final class PartitionAudit {
 
     private record Id(String client, String requestId, String queue) {}
 
+    /** A release that has ended no wait so far. */
+    private record Left(Place place, long timestampMs) {}
+
     /** A request that was sent to a queue. */
     private static final class Sent {
         final Request request;
@@ -142,12 +145,14 @@ public final class PartitionAudit {
     private final Map<Long, Place> recent = new LinkedHashMap<>();
     private final Map<Long, Sent> sent = new LinkedHashMap<>();
     private final Map<Id, List<Long>> waiting = new LinkedHashMap<>();
-    private final Map<Id, List<Place>> released = new LinkedHashMap<>();
+    private final Map<Id, List<Left>> released = new LinkedHashMap<>();
     private Iterator<ConsumerRecord<byte[], byte[]>> decisions;
     private Iterator<ConsumerRecord<byte[], byte[]>> releases;
     private ConsumerRecord<byte[], byte[]> nextRelease;
     private Doubts doubts;
     private int aheadCount;
+    private int releasedCount;
+    private long knownFromMs = Long.MIN_VALUE;
     private long firstRequest = -1;
     private long firstAnswered = Long.MAX_VALUE;
     private long lastAnswered = -1;
@@ -198,6 +203,7 @@ public final class PartitionAudit {
 
     private void begin(ConsumerRecord<byte[], byte[]> first) {
         firstRequest = first.offset();
+        knownFromMs = scope.requestsWhole ? knownFromMs : Math.max(knownFromMs, first.timestamp());
         boolean rulesWhole = tools.rules.seenBy(first.timestamp()) >= tools.rules.wholeFrom();
         Unjudged ofAll = !scope.requestsWhole ? Unjudged.BEFORE_THE_LOG : rulesWhole ? null : Unjudged.RULES_FORGOTTEN;
         doubts = new Doubts(ofAll, tools.rules.longestDelayMs(), states::forget);
@@ -245,6 +251,9 @@ public final class PartitionAudit {
         }
         if (isJudged(source)) {
             totals.addDecision();
+        }
+        if (readMs == Long.MIN_VALUE && !scope.decisionsWhole) {
+            knownFromMs = Math.max(knownFromMs, record.timestamp());
         }
         readMs = Math.max(readMs, record.timestamp());
         if (!told.isByQueue()) {
@@ -456,7 +465,10 @@ public final class PartitionAudit {
                 && request.kind() == dev.weir.policy.Kind.CONSUME;
         Id id = new Id(
                 request.client(), request.requestId(), decision.queueing().queue());
-        if (!waits || take(released, id) != null) {
+        if (!waits) {
+            sent.remove(told.offset());
+        } else if (take(released, id) != null) {
+            releasedCount--;
             sent.remove(told.offset());
         } else {
             of.answer = told;
@@ -508,12 +520,26 @@ public final class PartitionAudit {
             unreadable(record, place, e);
             return;
         }
+        if (release.enqueuedAtMs() < knownFromMs) { // its request, or the answer to that, may have been deleted
+            unmatched(record.timestamp());
+            return;
+        }
         Id id = new Id(release.client(), release.requestId(), release.queue());
         Long offset = take(waiting, id);
         if (offset != null) {
             sent.remove(offset);
-        } else if (released.size() < MAX_OPEN) {
-            released.computeIfAbsent(id, any -> new ArrayList<>(1)).add(place);
+        } else if (releasedCount < MAX_OPEN) {
+            released.computeIfAbsent(id, any -> new ArrayList<>(1)).add(new Left(place, record.timestamp()));
+            releasedCount++;
+        } else {
+            unmatched(record.timestamp());
+            hasGivenUp = true;
+        }
+    }
+
+    private void unmatched(long timestampMs) {
+        if (scope.range.has(timestampMs)) {
+            totals.add(Unjudged.RELEASE_UNMATCHED);
         }
     }
 
@@ -545,17 +571,19 @@ public final class PartitionAudit {
         }
         boolean allRead =
                 scope.requestsWhole && scope.decisionsWhole && scope.from == 0 && scope.to >= scope.end && !hasGivenUp;
-        if (allRead) {
-            released.forEach((id, places) -> places.forEach(place -> tell(new Difference(
-                    Kind.NOT_ENDED_ONCE,
-                    null,
-                    place,
-                    id.client,
-                    id.requestId,
-                    List.of(),
-                    "it was released by " + id.queue + " and did not wait there"))));
-        }
+        released.forEach((id, lefts) -> lefts.forEach(left -> {
+            if (allRead) {
+                releasedInVain(id, left.place);
+            } else {
+                unmatched(left.timestampMs);
+            }
+        }));
         deadLetters.forEach((offset, letters) -> letters.forEach(letter -> left(offset, letter)));
+    }
+
+    private void releasedInVain(Id id, Place place) {
+        String note = "it was released by " + id.queue + " and did not wait there";
+        tell(new Difference(Kind.NOT_ENDED_ONCE, null, place, id.client, id.requestId, List.of(), note));
     }
 
     /** A dead letter on no request that was read. */

@@ -1,6 +1,6 @@
 package dev.weir.audit;
 
-/** Why a request's decision is not held against anything. */
+/** Why a request's decision, or a release, is not held against anything. */
 public enum Unjudged {
     BEFORE_THE_LOG("what was used before the oldest request that is retained is not known"),
     RULES_FORGOTTEN("a rule of that time is no longer in the history"),
@@ -8,7 +8,8 @@ public enum Unjudged {
     TOO_LATE("it came later than state.forget-after"),
     NOT_RETAINED("the decision, or dead letter, is no longer retained"),
     NOT_YET("not decided yet"),
-    WAITS("queued, and not ended yet");
+    WAITS("queued, and not ended yet"),
+    RELEASE_UNMATCHED("released, and what waited is not known: not the whole log is judged");
 
     private final String text;
 

@@ -22,6 +22,7 @@ import dev.weir.codec.DeadLetterHeaders;
 import dev.weir.codec.DecisionAvro;
 import dev.weir.codec.DecisionJson;
 import dev.weir.codec.PolicyFile;
+import dev.weir.codec.ReleaseAvro;
 import dev.weir.codec.UnreadableException;
 import dev.weir.config.WeirConfig;
 import dev.weir.dev.EmbeddedBroker;
@@ -31,6 +32,7 @@ import dev.weir.policy.Decision;
 import dev.weir.policy.Outcome;
 import dev.weir.policy.Reason;
 import dev.weir.policy.Request;
+import dev.weir.shape.Release;
 import java.io.StringWriter;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -161,6 +163,7 @@ class AuditTest {
         for (JsonNode counts : List.of(early, late)) {
             assertThat(counts.get("differing").asLong()).isZero();
             assertThat(counts.get("equal").asLong()).isPositive();
+            assertThat(counts.get("notJudged").has("RELEASE_UNMATCHED")).isFalse();
         }
         assertThat(early.get("requests").asLong() + late.get("requests").asLong())
                 .isEqualTo(ROUNDS * (A_ROUND + 2));
@@ -241,7 +244,8 @@ class AuditTest {
                         .exit())
                 .isZero();
         JsonNode early = counts(audit("--json", "-c", configFile("forged."), "--to", middle.toString()));
-        assertThat(early.get("differing").asInt()).isEqualTo(expected.size() - 1); // releases are judged as a whole
+        assertThat(early.get("differing").asInt()).isEqualTo(expected.size() - 1); // not NOT_ENDED_ONCE
+        assertThat(early.get("notJudged").get("RELEASE_UNMATCHED").asInt()).isEqualTo(1);
 
         Shell.Result few = audit("-c", configFile("forged."), "--most", "2");
         assertThat(few.exit()).isEqualTo(1);
@@ -259,6 +263,28 @@ class AuditTest {
         assertThat(result.exit()).isZero();
         assertThat(counts.get("requests").asLong()).isEqualTo(ROUNDS * (A_ROUND + 2) - 600);
         assertThat(counts.get("notJudged").get("BEFORE_THE_LOG").asLong()).isPositive();
+    }
+
+    @Test
+    void a_release_of_a_deleted_request_ends_no_later_wait_of_its_id() throws Exception {
+        Decision end = read("weir.decisions", 0).stream()
+                .map(Copied::decision)
+                .filter(decision -> decision.queueing() != null && decision.endsWait())
+                .filter(decision -> decision.source().offset() >= 300)
+                .findFirst()
+                .orElseThrow();
+        byte[] old = new ReleaseAvro()
+                .encode(new Release(
+                        end.requestId(), end.client(), null, end.queueing().queue(), 1, 0, 0, 1, Map.of(), null));
+        copy(
+                "reused.",
+                (topic, partition, index) -> (topic + partition).equals("releases0") && index == 0
+                        ? List.of(old, read("weir.releases", 0).get(0).value())
+                        : null);
+        delete("reused.requests", 0, 300);
+        JsonNode counts = counts(audit("--json", "-c", configFile("reused.")));
+        assertThat(counts.get("differing").asInt()).isZero();
+        assertThat(counts.get("notJudged").get("RELEASE_UNMATCHED").asInt()).isPositive();
     }
 
     @Test
