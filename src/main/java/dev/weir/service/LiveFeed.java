@@ -106,7 +106,7 @@ final class LiveFeed implements AutoCloseable {
         Parameters.none(request);
         source();
         request.contentType("text/event-stream");
-        if (request.method() == HandlerType.HEAD) {
+        if (HandlerType.HEAD.equals(request.method())) {
             return; // it would never hear that nobody reads
         }
         if (!places.tryAcquire()) {
