@@ -335,11 +335,12 @@ class AuditTest {
     void a_dead_letter_of_no_request_is_told_where_its_own_time_is_in_the_range() throws Exception {
         copy("stray.", (topic, partition, index) -> null);
         ConsumerRecord<byte[], byte[]> early = read("weir.dead-letters", 0).get(0).from;
-        for (String place : List.of("7 0", "4294967296 0", "0 1000000", "0 none")) {
+        for (List<String> place :
+                List.of(List.of("7", "0"), List.of("4294967296", "0"), List.of("0", "1000000"), List.of("0", "none"))) {
             Headers headers = letterHeaders(early, "stray.");
             headers.remove(DeadLetterHeaders.PARTITION).remove(DeadLetterHeaders.OFFSET);
-            headers.add(DeadLetterHeaders.PARTITION, place.split(" ")[0].getBytes(UTF_8));
-            headers.add(DeadLetterHeaders.OFFSET, place.split(" ")[1].getBytes(UTF_8));
+            headers.add(DeadLetterHeaders.PARTITION, place.get(0).getBytes(UTF_8));
+            headers.add(DeadLetterHeaders.OFFSET, place.get(1).getBytes(UTF_8));
             send("stray.dead-letters", 0, early, headers);
         }
         List<JsonNode> found = lines(audit("--json", "-c", configFile("stray.")));
