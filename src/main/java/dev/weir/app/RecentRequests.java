@@ -4,7 +4,7 @@ import dev.weir.codec.RequestAvro;
 import dev.weir.codec.UnreadableException;
 import dev.weir.config.WeirConfig;
 import dev.weir.policy.Request;
-import dev.weir.policy.RequestRules;
+import dev.weir.processor.RequestReader;
 import dev.weir.topology.Topics;
 import java.util.ArrayList;
 import java.util.Comparator;
@@ -84,15 +84,14 @@ public record RecentRequests(long fromMs, long toMs, boolean isComplete, List<Re
 
     /** What has come; what is no request is passed over. */
     private static final class Reading {
-        private final RequestAvro avro;
-        private final RequestRules rules;
+        private final RequestReader reader;
         private final List<Timed> timed = new ArrayList<>();
         private final Map<Integer, Long> latest = new HashMap<>();
         private long bytes;
 
         Reading(WeirConfig config) {
-            avro = new RequestAvro(Registries.of(config));
-            rules = config.requests().rules();
+            reader = new RequestReader(
+                    new RequestAvro(Registries.of(config)), config.requests().rules());
         }
 
         void add(ConsumerRecord<byte[], byte[]> record) {
@@ -111,8 +110,8 @@ public record RecentRequests(long fromMs, long toMs, boolean isComplete, List<Re
         private Optional<Request> request(ConsumerRecord<byte[], byte[]> record) {
             try {
                 Request.Source source = new Request.Source(record.partition(), record.offset());
-                Request request = avro.decode(record.value(), record.timestamp(), source);
-                return rules.check(request).isEmpty() ? Optional.of(request) : Optional.empty();
+                return Optional.of(
+                        reader.read(record.key(), record.value(), record.headers(), record.timestamp(), source));
             } catch (UnreadableException e) {
                 return Optional.empty();
             }

@@ -10,6 +10,7 @@ import dev.weir.app.RecentRequests;
 import dev.weir.app.Sender;
 import dev.weir.app.TopicSetup;
 import dev.weir.codec.PolicyFile;
+import dev.weir.codec.RequestAvro;
 import dev.weir.codec.RequestJson;
 import dev.weir.config.WeirConfig;
 import dev.weir.dev.EmbeddedBroker;
@@ -24,6 +25,7 @@ import java.util.stream.StreamSupport;
 import org.apache.kafka.clients.admin.Admin;
 import org.apache.kafka.clients.producer.KafkaProducer;
 import org.apache.kafka.clients.producer.ProducerRecord;
+import org.apache.kafka.common.serialization.ByteArraySerializer;
 import org.apache.kafka.common.serialization.StringSerializer;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
@@ -79,6 +81,11 @@ class LookingBackTest {
         try (KafkaProducer<String, String> producer =
                 new KafkaProducer<>(KafkaSettings.producer(config), new StringSerializer(), new StringSerializer())) {
             var unused = producer.send(new ProducerRecord<>("weir.requests", "somebody", "no request"));
+        }
+        try (KafkaProducer<String, byte[]> producer = new KafkaProducer<>(
+                KafkaSettings.producer(config), new StringSerializer(), new ByteArraySerializer())) {
+            byte[] ofAnother = new RequestAvro().encode(request("client 0", 0));
+            var unused = producer.send(new ProducerRecord<>("weir.requests", "somebody", ofAnother));
         }
         await(() -> decisions("client 0", "").get("decisions").size() == EACH
                 && decisions("client 7", "").get("decisions").size() == EACH);
@@ -180,7 +187,7 @@ class LookingBackTest {
     void of_more_than_can_be_read_the_newest_are() {
         long nowMs = System.currentTimeMillis();
         List<Request> all =
-                RecentRequests.read(config, 0, nowMs, EACH * CLIENTS.size() + 1).requests();
+                RecentRequests.read(config, 0, nowMs, EACH * CLIENTS.size() + 2).requests();
         assertThat(all).hasSize(EACH * CLIENTS.size());
         for (int most : new int[] {8, 20, 60}) {
             RecentRequests few = RecentRequests.read(config, 0, nowMs, most);
