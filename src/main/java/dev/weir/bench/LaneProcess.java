@@ -23,7 +23,6 @@ import java.util.function.Predicate;
 import org.apache.kafka.common.MetricName;
 import org.apache.kafka.common.serialization.ByteArrayDeserializer;
 import org.apache.kafka.common.serialization.ByteArraySerializer;
-import org.apache.kafka.streams.AutoOffsetReset;
 import org.apache.kafka.streams.CloseOptions;
 import org.apache.kafka.streams.KafkaStreams;
 import org.apache.kafka.streams.Topology;
@@ -169,12 +168,7 @@ final class LaneProcess {
     private static Topology passThrough(WeirConfig config) {
         Topics topics = Topics.of(config.topics().prefix());
         return new Topology()
-                .addSource(
-                        AutoOffsetReset.earliest(),
-                        "requests",
-                        new ByteArrayDeserializer(),
-                        new ByteArrayDeserializer(),
-                        topics.requests())
+                .addSource("requests", new ByteArrayDeserializer(), new ByteArrayDeserializer(), topics.requests())
                 .addSink("passed", passed(config), new ByteArraySerializer(), new ByteArraySerializer(), "requests");
     }
 }

@@ -77,6 +77,13 @@ public final class WeirTopology {
     /** A record without a time is as old as can be: it is decided at its client's last charge. */
     private static final TimestampExtractor RECORD_TIME = (record, partitionTime) -> Math.max(0, record.timestamp());
 
+    /**
+     * Sources start where the consumer's own setting says, which is Streams' {@code earliest}. If a source said it, Streams
+     * would start its consumer without one, and a commit before the first successful poll (while a broker is away) would
+     * end the application with {@code NoOffsetForPartitionException}.
+     */
+    private static final AutoOffsetReset AS_THE_CONSUMER = null;
+
     private static final Deserializer<byte[]> BYTES_IN = new ByteArrayDeserializer();
     private static final Serializer<byte[]> BYTES_OUT = new ByteArraySerializer();
 
@@ -112,7 +119,7 @@ public final class WeirTopology {
                         topics.policies(),
                         UPDATE_POLICIES,
                         () -> new UpdatePolicies(policies, Stores.POLICIES))
-                .addSource(AutoOffsetReset.earliest(), REQUESTS, RECORD_TIME, BYTES_IN, BYTES_IN, topics.requests())
+                .addSource(AS_THE_CONSUMER, REQUESTS, RECORD_TIME, BYTES_IN, BYTES_IN, topics.requests())
                 .addProcessor(
                         READ_REQUESTS,
                         () -> new ReadRequests(
@@ -157,7 +164,7 @@ public final class WeirTopology {
             Optional<SchemaRegistry> registry) {
         Topics topics = Topics.of(config.topics().prefix());
         return new Topology()
-                .addSource(AutoOffsetReset.earliest(), POLICIES, RECORD_TIME, BYTES_IN, BYTES_IN, topics.policies())
+                .addSource(AS_THE_CONSUMER, POLICIES, RECORD_TIME, BYTES_IN, BYTES_IN, topics.policies())
                 .addProcessor(
                         CHECK_POLICIES,
                         () -> new CheckPolicies(
@@ -168,8 +175,7 @@ public final class WeirTopology {
                 .addStateStore(Stores.persistent(Stores.GOOD_POLICIES), CHECK_POLICIES)
                 .addSink(RESTORED_POLICIES, topics.policies(), BYTES_OUT, BYTES_OUT, CHECK_POLICIES)
                 .addSink(BAD_POLICIES, topics.deadLetters(), BYTES_OUT, BYTES_OUT, CHECK_POLICIES)
-                .addSource(
-                        AutoOffsetReset.earliest(), ADMISSIONS_IN, RECORD_TIME, BYTES_IN, BYTES_IN, topics.admissions())
+                .addSource(AS_THE_CONSUMER, ADMISSIONS_IN, RECORD_TIME, BYTES_IN, BYTES_IN, topics.admissions())
                 .addProcessor(
                         SHAPE,
                         () -> new Shape(

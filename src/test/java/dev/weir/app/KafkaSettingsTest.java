@@ -3,8 +3,21 @@ package dev.weir.app;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.weir.config.WeirConfig;
+import dev.weir.processor.LiveCounts;
+import dev.weir.processor.LivePolicies;
+import dev.weir.processor.LiveQueues;
+import dev.weir.topology.WeirTopology;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.Map;
+import java.util.Properties;
+import org.apache.kafka.clients.consumer.Consumer;
+import org.apache.kafka.clients.consumer.ConsumerConfig;
+import org.apache.kafka.streams.KafkaClientSupplier;
+import org.apache.kafka.streams.KafkaStreams;
 import org.apache.kafka.streams.StreamsConfig;
+import org.apache.kafka.streams.Topology;
+import org.apache.kafka.streams.processor.internals.DefaultKafkaClientSupplier;
 import org.junit.jupiter.api.Test;
 
 class KafkaSettingsTest {
@@ -66,5 +79,33 @@ class KafkaSettingsTest {
         assertThat(KafkaSettings.admin(config)).containsAllEntriesOf(providers);
         assertThat(KafkaSettings.producer(config)).containsAllEntriesOf(providers);
         assertThat(KafkaSettings.consumer(config)).containsAllEntriesOf(providers);
+    }
+
+    @Test
+    void consumers_know_by_themselves_where_to_start() {
+        LivePolicies policies = new LivePolicies();
+        LiveCounts counts = new LiveCounts();
+        assertThat(startsOfConsumers(
+                        WeirTopology.deciding(WeirConfig.DEFAULTS, policies, counts),
+                        KafkaSettings.deciding(WeirConfig.DEFAULTS)))
+                .containsExactly("earliest");
+        assertThat(startsOfConsumers(
+                        WeirTopology.shaping(WeirConfig.DEFAULTS, policies, new LiveQueues(), counts),
+                        KafkaSettings.shaping(WeirConfig.DEFAULTS)))
+                .containsExactly("earliest");
+    }
+
+    private static List<Object> startsOfConsumers(Topology topology, Properties settings) {
+        settings.put(StreamsConfig.NUM_STREAM_THREADS_CONFIG, 1);
+        List<Object> starts = new ArrayList<>();
+        KafkaClientSupplier clients = new DefaultKafkaClientSupplier() {
+            @Override
+            public Consumer<byte[], byte[]> getConsumer(Map<String, Object> config) {
+                starts.add(config.get(ConsumerConfig.AUTO_OFFSET_RESET_CONFIG));
+                return super.getConsumer(config);
+            }
+        };
+        new KafkaStreams(topology, settings, clients).close();
+        return starts;
     }
 }
