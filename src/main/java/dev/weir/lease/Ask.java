@@ -8,8 +8,9 @@ import java.util.List;
  * @param holder who asks
  * @param least what is of use to it at all: the cost of the request that waits first; 0: it only reports
  * @param want what it expects to use within the term, {@code least} or more
+ * @param settled what turned out to have been used beside all slices; below zero: used of them but not needed
  */
-public record Ask(String holder, long least, long want, List<Report> reports) {
+public record Ask(String holder, long least, long want, List<Report> reports, long settled) {
 
     /**
      * What became of one slice since it was lent; later reports of it say all that earlier ones said.

@@ -1,6 +1,7 @@
 package dev.weir.lease;
 
 import dev.weir.lease.Ask.Report;
+import dev.weir.limit.Limit;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
@@ -20,8 +21,9 @@ import java.util.List;
  * @param demand what is wanted of it
  * @param question what it has asked for, and has no answer to
  * @param lastLease the last slice that it was given: one that comes again is none
+ * @param settled what the ledger is to be told of beside the slices
  */
-public record Book(long clockMs, List<Slice> slices, Demand demand, Question question, long lastLease) {
+public record Book(long clockMs, List<Slice> slices, Demand demand, Question question, long lastLease, long settled) {
 
     private static final long MS_PER_SECOND = 1_000;
 
@@ -102,7 +104,7 @@ public record Book(long clockMs, List<Slice> slices, Demand demand, Question que
 
     /** One that holds nothing. */
     public static Book empty(long nowMs) {
-        return new Book(nowMs, List.of(), Demand.NONE, Question.NONE, 0);
+        return new Book(nowMs, List.of(), Demand.NONE, Question.NONE, 0, 0);
     }
 
     /** The time that a decision goes by: now, or where the ledger was if that is later. */
@@ -121,7 +123,7 @@ public record Book(long clockMs, List<Slice> slices, Demand demand, Question que
 
     /** With what was wanted, had or not. */
     public Book wanted(long cost, long nowMs) {
-        return new Book(timeMs(nowMs), slices, demand.plus(cost, timeMs(nowMs)), question, lastLease);
+        return new Book(timeMs(nowMs), slices, demand.plus(cost, timeMs(nowMs)), question, lastLease, settled);
     }
 
     /** With so much used of the slices that end first; as much as is {@link #available} at most. */
@@ -147,7 +149,15 @@ public record Book(long clockMs, List<Slice> slices, Demand demand, Question que
         if (left > 0) {
             throw new IllegalArgumentException(cost + " is not available, by " + left);
         }
-        return new Book(atMs, next, demand, question, lastLease);
+        return new Book(atMs, next, demand, question, lastLease, settled);
+    }
+
+    /** With a charge that comes in any case or, below zero, with what is given back: what no slice has is told to the ledger. */
+    public Book settle(long cost, LeaseTerms terms, long nowMs) {
+        long here = Math.max(0, Math.min(cost, available(terms, nowMs)));
+        Book taken = take(here, terms, nowMs);
+        long rest = Math.max(-Limit.MAX_LEVEL, Math.min(Limit.MAX_LEVEL, settled + cost - here));
+        return new Book(taken.clockMs, taken.slices, demand, question, lastLease, rest);
     }
 
     /**
@@ -166,12 +176,13 @@ public record Book(long clockMs, List<Slice> slices, Demand demand, Question que
             long atMs = Math.max(timeMs(nowMs), lent.fromMs());
             long retryAtMs = isGood(slice, terms, atMs) ? atMs : atMs + terms.termMs();
             Question answered = new Question(false, 0, 1, retryAtMs, atMs + terms.leadMs());
-            return new Book(atMs, next, demand, answered, lent.lease());
+            return new Book(atMs, next, demand, answered, lent.lease(), settled);
         }
         Grant.Nothing nothing = (Grant.Nothing) grant;
         long atMs = Math.max(timeMs(nowMs), nothing.atMs());
         long retryAtMs = atMs + Math.min(nothing.retryAfterMs(), MAX_RETRY_MS);
-        return new Book(atMs, slices, demand, new Question(false, 0, question.least, retryAtMs, retryAtMs), lastLease);
+        return new Book(
+                atMs, slices, demand, new Question(false, 0, question.least, retryAtMs, retryAtMs), lastLease, settled);
     }
 
     /**
@@ -183,7 +194,7 @@ public record Book(long clockMs, List<Slice> slices, Demand demand, Question que
         long atMs = timeMs(nowMs);
         Demand now = demand.at(atMs);
         boolean asks = asks(now, waits, terms, atMs);
-        if (!asks && tellAtMs(terms) > atMs) {
+        if (!asks && settled == 0 && tellAtMs(terms) > atMs) {
             return null;
         }
         List<Report> reports = new ArrayList<>();
@@ -200,22 +211,28 @@ public record Book(long clockMs, List<Slice> slices, Demand demand, Question que
                         slice.lease, slice.used + held, slice.used, slice.lastUsedMs, slice.untilMs, true, isClosing));
             }
         }
-        if (!asks && reports.isEmpty()) {
-            return new Telling(new Book(atMs, next, now, question, lastLease), null);
+        if (!asks && settled == 0 && reports.isEmpty()) {
+            return new Telling(new Book(atMs, next, now, question, lastLease, 0), null);
         }
         long available = next.stream().mapToLong(Slice::left).sum();
         long least = asks ? Math.max(1, waits - available) : 0;
         long want = asks ? Math.max(least, now.in(terms.termMs()) - available) : 0;
         Question asked = asks ? new Question(true, atMs, least, 0, 0) : question;
-        return new Telling(new Book(atMs, next, now, asked, lastLease), new Ask(holder, least, want, reports));
+        return new Telling(
+                new Book(atMs, next, now, asked, lastLease, 0), new Ask(holder, least, want, reports, settled));
+    }
+
+    /** Whether so much may come if the ledger is asked: not for a while after it has said that there is not as much. */
+    public boolean mayCome(long cost, LeaseTerms terms, long nowMs) {
+        long atMs = timeMs(nowMs);
+        return atMs >= question.retryAtMs || Math.max(1, cost - available(terms, atMs)) < question.least;
     }
 
     private boolean asks(Demand now, long waits, LeaseTerms terms, long atMs) {
         boolean isAnswered = !question.isOpen || atMs - question.askedMs >= terms.termMs();
         long available = available(terms, atMs);
-        boolean mayBeHad = atMs >= question.retryAtMs || Math.max(1, waits - available) < question.least;
         boolean isAhead = available < now.in(terms.leadMs()) && atMs >= question.aheadAtMs;
-        return isAnswered && mayBeHad && (available < waits || isAhead);
+        return isAnswered && mayCome(waits, terms, atMs) && (available < waits || isAhead);
     }
 
     /** When there is something to tell of a slice if nothing comes before; {@link Long#MAX_VALUE}: never. */

@@ -116,6 +116,9 @@ public record Ledger(long clockMs, long chargedMs, List<Account<?>> accounts, Li
         for (Ask.Report report : ask.reports()) {
             next = next.account(ask.holder(), report);
         }
+        if (ask.settled() != 0) {
+            next = next.charge(ask.settled(), next.clockMs);
+        }
         return ask.least() == 0 ? new Answer(next, null) : next.lend(ask, terms);
     }
 

@@ -36,7 +36,7 @@ class BookTest {
     @Test
     void who_waits_makes_it_ask_once() {
         want(3, NOW);
-        assertThat(tell(3, NOW)).isEqualTo(new Ask("me", 3, 3, List.of()));
+        assertThat(tell(3, NOW)).isEqualTo(new Ask("me", 3, 3, List.of(), 0));
         want(1, NOW);
         assertThat(tell(3, NOW)).isNull();
         assertThat(tell(3, NOW + 1_000)).as("no answer has come").isNotNull();
@@ -81,7 +81,7 @@ class BookTest {
                 .isNull();
         book = book.take(1, TERMS, NOW + 50);
         assertThat(tell(0, NOW + 99)).as("as soon after an answer").isNull();
-        assertThat(tell(0, NOW + 100)).isEqualTo(new Ask("me", 1, 91, List.of(new Report(1, 3, NOW + 50, 9))));
+        assertThat(tell(0, NOW + 100)).isEqualTo(new Ask("me", 1, 91, List.of(new Report(1, 3, NOW + 50, 9)), 0));
     }
 
     @Test
@@ -90,7 +90,7 @@ class BookTest {
         long atMs = book.tellAtMs(TERMS);
         assertThat(atMs).isEqualTo(NOW + 1_000 - 10 - 100);
         assertThat(tell(0, atMs - 1)).isNull();
-        assertThat(tell(0, atMs)).isEqualTo(new Ask("me", 0, 0, List.of(new Report(1, 0, 0, 0))));
+        assertThat(tell(0, atMs)).isEqualTo(new Ask("me", 0, 0, List.of(new Report(1, 0, 0, 0)), 0));
         assertThat(book.available(TERMS, atMs)).isZero();
         assertThat(book.tellAtMs(TERMS)).isEqualTo(Long.MAX_VALUE);
         assertThat(book.forgettableAtMs(TERMS))
@@ -104,9 +104,9 @@ class BookTest {
         tell(3, NOW);
         book = book.answered(new Grant.Slice(1, 3, NOW - 5_000, NOW - 4_000), TERMS, NOW);
         assertThat(book.available(TERMS, NOW)).isZero();
-        assertThat(tell(3, NOW)).isEqualTo(new Ask("me", 0, 0, List.of(new Report(1, 0, 0, 0))));
+        assertThat(tell(3, NOW)).isEqualTo(new Ask("me", 0, 0, List.of(new Report(1, 0, 0, 0)), 0));
         assertThat(tell(3, NOW + 999)).isNull();
-        assertThat(tell(3, NOW + 1_000)).isEqualTo(new Ask("me", 3, 3, List.of()));
+        assertThat(tell(3, NOW + 1_000)).isEqualTo(new Ask("me", 3, 3, List.of(), 0));
     }
 
     @Test
@@ -124,5 +124,18 @@ class BookTest {
         assertThat(tell(11, NOW)).isNull();
         assertThat(tell(3, NOW).least()).isEqualTo(3);
         assertThat(book.forgettableAtMs(TERMS)).isLessThan(NOW + 100_000);
+    }
+
+    @Test
+    void what_is_settled_is_taken_of_its_slices_and_the_rest_told_to_the_ledger() {
+        Book book = Book.empty(NOW).answered(new Grant.Slice(1, 10, NOW, NOW + 5_000), TERMS, NOW);
+        assertThat(book.settle(7, TERMS, NOW)).isEqualTo(book.take(7, TERMS, NOW));
+        Book beyond = book.settle(13, TERMS, NOW);
+        assertThat(beyond.available(TERMS, NOW)).isZero();
+        assertThat(beyond.tell("me", 0, TERMS, NOW).ask())
+                .isEqualTo(new Ask("me", 0, 0, List.of(new Report(1, 10, NOW, 0)), 3));
+        assertThat(beyond.tell("me", 0, TERMS, NOW).book().settled()).isZero();
+        assertThat(book.settle(-4, TERMS, NOW).tell("me", 0, TERMS, NOW).ask().settled())
+                .isEqualTo(-4);
     }
 }

@@ -3,6 +3,7 @@ package dev.weir.lease;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.weir.lease.Ask.Report;
+import dev.weir.limit.FixedWindow;
 import dev.weir.limit.Rate;
 import dev.weir.limit.TokenBucket;
 import java.util.List;
@@ -17,7 +18,7 @@ class LedgerTest {
     private Ledger ledger = Ledger.open(List.of(new TokenBucket(Rate.of(10, 10_000), 10, false)), NOW);
 
     private Grant ask(String holder, long least, long want, long nowMs, Report... reports) {
-        Ledger.Answer answer = ledger.ask(new Ask(holder, least, want, List.of(reports)), TERMS, nowMs);
+        Ledger.Answer answer = ledger.ask(new Ask(holder, least, want, List.of(reports), 0), TERMS, nowMs);
         ledger = answer.ledger();
         return answer.grant();
     }
@@ -104,5 +105,14 @@ class LedgerTest {
         ask("a", 8, 8, NOW);
         ask("b", 0, 0, NOW, new Report(FIRST, 0, 0, 0));
         assertThat(ledger.lent()).isEqualTo(8);
+    }
+
+    @Test
+    void what_was_used_beside_all_slices_is_charged_and_what_was_not_needed_is_given_back() {
+        ledger = Ledger.open(List.of(new FixedWindow(100, 60_000, false)), NOW);
+        ledger = ledger.ask(new Ask("a", 0, 0, List.of(), 130), TERMS, NOW).ledger();
+        assertThat(ledger.free()).isZero();
+        ledger = ledger.ask(new Ask("b", 0, 0, List.of(), -50), TERMS, NOW).ledger();
+        assertThat(ledger.free()).isEqualTo(20);
     }
 }
