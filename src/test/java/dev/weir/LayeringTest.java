@@ -38,12 +38,12 @@ class LayeringTest {
             .resideInAnyPackage("java..", "dev.weir.limit", "dev.weir.lease");
 
     @ArchTest
-    static final ArchRule policy_knows_only_java_and_limit = classes()
+    static final ArchRule policy_knows_only_java_limit_and_lease = classes()
             .that()
             .resideInAPackage("dev.weir.policy")
             .should()
             .onlyDependOnClassesThat()
-            .resideInAnyPackage("java..", "dev.weir.limit", "dev.weir.policy");
+            .resideInAnyPackage("java..", "dev.weir.lease", "dev.weir.limit", "dev.weir.policy");
 
     @ArchTest
     static final ArchRule shape_knows_only_java_limit_and_policy = classes()

@@ -105,7 +105,7 @@ public class DeciderBenchmark {
             for (String algorithm : algorithms) {
                 terms.add(new Policy.Term(algorithm, Terms.of(algorithm, tokens, perMs)));
             }
-            return new Policy(id, 1, 0, layer, 0, match, List.of("client"), terms, null, OnExceed.DENY, 0);
+            return new Policy(id, 1, 0, layer, 0, match, List.of("client"), terms, null, OnExceed.DENY, 0, null);
         }
     }
 

@@ -6,6 +6,7 @@ import dev.weir.policy.Match;
 import dev.weir.policy.OnExceed;
 import dev.weir.policy.Policy;
 import dev.weir.policy.Quantities;
+import dev.weir.policy.Sharing;
 import java.time.OffsetDateTime;
 import java.time.format.DateTimeParseException;
 import java.util.ArrayList;
@@ -31,7 +32,10 @@ final class PolicyReader {
             "deny-status",
             "max-delay",
             "idempotency",
-            "effective-from");
+            "effective-from",
+            "max-wait",
+            "when-empty",
+            "lease");
 
     private static final String DENY = "deny";
     private static final String SHADOW_BAN = "shadow-ban";
@@ -45,6 +49,14 @@ final class PolicyReader {
         for (String word : List.of(DENY, SHADOW_BAN, OBSERVE, THROTTLE, SHAPE)) {
             ON_EXCEED.put(word, word);
         }
+    }
+
+    private static final Map<String, Boolean> WHEN_EMPTY_WAITS = new LinkedHashMap<>();
+    private static final Map<String, Boolean> LEASE_IS_BY_CLIENTS = Map.of("client", true);
+
+    static {
+        WHEN_EMPTY_WAITS.put("wait", true);
+        WHEN_EMPTY_WAITS.put("deny", false);
     }
 
     private static final Map<String, Long> STATUSES = new TreeMap<>(Map.of("429", 429L, "503", 503L));
@@ -72,6 +84,7 @@ final class PolicyReader {
         List<Policy.Term> terms = terms(tree, word);
         Long maxSizeBytes = tree.get("max-size").read(Quantities::sizeBytes);
         Long idempotencyMs = tree.get("idempotency").read(Quantities::durationMs);
+        Sharing sharing = sharing(tree, key);
         Long effectiveFromMs = tree.get("effective-from").read(PolicyReader::instantMs);
         try {
             return new Policy(
@@ -85,7 +98,8 @@ final class PolicyReader {
                     terms,
                     maxSizeBytes,
                     Objects.requireNonNullElse(onExceed, OnExceed.DENY),
-                    Objects.requireNonNullElse(idempotencyMs, 0L));
+                    Objects.requireNonNullElse(idempotencyMs, 0L),
+                    sharing);
         } catch (IllegalArgumentException e) {
             String part = e.getMessage().split(" ", 2)[0];
             tree.get(part).fault(e.getMessage());
@@ -115,6 +129,27 @@ final class PolicyReader {
         }
         boolean readable = tree.isScalar() || tree.isList();
         return readable && !key.contains(null) ? key : HARMLESS_KEY;
+    }
+
+    /** Null if it is not shared. */
+    private static Sharing sharing(YamlTree tree, List<String> key) {
+        boolean byClients = Boolean.TRUE.equals(tree.get("lease").oneOf(LEASE_IS_BY_CLIENTS));
+        boolean waits = !Boolean.FALSE.equals(tree.get("when-empty").oneOf(WHEN_EMPTY_WAITS));
+        if (key.contains("client") && !byClients) {
+            for (String word : List.of("max-wait", "when-empty")) {
+                if (tree.get(word).isThere()) {
+                    tree.get(word).fault("needs a key without client, or lease: client");
+                }
+            }
+            return null;
+        }
+        YamlTree maxWait = tree.get("max-wait");
+        if (!waits && maxWait.isThere()) {
+            maxWait.fault("needs when-empty: wait");
+        }
+        Long maxWaitMs = maxWait.read(Quantities::durationMs);
+        long waitMs = !waits ? 0 : Objects.requireNonNullElse(maxWaitMs, Sharing.DEFAULT.maxWaitMs());
+        return Objects.requireNonNullElse(maxWait.noting(() -> new Sharing(waitMs, byClients)), Sharing.DEFAULT);
     }
 
     private static String requireField(String name) {

@@ -24,24 +24,24 @@ record Binding(
         Long retryAfterMs) {
 
     /** Of the limits that refuse, in policies of one kind, the one to wait for longest; null if none does. */
-    static Binding longestRetry(Ledger[] ledgers, Predicate<Ledger> kind) {
-        Ledger longest = null;
+    static Binding longestRetry(Claim[] claims, Predicate<Claim> kind) {
+        Claim longest = null;
         int index = 0;
         long longestMs = 0;
-        for (Ledger ledger : ledgers) {
-            if (!kind.test(ledger)) {
+        for (Claim claim : claims) {
+            if (!kind.test(claim)) {
                 continue;
             }
-            if (ledger.isTooLarge()) {
-                return tooLarge(ledger.policy());
+            if (claim.isTooLarge()) {
+                return tooLarge(claim.policy());
             }
-            for (int i = 0; i < ledger.size(); i++) {
-                if (ledger.refuses(i)) {
-                    long retryMs = ledger.retryAfterMs(i);
+            for (int i = 0; i < claim.size(); i++) {
+                if (claim.refuses(i)) {
+                    long retryMs = claim.retryAfterMs(i);
                     if (longest == null
                             || retryMs > longestMs
                             || (retryMs == longestMs && isUnlimited(longest, index))) {
-                        longest = ledger;
+                        longest = claim;
                         index = i;
                         longestMs = retryMs;
                     }
@@ -57,13 +57,13 @@ record Binding(
     }
 
     /** Of the limits of policies that throttle, the one to wait for longest; one that is unlimited only if all are. */
-    static Binding longestDelay(Ledger[] ledgers) {
-        Ledger longest = null;
+    static Binding longestDelay(Claim[] claims) {
+        Claim longest = null;
         int index = 0;
-        for (Ledger ledger : ledgers) {
-            for (int i = 0; ledger.throttles() && i < ledger.size(); i++) {
-                if (longest == null || ledger.waitMs(i) > longest.waitMs(index) || isUnlimited(longest, index)) {
-                    longest = ledger;
+        for (Claim claim : claims) {
+            for (int i = 0; claim.throttles() && i < claim.size(); i++) {
+                if (longest == null || claim.waitMs(i) > longest.waitMs(index) || isUnlimited(longest, index)) {
+                    longest = claim;
                     index = i;
                 }
             }
@@ -71,41 +71,48 @@ record Binding(
         return of(longest, index, Reason.THROTTLED, 0L);
     }
 
-    /** The limit with the least remaining; those of policies that only observe stand back behind the others. */
-    static Binding leastRemaining(Ledger[] ledgers, Reason reason) {
-        Ledger least = null;
+    /**
+     * The limit with the least remaining. Those of which only a part is at hand here stand back behind the others, and behind
+     * all of them those of policies that only observe.
+     */
+    static Binding leastRemaining(Claim[] claims, Reason reason) {
+        Claim least = null;
         int index = 0;
         long remaining = 0;
-        for (Ledger ledger : ledgers) {
-            for (int i = 0; i < ledger.size(); i++) {
-                if (!isUnlimited(ledger, i)) {
-                    long of = ledger.remaining(i);
-                    boolean first = least == null || (least.observes() && !ledger.observes());
-                    if (first || (least.observes() == ledger.observes() && of < remaining)) {
-                        least = ledger;
+        for (Claim claim : claims) {
+            for (int i = 0; i < claim.size(); i++) {
+                if (!isUnlimited(claim, i)) {
+                    long of = claim.remaining(i);
+                    int order = least == null ? -1 : Integer.compare(rank(claim), rank(least));
+                    if (order < 0 || (order == 0 && of < remaining)) {
+                        least = claim;
                         index = i;
                         remaining = of;
                     }
                 }
             }
         }
-        return least == null ? unlimited(ledgers[0].policy(), reason, 0L) : of(least, index, reason, 0L);
+        return least == null ? unlimited(claims[0].policy(), reason, 0L) : of(least, index, reason, 0L);
     }
 
-    private static Binding of(Ledger ledger, int index, Reason reason, Long retryAfterMs) {
-        if (isUnlimited(ledger, index)) {
-            return unlimited(ledger.policy(), reason, retryAfterMs);
+    private static int rank(Claim claim) {
+        return claim.observes() ? 2 : claim.isShared() ? 1 : 0;
+    }
+
+    private static Binding of(Claim claim, int index, Reason reason, Long retryAfterMs) {
+        if (isUnlimited(claim, index)) {
+            return unlimited(claim.policy(), reason, retryAfterMs);
         }
-        Policy.Term term = ledger.term(index);
-        long windowMs = term.limit().windowMs(ledger.clockMs());
+        Policy.Term term = claim.term(index);
+        long windowMs = term.limit().windowMs(claim.clockMs());
         return new Binding(
-                ledger.policy(),
+                claim.policy(),
                 reason,
                 term.label(),
                 term.limit().capacity(),
                 windowMs == 0 ? null : (Long) windowMs,
-                ledger.remaining(index),
-                ledger.resetAfterMs(index),
+                claim.remaining(index),
+                claim.resetAfterMs(index),
                 retryAfterMs);
     }
 
@@ -117,7 +124,7 @@ record Binding(
         return new Binding(policy, Reason.TOO_LARGE, "max-size", policy.maxSizeBytes(), null, null, null, null);
     }
 
-    private static boolean isUnlimited(Ledger ledger, int index) {
-        return ledger.term(index).limit() instanceof Unlimited;
+    private static boolean isUnlimited(Claim claim, int index) {
+        return claim.term(index).limit() instanceof Unlimited;
     }
 }

@@ -26,6 +26,9 @@ import java.util.List;
  * <p>A request that was answered before is answered as the first time, if its policies ask for that, and charges nothing
  * ({@link Repeats}).
  *
+ * <p>Limits that are shared are asked by what is held of them here, at the time of the request's turn. Where that is not enough, but
+ * more may come, the request is to wait, and nothing is charged; unless another limit refuses it anyway.
+ *
  * <p>What is shaped is charged where it is within the limits, and goes to the queue of the first such policy, by layer.
  * A policy that observes is asked and charged as if it enforced, but refuses nothing.
  */
@@ -37,8 +40,13 @@ public final class Decider {
 
     private Decider() {}
 
-    /** Decides, and writes to {@code states} what the decision changes. */
+    /** Decides, and writes to {@code states} what the decision changes. Limits that are shared are counted there, as any other. */
     public static Ruling decide(Request request, PolicyTable policies, States states) {
+        return decide(request, policies, states, null);
+    }
+
+    /** As {@link #decide(Request, PolicyTable, States)}, but limits that are shared are asked by what is held of them. */
+    public static Ruling decide(Request request, PolicyTable policies, States states, Turn turn) {
         if (request.kind() == Kind.CANCEL) {
             return new Admission(request, request.queue(), null, null, null, null, false, 0, List.of());
         }
@@ -48,51 +56,44 @@ public final class Decider {
         }
         long windowMs = Repeats.windowMs(request, applicable);
         if (windowMs == 0) {
-            return decideFirst(request, applicable, states);
+            return decideFirst(request, applicable, states, turn);
         }
         FirstAnswers memory = states.firstAnswers();
         Ruling repeat = Repeats.again(request, memory);
         return repeat != null
                 ? repeat
-                : Repeats.remember(request, decideFirst(request, applicable, states), windowMs, memory);
+                : Repeats.remember(request, decideFirst(request, applicable, states, turn), windowMs, memory);
     }
 
-    private static Ruling decideFirst(Request request, Policy[] applicable, States states) {
-        Ledger[] ledgers = new Ledger[applicable.length];
-        long nowMs = request.timestampMs();
-        for (int i = 0; i < ledgers.length; i++) {
-            ledgers[i] = new Ledger(applicable[i], request, states);
-            nowMs = ledgers[i].notBeforeMs(nowMs);
+    private static Ruling decideFirst(Request request, Policy[] applicable, States states, Turn turn) {
+        Claims claims = Claims.of(request, applicable, states, turn);
+        Claim[] all = claims.all();
+        long nowMs = claims.notBeforeMs(request.timestampMs());
+        long startMs = claims.startMs(nowMs);
+        long turnMs = turn == null ? nowMs : claims.turnMs(turn.nowMs());
+        claims.ask(nowMs, startMs, turnMs, states);
+        long delayMs = putOff(request, claims.own(), startMs - nowMs);
+        Wait wait = claims.want();
+        if (wait != null) {
+            return wait;
         }
-        long startMs = nowMs;
-        for (Ledger ledger : ledgers) {
-            startMs = ledger.throttles() ? ledger.clockMs(startMs) : startMs;
-        }
-        for (Ledger ledger : ledgers) {
-            ledger.ask(nowMs, startMs, states);
-        }
-        long delayMs = putOff(request, ledgers, startMs - nowMs);
         boolean refused = false;
         boolean tooLarge = false;
-        Ledger shaping = null;
-        for (Ledger ledger : ledgers) {
-            refused |= ledger.denies();
-            shaping = shaping == null && ledger.shapes() ? ledger : shaping;
-            tooLarge |= ledger.isTooLarge() && !ledger.observes();
+        Claim shaping = null;
+        for (Claim claim : all) {
+            refused |= claim.denies();
+            shaping = shaping == null && claim.shapes() ? claim : shaping;
+            tooLarge |= claim.isTooLarge() && !claim.observes();
         }
-        boolean charged = false;
-        if (request.kind() != Kind.PEEK && !tooLarge) {
-            for (Ledger ledger : ledgers) {
-                charged |= ledger.charge(refused || ledger.refuses(), states);
-            }
-        }
+        boolean charged = request.kind() != Kind.PEEK && !tooLarge && claims.charge(refused, states);
         if (refused && charged) {
-            putOff(request, ledgers, startMs - nowMs); // for longer, since this denial was counted
+            putOff(request, claims.own(), startMs - nowMs); // for longer, since this denial was counted
         }
+        long decidedAtMs = claims.leased().length == 0 ? nowMs : turnMs;
         if (refused) {
-            return refusal(request, ledgers, nowMs);
+            return refusal(request, all, decidedAtMs);
         }
-        return shaping == null ? permission(request, ledgers, delayMs, nowMs) : admission(request, shaping);
+        return shaping == null ? permission(request, claims, delayMs, decidedAtMs) : admission(request, shaping);
     }
 
     /**
@@ -100,21 +101,21 @@ public final class Decider {
      *
      * @param aheadMs from now to the last start
      */
-    private static long putOff(Request request, Ledger[] ledgers, long aheadMs) {
+    private static long putOff(Request request, OwnClaim[] claims, long aheadMs) {
         long waitMs = 0;
-        for (Ledger ledger : ledgers) {
-            waitMs = Math.max(waitMs, ledger.askWaitMs());
+        for (OwnClaim claim : claims) {
+            waitMs = Math.max(waitMs, claim.askWaitMs());
         }
         boolean takes = request.kind() != Kind.SETTLE && request.cost() > 0;
         long delayMs = !takes ? 0 : waitMs == Long.MAX_VALUE ? waitMs : aheadMs + waitMs;
-        for (Ledger ledger : ledgers) {
-            ledger.putOff(delayMs);
+        for (OwnClaim claim : claims) {
+            claim.putOff(delayMs);
         }
         return delayMs;
     }
 
-    private static Decision refusal(Request request, Ledger[] ledgers, long nowMs) {
-        Binding binding = Binding.longestRetry(ledgers, Ledger::denies);
+    private static Decision refusal(Request request, Claim[] claims, long nowMs) {
+        Binding binding = Binding.longestRetry(claims, Claim::denies);
         boolean shadowBanned = binding.policy().onExceed() instanceof OnExceed.ShadowBan;
         return decision(request, Outcome.DENIED, binding, null, false, shadowBanned, status(binding), nowMs);
     }
@@ -131,24 +132,24 @@ public final class Decider {
         return onExceed instanceof OnExceed.Deny deny ? deny.httpStatus() : TOO_MANY;
     }
 
-    private static Decision permission(Request request, Ledger[] ledgers, long delayMs, long nowMs) {
+    private static Decision permission(Request request, Claims claims, long delayMs, long nowMs) {
         boolean throttled = false;
-        for (Ledger ledger : ledgers) {
-            throttled |= ledger.throttles() && request.kind() != Kind.SETTLE;
+        for (OwnClaim claim : claims.own()) {
+            throttled |= claim.throttles() && request.kind() != Kind.SETTLE;
         }
-        Binding observed = Binding.longestRetry(ledgers, Ledger::observes);
+        Binding observed = Binding.longestRetry(claims.all(), Claim::observes);
         Binding binding = observed != null
                 ? observed
                 : delayMs > 0
-                        ? Binding.longestDelay(ledgers)
+                        ? Binding.longestDelay(claims.own())
                         : Binding.leastRemaining(
-                                ledgers, request.kind() == Kind.SETTLE ? Reason.SETTLED : Reason.WITHIN_LIMITS);
+                                claims.all(), request.kind() == Kind.SETTLE ? Reason.SETTLED : Reason.WITHIN_LIMITS);
         Long delay = throttled ? (Long) delayMs : null;
         return decision(request, Outcome.ALLOWED, binding, delay, observed != null, false, OK, nowMs);
     }
 
-    private static Admission admission(Request request, Ledger shaping) {
-        Binding exceeded = Binding.longestRetry(new Ledger[] {shaping}, Ledger::refuses);
+    private static Admission admission(Request request, Claim shaping) {
+        Binding exceeded = Binding.longestRetry(new Claim[] {shaping}, Claim::refuses);
         Policy policy = shaping.policy();
         return new Admission(
                 request,

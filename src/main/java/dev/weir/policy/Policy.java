@@ -14,11 +14,12 @@ import java.util.regex.Pattern;
  * @param layer of each layer, one policy applies
  * @param priority the highest that matches in a layer applies; ties go to the id that sorts first
  * @param match which requests it is for
- * @param key what is counted together: {@code client}, with more fields if wanted
+ * @param key what is counted together: fields of the request; none: all that it is for
  * @param terms the limits, all of which must permit; 1 to {@value #MAX_LIMITS}, or none if all requests are shaped
  * @param maxSizeBytes the largest request, null for any
  * @param onExceed what happens to requests beyond the limits
  * @param idempotencyMs for how long a requestId seen before gets its first decision again, 1 ms to 30 days; 0 if it does not
+ * @param sharing how it is shared by those who decide, which it is if its key leaves out the client; null if it is not
  */
 public record Policy(
         String id,
@@ -31,7 +32,8 @@ public record Policy(
         List<Term> terms,
         Long maxSizeBytes,
         OnExceed onExceed,
-        long idempotencyMs) {
+        long idempotencyMs,
+        Sharing sharing) {
 
     public static final String DEFAULT_LAYER = "client";
     public static final int MAX_LIMITS = 16;
@@ -58,9 +60,16 @@ public record Policy(
         if (key.size() > MAX_KEY_FIELDS || key.stream().distinct().count() < key.size()) {
             throw new IllegalArgumentException("key must be at most " + MAX_KEY_FIELDS + " different fields");
         }
-        if (!key.contains("client")) {
-            throw new IllegalArgumentException("key must contain 'client', is " + key
-                    + ": it needs quota shared between" + " partitions, which this version does not have");
+        boolean isOfClient = key.contains("client");
+        if (sharing == null && !isOfClient) {
+            sharing = Sharing.DEFAULT;
+        }
+        if (sharing != null) {
+            requireSharable(onExceed, terms);
+        }
+        if (sharing != null && isOfClient && !sharing.byClients()) {
+            throw new IllegalArgumentException(
+                    "max-wait must not be there where the key contains 'client', but for lease: client");
         }
         int fewest = onExceed instanceof OnExceed.Shape ? 0 : 1;
         if (terms.size() < fewest || terms.size() > MAX_LIMITS) {
@@ -72,6 +81,18 @@ public record Policy(
         }
         if (effectiveFromMs < 0 || effectiveFromMs > RequestRules.MAX_TIMESTAMP_MS) {
             throw new IllegalArgumentException("effective-from must be 1970 to 9999, is " + effectiveFromMs + " ms");
+        }
+    }
+
+    private static void requireSharable(OnExceed onExceed, List<Term> terms) {
+        if (onExceed instanceof OnExceed.Throttle) {
+            throw new IllegalArgumentException(
+                    "on-exceed must not be throttle where quota is shared: it is lent in slices,"
+                            + " which put nothing off");
+        }
+        if (terms.isEmpty() || terms.stream().anyMatch(term -> term.limit().countDenied())) {
+            throw new IllegalArgumentException(
+                    "limits must not count denied requests, and not be none, where quota is shared");
         }
     }
 
@@ -95,7 +116,8 @@ public record Policy(
 
     /** The same at all times. */
     public Policy always() {
-        return new Policy(id, version, 0, layer, priority, match, key, terms, maxSizeBytes, onExceed, idempotencyMs);
+        return new Policy(
+                id, version, 0, layer, priority, match, key, terms, maxSizeBytes, onExceed, idempotencyMs, sharing);
     }
 
     /** Whether it only watches. */
@@ -120,26 +142,37 @@ public record Policy(
 
     /** Whether what was counted for {@code other}, a version of it perhaps, is found by this one. */
     boolean countsWhatCounted(Policy other) {
-        return id.equals(other.id) && keyBesideClient().equals(other.keyBesideClient());
+        return id.equals(other.id)
+                && isShared() == other.isShared()
+                && keyFields().equals(other.keyFields());
     }
 
-    private List<String> keyBesideClient() {
-        return key.stream().filter(field -> !field.equals("client")).toList();
+    /** Whether what it counts is counted for all clients together, or lent to them. */
+    public boolean isShared() {
+        return sharing != null;
+    }
+
+    /** The fields of its key that stand behind the client in a {@link StateKey}. */
+    List<String> keyFields() {
+        return isShared()
+                ? key
+                : key.stream().filter(field -> !field.equals("client")).toList();
     }
 
     /** Which state counts for a request that matches. */
     public StateKey stateKey(Request request) {
-        if (key.size() == 1) {
-            return new StateKey(request.client(), id, List.of());
+        String client = isShared() ? StateKey.NO_CLIENT : request.client();
+        if (key.isEmpty() || (key.size() == 1 && !isShared())) {
+            return new StateKey(client, id, List.of());
         }
-        List<String> others = new ArrayList<>(2 * key.size() - 2);
+        List<String> others = new ArrayList<>(2 * key.size());
         for (String field : key) {
-            if (!field.equals("client")) {
+            if (isShared() || !field.equals("client")) {
                 String value = request.field(field);
                 others.add(field);
                 others.add(value == null ? "" : value);
             }
         }
-        return new StateKey(request.client(), id, others);
+        return new StateKey(client, id, others);
     }
 }

@@ -89,8 +89,7 @@ public final class Usages {
 
     /** Whether the policy, as it is now, counts under such a key. */
     private static boolean counts(Policy policy, StateKey key) {
-        List<String> names = new ArrayList<>(policy.key());
-        names.remove("client");
+        List<String> names = policy.keyFields();
         List<String> others = key.others();
         boolean counts = others.size() == 2 * names.size() && !policy.terms().isEmpty();
         for (int i = 0; counts && i < names.size(); i++) {

@@ -214,7 +214,8 @@ class BacktestTest {
                 List.of(new dev.weir.policy.Policy.Term("l", new FixedWindow(5, 1_000, false))),
                 null,
                 dev.weir.policy.OnExceed.DENY,
-                0)));
+                0,
+                null)));
         WeirConfig.State defaults = WeirConfig.DEFAULTS.state();
         WeirConfig.State config = new WeirConfig.State(
                 defaults.directory(),

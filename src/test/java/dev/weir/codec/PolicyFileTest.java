@@ -86,7 +86,8 @@ class PolicyFileTest {
                         new Policy.Term("token-bucket 10/1s burst 20", new TokenBucket(Rate.of(10, 1000), 20, false))),
                 65_536L,
                 OnExceed.DENY,
-                0);
+                0,
+                null);
         String json = "{'id':'free-articles','layer':'client','priority':10,"
                 + "'match':{'tier':'free','endpoint':'/articles/**'},'key':['client'],"
                 + "'limits':[{'algorithm':'sliding-window-counter','limit':5,'per':'1m'},"
@@ -140,7 +141,8 @@ class PolicyFileTest {
                         List.of(new Policy.Term("unlimited", new Unlimited())),
                         null,
                         OnExceed.DENY,
-                        0));
+                        0,
+                        null));
     }
 
     @Test
@@ -171,7 +173,8 @@ class PolicyFileTest {
                         List.of(new Policy.Term("gcra 0", new Blocked())),
                         1500L,
                         OnExceed.SHADOW_BAN,
-                        0));
+                        0,
+                        null));
         assertThat(policy("policies: [{id: a, key: client, limits: [{unlimited: true}], on-exceed: observe}]"))
                 .extracting(Policy::key, Policy::onExceed)
                 .containsExactly(List.of("client"), OnExceed.OBSERVE);
@@ -498,13 +501,27 @@ class PolicyFileTest {
                                 + "}, " + unlimited,
                         "match: a policy matches on at most 32 fields"),
                 Arguments.of(
-                        "id: a, key: [endpoint], " + unlimited,
-                        "key: must contain 'client', is [endpoint]: it needs quota shared between partitions, which this"
-                                + " version does not have"),
+                        "id: a, max-wait: 1s, " + unlimited, "max-wait: needs a key without client, or lease: client"),
                 Arguments.of(
-                        "id: a, key: [], " + unlimited,
-                        "key: must contain 'client', is []: it needs quota shared between partitions, which this"
-                                + " version does not have"),
+                        "id: a, key: [client, endpoint], when-empty: deny, " + unlimited,
+                        "when-empty: needs a key without client, or lease: client"),
+                Arguments.of(
+                        "id: a, key: [], when-empty: deny, max-wait: 1s, " + unlimited,
+                        "max-wait: needs when-empty: wait"),
+                Arguments.of("id: a, key: [], max-wait: 61s, " + unlimited, "max-wait: must be 0 to 1min, is 61000ms"),
+                Arguments.of(
+                        "id: a, key: [], when-empty: maybe, " + unlimited,
+                        "when-empty: must be one of wait, deny, is 'maybe'"),
+                Arguments.of("id: a, lease: all, " + unlimited, "lease: must be one of client, is 'all'"),
+                Arguments.of(
+                        "id: a, key: [], on-exceed: throttle, max-delay: 1s, " + unlimited,
+                        "on-exceed: must not be throttle where quota is shared: it is lent in slices, which put nothing off"),
+                Arguments.of(
+                        "id: a, key: endpoint, limits: [{algorithm: fixed-window, limit: 1, per: 1s, count-denied: true}]",
+                        "limits: must not count denied requests, and not be none, where quota is shared"),
+                Arguments.of(
+                        "id: a, key: endpoint, queue: sms",
+                        "limits: must not count denied requests, and not be none, where quota is shared"),
                 Arguments.of("id: a, key: [client, a, b, a], " + unlimited, "key: must be at most 8 different fields"),
                 Arguments.of(
                         "id: a, key: [client, a, b, c, d, e, f, g, h], " + unlimited,
@@ -634,7 +651,7 @@ class PolicyFileTest {
                                         limit: many
                                         per: soon
                                         burst: 5
-                                    key: [endpoint]
+                                    key: [a, a]
                                     on-exceed: [deny]
                                   - match: {tier: {}}
                                     limit: []
@@ -648,8 +665,7 @@ class PolicyFileTest {
                         "policies.yaml:8: policies[0].limits[1].per: must be a duration such as 500ms, 11s, 1m, 2h or"
                                 + " 1d, is 'soon'",
                         "policies.yaml:9: policies[0].limits[1].burst: does not apply to fixed-window",
-                        "policies.yaml:10: policies[0].key: must contain 'client', is [endpoint]: it needs quota shared"
-                                + " between partitions, which this version does not have",
+                        "policies.yaml:10: policies[0].key: must be at most 8 different fields",
                         "policies.yaml:11: policies[0].on-exceed: must be one of deny, shadow-ban, observe, throttle, shape, is a list",
                         "policies.yaml:12: policies[1].id: is missing",
                         "policies.yaml:12: policies[1].match.tier: must be a single value or a list, is a mapping",

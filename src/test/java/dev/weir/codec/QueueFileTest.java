@@ -92,7 +92,8 @@ class QueueFileTest {
                         List.of(),
                         null,
                         new OnExceed.Shape("q"),
-                        0));
+                        0,
+                        null));
     }
 
     static Stream<Arguments> queues() {

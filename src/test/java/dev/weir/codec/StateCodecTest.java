@@ -202,6 +202,6 @@ class StateCodecTest {
         List<Policy.Term> terms = limits.stream()
                 .map(limit -> new Policy.Term(limit.toString(), limit))
                 .toList();
-        return new Policy(id, 1, 0, id, 0, Match.ALL, List.of("client"), terms, null, OnExceed.OBSERVE, 0);
+        return new Policy(id, 1, 0, id, 0, Match.ALL, List.of("client"), terms, null, OnExceed.OBSERVE, 0, null);
     }
 }

@@ -68,7 +68,8 @@ class PolicyTableTest {
                 of.terms(),
                 of.maxSizeBytes(),
                 of.onExceed(),
-                of.idempotencyMs());
+                of.idempotencyMs(),
+                of.sharing());
     }
 
     private static List<Long> versionsAt(PolicyTable table, long timestampMs) {

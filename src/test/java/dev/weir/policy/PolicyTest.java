@@ -49,12 +49,8 @@ class PolicyTest {
     }
 
     @Test
-    void aKeyHasTheClientAndNothingTwice() {
+    void aKeyHasNothingTwice() {
         Policy policy = policy("a", window(1, 1));
-        assertThatIllegalArgumentException()
-                .isThrownBy(() -> keyed(List.of("endpoint"), policy))
-                .withMessageContaining("must contain 'client'");
-        assertThatIllegalArgumentException().isThrownBy(() -> keyed(List.of(), policy));
         assertThatIllegalArgumentException().isThrownBy(() -> keyed(List.of("client", "a", "a"), policy));
         assertThatIllegalArgumentException()
                 .isThrownBy(() -> keyed(List.of("client", "1", "2", "3", "4", "5", "6", "7", "8"), policy));

@@ -69,7 +69,7 @@ final class Samples {
         for (Limit<?> limit : limits) {
             terms.add(new Policy.Term(id + "/" + terms.size(), limit));
         }
-        return new Policy(id, 1, 0, layer, priority, match, List.of("client"), terms, null, OnExceed.DENY, 0);
+        return new Policy(id, 1, 0, layer, priority, match, List.of("client"), terms, null, OnExceed.DENY, 0, null);
     }
 
     static Policy inLayer(String layer, Policy policy) {
@@ -100,7 +100,8 @@ final class Samples {
                 policy.terms(),
                 policy.maxSizeBytes(),
                 policy.onExceed(),
-                windowMs);
+                windowMs,
+                policy.sharing());
     }
 
     private static Policy changed(Policy from, String layer, List<String> key, Long maxSizeBytes, OnExceed onExceed) {
@@ -115,7 +116,8 @@ final class Samples {
                 from.terms(),
                 maxSizeBytes,
                 onExceed,
-                from.idempotencyMs());
+                from.idempotencyMs(),
+                null);
     }
 
     static PolicyTable table(Policy... policies) {

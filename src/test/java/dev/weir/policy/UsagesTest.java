@@ -141,7 +141,8 @@ class UsagesTest {
                         List.of(),
                         null,
                         new OnExceed.Shape("q"),
-                        0));
+                        0,
+                        null));
         assertThat(usage(all, 0)).isEqualTo(new Usage(all, List.of(), null, List.of()));
     }
 

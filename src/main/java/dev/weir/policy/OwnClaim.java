@@ -2,23 +2,10 @@ package dev.weir.policy;
 
 import dev.weir.limit.Account;
 
-/** What one policy has to say about one request: asked once, then charged or left as it was. */
-final class Ledger {
+/** The claim on limits that are counted here, in the state of one key. */
+final class OwnClaim extends Claim {
 
-    /** What it means if the policy does not permit the request. */
-    private enum Role {
-        ENFORCES,
-        THROTTLES,
-        OBSERVES,
-        SHAPES
-    }
-
-    private final Policy policy;
-    private final Request request;
-    private final StateKey key;
-    private final boolean tooLarge;
     private final OnExceed.Throttle throttle; // null if it does not
-    private final Role role;
     private PolicyState state;
     private Account<?>[] accounts;
     private int refusing; // a bit for each limit: there are at most Policy.MAX_LIMITS
@@ -29,23 +16,10 @@ final class Ledger {
     private long clockMs;
     private long delayMs;
 
-    Ledger(Policy policy, Request request, States states) {
-        this.policy = policy;
-        this.request = request;
-        this.key = policy.stateKey(request);
-        this.tooLarge = policy.isTooLarge(request) && request.kind() != Kind.SETTLE;
+    OwnClaim(Policy policy, Request request, States states) {
+        super(policy, request);
         this.throttle = policy.onExceed() instanceof OnExceed.Throttle throttles ? throttles : null;
-        this.role = role();
         this.state = policy.terms().isEmpty() ? null : states.get(key);
-    }
-
-    Policy policy() {
-        return policy;
-    }
-
-    /** Whether its time runs ahead of the requests', at the moments to which it puts them off. */
-    boolean throttles() {
-        return throttle != null;
     }
 
     /** When the request came that was charged last, or {@code atMs} if that is later. */
@@ -108,7 +82,7 @@ final class Ledger {
         return longestMs;
     }
 
-    /** As {@link #askWaitMs}, of one limit, as it was asked last. */
+    @Override
     long waitMs(int index) {
         return waitsMs[index];
     }
@@ -118,62 +92,42 @@ final class Ledger {
         delayMs = ms;
     }
 
-    private Role role() {
-        if (policy.observes()) {
-            return Role.OBSERVES;
-        }
-        return tooLarge ? Role.ENFORCES : throttles() ? Role.THROTTLES : policy.shapes() ? Role.SHAPES : Role.ENFORCES;
+    @Override
+    boolean isShared() {
+        return false;
     }
 
-    boolean observes() {
-        return role == Role.OBSERVES;
+    @Override
+    boolean exceeds() {
+        return refusing != 0;
     }
 
-    boolean isTooLarge() {
-        return tooLarge;
+    @Override
+    boolean exceeds(int index) {
+        return (refusing & 1 << index) != 0;
     }
 
-    /** Whether it sends the request to its queue. */
-    boolean shapes() {
-        return role == Role.SHAPES
-                && request.kind() != Kind.SETTLE
-                && (refuses() || policy.terms().isEmpty());
-    }
-
-    /** Whether it lets the request be denied. */
-    boolean denies() {
-        return refuses() && (role == Role.ENFORCES || role == Role.THROTTLES);
-    }
-
-    /** Whether its size, a limit or the delay does not permit the request. */
-    boolean refuses() {
-        return role == Role.THROTTLES ? tooLate() : refusing != 0 || tooLarge;
-    }
-
-    private boolean tooLate() {
+    @Override
+    boolean isTooLate() {
         return throttle != null && request.kind() != Kind.SETTLE && delayMs > throttle.maxDelayMs();
     }
 
-    int size() {
-        return accounts.length;
+    @Override
+    boolean isTooLate(int index) {
+        return isTooLate() && waitsMs[index] == waitMs();
     }
 
-    /** Whether one limit is why the policy {@linkplain #refuses refuses}. */
-    boolean refuses(int index) {
-        return role == Role.THROTTLES ? tooLate() && waitsMs[index] == waitMs() : (refusing & 1 << index) != 0;
-    }
-
-    /** What can be had of one limit now, once it was charged or left as it was; nothing before what was put off. */
+    @Override
     long remaining(int index) {
         return throttles() && clockMs > nowMs ? 0 : accounts[index].remaining(clockMs);
     }
 
-    /** From the request's time on, when the whole of one limit is free again. */
-    long resetAfterMs(int index) {
+    @Override
+    Long resetAfterMs(int index) {
         return accounts[index].resetAfterMs(clockMs) + clockMs - nowMs;
     }
 
-    /** From the request's time on, when one limit that refuses permits it; {@link Long#MAX_VALUE} for never. */
+    @Override
     long retryAfterMs(int index) {
         Account<?> account = accounts[index];
         if (request.cost() > account.limit().capacity()) {
@@ -184,12 +138,7 @@ final class Ledger {
                 : account.waitMs(request.cost(), clockMs) + clockMs - nowMs;
     }
 
-    /** The terms of one limit. */
-    Policy.Term term(int index) {
-        return policy.terms().get(index);
-    }
-
-    /** The time that it is asked at, or to which the request was put off. */
+    @Override
     long clockMs() {
         return clockMs;
     }
@@ -209,7 +158,7 @@ final class Ledger {
         boolean charged = false;
         for (int i = 0; i < accounts.length; i++) {
             Account<?> before = accounts[i];
-            if (!denied || (!tooLarge && before.limit().countDenied())) {
+            if (!denied || (!isTooLarge() && before.limit().countDenied())) {
                 accounts[i] = before.charge(request.cost(), chargedAtMs);
             }
             if (accounts[i] != before) {

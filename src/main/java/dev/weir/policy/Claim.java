@@ -1,0 +1,110 @@
+package dev.weir.policy;
+
+/** What one policy has to say about one request: asked once, then charged or left as it was. */
+abstract class Claim {
+
+    /** What it means if the policy does not permit the request. */
+    private enum Role {
+        ENFORCES,
+        THROTTLES,
+        OBSERVES,
+        SHAPES
+    }
+
+    final Policy policy;
+    final Request request;
+    final StateKey key;
+    private final Role role;
+    private final boolean tooLarge;
+
+    Claim(Policy policy, Request request) {
+        this.policy = policy;
+        this.request = request;
+        this.key = policy.stateKey(request);
+        this.tooLarge = policy.isTooLarge(request) && request.kind() != Kind.SETTLE;
+        this.role = role();
+    }
+
+    private Role role() {
+        if (policy.observes()) {
+            return Role.OBSERVES;
+        }
+        return tooLarge ? Role.ENFORCES : throttles() ? Role.THROTTLES : policy.shapes() ? Role.SHAPES : Role.ENFORCES;
+    }
+
+    final Policy policy() {
+        return policy;
+    }
+
+    final int size() {
+        return policy.terms().size();
+    }
+
+    /** The terms of one limit. */
+    final Policy.Term term(int index) {
+        return policy.terms().get(index);
+    }
+
+    final boolean isTooLarge() {
+        return tooLarge;
+    }
+
+    final boolean observes() {
+        return role == Role.OBSERVES;
+    }
+
+    /** Whether its time runs ahead of the requests', at the moments to which it puts them off. */
+    final boolean throttles() {
+        return policy.onExceed() instanceof OnExceed.Throttle;
+    }
+
+    /** Whether its size, a limit or the delay does not permit the request. */
+    final boolean refuses() {
+        return role == Role.THROTTLES ? isTooLate() : tooLarge || exceeds();
+    }
+
+    /** Whether one limit is why the policy {@linkplain #refuses refuses}. */
+    final boolean refuses(int index) {
+        return role == Role.THROTTLES ? isTooLate(index) : exceeds(index);
+    }
+
+    /** Whether it lets the request be denied. */
+    final boolean denies() {
+        return refuses() && (role == Role.ENFORCES || role == Role.THROTTLES);
+    }
+
+    /** Whether it sends the request to its queue. */
+    final boolean shapes() {
+        return role == Role.SHAPES
+                && request.kind() != Kind.SETTLE
+                && (refuses() || policy.terms().isEmpty());
+    }
+
+    /** Whether others count what it counts as well, so that only what is at hand is known of it here. */
+    abstract boolean isShared();
+
+    /** Whether some limit does not permit the request now. */
+    abstract boolean exceeds();
+
+    abstract boolean exceeds(int index);
+
+    /** Whether the request would be put off for too long. */
+    abstract boolean isTooLate();
+
+    abstract boolean isTooLate(int index);
+
+    /** The time that it is asked at, or to which the request was put off. */
+    abstract long clockMs();
+
+    /** What can be had of one limit now, once it was charged or left as it was; nothing before what was put off. */
+    abstract long remaining(int index);
+
+    /** From the request's time on, when the whole of one limit is free again; null if that is not known here. */
+    abstract Long resetAfterMs(int index);
+
+    /** From the request's time on, when one limit that refuses permits it; {@link Long#MAX_VALUE} for never. */
+    abstract long retryAfterMs(int index);
+
+    /** From its clock on, how long until one limit permits, if it throttles. */
+    abstract long waitMs(int index);
+}

@@ -1,0 +1,121 @@
+package dev.weir.policy;
+
+import java.util.ArrayList;
+import java.util.List;
+
+/**
+ * What all policies that apply to a request have to say about it.
+ *
+ * @param all by layer
+ * @param own those of them whose limits are counted here
+ * @param leased the others, whose limits are asked by what is held of them
+ */
+@SuppressWarnings("ArrayRecordComponent") // never compared
+record Claims(Claim[] all, OwnClaim[] own, LeasedClaim[] leased) {
+
+    private static final LeasedClaim[] NONE = {};
+
+    /** @param turn null: all of them are counted here */
+    static Claims of(Request request, Policy[] policies, States states, Turn turn) {
+        boolean isLeased = false;
+        for (Policy policy : policies) {
+            isLeased |= policy.isShared() && turn != null;
+        }
+        return isLeased ? mixed(request, policies, states, turn) : own(request, policies, states);
+    }
+
+    private static Claims own(Request request, Policy[] policies, States states) {
+        OwnClaim[] own = new OwnClaim[policies.length];
+        for (int i = 0; i < own.length; i++) {
+            own[i] = new OwnClaim(policies[i], request, states);
+        }
+        return new Claims(own, own, NONE);
+    }
+
+    private static Claims mixed(Request request, Policy[] policies, States states, Turn turn) {
+        Claim[] all = new Claim[policies.length];
+        List<OwnClaim> own = new ArrayList<>();
+        List<LeasedClaim> leased = new ArrayList<>();
+        for (int i = 0; i < all.length; i++) {
+            if (policies[i].isShared()) {
+                LeasedClaim claim = new LeasedClaim(policies[i], request, turn);
+                leased.add(claim);
+                all[i] = claim;
+            } else {
+                OwnClaim claim = new OwnClaim(policies[i], request, states);
+                own.add(claim);
+                all[i] = claim;
+            }
+        }
+        return new Claims(all, own.toArray(OwnClaim[]::new), leased.toArray(LeasedClaim[]::new));
+    }
+
+    /** When the latest request came that one of the own was charged for, or {@code atMs} if that is later. */
+    long notBeforeMs(long atMs) {
+        long nowMs = atMs;
+        for (OwnClaim claim : own) {
+            nowMs = claim.notBeforeMs(nowMs);
+        }
+        return nowMs;
+    }
+
+    /** The time to which those that throttle have come together, or {@code nowMs} if that is later. */
+    long startMs(long nowMs) {
+        long startMs = nowMs;
+        for (OwnClaim claim : own) {
+            startMs = claim.throttles() ? claim.clockMs(startMs) : startMs;
+        }
+        return startMs;
+    }
+
+    /** The time to which the leased ones have come together, or {@code atMs} if that is later. */
+    long turnMs(long atMs) {
+        long turnMs = atMs;
+        for (LeasedClaim claim : leased) {
+            turnMs = claim.notBeforeMs(turnMs);
+        }
+        return turnMs;
+    }
+
+    void ask(long nowMs, long startMs, long turnMs, States states) {
+        for (OwnClaim claim : own) {
+            claim.ask(nowMs, startMs, states);
+        }
+        for (LeasedClaim claim : leased) {
+            claim.ask(turnMs);
+        }
+    }
+
+    /**
+     * Takes note of what is wanted of the leased ones, unless the own deny it anyway.
+     *
+     * @return what is to be waited for, null if nothing is
+     */
+    Wait want() {
+        Wait wait = null;
+        boolean denied = false;
+        for (Claim claim : all) {
+            denied |= claim.denies() && (!claim.isShared() || claim.isTooLarge());
+        }
+        for (int i = 0; i < leased.length && !denied; i++) {
+            leased[i].want();
+            wait = wait == null ? leased[i].toWait() : wait;
+        }
+        for (LeasedClaim claim : leased) {
+            wait = claim.denies() && !claim.isToWait() ? null : wait;
+        }
+        return wait;
+    }
+
+    /** Charges all, or where it is refused those that count that. Returns whether a limit was charged. */
+    boolean charge(boolean refused, States states) {
+        boolean charged = false;
+        for (OwnClaim claim : own) {
+            charged |= claim.charge(refused || claim.refuses(), states);
+        }
+        for (LeasedClaim claim : leased) {
+            charged |= claim.charge(refused || claim.refuses());
+        }
+        return charged;
+    }
+}

@@ -1,0 +1,19 @@
+package dev.weir.policy;
+
+import dev.weir.lease.Book;
+import dev.weir.lease.LeaseTerms;
+
+/** What one who decides holds of the quotas that are shared. */
+public interface Holdings {
+
+    /** What is held under a key, null if nothing is. */
+    Book book(StateKey key);
+
+    void put(StateKey key, Book book);
+
+    /** Whether requests wait for it. */
+    boolean isAwaited(StateKey key);
+
+    /** How the limits of a policy are lent. */
+    LeaseTerms terms(Policy policy);
+}

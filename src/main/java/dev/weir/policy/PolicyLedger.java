@@ -1,0 +1,71 @@
+package dev.weir.policy;
+
+import dev.weir.lease.Ask;
+import dev.weir.lease.Grant;
+import dev.weir.lease.LeaseTerms;
+import dev.weir.lease.Ledger;
+import dev.weir.limit.Account;
+import dev.weir.limit.Segments;
+import dev.weir.limit.SlidingWindowLog.Log;
+import java.util.List;
+import java.util.function.IntFunction;
+
+/**
+ * The ledger of one key of a policy that is shared.
+ *
+ * @param ledger what was used of its limits, and what is lent
+ * @param retired logs that no limit uses any more, kept until their segments are deleted
+ */
+public record PolicyLedger(Ledger ledger, List<Log> retired) {
+
+    /** A question, and its answer. */
+    public record Answer(PolicyLedger ledger, Grant grant) {}
+
+    /**
+     * That of a key of which nothing is used.
+     *
+     * @param shelves where the segments of a log are, by its shelf
+     */
+    public static PolicyLedger open(Policy policy, long nowMs, IntFunction<Segments> shelves) {
+        PolicyState fresh = PolicyState.fresh(policy, nowMs, shelves);
+        return new PolicyLedger(Ledger.open(policy.limits(), nowMs).under(fresh.accounts()), List.of());
+    }
+
+    /** This ledger under the policy's present limits: what was used stays used, what is lent stays lent. */
+    public PolicyLedger under(Policy policy, IntFunction<Segments> shelves) {
+        PolicyState used = used();
+        if (used.fits(policy)) {
+            return this;
+        }
+        PolicyState next = used.under(policy, ledger.clockMs(), shelves);
+        return new PolicyLedger(ledger.under(next.accounts()), next.retired());
+    }
+
+    /** Takes what a holder reports, and answers what it asks for; see {@link Ledger#ask}. */
+    public Answer ask(Ask ask, LeaseTerms terms, long nowMs) {
+        Ledger.Answer answer = ledger.ask(ask, terms, nowMs);
+        Account<?>[] accounts = answer.ledger().accounts().toArray(Account<?>[]::new);
+        PolicyState trimmed = used().charged(nowMs, nowMs, accounts);
+        return new Answer(new PolicyLedger(answer.ledger(), trimmed.retired()), answer.grant());
+    }
+
+    /** What was used, as the state of any other key. */
+    public PolicyState used() {
+        return new PolicyState(ledger.chargedMs(), 0, ledger.accounts(), retired);
+    }
+
+    /** From when on a fresh ledger answers the same, if nothing else comes; or somewhat later, if something is lent. */
+    public long forgettableAtMs() {
+        long atMs = used().forgettableAtMs();
+        List<Ledger.Loan> loans = ledger.loans();
+        if (loans.isEmpty()) {
+            return atMs;
+        }
+        long lastUntilMs = loans.get(loans.size() - 1).untilMs();
+        long longestMs = 0;
+        for (Account<?> account : ledger.accounts()) {
+            longestMs = Math.max(longestMs, account.limit().windowMs(lastUntilMs));
+        }
+        return Math.max(atMs, lastUntilMs) + 2 * longestMs; // a window counts into the next one
+    }
+}

@@ -1,0 +1,223 @@
+package dev.weir.policy;
+
+import static dev.weir.policy.Samples.inLayer;
+import static dev.weir.policy.Samples.keyed;
+import static dev.weir.policy.Samples.maxSize;
+import static dev.weir.policy.Samples.onExceed;
+import static dev.weir.policy.Samples.policy;
+import static dev.weir.policy.Samples.sized;
+import static dev.weir.policy.Samples.table;
+import static dev.weir.policy.Samples.tokens;
+import static dev.weir.policy.Samples.window;
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.weir.lease.Book;
+import dev.weir.lease.Grant;
+import dev.weir.lease.LeaseTerms;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import org.junit.jupiter.api.Test;
+
+/** Limits that are shared, asked by what is held of them. */
+class SharedDeciderTest {
+
+    private static final long NOW = 1_000_000;
+    private static final LeaseTerms TERMS = LeaseTerms.DEFAULTS;
+
+    private final Policy own = policy("own", window(5, 60_000));
+    private final Policy all = inLayer("all", keyed(List.of(), policy("all", window(100, 60_000))));
+    private final StateKey ofAll = all.stateKey(request("alice", 1, NOW));
+    private final MapStates states = new MapStates();
+    private final Map<StateKey, Book> books = new HashMap<>();
+    private final Set<StateKey> awaited = new HashSet<>();
+    private final Holdings holdings = new Holdings() {
+        @Override
+        public Book book(StateKey key) {
+            return books.get(key);
+        }
+
+        @Override
+        public void put(StateKey key, Book book) {
+            books.put(key, book);
+        }
+
+        @Override
+        public boolean isAwaited(StateKey key) {
+            return awaited.contains(key);
+        }
+
+        @Override
+        public LeaseTerms terms(Policy policy) {
+            return TERMS;
+        }
+    };
+
+    private Ruling first(Request request, Policy... policies) {
+        return Decider.decide(request, table(policies), states, new Turn(holdings, NOW, true, true));
+    }
+
+    private Ruling last(Request request, Policy... policies) {
+        return Decider.decide(request, table(policies), states, new Turn(holdings, NOW, false, false));
+    }
+
+    private Decision decided(Ruling ruling) {
+        return (Decision) ruling;
+    }
+
+    private void grant(StateKey key, long amount) {
+        Book book = books.getOrDefault(key, Book.empty(NOW));
+        books.put(
+                key,
+                book.answered(new Grant.Slice(book.lastLease() + 1, amount, NOW, NOW + TERMS.termMs()), TERMS, NOW));
+    }
+
+    private long held(StateKey key) {
+        return books.get(key).available(TERMS, NOW);
+    }
+
+    private long ownUsed() {
+        PolicyState state = states.of("alice", "own");
+        return state == null ? 0 : state.accounts().get(0).used(NOW);
+    }
+
+    @Test
+    void the_state_of_what_is_shared_is_nobodys() {
+        assertThat(ofAll).isEqualTo(new StateKey(StateKey.NO_CLIENT, "all", List.of()));
+        assertThat(keyed(List.of("tier"), all)
+                        .stateKey(request("alice", 1, NOW))
+                        .others())
+                .hasSize(2)
+                .startsWith("tier");
+    }
+
+    @Test
+    void without_a_turn_what_is_shared_is_counted_for_all_clients_together() {
+        for (int i = 0; i < 100; i++) {
+            assertThat(decided(Decider.decide(request("c" + i, 1, NOW), table(all), states))
+                            .outcome())
+                    .isEqualTo(Outcome.ALLOWED);
+        }
+        assertThat(decided(Decider.decide(request("another", 1, NOW), table(all), states))
+                        .outcome())
+                .isEqualTo(Outcome.DENIED);
+    }
+
+    @Test
+    void what_is_held_is_used_together_with_ones_own() {
+        grant(ofAll, 3);
+        assertThat(decided(first(request("alice", 2, NOW), own, all)).outcome()).isEqualTo(Outcome.ALLOWED);
+        assertThat(held(ofAll)).isEqualTo(1);
+        assertThat(ownUsed()).isEqualTo(2);
+    }
+
+    @Test
+    void where_nothing_is_at_hand_a_request_waits_and_nothing_is_charged() {
+        assertThat(first(request("alice", 2, NOW), own, all)).isEqualTo(new Wait(ofAll, 100));
+        assertThat(ownUsed()).isZero();
+        assertThat(books.get(ofAll).demand().present()).isEqualTo(2);
+        assertThat(decided(last(request("alice", 2, NOW), own, all)).outcome()).isEqualTo(Outcome.DENIED);
+        assertThat(ownUsed()).isZero();
+        assertThat(books.get(ofAll).demand().present()).as("counted once").isEqualTo(2);
+    }
+
+    @Test
+    void what_the_own_limits_deny_neither_waits_nor_counts_as_wanted() {
+        Decision decision = decided(first(request("alice", 6, NOW), own, all));
+        assertThat(decision.policyId()).isEqualTo("own");
+        assertThat(books).isEmpty();
+        assertThat(decided(first(sized(11, request("alice", 2, NOW)), maxSize(10L, all)))
+                        .reason())
+                .isEqualTo(Reason.TOO_LARGE);
+    }
+
+    private static Request request(String client, long cost, long timestampMs) {
+        return new Request(
+                "r",
+                client,
+                Kind.CONSUME,
+                null,
+                cost,
+                null,
+                Map.of(),
+                null,
+                null,
+                null,
+                timestampMs,
+                new Request.Source(0, 0));
+    }
+
+    @Test
+    void what_is_known_to_be_used_up_is_denied_at_once_with_the_time_to_come_again() {
+        first(request("alice", 1, NOW), all);
+        books.computeIfPresent(
+                ofAll, (key, book) -> book.tell("me", 1, TERMS, NOW).book());
+        books.computeIfPresent(ofAll, (key, book) -> book.answered(new Grant.Nothing(NOW, 700), TERMS, NOW));
+        Decision decision = decided(first(request("bob", 1, NOW), all));
+        assertThat(decision.outcome()).isEqualTo(Outcome.DENIED);
+        assertThat(decision.retryAfterMs()).isEqualTo(700);
+        assertThat(decision.limitedBy()).isEqualTo("all/0");
+        assertThat(decision.resetAfterMs()).isNull();
+    }
+
+    @Test
+    void a_cost_that_never_fits_does_not_wait() {
+        Decision decision = decided(first(request("alice", 101, NOW), all));
+        assertThat(decision.reason()).isEqualTo(Reason.COST_NEVER_FITS);
+    }
+
+    @Test
+    void who_comes_later_stands_behind_those_who_wait() {
+        grant(ofAll, 3);
+        awaited.add(ofAll);
+        assertThat(first(request("alice", 1, NOW), all)).isInstanceOf(Wait.class);
+        assertThat(decided(last(request("alice", 1, NOW), all)).outcome()).isEqualTo(Outcome.ALLOWED);
+    }
+
+    @Test
+    void two_shared_quotas_are_used_both_or_neither() {
+        Policy other = inLayer("tenant", keyed(List.of("tier"), policy("tenant", window(10, 60_000))));
+        StateKey ofOther = other.stateKey(request("alice", 1, NOW));
+        grant(ofAll, 3);
+        assertThat(first(request("alice", 1, NOW), all, other)).isEqualTo(new Wait(ofOther, 100));
+        assertThat(held(ofAll)).isEqualTo(3);
+        grant(ofOther, 1);
+        assertThat(decided(first(request("alice", 1, NOW), all, other)).outcome())
+                .isEqualTo(Outcome.ALLOWED);
+        assertThat(held(ofAll)).isEqualTo(2);
+        assertThat(held(ofOther)).isZero();
+    }
+
+    @Test
+    void who_only_observes_keeps_nobody_waiting() {
+        Decision decision = decided(first(request("alice", 1, NOW), onExceed(OnExceed.OBSERVE, all)));
+        assertThat(decision.outcome()).isEqualTo(Outcome.ALLOWED);
+        assertThat(decision.observed()).isTrue();
+        assertThat(books.get(ofAll).demand().present()).isEqualTo(1);
+    }
+
+    @Test
+    void a_decision_goes_by_the_time_of_its_turn_and_of_what_it_uses() {
+        Book book = Book.empty(NOW);
+        books.put(ofAll, book.answered(new Grant.Slice(1, 5, NOW + 7, NOW + 5_007), TERMS, NOW));
+        assertThat(decided(first(request("alice", 1, 5), all)).decidedAtMs()).isEqualTo(NOW + 7);
+    }
+
+    @Test
+    void a_decision_is_explained_by_ones_own_limit_rather_than_by_what_is_at_hand() {
+        grant(ofAll, 2);
+        Decision decision = decided(first(request("alice", 1, NOW), own, all));
+        assertThat(decision.policyId()).isEqualTo("own");
+        assertThat(decision.remaining()).isEqualTo(4);
+    }
+
+    @Test
+    void of_several_limits_that_are_lent_together_the_tightest_explains() {
+        Policy two = keyed(List.of(), policy("two", tokens(100, 1_000, 100), window(10, 60_000)));
+        Decision decision = decided(last(request("alice", 1, NOW), two));
+        assertThat(decision.limitedBy()).isEqualTo("two/1");
+        assertThat(decided(first(request("alice", 11, NOW), two)).limitedBy()).isEqualTo("two/1");
+    }
+}
