@@ -6,6 +6,7 @@ import dev.weir.app.UnreachableException;
 import dev.weir.audit.Difference.Place;
 import dev.weir.audit.Difference.Topic;
 import dev.weir.audit.PartitionAudit.DeadLetter;
+import dev.weir.audit.PartitionAudit.Records;
 import dev.weir.audit.PartitionAudit.Scope;
 import dev.weir.audit.PartitionAudit.Tools;
 import dev.weir.codec.DeadLetterHeaders;
@@ -153,13 +154,9 @@ public final class Audit implements AutoCloseable {
             try (Committed in = committed(topics.requests(), partition, asked);
                     Committed told = committed(topics.decisions(), partition, decided);
                     Committed left = committed(topics.releases(), partition, released)) {
-                new PartitionAudit(
-                                tools,
-                                scope,
-                                letters.byPartition.getOrDefault(partition, new TreeMap<>()),
-                                totals,
-                                differences)
-                        .run(in, told, left);
+                Records records =
+                        new Records(in, told, left, letters.byPartition.getOrDefault(partition, new TreeMap<>()));
+                new PartitionAudit(tools, scope, records, totals, differences).run();
             }
         }
         letters.byPartition.forEach((partition, byOffset) -> {
@@ -175,7 +172,7 @@ public final class Audit implements AutoCloseable {
     private void lost(Request.Source source, DeadLetter letter, Totals totals, Consumer<Difference> differences) {
         if (range.has(letter.timestampMs())) {
             totals.add(Difference.Kind.UNASKED);
-            differences.accept(PartitionAudit.unasked(source, letter, "there is no such partition"));
+            differences.accept(Verdicts.unasked(source, letter, "there is no such partition"));
         }
     }
 

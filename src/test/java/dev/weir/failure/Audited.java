@@ -89,18 +89,15 @@ final class Audited {
                 Long.MIN_VALUE,
                 true,
                 new Audit.Range(null, null, Duration.ZERO));
-        new PartitionAudit(
-                        tools,
-                        scope,
-                        deadLetters.getOrDefault(partition, new TreeMap<>()),
-                        totals,
-                        difference -> differences
-                                .computeIfAbsent(difference.kind(), any -> new ArrayList<>())
-                                .add(difference))
-                .run(
-                        records(requests),
-                        records(decisions.getOrDefault(partition, List.of())),
-                        records(releases.getOrDefault(partition, List.of())));
+        PartitionAudit.Records records = new PartitionAudit.Records(
+                records(requests),
+                records(decisions.getOrDefault(partition, List.of())),
+                records(releases.getOrDefault(partition, List.of())),
+                deadLetters.getOrDefault(partition, new TreeMap<>()));
+        new PartitionAudit(tools, scope, records, totals, difference -> differences
+                        .computeIfAbsent(difference.kind(), any -> new ArrayList<>())
+                        .add(difference))
+                .run();
     }
 
     private static Iterator<ConsumerRecord<byte[], byte[]>> records(List<Entry> entries) {

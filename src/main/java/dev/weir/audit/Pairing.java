@@ -1,0 +1,292 @@
+package dev.weir.audit;
+
+import dev.weir.audit.Answers.Left;
+import dev.weir.audit.Answers.Told;
+import dev.weir.audit.Difference.Kind;
+import dev.weir.audit.Difference.Place;
+import dev.weir.audit.PartitionAudit.Scope;
+import dev.weir.audit.Recomputation.Recomputed;
+import dev.weir.policy.Admission;
+import dev.weir.policy.Decision;
+import dev.weir.policy.Outcome;
+import dev.weir.policy.Request;
+import dev.weir.shape.Release;
+import java.util.ArrayList;
+import java.util.Iterator;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+
+/**
+ * Finds which request is answered by which decision, and which wait in a queue is ended by which decision or release: each by
+ * one, and by no more.
+ *
+ * <pre>
+ *   request ──▶ decided on limits
+ *      │
+ *      └─▶ sent to a queue ──▶ refused
+ *                  └─▶ waits ──▶ expired, evicted or withdrawn
+ *                        └─▶ released
+ * </pre>
+ */
+// What a queue says comes at any time, so what was sent to one is kept until it is answered, and what was queued until
+// it
+// has ended.
+final class Pairing {
+
+    private static final int RECENT = 10_000;
+
+    /** So many requests may be on their way through queues. */
+    private static final int MAX_OPEN = 1_000_000;
+
+    private record Id(String client, String requestId, String queue) {
+        static Id of(Decision decision) {
+            return new Id(
+                    decision.client(), decision.requestId(), decision.queueing().queue());
+        }
+    }
+
+    /** A release that has ended no wait so far. */
+    private record Unpaired(Place place, long timestampMs) {}
+
+    /** A request that was sent to a queue. */
+    private static final class Sent {
+        final Request request;
+        final Recomputed recomputed;
+        Told answer;
+
+        Sent(Request request, Recomputed recomputed) {
+            this.request = request;
+            this.recomputed = recomputed;
+        }
+
+        boolean waits() {
+            return answer != null;
+        }
+
+        long offset() {
+            return request.source().offset();
+        }
+
+        Id id(String queue) {
+            return new Id(request.client(), request.requestId(), queue);
+        }
+    }
+
+    private final Scope scope;
+    private final Answers answers;
+    private final Verdicts verdicts;
+    private final Map<Long, Place> recent = new LinkedHashMap<>();
+    private final Map<Long, Sent> sent = new LinkedHashMap<>();
+    private final Map<Id, List<Long>> waiting = new LinkedHashMap<>();
+    private final Map<Id, List<Unpaired>> released = new LinkedHashMap<>();
+    private int releasedCount;
+    private boolean hasGivenUp;
+
+    Pairing(Scope scope, Answers answers, Verdicts verdicts) {
+        this.scope = scope;
+        this.answers = answers;
+        this.verdicts = verdicts;
+    }
+
+    /**
+     * Takes a request.
+     *
+     * @param told what is told of it among the decisions that are read ahead
+     * @param first of these, the decision on limits, or else the first; null if there is none
+     * @param isDead whether there is a dead letter of it
+     */
+    void request(Request request, Recomputed recomputed, List<Told> told, Told first, boolean isDead) {
+        boolean isOnLimits = first != null && !first.isByQueue();
+        if (isOnLimits) {
+            verdicts.onLimits(request, first, recomputed);
+            remember(first);
+        } else if (recomputed.unjudged() == null && recomputed.ruling() instanceof Decision) {
+            if (first == null && !isDead) {
+                undecided(request, true, null);
+            }
+        } else if (!isDead) {
+            open(request, recomputed);
+        }
+        for (Told one : told) {
+            if (!isOnLimits || !one.equals(first)) {
+                follow(one, request, recomputed);
+            }
+        }
+    }
+
+    /** Takes what is told of a request that has been taken. */
+    void late(Told told) {
+        Sent of = sent.get(told.offset());
+        follow(told, of == null ? null : of.request, of == null ? null : of.recomputed);
+    }
+
+    /** What is told of a request beside, or after, its decision on limits. */
+    private void follow(Told told, Request request, Recomputed recomputed) {
+        long offset = told.offset();
+        Sent of = sent.get(offset);
+        if (told.isByQueue() && of != null && told.decision().endsWait() == of.waits()) {
+            if (of.waits()) {
+                ended(told, of);
+            } else {
+                answered(told, of);
+            }
+        } else if (told.isByQueue() && told.decision().endsWait()) {
+            notEndedOnce(told);
+        } else if (recent.containsKey(offset) || of != null) {
+            Place before = of == null ? recent.get(offset) : of.waits() ? of.answer.place() : null;
+            String note = before == null ? null : "the first is " + before;
+            verdicts.report(Verdicts.difference(Kind.SECOND, told, note));
+        } else if (request != null && recomputed != null && recomputed.ruling() instanceof Decision expected) {
+            remember(told);
+            verdicts.differs(request, told, Fields.of(told.decision(), expected));
+        } else {
+            String note = "it comes out of order, or there is no such request";
+            verdicts.report(Verdicts.difference(Kind.UNASKED, told, note));
+        }
+    }
+
+    private void open(Request request, Recomputed recomputed) {
+        if (sent.size() == MAX_OPEN) {
+            giveUp(sent.values().iterator().next());
+        }
+        sent.put(request.source().offset(), new Sent(request, recomputed));
+    }
+
+    private void giveUp(Sent oldest) {
+        verdicts.unjudged(oldest.request.source(), Unjudged.WAITS);
+        sent.remove(oldest.offset());
+        if (oldest.waits()) {
+            stopWaiting(oldest);
+        }
+        hasGivenUp = true;
+    }
+
+    private void stopWaiting(Sent of) {
+        Id id = of.id(of.answer.decision().queueing().queue());
+        List<Long> offsets = waiting.get(id);
+        offsets.remove(Long.valueOf(of.offset()));
+        if (offsets.isEmpty()) {
+            waiting.remove(id);
+        }
+    }
+
+    /** A queue has answered. */
+    private void answered(Told told, Sent of) {
+        remember(told);
+        verdicts.byQueue(of.request, told, of.recomputed);
+        Decision decision = told.decision();
+        boolean waits = decision.outcome() == Outcome.QUEUED
+                && !decision.repeated()
+                && of.request.kind() == dev.weir.policy.Kind.CONSUME;
+        Id id = of.id(decision.queueing().queue());
+        if (!waits) {
+            sent.remove(told.offset());
+        } else if (take(released, id) != null) {
+            releasedCount--;
+            sent.remove(told.offset());
+        } else {
+            of.answer = told;
+            waiting.computeIfAbsent(id, any -> new ArrayList<>(1)).add(told.offset());
+        }
+    }
+
+    /** One that waited expired, was evicted or withdrawn. */
+    private void ended(Told told, Sent of) {
+        List<Difference.Field> fields = Fields.ofEnd(told.decision(), of.answer.decision());
+        if (!fields.isEmpty()) {
+            verdicts.differs(of.request, told, fields);
+        }
+        stopWaiting(of);
+        sent.remove(told.offset());
+    }
+
+    private void notEndedOnce(Told told) {
+        Long other = take(waiting, Id.of(told.decision())); // another of the same id, which a release was taken for
+        if (other != null) {
+            sent.remove(other);
+        } else if (!hasGivenUp && !answers.mayBeDeleted(told.offset())) {
+            String note = "it ends what does not wait: " + told.decision().reason();
+            verdicts.report(Verdicts.difference(Kind.NOT_ENDED_ONCE, told, note));
+        }
+    }
+
+    /** Takes a release. */
+    void release(Left left) {
+        Release release = left.release();
+        Id id = new Id(release.client(), release.requestId(), release.queue());
+        Long offset = take(waiting, id);
+        if (offset != null) {
+            sent.remove(offset);
+        } else if (releasedCount < MAX_OPEN) {
+            released.computeIfAbsent(id, any -> new ArrayList<>(1)).add(new Unpaired(left.place(), left.timestampMs()));
+            releasedCount++;
+        } else {
+            verdicts.unmatched(left.timestampMs());
+            hasGivenUp = true;
+        }
+    }
+
+    private static <T> T take(Map<Id, List<T>> byId, Id id) {
+        List<T> all = byId.get(id);
+        if (all == null) {
+            return null;
+        }
+        T first = all.remove(0);
+        if (all.isEmpty()) {
+            byId.remove(id);
+        }
+        return first;
+    }
+
+    /** Tells what has found no other: nothing comes any more. */
+    void end() {
+        for (Sent of : sent.values()) {
+            Request.Source source = of.request.source();
+            if (of.waits()) {
+                verdicts.unjudged(source, Unjudged.WAITS);
+            } else {
+                String note =
+                        of.recomputed.ruling() instanceof Admission admission ? "sent to " + admission.queue() : null;
+                undecided(of.request, scope.queuesDone(), note);
+            }
+        }
+        boolean allRead = scope.requestsWhole()
+                && scope.decisionsWhole()
+                && scope.from() == 0
+                && scope.to() >= scope.end()
+                && !hasGivenUp;
+        released.forEach((id, all) -> all.forEach(one -> {
+            if (allRead) {
+                inVain(id, one.place);
+            } else {
+                verdicts.unmatched(one.timestampMs);
+            }
+        }));
+    }
+
+    /** @param isDone whether who was to decide it has answered all that it was sent */
+    private void undecided(Request request, boolean isDone, String note) {
+        if (answers.mayBeDeleted(request.source().offset())) {
+            verdicts.unjudged(request.source(), Unjudged.NOT_RETAINED);
+        } else if (!isDone || !answers.isDue(request.source())) {
+            verdicts.unjudged(request.source(), Unjudged.NOT_YET);
+        } else {
+            verdicts.report(Verdicts.difference(Kind.UNDECIDED, request, null, note));
+        }
+    }
+
+    private void inVain(Id id, Place place) {
+        String note = "it was released by " + id.queue + " and did not wait there";
+        verdicts.tell(new Difference(Kind.NOT_ENDED_ONCE, null, place, id.client, id.requestId, List.of(), note));
+    }
+
+    private void remember(Told told) {
+        recent.put(told.offset(), told.place());
+        if (recent.size() > RECENT) {
+            Iterator<Long> oldest = recent.keySet().iterator();
+            oldest.next();
+            oldest.remove();
+        }
+    }
+}

@@ -1,0 +1,143 @@
+package dev.weir.audit;
+
+import dev.weir.audit.Answers.Told;
+import dev.weir.audit.Difference.Kind;
+import dev.weir.audit.Difference.Place;
+import dev.weir.audit.PartitionAudit.DeadLetter;
+import dev.weir.audit.PartitionAudit.Scope;
+import dev.weir.audit.Recomputation.Recomputed;
+import dev.weir.codec.UnreadableException;
+import dev.weir.policy.Admission;
+import dev.weir.policy.Decision;
+import dev.weir.policy.Request;
+import java.util.List;
+import java.util.function.Consumer;
+import org.apache.kafka.clients.consumer.ConsumerRecord;
+
+/**
+ * Holds what was told against what is recomputed, and tells and counts what is in the range. What is found on several partitions
+ * comes together in {@link Totals}.
+ */
+final class Verdicts {
+
+    private final Scope scope;
+    private final RuleChanges rules;
+    private final Totals totals;
+    private final Consumer<Difference> differences;
+
+    Verdicts(Scope scope, RuleChanges rules, Totals totals, Consumer<Difference> differences) {
+        this.scope = scope;
+        this.rules = rules;
+        this.totals = totals;
+        this.differences = differences;
+    }
+
+    /** Judges a request's decision on limits: of each request one at most comes by here, in the order of the requests. */
+    void onLimits(Request request, Told told, Recomputed recomputed) {
+        if (recomputed.unjudged() != null) {
+            unjudged(request.source(), recomputed.unjudged());
+        } else if (recomputed.ruling() instanceof Decision expected) {
+            if (!expected.equals(told.decision())) {
+                differs(request, told, Fields.of(told.decision(), expected));
+            } else if (isJudged(request.source())) {
+                totals.addEqual();
+            }
+        } else {
+            differs(request, told, Fields.of(told.decision(), (Admission) recomputed.ruling()));
+        }
+    }
+
+    /** Judges the first that a queue tells of a request that was sent to it. */
+    void byQueue(Request request, Told told, Recomputed recomputed) {
+        if (recomputed.unjudged() != null) {
+            unjudged(request.source(), recomputed.unjudged());
+            return;
+        }
+        List<Difference.Field> fields = Fields.of(told.decision(), (Admission) recomputed.ruling());
+        if (!fields.isEmpty()) {
+            differs(request, told, fields);
+        } else if (isJudged(request.source())) {
+            totals.addSent();
+        }
+    }
+
+    /** Tells of a decision that it should be another one. */
+    void differs(Request request, Told told, List<Difference.Field> fields) {
+        Decision decision = told.decision();
+        boolean isUnknown = decision.policyId() != null && !rules.has(decision.policyId(), decision.policyVersion());
+        String note =
+                isUnknown ? "policy " + decision.policyId() + " never had version " + decision.policyVersion() : null;
+        report(new Difference(
+                Kind.DIFFERS, request.source(), told.place(), request.client(), request.requestId(), fields, note));
+    }
+
+    void addRequest(Request.Source source, int deadLetters) {
+        if (isJudged(source)) {
+            totals.addRequest();
+            for (int i = 0; i < deadLetters; i++) {
+                totals.addDeadLetter();
+            }
+        }
+    }
+
+    void addDecision(Request.Source source) {
+        if (isJudged(source)) {
+            totals.addDecision();
+        }
+    }
+
+    void unjudged(Request.Source source, Unjudged why) {
+        if (isJudged(source)) {
+            totals.add(why);
+        }
+    }
+
+    /** Counts a release of that time, ms since the epoch, that ends no wait which is known. */
+    void unmatched(long timestampMs) {
+        if (scope.range().has(timestampMs)) {
+            totals.add(Unjudged.RELEASE_UNMATCHED);
+        }
+    }
+
+    void unreadable(ConsumerRecord<byte[], byte[]> record, Place place, UnreadableException e) {
+        report(new Difference(Kind.UNREADABLE, null, place, null, null, List.of(), e.getMessage()), record.timestamp());
+    }
+
+    /** Tells what is on a request of this partition, if that is in the range. */
+    void report(Difference difference) {
+        if (isJudged(difference.request())) {
+            tell(difference);
+        }
+    }
+
+    /** Tells what is on no request of this partition, if its own time, ms since the epoch, is in the range. */
+    void report(Difference difference, long timestampMs) {
+        if (scope.range().has(timestampMs)) {
+            tell(difference);
+        }
+    }
+
+    /** Tells it whatever the range is. */
+    void tell(Difference difference) {
+        totals.add(difference.kind());
+        differences.accept(difference);
+    }
+
+    private boolean isJudged(Request.Source source) {
+        return source.offset() >= scope.from() && source.offset() < scope.to();
+    }
+
+    static Difference difference(Kind kind, Told told, String note) {
+        Decision decision = told.decision();
+        return new Difference(
+                kind, decision.source(), told.place(), decision.client(), decision.requestId(), List.of(), note);
+    }
+
+    static Difference difference(Kind kind, Request request, Place place, String note) {
+        return new Difference(kind, request.source(), place, request.client(), request.requestId(), List.of(), note);
+    }
+
+    static Difference unasked(Request.Source source, DeadLetter letter, String note) {
+        return new Difference(Kind.UNASKED, source, letter.place(), null, null, List.of(), note);
+    }
+}
