@@ -36,7 +36,12 @@ public final class KafkaSettings {
 
     /** The settings of the application that decides. */
     public static Properties deciding(WeirConfig config) {
-        return streams(config, config.applicationId(), config.threads());
+        Properties settings = streams(config, config.applicationId(), config.threads());
+        // Neither requests nor the answers of ledgers wait for each other; who waits for an answer is looked after
+        // often.
+        settings.putIfAbsent(StreamsConfig.MAX_TASK_IDLE_MS_CONFIG, StreamsConfig.MAX_TASK_IDLE_MS_DISABLED);
+        settings.putIfAbsent(StreamsConfig.POLL_MS_CONFIG, 10);
+        return settings;
     }
 
     /** The settings of the application that shapes: it commits more often, and wakes up for what is due. */

@@ -21,8 +21,12 @@ import java.util.function.Predicate;
 /** What Weir relies on of the topics that exist, its own changelogs among them. */
 public final class TopicRules {
 
-    private static final List<String> OF_REQUESTS =
-            List.of(Stores.POLICY_STATES, Stores.LOG_SEGMENTS, Stores.FIRST_ANSWERS);
+    private static final List<String> OF_REQUESTS = List.of(
+            Stores.POLICY_STATES,
+            Stores.LOG_SEGMENTS,
+            Stores.FIRST_ANSWERS,
+            Stores.LEASE_BOOKS,
+            Stores.WAITING_REQUESTS);
 
     private static final List<String> OF_ADMISSIONS = List.of(
             Stores.QUEUE_STATES,
@@ -30,6 +34,8 @@ public final class TopicRules {
             Stores.QUEUE_TICKETS,
             Stores.QUEUE_ALARMS,
             Stores.QUEUE_FIRST_ANSWERS);
+
+    private static final List<String> OF_LEASE_ASKS = List.of(Stores.LEDGERS, Stores.LEDGER_SEGMENTS);
 
     private static final List<String> ANEW = List.of(
             "then start again, which creates it, and apply the rules anew (weir policies apply);",
@@ -84,6 +90,7 @@ public final class TopicRules {
         OF_REQUESTS.forEach(store -> changelogs.put(changelog(applicationId, store), topics.requests()));
         String shapingId = KafkaSettings.shapingId(config);
         OF_ADMISSIONS.forEach(store -> changelogs.put(changelog(shapingId, store), topics.admissions()));
+        OF_LEASE_ASKS.forEach(store -> changelogs.put(changelog(shapingId, store), topics.leaseAsks()));
         changelogs.put(changelog(shapingId, Stores.GOOD_POLICIES), topics.policies());
     }
 
@@ -107,9 +114,13 @@ public final class TopicRules {
             judgeNotCompacted(name, "of each key only the last record would stay");
         }
         judgeNotCompacted(topics.admissions(), "of each queue only the last request would stay");
+        for (String name : List.of(topics.leaseAsks(), topics.leaseGrants())) {
+            judgeNotCompacted(name, "what holders and ledgers tell each other would be lost");
+        }
         for (String name : writtenByWeir()) {
             judgeWritten(name);
         }
+        judgeGrants();
         judgePartitions(topics.policies(), ANEW);
         judgePartitions(topics.policyHistory(), WITHOUT_HISTORY);
         for (String name : List.of(topics.policies(), topics.policyHistory())) {
@@ -144,7 +155,13 @@ public final class TopicRules {
     }
 
     private Set<String> writtenByWeir() {
-        return Set.of(topics.decisions(), topics.releases(), topics.deadLetters(), topics.admissions());
+        return Set.of(
+                topics.decisions(),
+                topics.releases(),
+                topics.deadLetters(),
+                topics.admissions(),
+                topics.leaseAsks(),
+                topics.leaseGrants());
     }
 
     private void judgeNotCompacted(String name, String why) {
@@ -194,6 +211,20 @@ public final class TopicRules {
         }
     }
 
+    private void judgeGrants() {
+        Existing grants = existing.get(topics.leaseGrants());
+        Existing requests = existing.get(topics.requests());
+        if (grants != null && requests != null && grants.partitions() != requests.partitions()) {
+            faults.add(new Fault(
+                    grants.name(),
+                    "has " + grants.partitions() + " partitions, must have " + requests.partitions() + " as "
+                            + requests.name() + ": each task reads the answers to what it asks in its own",
+                    List.of(
+                            tools.deleteTopic(grants.name()),
+                            "then start again, which creates it; what was lent comes back when it ends")));
+        }
+    }
+
     private void judgeChangelog(String name, String source) {
         judgeCompacted(name);
         Existing changelog = existing.get(name);
@@ -205,7 +236,9 @@ public final class TopicRules {
             return;
         }
         String group = source.equals(topics.requests()) ? applicationId : applicationId + WeirConfig.SHAPING_SUFFIX;
-        String splits = source.equals(topics.requests()) ? "a client's count" : "a queue";
+        String splits = source.equals(topics.requests())
+                ? "a client's count"
+                : source.equals(topics.admissions()) ? "a queue" : "a shared quota";
         faults.add(new Fault(
                 source,
                 "has " + input.partitions() + " partitions, must have " + changelog.partitions()

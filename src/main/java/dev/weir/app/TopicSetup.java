@@ -74,7 +74,7 @@ public final class TopicSetup {
     public static void createMissing(Admin admin, WeirConfig config, RequestTime requestTime) {
         try {
             Set<String> existing = admin.listTopics().names().get(TIMEOUT_SECONDS, TimeUnit.SECONDS);
-            List<NewTopic> missing = new ArrayList<>(topics(config, requestTime));
+            List<NewTopic> missing = new ArrayList<>(topics(config, requestTime, partitions(admin, config, existing)));
             missing.removeIf(topic -> existing.contains(topic.name()));
             for (Map.Entry<String, KafkaFuture<Void>> created :
                     admin.createTopics(missing).values().entrySet()) {
@@ -92,6 +92,20 @@ public final class TopicSetup {
             Thread.currentThread().interrupt();
             throw new UnreachableException("interrupted while creating the topics", e);
         }
+    }
+
+    /** Those of the requests, as they are or will be. */
+    private static int partitions(Admin admin, WeirConfig config, Set<String> existing)
+            throws ExecutionException, InterruptedException, TimeoutException {
+        String requests = Topics.of(config.topics().prefix()).requests();
+        return existing.contains(requests)
+                ? admin.describeTopics(List.of(requests))
+                        .allTopicNames()
+                        .get(TIMEOUT_SECONDS, TimeUnit.SECONDS)
+                        .get(requests)
+                        .partitions()
+                        .size()
+                : config.topics().partitions();
     }
 
     /** The controller has created them; a broker tells clients of them a moment later. */
@@ -127,12 +141,13 @@ public final class TopicSetup {
 
     /** All that there must be. */
     public static List<String> names(WeirConfig config) {
-        return topics(config, RequestTime.LOG_APPEND).stream()
+        return topics(config, RequestTime.LOG_APPEND, config.topics().partitions()).stream()
                 .map(NewTopic::name)
                 .toList();
     }
 
-    static List<NewTopic> topics(WeirConfig config, RequestTime requestTime) {
+    /** @param ofRequests how many partitions the requests have */
+    static List<NewTopic> topics(WeirConfig config, RequestTime requestTime, int ofRequests) {
         Topics topics = Topics.of(config.topics().prefix());
         int partitions = config.topics().partitions();
         return List.of(
@@ -141,6 +156,8 @@ public final class TopicSetup {
                 topic(config, topics.releases(), partitions, WRITTEN_BY_WEIR),
                 topic(config, topics.deadLetters(), partitions, WRITTEN_BY_WEIR),
                 topic(config, topics.admissions(), partitions, WRITTEN_BY_WEIR),
+                topic(config, topics.leaseAsks(), partitions, WRITTEN_BY_WEIR),
+                topic(config, topics.leaseGrants(), ofRequests, WRITTEN_BY_WEIR),
                 topic(config, topics.policies(), 1, COMPACTED),
                 topic(config, topics.policyHistory(), 1, COMPACTED));
     }

@@ -1,6 +1,7 @@
 package dev.weir.config;
 
 import dev.weir.codec.YamlTree;
+import dev.weir.config.WeirConfig.Leases;
 import dev.weir.config.WeirConfig.Requests;
 import dev.weir.config.WeirConfig.Service;
 import dev.weir.config.WeirConfig.Shaping;
@@ -38,6 +39,7 @@ final class Settings {
                         c.state(),
                         c.requests(),
                         c.shaping(),
+                        c.leases(),
                         c.service(),
                         c.registry(),
                         c.kafka()));
@@ -52,6 +54,7 @@ final class Settings {
                         c.state(),
                         c.requests(),
                         c.shaping(),
+                        c.leases(),
                         c.service(),
                         c.registry(),
                         c.kafka()));
@@ -182,6 +185,19 @@ final class Settings {
                 "shaping.commit-every",
                 (c, duration) -> with(c, new Shaping(c.shaping().threads(), duration(duration))));
 
+        text("leases.term", (c, duration) -> {
+            Leases l = c.leases();
+            return with(c, new Leases(duration(duration), l.lead(), l.clockMargin()));
+        });
+        text("leases.lead", (c, duration) -> {
+            Leases l = c.leases();
+            return with(c, new Leases(l.term(), duration(duration), l.clockMargin()));
+        });
+        text("leases.clock-margin", (c, duration) -> {
+            Leases l = c.leases();
+            return with(c, new Leases(l.term(), l.lead(), duration(duration)));
+        });
+
         ALL.put("service.enabled", (c, value) -> {
             Boolean enabled = value.flag();
             Service s = c.service();
@@ -247,6 +263,7 @@ final class Settings {
                 c.state(),
                 c.requests(),
                 c.shaping(),
+                c.leases(),
                 c.service(),
                 c.registry(),
                 c.kafka());
@@ -260,6 +277,7 @@ final class Settings {
                 state,
                 c.requests(),
                 c.shaping(),
+                c.leases(),
                 c.service(),
                 c.registry(),
                 c.kafka());
@@ -273,6 +291,7 @@ final class Settings {
                 c.state(),
                 requests,
                 c.shaping(),
+                c.leases(),
                 c.service(),
                 c.registry(),
                 c.kafka());
@@ -286,6 +305,21 @@ final class Settings {
                 c.state(),
                 c.requests(),
                 shaping,
+                c.leases(),
+                c.service(),
+                c.registry(),
+                c.kafka());
+    }
+
+    private static WeirConfig with(WeirConfig c, Leases leases) {
+        return new WeirConfig(
+                c.applicationId(),
+                c.threads(),
+                c.topics(),
+                c.state(),
+                c.requests(),
+                c.shaping(),
+                leases,
                 c.service(),
                 c.registry(),
                 c.kafka());

@@ -5,6 +5,7 @@ import static dev.weir.config.Checks.requireBytes;
 import static dev.weir.config.Checks.requireDuration;
 import static dev.weir.config.Checks.requireRange;
 
+import dev.weir.lease.LeaseTerms;
 import dev.weir.limit.Limit;
 import dev.weir.policy.RequestRules;
 import java.nio.file.Path;
@@ -35,6 +36,7 @@ public record WeirConfig(
         State state,
         Requests requests,
         Shaping shaping,
+        Leases leases,
         Service service,
         Map<String, String> registry,
         Map<String, String> kafka) {
@@ -56,6 +58,7 @@ public record WeirConfig(
             State.DEFAULTS,
             Requests.DEFAULTS,
             Shaping.DEFAULTS,
+            Leases.DEFAULTS,
             Service.DEFAULTS,
             Map.of(),
             Map.of());
@@ -82,7 +85,7 @@ public record WeirConfig(
         });
     }
 
-    /** Without a schema registry. */
+    /** Without a schema registry, and with leases as they are if nothing is set. */
     public WeirConfig(
             String applicationId,
             int threads,
@@ -92,7 +95,7 @@ public record WeirConfig(
             Shaping shaping,
             Service service,
             Map<String, String> kafka) {
-        this(applicationId, threads, topics, state, requests, shaping, service, Map.of(), kafka);
+        this(applicationId, threads, topics, state, requests, shaping, Leases.DEFAULTS, service, Map.of(), kafka);
     }
 
     /**
@@ -210,6 +213,31 @@ public record WeirConfig(
     }
 
     /**
+     * How shared quota is lent to those who decide.
+     *
+     * @param term for how long at most a part of it is lent, 200 ms to 1 h; shorter for short windows
+     * @param lead how long before a part is used up the next one is asked for, 0 to 1 min, and at most half of the term: as
+     *     long as an answer takes
+     * @param clockMargin by how much the clocks of instances may differ: nothing is used so long before it ends; 0 to a
+     *     quarter of the term
+     */
+    public record Leases(Duration term, Duration lead, Duration clockMargin) {
+
+        static final Leases DEFAULTS = new Leases(Duration.ofSeconds(5), Duration.ofMillis(300), Duration.ofMillis(10));
+
+        public Leases {
+            requireDuration("leases.term", term, Duration.ofMillis(LeaseTerms.MIN_TERM_MS), Duration.ofHours(1));
+            requireDuration("leases.lead", lead, Duration.ZERO, Duration.ofMinutes(1));
+            requireDuration("leases.clock-margin", clockMargin, Duration.ZERO, term.dividedBy(4));
+        }
+
+        public LeaseTerms terms() {
+            long termMs = term.toMillis();
+            return new LeaseTerms(termMs, Math.min(lead.toMillis(), termMs / 2), clockMargin.toMillis());
+        }
+    }
+
+    /**
      * Rules and questions over HTTP.
      *
      * @param enabled whether it runs at all
@@ -246,14 +274,15 @@ public record WeirConfig(
 
     /** This configuration with another service. */
     public WeirConfig withService(Service other) {
-        return new WeirConfig(applicationId, threads, topics, state, requests, shaping, other, registry, kafka);
+        return new WeirConfig(applicationId, threads, topics, state, requests, shaping, leases, other, registry, kafka);
     }
 
     /** This configuration with one more Kafka property, or with another value for it. */
     public WeirConfig withKafka(String key, String value) {
         Map<String, String> changed = new TreeMap<>(kafka);
         changed.put(key, value);
-        return new WeirConfig(applicationId, threads, topics, state, requests, shaping, service, registry, changed);
+        return new WeirConfig(
+                applicationId, threads, topics, state, requests, shaping, leases, service, registry, changed);
     }
 
     public WeirConfig withStateDirectory(Path directory) {
@@ -265,19 +294,21 @@ public record WeirConfig(
                 state.sweepKeys,
                 state.forgetAfter,
                 state.maxRemembered);
-        return new WeirConfig(applicationId, threads, topics, changed, requests, shaping, service, registry, kafka);
+        return new WeirConfig(
+                applicationId, threads, topics, changed, requests, shaping, leases, service, registry, kafka);
     }
 
     /** This configuration with a schema registry: its properties without {@code apicurio.registry.}. */
     public WeirConfig withRegistry(Map<String, String> other) {
-        return new WeirConfig(applicationId, threads, topics, state, requests, shaping, service, other, kafka);
+        return new WeirConfig(applicationId, threads, topics, state, requests, shaping, leases, service, other, kafka);
     }
 
     /** Everything but the values of properties that may be secrets. */
     @Override
     public String toString() {
         return "WeirConfig[applicationId=" + applicationId + ", threads=" + threads + ", topics=" + topics + ", state="
-                + state + ", requests=" + requests + ", shaping=" + shaping + ", service=" + service + ", registry="
+                + state + ", requests=" + requests + ", shaping=" + shaping + ", leases=" + leases + ", service="
+                + service + ", registry="
                 + shown(registry) + ", kafka=" + shown(kafka) + "]";
     }
 

@@ -10,7 +10,9 @@ package dev.weir.lease;
 public record LeaseTerms(long termMs, long leadMs, long marginMs) {
 
     private static final int PARTS_OF_WINDOW = 4;
-    private static final long MIN_TERM_MS = 200;
+
+    /** However short a window is. */
+    public static final long MIN_TERM_MS = 200;
 
     public static final LeaseTerms DEFAULTS = new LeaseTerms(5_000, 100, 10);
 

@@ -11,6 +11,9 @@ public interface Holdings {
 
     void put(StateKey key, Book book);
 
+    /** Takes note that so much was wanted at once and is not at hand: it is to be asked for, whether somebody waits or not. */
+    void miss(StateKey key, long cost);
+
     /** Whether requests wait for it. */
     boolean isAwaited(StateKey key);
 

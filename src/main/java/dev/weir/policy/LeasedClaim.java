@@ -78,6 +78,9 @@ final class LeasedClaim extends Claim {
         if (isFirst && request.kind() == Kind.CONSUME && request.cost() > 0 && !neverFits()) {
             book = book.wanted(request.cost(), nowMs);
             holdings.put(key, book);
+            if (exceeds) {
+                holdings.miss(key, request.cost());
+            }
         }
     }
 

@@ -1,5 +1,6 @@
 package dev.weir.policy;
 
+import dev.weir.lease.LeaseTerms;
 import dev.weir.limit.Limit;
 import java.util.ArrayList;
 import java.util.List;
@@ -152,11 +153,35 @@ public record Policy(
         return sharing != null;
     }
 
+    /** How its limits are lent: for a part of the shortest window. */
+    public LeaseTerms terms(LeaseTerms longest) {
+        long shortestMs = Long.MAX_VALUE;
+        for (Term term : terms) {
+            long windowMs = term.limit().windowMs(0);
+            shortestMs = windowMs == 0 ? shortestMs : Math.min(shortestMs, windowMs);
+        }
+        return longest.within(shortestMs);
+    }
+
     /** The fields of its key that stand behind the client in a {@link StateKey}. */
     List<String> keyFields() {
         return isShared()
                 ? key
                 : key.stream().filter(field -> !field.equals("client")).toList();
+    }
+
+    /** Whether it counts under such a key, as it is now. */
+    public boolean countsUnder(StateKey key) {
+        List<String> names = keyFields();
+        List<String> others = key.others();
+        boolean counts = id.equals(key.policyId())
+                && isShared() == key.client().equals(StateKey.NO_CLIENT)
+                && others.size() == 2 * names.size()
+                && !terms.isEmpty();
+        for (int i = 0; counts && i < names.size(); i++) {
+            counts = others.get(2 * i).equals(names.get(i));
+        }
+        return counts;
     }
 
     /** Which state counts for a request that matches. */

@@ -32,13 +32,13 @@ public record PolicyLedger(Ledger ledger, List<Log> retired) {
     }
 
     /** This ledger under the policy's present limits: what was used stays used, what is lent stays lent. */
-    public PolicyLedger under(Policy policy, IntFunction<Segments> shelves) {
-        PolicyState used = used();
-        if (used.fits(policy)) {
+    public PolicyLedger under(Policy policy, long nowMs, IntFunction<Segments> shelves) {
+        if (used().fits(policy)) {
             return this;
         }
-        PolicyState next = used.under(policy, ledger.clockMs(), shelves);
-        return new PolicyLedger(ledger.under(next.accounts()), next.retired());
+        PolicyLedger now = new PolicyLedger(ledger.at(nowMs), retired);
+        PolicyState next = now.used().under(policy, now.ledger.clockMs(), shelves);
+        return new PolicyLedger(now.ledger.under(next.accounts()), next.retired());
     }
 
     /** Takes what a holder reports, and answers what it asks for; see {@link Ledger#ask}. */
@@ -52,6 +52,12 @@ public record PolicyLedger(Ledger ledger, List<Log> retired) {
     /** What was used, as the state of any other key. */
     public PolicyState used() {
         return new PolicyState(ledger.chargedMs(), 0, ledger.accounts(), retired);
+    }
+
+    /** What is still to be kept of a ledger to be forgotten, some of its segments deleted; null: nothing. */
+    public PolicyLedger forgotten() {
+        PolicyState left = used().forgotten();
+        return left == null ? null : new PolicyLedger(ledger.under(List.of()), left.retired());
     }
 
     /** From when on a fresh ledger answers the same, if nothing else comes; or somewhat later, if something is lent. */

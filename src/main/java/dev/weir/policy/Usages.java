@@ -35,7 +35,7 @@ public final class Usages {
         Map<StateKey, Policy> subjects = new HashMap<>();
         for (StateKey key : stored) {
             Policy policy = policies.inForce(key.policyId(), request.timestampMs());
-            if (policy != null && counts(policy, key)) {
+            if (policy != null && policy.countsUnder(key)) {
                 subjects.put(key, policy);
             }
         }
@@ -85,16 +85,5 @@ public final class Usages {
                 waits ? Math.max(used, limit.capacity()) : used,
                 waits ? 0 : free.remaining(),
                 free.resetAfterMs() + aheadMs);
-    }
-
-    /** Whether the policy, as it is now, counts under such a key. */
-    private static boolean counts(Policy policy, StateKey key) {
-        List<String> names = policy.keyFields();
-        List<String> others = key.others();
-        boolean counts = others.size() == 2 * names.size() && !policy.terms().isEmpty();
-        for (int i = 0; counts && i < names.size(); i++) {
-            counts = others.get(2 * i).equals(names.get(i));
-        }
-        return counts;
     }
 }

@@ -1,43 +1,66 @@
 package dev.weir.processor;
 
+import dev.weir.codec.AskAvro;
+import dev.weir.codec.KeyCodec;
+import dev.weir.codec.WaiterCodec.Waiter;
 import dev.weir.config.WeirConfig;
+import dev.weir.lease.Ask;
 import dev.weir.policy.Admission;
 import dev.weir.policy.Decider;
 import dev.weir.policy.Decision;
 import dev.weir.policy.FirstAnswers;
+import dev.weir.policy.Policy;
 import dev.weir.policy.Request;
 import dev.weir.policy.Ruling;
+import dev.weir.policy.StateKey;
+import dev.weir.policy.Turn;
+import dev.weir.policy.Wait;
 import java.nio.charset.StandardCharsets;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import org.apache.kafka.common.header.Header;
+import org.apache.kafka.common.header.Headers;
+import org.apache.kafka.common.header.internals.RecordHeaders;
 import org.apache.kafka.streams.processor.Cancellable;
 import org.apache.kafka.streams.processor.PunctuationType;
 import org.apache.kafka.streams.processor.api.Processor;
 import org.apache.kafka.streams.processor.api.ProcessorContext;
 import org.apache.kafka.streams.processor.api.Record;
 
-/** Answers each request with a decision, or sends it to the queue that will. */
-public final class Decide implements Processor<byte[], Request, byte[], Object> {
+/**
+ * Answers each request with a decision, or sends it to the queue that will. A request for shared quota of which nothing is at hand
+ * waits until a ledger has answered, or its time is over.
+ */
+public final class Decide implements Processor<byte[], Object, byte[], Object> {
+
+    /** What is held of shared quota is looked after when something of it is due, but no sooner than after this. */
+    private static final long MIN_TICK_MS = 5;
 
     private final LivePolicies policies;
-    private final WeirConfig.State config;
+    private final WeirConfig config;
     private final LiveCounts counts;
     private final StoreNames stores;
     private final Outlets outlets;
     private ProcessorContext<byte[], Object> context;
     private StoreStates states;
+    private Holder holder;
     private StateSweep sweep;
+    private StateSweep sweepOfBooks;
     private Cancellable sweeping;
+    private Cancellable tick;
+    private long tickAtMs;
 
-    /** The stores: what was used of the policies, the segments of logs, and first answers. */
-    public record StoreNames(String states, String segments, String answers) {}
+    /**
+     * The stores: what was used of the policies, the segments of logs, first answers; what is held of shared quota, and who waits
+     * for it.
+     */
+    public record StoreNames(String states, String segments, String answers, String books, String waiting) {}
 
     /** The nodes that take what comes out. */
-    public record Outlets(String decisions, String admissions) {}
+    public record Outlets(String decisions, String admissions, String asks) {}
 
-    public Decide(
-            LivePolicies policies, LiveCounts counts, WeirConfig.State config, StoreNames stores, Outlets outlets) {
+    public Decide(LivePolicies policies, LiveCounts counts, WeirConfig config, StoreNames stores, Outlets outlets) {
         this.policies = policies;
         this.counts = counts;
         this.config = config;
@@ -49,36 +72,143 @@ public final class Decide implements Processor<byte[], Request, byte[], Object> 
     public void init(ProcessorContext<byte[], Object> processorContext) {
         context = processorContext;
         HotStates store = context.getStateStore(stores.states);
-        FirstAnswers firstAnswers = StoreFirstAnswers.open(context.getStateStore(stores.answers), config);
+        FirstAnswers firstAnswers = StoreFirstAnswers.open(context.getStateStore(stores.answers), config.state());
         states = new StoreStates(store, context.getStateStore(stores.segments), firstAnswers);
-        sweep = new StateSweep(
-                store, states, config.sweepKeys(), config.forgetAfter().toMillis());
-        if (sweeping != null) {
-            sweeping.cancel(); // of a task that failed and is revived
+        HotStates books = context.getStateStore(stores.books);
+        holder = new Holder(
+                context.taskId().partition(),
+                books,
+                context.getStateStore(stores.waiting),
+                config.leases().terms(),
+                new Surroundings());
+        int keys = config.state().sweepKeys();
+        long keepMs = config.state().forgetAfter().toMillis();
+        sweep = new StateSweep(store, states::forget, keys, keepMs);
+        sweepOfBooks = new StateSweep(books, (key, book) -> books.forgetUnlessNewer(key), keys, keepMs);
+        if (sweeping != null) { // of a task that failed and is revived
+            sweeping.cancel();
         }
-        sweeping = context.schedule(config.sweepEvery(), PunctuationType.WALL_CLOCK_TIME, sweep::run);
+        cancelTick();
+        sweeping = context.schedule(config.state().sweepEvery(), PunctuationType.WALL_CLOCK_TIME, nowMs -> {
+            store.shrink();
+            books.shrink();
+            sweep.run(nowMs);
+            sweepOfBooks.run(nowMs);
+        });
+        planTick(context.currentSystemTimeMs());
     }
 
     @Override
-    public void process(Record<byte[], Request> request) {
-        sweep.observe(request.value().timestampMs());
-        Ruling ruling = Decider.decide(request.value(), policies.table(), states);
-        if (ruling instanceof Decision decision) {
-            counts.decided(decision);
-            counts.answered(context.currentSystemTimeMs() - request.timestamp());
-            context.forward(request.withValue(decision), outlets.decisions);
+    public void process(Record<byte[], Object> record) {
+        long nowMs = context.currentSystemTimeMs();
+        if (record.value() instanceof Request request) {
+            sweep.observe(request.timestampMs());
+            sweepOfBooks.observe(nowMs);
+            decide(record, request, nowMs);
         } else {
-            admit(request, (Admission) ruling);
+            Granted granted = (Granted) record.value();
+            holder.granted(granted.key(), granted.grant(), nowMs);
+        }
+        holder.endStep(nowMs);
+        planTick(nowMs);
+    }
+
+    private void tick() {
+        cancelTick();
+        long nowMs = context.currentSystemTimeMs();
+        holder.wake(nowMs);
+        holder.endStep(nowMs);
+        planTick(nowMs);
+    }
+
+    private void cancelTick() {
+        if (tick != null) {
+            tick.cancel();
+            tick = null;
         }
     }
 
+    private void planTick(long nowMs) {
+        long dueMs = holder.dueMs();
+        if (dueMs == Long.MAX_VALUE || (tick != null && tickAtMs <= Math.max(dueMs, nowMs + MIN_TICK_MS))) {
+            return;
+        }
+        cancelTick();
+        tickAtMs = Math.max(dueMs, nowMs + MIN_TICK_MS);
+        Duration in = Duration.ofMillis(tickAtMs - nowMs);
+        tick = context.schedule(in, PunctuationType.WALL_CLOCK_TIME, now -> tick());
+    }
+
+    private void decide(Record<byte[], Object> record, Request request, long nowMs) {
+        Turn turn = new Turn(holder, nowMs, true, holder.hasRoom());
+        Ruling ruling = Decider.decide(request, policies.table(), states, turn);
+        if (ruling instanceof Decision decision) {
+            answer(record, decision);
+        } else if (ruling instanceof Admission admission) {
+            admit(record, admission.withHeaders(headers(record.headers())));
+        } else {
+            Wait wait = (Wait) ruling;
+            holder.park(new Waiter(wait.on(), nowMs + wait.maxWaitMs(), request, headers(record.headers())));
+        }
+    }
+
+    private void answer(Record<byte[], ?> record, Decision decision) {
+        counts.decided(decision);
+        counts.answered(context.currentSystemTimeMs() - record.timestamp());
+        context.forward(record.withValue(decision), outlets.decisions);
+    }
+
     /** The headers go with the admission, and from there with the release. */
-    private void admit(Record<byte[], Request> request, Admission admission) {
+    private void admit(Record<byte[], ?> record, Admission admission) {
+        byte[] queue = admission.queue().getBytes(StandardCharsets.UTF_8);
+        context.forward(new Record<>(queue, admission, record.timestamp()), outlets.admissions);
+    }
+
+    private static List<Admission.Header> headers(Headers from) {
         List<Admission.Header> headers = new ArrayList<>();
-        for (Header header : request.headers()) {
+        for (Header header : from) {
             headers.add(new Admission.Header(header.key(), header.value()));
         }
-        byte[] queue = admission.queue().getBytes(StandardCharsets.UTF_8);
-        context.forward(new Record<>(queue, admission.withHeaders(headers), request.timestamp()), outlets.admissions);
+        return headers;
+    }
+
+    /** Where what is held is used, and asked for. */
+    private final class Surroundings implements Holder.Environment {
+
+        @Override
+        public Policy policy(String id) {
+            return policies.table().inForce(id, context.currentSystemTimeMs());
+        }
+
+        @Override
+        public Wait again(Waiter waiter, boolean mayWait) {
+            Request request = waiter.request();
+            Turn turn = new Turn(holder, context.currentSystemTimeMs(), false, mayWait);
+            Ruling ruling = Decider.decide(request, policies.table(), states, turn);
+            if (ruling instanceof Wait wait) {
+                return wait;
+            }
+            Headers headers = new RecordHeaders();
+            waiter.headers().forEach(header -> headers.add(header.key(), header.value()));
+            byte[] key = request.client().getBytes(StandardCharsets.UTF_8);
+            Record<byte[], Object> record = new Record<>(key, null, request.timestampMs(), headers);
+            if (ruling instanceof Decision decision) {
+                answer(record, decision);
+            } else {
+                admit(record, ((Admission) ruling).withHeaders(waiter.headers()));
+            }
+            return null;
+        }
+
+        /** The answer is not there before this is committed. */
+        @Override
+        public void ask(StateKey key, Ask ask, boolean soon) {
+            AskAvro.Addressed question =
+                    new AskAvro.Addressed(ask, context.taskId().partition());
+            context.forward(new Record<>(KeyCodec.encode(key), question, context.currentSystemTimeMs()), outlets.asks);
+            if (soon) {
+                context.commit();
+            }
+        }
     }
 }

@@ -71,6 +71,26 @@ public final class HotStates extends WrappedStateStore<KeyValueStore<Bytes, byte
         shrink();
     }
 
+    /** As {@link #get(StateKey, Reader)}, in a store of anything else. */
+    byte[] bytes(StateKey key) {
+        Bytes storeKey = encoded(key);
+        Entry entry = heap.find(storeKey);
+        if (entry == null) {
+            entry = add(storeKey, wrapped().get(storeKey));
+        }
+        byte[] bytes = entry.encoded();
+        lastKey = key;
+        last = entry;
+        shrink();
+        return bytes;
+    }
+
+    /** As {@link #put(StateKey, PolicyState)}, in a store of anything else. */
+    void put(StateKey key, byte[] bytes) {
+        heap.change(entry(key), bytes);
+        shrink();
+    }
+
     /** As {@link #put}, and into the store at once. */
     void putThrough(StateKey key, PolicyState state) {
         Entry entry = entry(key);
@@ -91,6 +111,13 @@ public final class HotStates extends WrappedStateStore<KeyValueStore<Bytes, byte
         lastKey = null;
         tellBytes();
         wrapped().put(storeKey, left == null ? null : StateCodec.encode(left));
+    }
+
+    /** Forgets what is under a key, unless it is {@linkplain #isNewer newer}. */
+    void forgetUnlessNewer(Bytes storeKey) {
+        if (!isNewer(storeKey)) {
+            forget(storeKey, null);
+        }
     }
 
     /** Gives up what is beyond this task's share of the memory: that of the others may have grown. */

@@ -95,11 +95,21 @@ final class StateHeap {
     void change(Entry entry, PolicyState state) {
         boolean isLong = hasLog(state);
         set(entry, isLong ? null : StateCodec.encode(state), isLong ? state : null);
+        note(entry);
+    }
+
+    private void note(Entry entry) {
         entry.isDirty = true;
         if (!entry.isListed) {
             entry.isListed = true;
             changed.add(entry);
         }
+    }
+
+    /** To what is no state, and has no log. */
+    void change(Entry entry, byte[] encoded) {
+        set(entry, encoded, null);
+        note(entry);
     }
 
     private void set(Entry entry, byte[] encoded, PolicyState decoded) {

@@ -3,9 +3,11 @@ package dev.weir.processor;
 import dev.weir.codec.StateCodec;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.function.BiConsumer;
 import org.apache.kafka.common.utils.Bytes;
 import org.apache.kafka.streams.KeyValue;
 import org.apache.kafka.streams.state.KeyValueIterator;
+import org.apache.kafka.streams.state.ReadOnlyKeyValueStore;
 
 /** Walks over the states, some at a time, round and round, and forgets those that say nothing any more. */
 // "Now" for the sweep is the earliest time among the requests since the last one: a single clock that runs ahead
@@ -19,8 +21,8 @@ final class StateSweep {
     /** A walk begins this part of what is kept after the one before, or later. */
     private static final int WALKS_WHILE_KEPT = 4;
 
-    private final HotStates states;
-    private final StoreStates store;
+    private final ReadOnlyKeyValueStore<Bytes, byte[]> states;
+    private final BiConsumer<Bytes, byte[]> forget;
     private final int keysAtOnce;
     private final long keepMs;
     private Bytes cursor;
@@ -28,9 +30,14 @@ final class StateSweep {
     private long earliestMs = Long.MAX_VALUE;
     private long horizonMs = Long.MIN_VALUE;
 
-    StateSweep(HotStates states, StoreStates store, int keysAtOnce, long keepMs) {
+    /** @param forget forgets a state under its key, or a part of it, unless it is not the newest */
+    StateSweep(
+            ReadOnlyKeyValueStore<Bytes, byte[]> states,
+            BiConsumer<Bytes, byte[]> forget,
+            int keysAtOnce,
+            long keepMs) {
         this.states = states;
-        this.store = store;
+        this.forget = forget;
         this.keysAtOnce = keysAtOnce;
         this.keepMs = keepMs;
     }
@@ -46,7 +53,6 @@ final class StateSweep {
      * @param nowMs by any clock: the pauses between walks go by it
      */
     void run(long nowMs) {
-        states.shrink();
         if (cursor == null) {
             if (nowMs < nextWalkMs) {
                 return;
@@ -72,6 +78,6 @@ final class StateSweep {
                 }
             }
         }
-        idle.forEach(entry -> store.forget(entry.key, entry.value));
+        idle.forEach(entry -> forget.accept(entry.key, entry.value));
     }
 }

@@ -2,7 +2,6 @@ package dev.weir.processor;
 
 import dev.weir.codec.KeyCodec;
 import dev.weir.codec.StateCodec;
-import dev.weir.limit.LogSegment;
 import dev.weir.limit.Segments;
 import dev.weir.policy.FirstAnswers;
 import dev.weir.policy.PolicyState;
@@ -15,7 +14,7 @@ import org.apache.kafka.streams.state.KeyValueStore;
 final class StoreStates implements States {
 
     /** How many bounded parts of one state are forgotten in one visit. */
-    private static final int FORGETS_AT_ONCE = 100;
+    static final int FORGETS_AT_ONCE = 100;
 
     private final HotStates states;
     private final KeyValueStore<Bytes, byte[]> segments;
@@ -72,51 +71,6 @@ final class StoreStates implements States {
     }
 
     private Segments segments(byte[] stateKey, int shelf) {
-        return new StoreSegments(stateKey, shelf);
-    }
-
-    /** The segments of one log; remembers the one it read last, which a request asks for several times. */
-    private final class StoreSegments implements Segments {
-        private final byte[] stateKey;
-        private final int shelf;
-        private long lastNumber;
-        private LogSegment last;
-
-        StoreSegments(byte[] stateKey, int shelf) {
-            this.stateKey = stateKey;
-            this.shelf = shelf;
-        }
-
-        @Override
-        public LogSegment get(long number) {
-            if (last == null || lastNumber != number) {
-                byte[] segment = segments.get(key(number));
-                if (segment == null) {
-                    throw new IllegalStateException(
-                            "segment " + number + " of shelf " + shelf + " is not in the store");
-                }
-                last = StateCodec.decodeSegment(segment);
-                lastNumber = number;
-            }
-            return last;
-        }
-
-        @Override
-        public void put(long number, LogSegment segment) {
-            last = null;
-            hasChangedSegments = true;
-            segments.put(key(number), StateCodec.encode(segment));
-        }
-
-        @Override
-        public void delete(long number) {
-            last = null;
-            hasChangedSegments = true;
-            segments.delete(key(number));
-        }
-
-        private Bytes key(long number) {
-            return Bytes.wrap(KeyCodec.segment(stateKey, shelf, number));
-        }
+        return new StoreSegments(segments, stateKey, shelf, () -> hasChangedSegments = true);
     }
 }

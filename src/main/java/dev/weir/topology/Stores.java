@@ -36,6 +36,18 @@ public final class Stores {
     /** What the queues first answered to requests that may be repeated: as {@link #FIRST_ANSWERS}. */
     public static final String QUEUE_FIRST_ANSWERS = "queue-first-answers";
 
+    /** What the task holds of shared quota: {@code KeyCodec} to {@code LeaseCodec}. */
+    public static final String LEASE_BOOKS = "lease-books";
+
+    /** The requests that wait for shared quota, by the order in which they came: {@code WaiterCodec}. */
+    public static final String WAITING_REQUESTS = "waiting-requests";
+
+    /** What is used and lent of shared quota: {@code KeyCodec} to {@code LeaseCodec}. */
+    public static final String LEDGERS = "ledgers";
+
+    /** The full segments of the ledgers' sliding logs. */
+    public static final String LEDGER_SEGMENTS = "ledger-segments";
+
     /** The policies topic, in memory, on every instance. */
     public static final String POLICIES = "policies";
 
@@ -72,6 +84,11 @@ public final class Stores {
     /** The states of the clients that come often are on the heap as well. */
     static StoreBuilder<HotStates> policyStates(HotMemory memory) {
         return new HotStatesBuilder(persistent(POLICY_STATES), memory);
+    }
+
+    /** Those that are used often are on the heap as well. */
+    static StoreBuilder<HotStates> leaseBooks(HotMemory memory) {
+        return new HotStatesBuilder(persistent(LEASE_BOOKS), memory);
     }
 
     static StoreBuilder<KeyValueStore<Bytes, byte[]>> persistent(String name) {

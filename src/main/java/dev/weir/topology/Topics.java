@@ -10,6 +10,8 @@ package dev.weir.topology;
  * @param policyHistory the versions that the rules had, compacted
  * @param deadLetters records that are no request, or no rule, as received
  * @param admissions requests on their way into a queue, keyed by queue; internal
+ * @param leaseAsks what holders of shared quota tell its ledgers, keyed by policy and key fields; internal
+ * @param leaseGrants what ledgers answer, each in the partition of its holder, that of its requests; internal
  */
 public record Topics(
         String requests,
@@ -18,7 +20,9 @@ public record Topics(
         String policies,
         String policyHistory,
         String deadLetters,
-        String admissions) {
+        String admissions,
+        String leaseAsks,
+        String leaseGrants) {
 
     /** @param prefix stands before each name, {@code weir.} by default */
     public static Topics of(String prefix) {
@@ -29,6 +33,8 @@ public record Topics(
                 prefix + "policies",
                 prefix + "policy-history",
                 prefix + "dead-letters",
-                prefix + "admissions");
+                prefix + "admissions",
+                prefix + "lease-asks",
+                prefix + "lease-grants");
     }
 }

@@ -1,7 +1,9 @@
 package dev.weir.topology;
 
 import dev.weir.codec.AdmissionAvro;
+import dev.weir.codec.AskAvro;
 import dev.weir.codec.DecisionAvro;
+import dev.weir.codec.GrantAvro;
 import dev.weir.codec.ReleaseAvro;
 import dev.weir.codec.RequestAvro;
 import dev.weir.codec.SchemaRegistry;
@@ -11,14 +13,17 @@ import dev.weir.policy.Decision;
 import dev.weir.processor.CheckPolicies;
 import dev.weir.processor.Decide;
 import dev.weir.processor.HotMemory;
+import dev.weir.processor.Lend;
 import dev.weir.processor.LiveCounts;
 import dev.weir.processor.LivePolicies;
 import dev.weir.processor.LiveQueues;
+import dev.weir.processor.ReadGrants;
 import dev.weir.processor.ReadRequests;
 import dev.weir.processor.Shape;
 import dev.weir.processor.UpdatePolicies;
 import dev.weir.shape.Release;
 import java.util.Optional;
+import java.util.Set;
 import org.apache.kafka.common.serialization.ByteArrayDeserializer;
 import org.apache.kafka.common.serialization.ByteArraySerializer;
 import org.apache.kafka.common.serialization.Deserializer;
@@ -26,6 +31,7 @@ import org.apache.kafka.common.serialization.Serializer;
 import org.apache.kafka.common.serialization.StringDeserializer;
 import org.apache.kafka.streams.AutoOffsetReset;
 import org.apache.kafka.streams.Topology;
+import org.apache.kafka.streams.processor.StreamPartitioner;
 import org.apache.kafka.streams.processor.TimestampExtractor;
 
 /**
@@ -35,9 +41,12 @@ import org.apache.kafka.streams.processor.TimestampExtractor;
  *   weir.policies ──▶ update-policies ──▶ (policies)
  *                                             ┊
  *   weir.requests ──▶ read-requests ──▶ decide ──▶ weir.decisions
- *                          │              ├── (policy-states)
- *                          │              ├── (log-segments)
+ *                          │            ↗ ├── (policy-states)
+ *   weir.lease-grants ─▶ read-grants ──╯  ├── (log-segments)
  *                          │              ├── (first-answers)
+ *                          │              ├── (lease-books)
+ *                          │              ├── (waiting-requests)
+ *                          │              ├──▶ weir.lease-asks
  *                          │              └──▶ weir.admissions
  *                          └──▶ weir.dead-letters
  *
@@ -55,6 +64,13 @@ import org.apache.kafka.streams.processor.TimestampExtractor;
  *                                         ├── (queue-first-answers)
  *                                         ├──▶ weir.releases
  *                                         └──▶ weir.dead-letters
+ *
+ *                                         (policies)
+ *                                             ┊
+ *   weir.lease-asks ──────────────────▶ lend ──▶ weir.lease-grants
+ *                                         ├── (ledgers)
+ *                                         ├── (ledger-segments)
+ *                                         └──▶ weir.dead-letters
  * </pre>
  */
 public final class WeirTopology {
@@ -68,6 +84,12 @@ public final class WeirTopology {
     private static final String RELEASES = "releases";
     private static final String ADMISSIONS_OUT = "shaped";
     private static final String DEAD_LETTERS = "dead-letters";
+    private static final String GRANTS_IN = "lease-grants";
+    private static final String READ_GRANTS = "read-grants";
+    private static final String ASKS_OUT = "lease-asks";
+    private static final String ASKS_IN = "asked";
+    private static final String LEND = "lend";
+    private static final String GRANTS_OUT = "granted";
     private static final String POLICIES = "policies";
     private static final String UPDATE_POLICIES = "update-policies";
     private static final String CHECK_POLICIES = "check-policies";
@@ -83,6 +105,12 @@ public final class WeirTopology {
      * end the application with {@code NoOffsetForPartitionException}.
      */
     private static final AutoOffsetReset AS_THE_CONSUMER = null;
+
+    /** What ledgers answer goes before the requests that are there: some of them may wait for it. */
+    private static final TimestampExtractor AT_ONCE = (record, partitionTime) -> 0;
+
+    private static final StreamPartitioner<byte[], GrantAvro.Addressed> TO_HOLDER =
+            (topic, key, answer, partitions) -> Optional.of(Set.of(Math.min(answer.partition(), partitions - 1)));
 
     private static final Deserializer<byte[]> BYTES_IN = new ByteArrayDeserializer();
     private static final Serializer<byte[]> BYTES_OUT = new ByteArraySerializer();
@@ -125,21 +153,32 @@ public final class WeirTopology {
                         () -> new ReadRequests(
                                 new RequestAvro(registry), config.requests().rules(), counts, DECIDE, DEAD_LETTERS),
                         REQUESTS)
+                .addSource(AS_THE_CONSUMER, GRANTS_IN, AT_ONCE, BYTES_IN, BYTES_IN, topics.leaseGrants())
+                .addProcessor(READ_GRANTS, () -> new ReadGrants(counts, DECIDE, DEAD_LETTERS), GRANTS_IN)
                 .addProcessor(
                         DECIDE,
                         () -> new Decide(
                                 policies,
                                 counts,
-                                config.state(),
-                                new Decide.StoreNames(Stores.POLICY_STATES, Stores.LOG_SEGMENTS, Stores.FIRST_ANSWERS),
-                                new Decide.Outlets(DECISIONS, ADMISSIONS_OUT)),
-                        READ_REQUESTS)
+                                config,
+                                new Decide.StoreNames(
+                                        Stores.POLICY_STATES,
+                                        Stores.LOG_SEGMENTS,
+                                        Stores.FIRST_ANSWERS,
+                                        Stores.LEASE_BOOKS,
+                                        Stores.WAITING_REQUESTS),
+                                new Decide.Outlets(DECISIONS, ADMISSIONS_OUT, ASKS_OUT)),
+                        READ_REQUESTS,
+                        READ_GRANTS)
                 .addStateStore(Stores.policyStates(memory), DECIDE)
                 .addStateStore(Stores.persistent(Stores.LOG_SEGMENTS), DECIDE)
                 .addStateStore(Stores.persistent(Stores.FIRST_ANSWERS), DECIDE)
+                .addStateStore(Stores.leaseBooks(memory), DECIDE)
+                .addStateStore(Stores.persistent(Stores.WAITING_REQUESTS), DECIDE)
                 .addSink(DECISIONS, topics.decisions(), BYTES_OUT, decisions(registry, topics), DECIDE)
                 .addSink(ADMISSIONS_OUT, topics.admissions(), BYTES_OUT, admissions(), DECIDE)
-                .addSink(DEAD_LETTERS, topics.deadLetters(), BYTES_OUT, BYTES_OUT, READ_REQUESTS);
+                .addSink(ASKS_OUT, topics.leaseAsks(), BYTES_OUT, asks(), DECIDE)
+                .addSink(DEAD_LETTERS, topics.deadLetters(), BYTES_OUT, BYTES_OUT, READ_REQUESTS, READ_GRANTS);
     }
 
     /** As {@link #shaping(WeirConfig, LivePolicies, LiveQueues, LiveCounts, Optional)}, without a schema registry. */
@@ -148,7 +187,7 @@ public final class WeirTopology {
     }
 
     /**
-     * Lets requests wait in queues, and releases them; apart from that, looks after the policies topic.
+     * Lets requests wait in queues, and releases them; apart from that, lends shared quota, and looks after the policies topic.
      *
      * @param policies kept up to date by the deciding topology of the same process
      * @param queues opened and closed by the topology
@@ -198,7 +237,30 @@ public final class WeirTopology {
                 .addStateStore(Stores.persistent(Stores.QUEUE_FIRST_ANSWERS), SHAPE)
                 .addSink(DECISIONS, topics.decisions(), BYTES_OUT, decisions(registry, topics), SHAPE)
                 .addSink(RELEASES, topics.releases(), BYTES_OUT, releases(registry, topics), SHAPE)
-                .addSink(DEAD_LETTERS, topics.deadLetters(), BYTES_OUT, BYTES_OUT, SHAPE);
+                .addSource(AS_THE_CONSUMER, ASKS_IN, RECORD_TIME, BYTES_IN, BYTES_IN, topics.leaseAsks())
+                .addProcessor(
+                        LEND,
+                        () -> new Lend(
+                                policies,
+                                counts,
+                                config,
+                                new Lend.StoreNames(Stores.LEDGERS, Stores.LEDGER_SEGMENTS),
+                                new Lend.Outlets(GRANTS_OUT, DEAD_LETTERS)),
+                        ASKS_IN)
+                .addStateStore(Stores.persistent(Stores.LEDGERS), LEND)
+                .addStateStore(Stores.persistent(Stores.LEDGER_SEGMENTS), LEND)
+                .addSink(GRANTS_OUT, topics.leaseGrants(), BYTES_OUT, grants(), TO_HOLDER, LEND)
+                .addSink(DEAD_LETTERS, topics.deadLetters(), BYTES_OUT, BYTES_OUT, SHAPE, LEND);
+    }
+
+    private static Serializer<AskAvro.Addressed> asks() {
+        AskAvro avro = new AskAvro();
+        return (topic, question) -> avro.encode(question);
+    }
+
+    private static Serializer<GrantAvro.Addressed> grants() {
+        GrantAvro avro = new GrantAvro();
+        return (topic, answer) -> avro.encode(answer);
     }
 
     private static Serializer<Decision> decisions(Optional<SchemaRegistry> registry, Topics topics) {

@@ -294,6 +294,7 @@ class RegistryTest {
                         WeirConfig.DEFAULTS.state(),
                         WeirConfig.DEFAULTS.requests(),
                         WeirConfig.DEFAULTS.shaping(),
+                        WeirConfig.DEFAULTS.leases(),
                         WeirConfig.DEFAULTS.service(),
                         Map.of("url", url),
                         Map.of("bootstrap.servers", broker.bootstrapServers()))

@@ -88,7 +88,7 @@ class TopicCheckTest {
                 "max.message.bytes", "1000000");
         TopicRules rules = new TopicRules(config);
         rules.judge(
-                TopicSetup.topics(config, TopicSetup.RequestTime.LOG_APPEND).stream()
+                TopicSetup.topics(config, TopicSetup.RequestTime.LOG_APPEND, 2).stream()
                         .map(topic -> {
                             Map<String, String> settings = new HashMap<>(others);
                             settings.putAll(topic.configs());
@@ -147,6 +147,14 @@ class TopicCheckTest {
     void who_takes_create_times_and_other_counts_of_partitions_may(String topic, String time) throws Exception {
         set(config.topics().prefix() + topic, "message.timestamp.type", time);
         grow(config.topics().prefix() + topic, 5);
+        if (topic.equals("requests")) {
+            assertThat(refusal())
+                    .contains(config.topics().prefix()
+                            + "lease-grants: has 2 partitions, must have 5 as "
+                            + config.topics().prefix()
+                            + "requests");
+            grow(config.topics().prefix() + "lease-grants", 5);
+        }
         TopicCheck.require(admin, config);
     }
 

@@ -37,6 +37,8 @@ class SchemaVersionsTest {
             "Decision", new DecisionAvro()::decode,
             "Release", new ReleaseAvro()::decode,
             "Admission", new AdmissionAvro()::decode,
+            "LeaseAsk", new AskAvro()::decode,
+            "LeaseGrant", bytes -> new GrantAvro().decode(bytes, 3),
             "PolicyRecord", bytes -> new PolicyAvro().decode("policy/id", bytes));
 
     private interface Reading {

@@ -32,6 +32,7 @@ class SharedDeciderTest {
     private final StateKey ofAll = all.stateKey(request("alice", 1, NOW));
     private final MapStates states = new MapStates();
     private final Map<StateKey, Book> books = new HashMap<>();
+    private final Map<StateKey, Long> missed = new HashMap<>();
     private final Set<StateKey> awaited = new HashSet<>();
     private final Holdings holdings = new Holdings() {
         @Override
@@ -42,6 +43,11 @@ class SharedDeciderTest {
         @Override
         public void put(StateKey key, Book book) {
             books.put(key, book);
+        }
+
+        @Override
+        public void miss(StateKey key, long cost) {
+            missed.merge(key, cost, Long::sum);
         }
 
         @Override
@@ -111,6 +117,7 @@ class SharedDeciderTest {
         assertThat(decided(first(request("alice", 2, NOW), own, all)).outcome()).isEqualTo(Outcome.ALLOWED);
         assertThat(held(ofAll)).isEqualTo(1);
         assertThat(ownUsed()).isEqualTo(2);
+        assertThat(missed).isEmpty();
     }
 
     @Test
@@ -118,6 +125,7 @@ class SharedDeciderTest {
         assertThat(first(request("alice", 2, NOW), own, all)).isEqualTo(new Wait(ofAll, 100));
         assertThat(ownUsed()).isZero();
         assertThat(books.get(ofAll).demand().present()).isEqualTo(2);
+        assertThat(missed).containsEntry(ofAll, 2L);
         assertThat(decided(last(request("alice", 2, NOW), own, all)).outcome()).isEqualTo(Outcome.DENIED);
         assertThat(ownUsed()).isZero();
         assertThat(books.get(ofAll).demand().present()).as("counted once").isEqualTo(2);

@@ -84,7 +84,7 @@ class StateSweepTest {
     }
 
     private StateSweep sweep(int keysAtOnce, long keepMs) {
-        return new StateSweep(states, store, keysAtOnce, keepMs);
+        return new StateSweep(states, store::forget, keysAtOnce, keepMs);
     }
 
     private long left() {
@@ -154,7 +154,7 @@ class StateSweepTest {
         HotStates hot = new HotStates(open("hot"), new HotMemory(1 << 20));
         StoreStates task = new StoreStates(
                 hot, open("segments"), StoreFirstAnswers.open(open("answers"), WeirConfig.DEFAULTS.state()));
-        StateSweep sweep = new StateSweep(hot, task, 10, 0);
+        StateSweep sweep = new StateSweep(hot, task::forget, 10, 0);
         use(task, "a", 0);
         use(task, "b", 0);
         hot.flushCache();

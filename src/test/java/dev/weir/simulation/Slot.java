@@ -19,7 +19,15 @@ record Slot(Role role, int partition) implements Comparable<Slot> {
     /** The parts of the topologies. */
     @SuppressWarnings("ImmutableEnumChecker") // the list is unmodifiable
     enum Role {
-        DECIDE(DECIDING, TOPICS.requests(), List.of(Stores.POLICY_STATES, Stores.LOG_SEGMENTS, Stores.FIRST_ANSWERS)),
+        DECIDE(
+                DECIDING,
+                TOPICS.requests(),
+                List.of(
+                        Stores.POLICY_STATES,
+                        Stores.LOG_SEGMENTS,
+                        Stores.FIRST_ANSWERS,
+                        Stores.LEASE_BOOKS,
+                        Stores.WAITING_REQUESTS)),
         SHAPE(
                 SHAPING,
                 TOPICS.admissions(),

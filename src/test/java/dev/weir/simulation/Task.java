@@ -22,6 +22,7 @@ import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.function.Consumer;
 import org.apache.kafka.common.header.Headers;
 import org.apache.kafka.common.utils.Bytes;
@@ -38,12 +39,17 @@ final class Task {
     private static final String DECIDE = "decide";
     private static final String DECISIONS = Slot.TOPICS.decisions();
     private static final String ADMISSIONS = Slot.TOPICS.admissions();
+    private static final String LEASE_ASKS = Slot.TOPICS.leaseAsks();
     private static final String RELEASES = Slot.TOPICS.releases();
     private static final String POLICIES = Slot.TOPICS.policies();
     private static final String DEAD_LETTERS = Slot.TOPICS.deadLetters();
 
-    static final Decide.StoreNames DECIDE_STORES =
-            new Decide.StoreNames(Stores.POLICY_STATES, Stores.LOG_SEGMENTS, Stores.FIRST_ANSWERS);
+    static final Decide.StoreNames DECIDE_STORES = new Decide.StoreNames(
+            Stores.POLICY_STATES,
+            Stores.LOG_SEGMENTS,
+            Stores.FIRST_ANSWERS,
+            Stores.LEASE_BOOKS,
+            Stores.WAITING_REQUESTS);
     static final Shape.StoreNames SHAPE_STORES = new Shape.StoreNames(
             Stores.QUEUE_STATES,
             Stores.QUEUE_SLOTS,
@@ -51,6 +57,8 @@ final class Task {
             Stores.QUEUE_ALARMS,
             Stores.QUEUE_FIRST_ANSWERS);
     static final Shape.Outlets SHAPE_OUTLETS = new Shape.Outlets(DECISIONS, RELEASES, DEAD_LETTERS);
+
+    private static final Set<String> HOT = Set.of(Stores.POLICY_STATES, Stores.LEASE_BOOKS);
 
     private static final DecisionAvro DECISION = new DecisionAvro();
     private static final AdmissionAvro ADMISSION = new AdmissionAvro();
@@ -76,7 +84,7 @@ final class Task {
     private LocalState state;
     private Context<byte[], Object> context;
     private Consumer<Record<byte[], byte[]>> first;
-    private Processor<byte[], Request, byte[], Object> decide;
+    private Processor<byte[], Object, byte[], Object> decide;
     private long position;
 
     Task(Slot slot, Instance instance, Writes writes, WeirConfig.State config, Flaw flaw) {
@@ -92,7 +100,7 @@ final class Task {
     private void makeStore(String name) {
         HeapStore<Bytes> store = new HeapStore<>(
                 name, () -> state.store(name), (key, value) -> writes.changelog(slot, name, key.get(), value), flaw);
-        stores.put(name, name.equals(Stores.POLICY_STATES) ? new HotStates(store, instance.hotMemory) : store);
+        stores.put(name, HOT.contains(name) ? new HotStates(store, instance.hotMemory) : store);
     }
 
     private void make(WeirConfig.State config) {
@@ -107,9 +115,9 @@ final class Task {
                 decide = new Decide(
                         instance.policies,
                         new LiveCounts(),
-                        config,
+                        withState(config),
                         DECIDE_STORES,
-                        new Decide.Outlets(DECISIONS, ADMISSIONS));
+                        new Decide.Outlets(DECISIONS, ADMISSIONS, LEASE_ASKS));
                 processors.addAll(List.of(read, decide));
                 first = read::process;
             }
@@ -126,6 +134,19 @@ final class Task {
                 first = check::process;
             }
         }
+    }
+
+    private static WeirConfig withState(WeirConfig.State state) {
+        WeirConfig from = WeirConfig.DEFAULTS;
+        return new WeirConfig(
+                from.applicationId(),
+                from.threads(),
+                from.topics(),
+                state,
+                from.requests(),
+                from.shaping(),
+                from.service(),
+                from.kafka());
     }
 
     /** Begins, or goes on after a failure as the same object. */

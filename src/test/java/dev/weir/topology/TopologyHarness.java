@@ -137,7 +137,7 @@ final class TopologyHarness implements AutoCloseable {
 
     /** What is in a store, whatever is built upon it. */
     ReadOnlyKeyValueStore<?, ?> store(String name) {
-        return name.equals(Stores.POLICY_STATES)
+        return name.equals(Stores.POLICY_STATES) || name.equals(Stores.LEASE_BOOKS)
                 ? (HotStates) driver.getAllStateStores().get(name)
                 : driver.getKeyValueStore(name);
     }

@@ -1,0 +1,48 @@
+package dev.weir.codec;
+
+import dev.weir.avro.LeaseAsk;
+import dev.weir.avro.LeaseReport;
+import dev.weir.lease.Ask;
+import dev.weir.policy.Rejection;
+import java.time.Instant;
+import java.util.ArrayList;
+import java.util.List;
+
+/** Questions of holders to ledgers as Avro. Threads may share an instance. */
+public final class AskAvro {
+
+    private final AvroBytes<LeaseAsk> avro = new AvroBytes<>(new LeaseAsk(), 0);
+
+    /**
+     * A question, and where its answer is read.
+     *
+     * @param partition of the topic of grants
+     */
+    public record Addressed(Ask ask, int partition) {}
+
+    public byte[] encode(Addressed question) {
+        Ask ask = question.ask;
+        List<LeaseReport> reports = new ArrayList<>();
+        for (Ask.Report report : ask.reports()) {
+            Instant lastUsed = Instant.ofEpochMilli(report.lastUsedMs());
+            reports.add(new LeaseReport(report.lease(), report.used(), lastUsed, report.held()));
+        }
+        return avro.encode(
+                new LeaseAsk(ask.holder(), question.partition, ask.least(), ask.want(), ask.settled(), reports));
+    }
+
+    /** @throws UnreadableException if the bytes are no question */
+    public Addressed decode(byte[] value) throws UnreadableException {
+        LeaseAsk event = avro.decode(value);
+        if (event.getPartition() < 0 || event.getLeast() < 0 || event.getWant() < event.getLeast()) {
+            throw new UnreadableException(Rejection.NOT_AVRO, "a question that nobody asks");
+        }
+        List<Ask.Report> reports = new ArrayList<>();
+        for (LeaseReport report : event.getReports()) {
+            long lastUsedMs = report.getLastUsed().toEpochMilli();
+            reports.add(new Ask.Report(report.getLease(), report.getUsed(), lastUsedMs, report.getHeld()));
+        }
+        Ask ask = new Ask(event.getHolder(), event.getLeast(), event.getWant(), reports, event.getSettled());
+        return new Addressed(ask, event.getPartition());
+    }
+}

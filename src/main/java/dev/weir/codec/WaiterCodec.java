@@ -1,0 +1,58 @@
+package dev.weir.codec;
+
+import dev.weir.policy.Admission;
+import dev.weir.policy.Request;
+import dev.weir.policy.StateKey;
+import java.util.List;
+
+/**
+ * Requests that wait for shared quota as bytes.
+ *
+ * <pre>
+ *   waiter  = version 1 | untilMs | the key of what it waits for | the request, as an admission to no queue
+ * </pre>
+ */
+public final class WaiterCodec {
+
+    private static final int VERSION = 1;
+
+    private final AdmissionAvro requests = new AdmissionAvro();
+
+    /**
+     * A request that waits.
+     *
+     * @param on for what
+     * @param untilMs for how long at most
+     * @param headers of its record
+     */
+    public record Waiter(StateKey on, long untilMs, Request request, List<Admission.Header> headers) {
+
+        /** The same, waiting for something else. */
+        public Waiter on(StateKey other) {
+            return new Waiter(other, untilMs, request, headers);
+        }
+    }
+
+    public byte[] encode(Waiter waiter) {
+        byte[] request =
+                requests.encode(new Admission(waiter.request, "", null, null, null, null, false, 0, waiter.headers));
+        StateBytes out = StateBytes.toWrite(VERSION);
+        out.writeSigned(waiter.untilMs);
+        out.write(KeyCodec.encode(waiter.on));
+        out.write(request);
+        return out.written();
+    }
+
+    /** @throws IllegalStateException if the bytes are not those of a waiter: the store is broken */
+    public Waiter decode(byte[] bytes) {
+        StateBytes in = StateBytes.toRead(bytes, VERSION, "a request that waits");
+        long untilMs = in.readSigned();
+        StateKey on = KeyCodec.decode(in.readBytes());
+        try {
+            Admission admission = requests.decode(in.readBytes());
+            return new Waiter(on, untilMs, admission.request(), admission.headers());
+        } catch (UnreadableException e) {
+            throw new IllegalStateException("a request that waits cannot be read", e);
+        }
+    }
+}

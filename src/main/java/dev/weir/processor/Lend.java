@@ -1,0 +1,133 @@
+package dev.weir.processor;
+
+import dev.weir.codec.AskAvro;
+import dev.weir.codec.GrantAvro;
+import dev.weir.codec.LeaseCodec;
+import dev.weir.codec.UnreadableException;
+import dev.weir.config.WeirConfig;
+import dev.weir.lease.Ask;
+import dev.weir.lease.Grant;
+import dev.weir.lease.LeaseTerms;
+import dev.weir.limit.Segments;
+import dev.weir.policy.Policy;
+import dev.weir.policy.PolicyLedger;
+import dev.weir.policy.StateKey;
+import java.util.function.IntFunction;
+import org.apache.kafka.common.utils.Bytes;
+import org.apache.kafka.streams.processor.Cancellable;
+import org.apache.kafka.streams.processor.PunctuationType;
+import org.apache.kafka.streams.processor.api.Processor;
+import org.apache.kafka.streams.processor.api.ProcessorContext;
+import org.apache.kafka.streams.processor.api.Record;
+import org.apache.kafka.streams.processor.api.RecordMetadata;
+import org.apache.kafka.streams.state.KeyValueStore;
+
+/** Keeps the ledgers of shared quota: lends to those who ask, and charges what they have used. */
+public final class Lend implements Processor<byte[], byte[], byte[], Object> {
+
+    /** When to ask again for quota of a policy that is not known here, or not any more. */
+    private static final long RETRY_UNKNOWN_MS = 500;
+
+    private final AskAvro avro = new AskAvro();
+    private final LivePolicies policies;
+    private final LiveCounts counts;
+    private final WeirConfig config;
+    private final StoreNames stores;
+    private final Outlets outlets;
+    private ProcessorContext<byte[], Object> context;
+    private KeyValueStore<Bytes, byte[]> ledgers;
+    private KeyValueStore<Bytes, byte[]> segments;
+    private StateSweep sweep;
+    private Cancellable sweeping;
+
+    /** The stores: ledgers, and the segments of their logs. */
+    public record StoreNames(String ledgers, String segments) {}
+
+    /** The nodes that take what comes out. */
+    public record Outlets(String grants, String deadLetters) {}
+
+    public Lend(LivePolicies policies, LiveCounts counts, WeirConfig config, StoreNames stores, Outlets outlets) {
+        this.policies = policies;
+        this.counts = counts;
+        this.config = config;
+        this.stores = stores;
+        this.outlets = outlets;
+    }
+
+    @Override
+    public void init(ProcessorContext<byte[], Object> processorContext) {
+        context = processorContext;
+        ledgers = context.getStateStore(stores.ledgers);
+        segments = context.getStateStore(stores.segments);
+        WeirConfig.State state = config.state();
+        sweep = new StateSweep(
+                ledgers, this::forget, state.sweepKeys(), state.forgetAfter().toMillis());
+        if (sweeping != null) {
+            sweeping.cancel(); // of a task that failed and is revived
+        }
+        sweeping = context.schedule(state.sweepEvery(), PunctuationType.WALL_CLOCK_TIME, nowMs -> {
+            sweep.observe(nowMs);
+            sweep.run(nowMs);
+        });
+    }
+
+    @Override
+    public void process(Record<byte[], byte[]> record) {
+        StateKey key;
+        AskAvro.Addressed question;
+        try {
+            key = LeaseKeys.read(record.key());
+            question = avro.decode(record.value());
+        } catch (UnreadableException e) {
+            RecordMetadata metadata = context.recordMetadata().orElseThrow();
+            counts.rejected(e.rejection());
+            context.forward(DeadLetter.of(record, e.rejection(), e.getMessage(), metadata), outlets.deadLetters);
+            return;
+        }
+        long nowMs = context.currentSystemTimeMs();
+        Grant grant = answer(key, Bytes.wrap(record.key()), question.ask(), nowMs);
+        if (grant != null) {
+            context.forward(
+                    new Record<>(
+                            record.key(),
+                            new GrantAvro.Addressed(grant, question.ask().holder(), question.partition()),
+                            nowMs),
+                    outlets.grants);
+        }
+    }
+
+    /** Null if nothing was asked. */
+    private Grant answer(StateKey key, Bytes storeKey, Ask ask, long nowMs) {
+        Policy policy = policies.table().inForce(key.policyId(), nowMs);
+        IntFunction<Segments> shelves = shelves(storeKey);
+        byte[] stored = ledgers.get(storeKey);
+        PolicyLedger ledger = stored == null ? null : LeaseCodec.decodeLedger(stored, shelves);
+        boolean isKnown = policy != null && policy.countsUnder(key);
+        if (ledger == null && !isKnown) {
+            return ask.least() == 0 ? null : new Grant.Nothing(nowMs, RETRY_UNKNOWN_MS);
+        }
+        LeaseTerms terms = isKnown
+                ? policy.terms(config.leases().terms())
+                : config.leases().terms();
+        if (isKnown) {
+            ledger = ledger == null ? PolicyLedger.open(policy, nowMs, shelves) : ledger.under(policy, nowMs, shelves);
+        }
+        Ask asked = isKnown ? ask : new Ask(ask.holder(), 0, 0, ask.reports(), ask.settled());
+        PolicyLedger.Answer answer = ledger.ask(asked, terms, nowMs);
+        ledgers.put(storeKey, LeaseCodec.encode(answer.ledger()));
+        return isKnown || ask.least() == 0 ? answer.grant() : new Grant.Nothing(nowMs, RETRY_UNKNOWN_MS);
+    }
+
+    /** Forgets a ledger, or a bounded part of it. */
+    private void forget(Bytes key, byte[] ledger) {
+        PolicyLedger left = LeaseCodec.decodeLedger(ledger, shelves(key));
+        for (int i = 0; left != null && i < StoreStates.FORGETS_AT_ONCE; i++) {
+            left = left.forgotten();
+        }
+        ledgers.put(key, left == null ? null : LeaseCodec.encode(left));
+    }
+
+    private IntFunction<Segments> shelves(Bytes key) {
+        return shelf -> new StoreSegments(segments, key.get(), shelf, () -> {});
+    }
+}

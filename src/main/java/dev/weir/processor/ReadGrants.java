@@ -1,0 +1,49 @@
+package dev.weir.processor;
+
+import dev.weir.codec.GrantAvro;
+import dev.weir.codec.UnreadableException;
+import dev.weir.policy.Rejection;
+import org.apache.kafka.streams.processor.api.Processor;
+import org.apache.kafka.streams.processor.api.ProcessorContext;
+import org.apache.kafka.streams.processor.api.Record;
+import org.apache.kafka.streams.processor.api.RecordMetadata;
+
+/** Takes what ledgers have answered to the task of this partition; what is for others who read here is theirs. */
+public final class ReadGrants implements Processor<byte[], byte[], byte[], Object> {
+
+    private final GrantAvro avro = new GrantAvro();
+    private final LiveCounts counts;
+    private final String next;
+    private final String deadLetters;
+    private ProcessorContext<byte[], Object> context;
+
+    /**
+     * @param next the node that takes answers
+     * @param deadLetters the node that takes what is none
+     */
+    public ReadGrants(LiveCounts counts, String next, String deadLetters) {
+        this.counts = counts;
+        this.next = next;
+        this.deadLetters = deadLetters;
+    }
+
+    @Override
+    public void init(ProcessorContext<byte[], Object> processorContext) {
+        context = processorContext;
+    }
+
+    @Override
+    public void process(Record<byte[], byte[]> record) {
+        RecordMetadata metadata = context.recordMetadata().orElseThrow();
+        try {
+            GrantAvro.Addressed answer = avro.decode(record.value(), metadata.partition());
+            if (answer.holder().equals(Holder.name(metadata.partition()))) {
+                context.forward(record.withValue(new Granted(LeaseKeys.read(record.key()), answer.grant())), next);
+            }
+        } catch (UnreadableException e) {
+            Rejection rejection = e.rejection();
+            counts.rejected(rejection);
+            context.forward(DeadLetter.of(record, rejection, e.getMessage(), metadata), deadLetters);
+        }
+    }
+}

@@ -1,0 +1,135 @@
+package dev.weir.codec;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import dev.weir.lease.Ask;
+import dev.weir.lease.Book;
+import dev.weir.lease.Grant;
+import dev.weir.lease.LeaseTerms;
+import dev.weir.lease.Ledger;
+import dev.weir.limit.FixedWindow;
+import dev.weir.limit.MapSegments;
+import dev.weir.limit.Rate;
+import dev.weir.limit.TokenBucket;
+import dev.weir.policy.Admission;
+import dev.weir.policy.Kind;
+import dev.weir.policy.PolicyLedger;
+import dev.weir.policy.Request;
+import dev.weir.policy.StateKey;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Map;
+import org.junit.jupiter.api.Test;
+
+class LeaseCodecTest {
+
+    private static final LeaseTerms TERMS = LeaseTerms.DEFAULTS;
+    private static final long NOW = 1_790_000_000_000L;
+
+    @Test
+    void a_book_comes_back_as_it_was() {
+        Book book = Book.empty(NOW);
+        assertComesBack(book);
+        book = book.wanted(7, NOW + 1).wanted(9, NOW + 1_001);
+        book = book.tell("p1", 3, TERMS, NOW + 1_001).book();
+        assertComesBack(book);
+        book = book.answered(new Grant.Slice(NOW << 20, 30, NOW - 5, NOW + 5_000), TERMS, NOW + 1_010);
+        book = book.answered(new Grant.Slice((NOW << 20) + 1, 2, NOW + 1_500, NOW + 5_900), TERMS, NOW + 1_510);
+        book = book.take(31, TERMS, NOW + 1_600);
+        assertComesBack(book);
+        book = book.settle(5, TERMS, NOW + 1_700);
+        assertComesBack(book);
+        assertComesBack(book.settle(-50, TERMS, NOW + 1_700));
+        assertComesBack(book.answered(new Grant.Nothing(NOW + 2_000, Long.MAX_VALUE), TERMS, NOW + 1_900));
+        assertComesBack(book.tell("p1", 0, TERMS, NOW + 4_950).book());
+    }
+
+    private static void assertComesBack(Book book) {
+        byte[] bytes = LeaseCodec.encode(book, book.forgettableAtMs(TERMS));
+        assertThat(LeaseCodec.decodeBook(bytes)).isEqualTo(book);
+        assertThat(StateCodec.forgettableAtMs(bytes)).isEqualTo(book.forgettableAtMs(TERMS));
+    }
+
+    @Test
+    void a_ledger_comes_back_as_it_was() {
+        Ledger ledger = Ledger.open(
+                List.of(new FixedWindow(100, 60_000, false), new TokenBucket(Rate.of(50, 1_000), 70, false)), NOW);
+        assertComesBack(ledger);
+        ledger = ledger.ask(new Ask("p0", 5, 20, List.of(), 0), TERMS, NOW + 10).ledger();
+        ledger = ledger.ask(new Ask("p1", 5, 20, List.of(), 3), TERMS, NOW + 20).ledger();
+        assertComesBack(ledger);
+        long lease = ledger.loans().get(0).lease();
+        List<Ask.Report> reports = List.of(new Ask.Report(lease, 4, NOW + 500, 6));
+        ledger = ledger.ask(new Ask("p0", 0, 0, reports, 0), TERMS, NOW + 900).ledger();
+        assertComesBack(ledger);
+        assertComesBack(ledger.at(NOW + 10_000));
+    }
+
+    private static void assertComesBack(Ledger ledger) {
+        PolicyLedger of = new PolicyLedger(ledger, List.of());
+        byte[] bytes = LeaseCodec.encode(of);
+        assertThat(LeaseCodec.decodeLedger(bytes, shelf -> new MapSegments())).isEqualTo(of);
+        assertThat(StateCodec.forgettableAtMs(bytes)).isEqualTo(of.forgettableAtMs());
+    }
+
+    @Test
+    void what_is_cut_off_is_refused() {
+        byte[] book = LeaseCodec.encode(Book.empty(NOW).answered(new Grant.Slice(1, 2, NOW, NOW + 10), TERMS, NOW), 0);
+        for (int length = 0; length < book.length; length++) {
+            byte[] part = Arrays.copyOf(book, length);
+            assertThatThrownBy(() -> LeaseCodec.decodeBook(part)).isInstanceOf(IllegalStateException.class);
+        }
+    }
+
+    @Test
+    void questions_and_answers_come_back_as_they_were() throws UnreadableException {
+        List<Ask.Report> reports = List.of(new Ask.Report(NOW << 20, 4, NOW, 6), new Ask.Report(3, 0, 0, 0));
+        for (Ask ask : List.of(new Ask("p1", 0, 0, reports, -4), new Ask("c", 3, 90, List.of(), 0))) {
+            AskAvro.Addressed question = new AskAvro.Addressed(ask, 17);
+            assertThat(new AskAvro().decode(new AskAvro().encode(question))).isEqualTo(question);
+        }
+        for (Grant grant :
+                List.of(new Grant.Slice(NOW << 20, 8, NOW, NOW + 9), new Grant.Nothing(NOW, Long.MAX_VALUE))) {
+            GrantAvro.Addressed answer = new GrantAvro.Addressed(grant, "p1", 17);
+            assertThat(new GrantAvro().decode(new GrantAvro().encode(answer), 17))
+                    .isEqualTo(answer);
+        }
+    }
+
+    @Test
+    void questions_that_nobody_asks_are_refused() {
+        AskAvro avro = new AskAvro();
+        for (AskAvro.Addressed question : List.of(
+                new AskAvro.Addressed(new Ask("p1", 0, 0, List.of(), 0), -1),
+                new AskAvro.Addressed(new Ask("p1", -1, 0, List.of(), 0), 0),
+                new AskAvro.Addressed(new Ask("p1", 2, 1, List.of(), 0), 0))) {
+            assertThatThrownBy(() -> avro.decode(avro.encode(question))).isInstanceOf(UnreadableException.class);
+        }
+    }
+
+    @Test
+    void a_request_that_waits_comes_back_as_it_was() {
+        Request request = new Request(
+                "r",
+                "alice",
+                Kind.CONSUME,
+                "free",
+                3,
+                null,
+                Map.of("endpoint", "/sms"),
+                NOW + 9,
+                new byte[] {1, 2},
+                null,
+                NOW,
+                new Request.Source(3, 14));
+        List<Admission.Header> headers = List.of(new Admission.Header("trace", new byte[] {7}));
+        StateKey on = new StateKey(StateKey.NO_CLIENT, "all", List.of("endpoint", "/sms"));
+        WaiterCodec codec = new WaiterCodec();
+        WaiterCodec.Waiter read = codec.decode(codec.encode(new WaiterCodec.Waiter(on, NOW + 100, request, headers)));
+        assertThat(read.on()).isEqualTo(on);
+        assertThat(read.untilMs()).isEqualTo(NOW + 100);
+        assertThat(read.request()).usingRecursiveComparison().isEqualTo(request);
+        assertThat(read.headers()).usingRecursiveComparison().isEqualTo(headers);
+    }
+}

@@ -1,0 +1,329 @@
+package dev.weir.topology;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.weir.app.KafkaSettings;
+import dev.weir.codec.AskAvro;
+import dev.weir.codec.DecisionAvro;
+import dev.weir.codec.GrantAvro;
+import dev.weir.codec.PolicyAvro;
+import dev.weir.codec.PolicyFile;
+import dev.weir.codec.RequestAvro;
+import dev.weir.config.WeirConfig;
+import dev.weir.lease.Grant;
+import dev.weir.policy.Decision;
+import dev.weir.policy.Kind;
+import dev.weir.policy.Outcome;
+import dev.weir.policy.Reason;
+import dev.weir.policy.Request;
+import dev.weir.processor.LiveCounts;
+import dev.weir.processor.LivePolicies;
+import dev.weir.processor.LiveQueues;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.time.Instant;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import org.apache.kafka.common.serialization.ByteArrayDeserializer;
+import org.apache.kafka.common.serialization.ByteArraySerializer;
+import org.apache.kafka.common.serialization.StringSerializer;
+import org.apache.kafka.streams.TestInputTopic;
+import org.apache.kafka.streams.TestOutputTopic;
+import org.apache.kafka.streams.TopologyTestDriver;
+import org.apache.kafka.streams.test.TestRecord;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** Quota that is shared: both topologies on test drivers, what one tells the other carried by hand. */
+class SharingTest {
+
+    private static final Instant START = Instant.parse("2026-01-01T00:00:00Z");
+
+    @TempDir
+    private Path directory;
+
+    private final LivePolicies live = new LivePolicies();
+    private final RequestAvro requestAvro = new RequestAvro();
+    private final DecisionAvro decisionAvro = new DecisionAvro();
+    private TopologyTestDriver deciding;
+    private TopologyTestDriver lending;
+    private TestInputTopic<byte[], byte[]> requests;
+    private TestInputTopic<String, byte[]> policies;
+    private TestInputTopic<byte[], byte[]> asksIn;
+    private TestInputTopic<byte[], byte[]> grantsIn;
+    private TestOutputTopic<byte[], byte[]> asksOut;
+    private TestOutputTopic<byte[], byte[]> grantsOut;
+    private TestOutputTopic<byte[], byte[]> decisions;
+    private long nowMs = START.toEpochMilli();
+    private int sent;
+
+    @BeforeEach
+    void start() {
+        WeirConfig config = WeirConfig.DEFAULTS.withStateDirectory(directory);
+        Topics topics = Topics.of("weir.");
+        LiveCounts counts = new LiveCounts();
+        deciding = new TopologyTestDriver(
+                WeirTopology.deciding(config, live, counts), KafkaSettings.deciding(config), START);
+        lending = new TopologyTestDriver(
+                WeirTopology.shaping(config, live, new LiveQueues(), counts), KafkaSettings.shaping(config), START);
+        requests = in(deciding, topics.requests());
+        grantsIn = in(deciding, topics.leaseGrants());
+        policies = deciding.createInputTopic(topics.policies(), new StringSerializer(), new ByteArraySerializer());
+        asksIn = in(lending, topics.leaseAsks());
+        asksOut = out(deciding, topics.leaseAsks());
+        decisions = out(deciding, topics.decisions());
+        grantsOut = out(lending, topics.leaseGrants());
+    }
+
+    private static TestInputTopic<byte[], byte[]> in(TopologyTestDriver driver, String topic) {
+        return driver.createInputTopic(topic, new ByteArraySerializer(), new ByteArraySerializer());
+    }
+
+    private static TestOutputTopic<byte[], byte[]> out(TopologyTestDriver driver, String topic) {
+        return driver.createOutputTopic(topic, new ByteArrayDeserializer(), new ByteArrayDeserializer());
+    }
+
+    @AfterEach
+    void stop() {
+        deciding.close();
+        lending.close();
+    }
+
+    private void apply(String yaml, long version) throws Exception {
+        for (PolicyFile.Definition definition :
+                PolicyFile.read("test", "policies:\n" + yaml).policies()) {
+            PolicyAvro.Applied applied =
+                    new PolicyAvro.Applied(definition.kind(), definition.id(), version, definition.json(), 0);
+            policies.pipeInput(applied.key(), new PolicyAvro().encode(applied));
+        }
+    }
+
+    private void request(String client, long cost) {
+        request(client, Kind.CONSUME, cost);
+    }
+
+    private void request(String client, Kind kind, long cost) {
+        Request request = new Request(
+                "r" + sent++,
+                client,
+                kind,
+                null,
+                cost,
+                null,
+                Map.of("endpoint", "/sms"),
+                null,
+                new byte[] {1},
+                null,
+                nowMs,
+                new Request.Source(0, 0));
+        requests.pipeInput(new TestRecord<>(
+                client.getBytes(StandardCharsets.UTF_8), requestAvro.encode(request), Instant.ofEpochMilli(nowMs)));
+    }
+
+    /** Carries questions to the ledgers, and what they answer back. Returns how many there were. */
+    private int exchange() throws Exception {
+        int messages = 0;
+        while (!asksOut.isEmpty()) {
+            TestRecord<byte[], byte[]> ask = asksOut.readRecord();
+            asksIn.pipeInput(ask.key(), ask.value());
+            messages++;
+        }
+        while (!grantsOut.isEmpty()) {
+            TestRecord<byte[], byte[]> grant = grantsOut.readRecord();
+            grantsIn.pipeInput(grant.key(), grant.value());
+            messages++;
+        }
+        return messages;
+    }
+
+    private void pass(long ms) {
+        nowMs += ms;
+        deciding.advanceWallClockTime(Duration.ofMillis(ms));
+        lending.advanceWallClockTime(Duration.ofMillis(ms));
+    }
+
+    private List<Decision> decided() throws Exception {
+        List<Decision> all = new ArrayList<>();
+        while (!decisions.isEmpty()) {
+            all.add(decisionAvro.decode(decisions.readValue()));
+        }
+        return all;
+    }
+
+    private List<Outcome> outcomes() throws Exception {
+        return decided().stream().map(Decision::outcome).toList();
+    }
+
+    @Test
+    void a_request_waits_for_the_first_slice_and_later_ones_do_not() throws Exception {
+        apply("  - {id: all, key: [], limits: [{algorithm: fixed-window, limit: 1000, per: 1m}]}", 1);
+        request("alice", 3);
+        assertThat(decided()).isEmpty();
+        exchange();
+        assertThat(outcomes()).containsExactly(Outcome.ALLOWED);
+        for (int i = 0; i < 50; i++) {
+            request("client" + i, 1);
+            pass(20);
+            exchange();
+        }
+        pass(100);
+        exchange();
+        assertThat(outcomes()).hasSize(50).containsOnly(Outcome.ALLOWED);
+    }
+
+    @Test
+    void all_clients_together_get_no_more_than_the_limit() throws Exception {
+        apply("  - {id: all, key: [], limits: [{algorithm: sliding-window-log, limit: 20, per: 1m}]}", 1);
+        for (int i = 0; i < 60; i++) {
+            request("client" + i, 1);
+            exchange();
+            pass(50);
+        }
+        pass(100);
+        exchange();
+        List<Outcome> outcomes = outcomes();
+        assertThat(outcomes).hasSize(60);
+        assertThat(outcomes.stream().filter(Outcome.ALLOWED::equals)).hasSize(20);
+        assertThat(outcomes.subList(0, 20)).containsOnly(Outcome.ALLOWED);
+    }
+
+    @Test
+    void who_gets_no_answer_is_denied_when_the_wait_is_over() throws Exception {
+        apply("  - {id: all, key: [], max-wait: 50ms, limits: [{algorithm: gcra, limit: 5, per: 1m}]}", 1);
+        request("alice", 1);
+        pass(40);
+        assertThat(decided()).isEmpty();
+        pass(20);
+        assertThat(decided()).singleElement().satisfies(decision -> {
+            assertThat(decision.outcome()).isEqualTo(Outcome.DENIED);
+            assertThat(decision.reason()).isEqualTo(Reason.LIMIT_EXCEEDED);
+            assertThat(decision.limitedBy()).isEqualTo("gcra 5/1m");
+            assertThat(decision.decidedAtMs()).isGreaterThanOrEqualTo(nowMs - 10);
+        });
+    }
+
+    @Test
+    void who_must_not_wait_is_denied_at_once() throws Exception {
+        apply("  - {id: all, key: [], when-empty: deny, limits: [{algorithm: gcra, limit: 5, per: 1m}]}", 1);
+        request("alice", 1);
+        assertThat(outcomes()).containsExactly(Outcome.DENIED);
+        exchange();
+        request("alice", 1);
+        assertThat(outcomes()).as("the first one has asked").containsExactly(Outcome.ALLOWED);
+    }
+
+    @Test
+    void those_who_wait_are_decided_in_their_order() throws Exception {
+        apply("  - {id: all, key: [], limits: [{algorithm: fixed-window, limit: 3, per: 1m}]}", 1);
+        for (String client : List.of("a", "b", "c", "d")) {
+            request(client, 1);
+        }
+        for (int i = 0; i < 5; i++) {
+            exchange();
+            pass(10);
+        }
+        List<Decision> all = decided();
+        assertThat(all.stream().map(Decision::client)).containsExactly("a", "b", "c", "d");
+        assertThat(all.stream().map(Decision::outcome))
+                .containsExactly(Outcome.ALLOWED, Outcome.ALLOWED, Outcome.ALLOWED, Outcome.DENIED);
+    }
+
+    @Test
+    void what_is_not_used_comes_back_before_it_ends() throws Exception {
+        apply("  - {id: all, key: [], limits: [{algorithm: fixed-window, limit: 100, per: 1h}]}", 1);
+        request("alice", 1);
+        exchange();
+        for (int i = 0; i < 30; i++) {
+            request("alice", 1);
+        }
+        exchange();
+        for (int i = 0; i < 60; i++) {
+            pass(100);
+            exchange();
+        }
+        int allowed = (int) outcomes().stream().filter(Outcome.ALLOWED::equals).count();
+        for (int i = 0; i < 200; i++) {
+            request("bob", 1);
+            exchange();
+        }
+        pass(200);
+        exchange();
+        allowed += (int) outcomes().stream().filter(Outcome.ALLOWED::equals).count();
+        assertThat(allowed).isEqualTo(100);
+    }
+
+    @Test
+    void what_is_settled_is_charged_to_the_ledger_and_given_back() throws Exception {
+        apply("  - {id: all, key: [], limits: [{algorithm: fixed-window, limit: 100, per: 1h}]}", 1);
+        request("alice", Kind.SETTLE, 100);
+        assertThat(decided()).singleElement().satisfies(decision -> assertThat(decision.reason())
+                .isEqualTo(Reason.SETTLED));
+        exchange();
+        request("alice", 1);
+        exchange();
+        assertThat(outcomes()).containsExactly(Outcome.DENIED);
+        request("alice", Kind.SETTLE, -1);
+        exchange();
+        decided();
+        pass(1_000 * 60);
+        request("alice", 1);
+        exchange();
+        assertThat(outcomes()).containsExactly(Outcome.ALLOWED);
+    }
+
+    @Test
+    void a_policy_that_has_changed_holds_for_what_was_used_before() throws Exception {
+        apply("  - {id: all, key: [], limits: [{algorithm: fixed-window, limit: 10, per: 1h}]}", 1);
+        for (int i = 0; i < 10; i++) {
+            request("alice", 1);
+            exchange();
+        }
+        assertThat(outcomes()).hasSize(10).containsOnly(Outcome.ALLOWED);
+        apply("  - {id: all, key: [], limits: [{algorithm: fixed-window, limit: 12, per: 1h}]}", 2);
+        pass(60_000);
+        for (int i = 0; i < 5; i++) {
+            request("alice", 1);
+            exchange();
+            pass(100);
+        }
+        assertThat(outcomes())
+                .containsExactly(Outcome.ALLOWED, Outcome.ALLOWED, Outcome.DENIED, Outcome.DENIED, Outcome.DENIED);
+    }
+
+    @Test
+    void what_is_answered_to_others_is_theirs() throws Exception {
+        apply("  - {id: all, key: [], limits: [{algorithm: fixed-window, limit: 10, per: 1h}]}", 1);
+        request("alice", 1);
+        byte[] key = asksOut.readRecord().key();
+        Grant.Slice slice = new Grant.Slice(1, 10, nowMs, nowMs + 5_000);
+        grantsIn.pipeInput(key, new GrantAvro().encode(new GrantAvro.Addressed(slice, "another", 0)));
+        assertThat(decided()).isEmpty();
+        grantsIn.pipeInput(key, new GrantAvro().encode(new GrantAvro.Addressed(slice, "p0", 0)));
+        assertThat(outcomes()).containsExactly(Outcome.ALLOWED);
+    }
+
+    @Test
+    void a_ledger_that_does_not_know_the_policy_lends_nothing() throws Exception {
+        apply("  - {id: all, key: [], limits: [{algorithm: fixed-window, limit: 10, per: 1h}]}", 1);
+        request("alice", 1);
+        TestRecord<byte[], byte[]> ask = asksOut.readRecord();
+        assertThat(new AskAvro().decode(ask.value()).ask().least()).isEqualTo(1);
+        policies.pipeInput("policy/all", null);
+        asksIn.pipeInput(ask.key(), ask.value());
+        assertThat(new GrantAvro().decode(grantsOut.readValue(), 0).grant()).isInstanceOf(Grant.Nothing.class);
+    }
+
+    @Test
+    void what_is_no_message_of_leases_is_a_dead_letter() {
+        TestOutputTopic<byte[], byte[]> ofDeciding = out(deciding, "weir.dead-letters");
+        TestOutputTopic<byte[], byte[]> ofLending = out(lending, "weir.dead-letters");
+        grantsIn.pipeInput(new byte[] {1}, new byte[] {1});
+        asksIn.pipeInput(new byte[] {1}, new byte[] {1});
+        assertThat(ofDeciding.readValue()).isEqualTo(new byte[] {1});
+        assertThat(ofLending.readValue()).isEqualTo(new byte[] {1});
+    }
+}
