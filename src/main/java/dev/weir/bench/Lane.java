@@ -19,6 +19,8 @@ final class Lane implements AutoCloseable {
     enum Kind {
         /** The topology that decides. */
         DECIDE,
+        /** The topology that decides, and beside it the one that lends shared quota, which never pauses. */
+        SHARE,
         /** A topology that passes requests through. */
         PASS,
         /** The topology that shapes, whose work are releases; beside it the one that decides, which tells it the rules. */

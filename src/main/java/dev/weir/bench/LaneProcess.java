@@ -65,6 +65,12 @@ final class LaneProcess {
     private void start() throws InterruptedException {
         streams = switch (kind) {
             case DECIDE -> deciding();
+            case SHARE -> {
+                running(
+                        WeirTopology.shaping(config, policies, new LiveQueues(), new LiveCounts()),
+                        KafkaSettings.shaping(config));
+                yield deciding();
+            }
             case PASS -> running(passThrough(config), KafkaSettings.deciding(config));
             case SHAPE -> {
                 deciding();

@@ -292,7 +292,13 @@ final class Rig implements AutoCloseable {
         @Override
         public void close() {
             admin.deleteTopics(List.of(
-                    topics.requests(), topics.decisions(), topics.policies(), topics.admissions(), topics.releases()));
+                    topics.requests(),
+                    topics.decisions(),
+                    topics.policies(),
+                    topics.admissions(),
+                    topics.releases(),
+                    topics.leaseAsks(),
+                    topics.leaseGrants()));
         }
     }
 

@@ -26,6 +26,7 @@ import picocli.CommandLine.Spec;
             BenchLatencyCommand.class,
             BenchPeersCommand.class,
             BenchShapeCommand.class,
+            BenchShareCommand.class,
             BenchRedisCommand.class,
             BenchBacktestCommand.class,
             BenchGrowthCommand.class

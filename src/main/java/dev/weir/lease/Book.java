@@ -115,10 +115,11 @@ public record Book(long clockMs, List<Slice> slices, Demand demand, Question que
     /** Tokens that can be had now. */
     public long available(LeaseTerms terms, long nowMs) {
         long atMs = timeMs(nowMs);
-        return slices.stream()
-                .filter(slice -> isGood(slice, terms, atMs))
-                .mapToLong(Slice::left)
-                .sum();
+        long available = 0;
+        for (Slice slice : slices) {
+            available += isGood(slice, terms, atMs) ? slice.left() : 0;
+        }
+        return available;
     }
 
     /** With what was wanted, had or not. */

@@ -17,6 +17,6 @@ public interface Holdings {
     /** Whether requests wait for it. */
     boolean isAwaited(StateKey key);
 
-    /** How the limits of a policy are lent. */
-    LeaseTerms terms(Policy policy);
+    /** How what is under a key is lent. */
+    LeaseTerms terms(StateKey key);
 }

@@ -21,7 +21,7 @@ final class LeasedClaim extends Claim {
         holdings = turn.holdings();
         isFirst = turn.isFirst();
         mayWait = turn.mayWait() && request.kind() == Kind.CONSUME;
-        terms = holdings.terms(policy);
+        terms = holdings.terms(key);
         tightest = tightest(policy);
         Book held = holdings.book(key);
         book = held == null ? Book.empty(turn.nowMs()) : held;

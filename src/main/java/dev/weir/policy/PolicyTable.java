@@ -217,6 +217,12 @@ public final class PolicyTable {
         return null;
     }
 
+    /** The version of a policy that was applied last, null if there is none. */
+    public Policy newest(String id) {
+        TreeMap<Long, Policy> versions = byId.get(id);
+        return versions == null ? null : versions.lastEntry().getValue();
+    }
+
     /** When a later version takes over, of the policies that have one. */
     private Map<Policy, Long> untilMs() {
         Map<Policy, Long> untilMs = new HashMap<>();

@@ -9,7 +9,7 @@ import dev.weir.policy.Admission;
 import dev.weir.policy.Decider;
 import dev.weir.policy.Decision;
 import dev.weir.policy.FirstAnswers;
-import dev.weir.policy.Policy;
+import dev.weir.policy.PolicyTable;
 import dev.weir.policy.Request;
 import dev.weir.policy.Ruling;
 import dev.weir.policy.StateKey;
@@ -176,8 +176,8 @@ public final class Decide implements Processor<byte[], Object, byte[], Object> {
     private final class Surroundings implements Holder.Environment {
 
         @Override
-        public Policy policy(String id) {
-            return policies.table().inForce(id, context.currentSystemTimeMs());
+        public PolicyTable policies() {
+            return policies.table();
         }
 
         @Override

@@ -10,13 +10,15 @@ import dev.weir.lease.Grant;
 import dev.weir.lease.LeaseTerms;
 import dev.weir.policy.Holdings;
 import dev.weir.policy.Policy;
+import dev.weir.policy.PolicyTable;
 import dev.weir.policy.StateKey;
 import dev.weir.policy.Wait;
 import java.util.ArrayDeque;
+import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.Deque;
 import java.util.HashMap;
-import java.util.LinkedHashMap;
+import java.util.List;
 import java.util.Map;
 import java.util.PriorityQueue;
 import org.apache.kafka.common.utils.Bytes;
@@ -27,17 +29,20 @@ import org.apache.kafka.streams.state.KeyValueStore;
 /**
  * What a task holds of shared quota, in a store; the requests that wait for more of it, in another; and what it asks the ledgers for.
  */
-// A step is all that one record or one alarm does. The books that it touches are kept until its end: then each is told
-// to
-// its ledger if there is something to tell, written once, and its alarm is set. Who waits is in the store by the order
-// of
-// arrival, and on the heap by what it waits for. An alarm that is not set again after a restart is one that a slice was
-// to be given
-// back at: it ends by itself.
+// A step is all that one record or one alarm does. At its end each book that it has touched is told to its ledger, if
+// there is
+// something to tell, and its alarm is set. Books stay decoded while they are in use, and are written when the task
+// commits. Who
+// waits is in the store by the order of arrival, and on the heap by what it waits for. An alarm that is not set again
+// after a
+// restart is one that a slice was to be given back at: it ends by itself.
 final class Holder implements Holdings {
 
     /** More requests do not wait at once: they are denied instead. */
     static final int MAX_WAITING = 10_000;
+
+    /** More books than this are not kept decoded, but for those of which something is due. */
+    private static final int MAX_DECODED = 10_000;
 
     private final String name;
     private final HotStates books;
@@ -45,19 +50,19 @@ final class Holder implements Holdings {
     private final LeaseTerms terms;
     private final Environment environment;
     private final WaiterCodec codec = new WaiterCodec();
-    private final Map<StateKey, Book> touched = new LinkedHashMap<>();
-    private final Map<StateKey, Long> missed = new HashMap<>();
-    private final Map<StateKey, Deque<Place>> queues = new HashMap<>();
-    private final Map<StateKey, Long> dueMs = new HashMap<>();
+    private final Map<StateKey, Holding> holdings = new HashMap<>();
+    private final List<Holding> touched = new ArrayList<>();
+    private final List<Holding> changed = new ArrayList<>();
     private final PriorityQueue<Due> dues = new PriorityQueue<>(Comparator.comparingLong(Due::atMs));
+    private int mostDecoded = MAX_DECODED;
     private int places;
     private long nextNumber;
 
     /** Where it lives. */
     interface Environment {
 
-        /** The policy that has this id now, null if there is none. */
-        Policy policy(String id);
+        /** The policies in force; the same object until they change. */
+        PolicyTable policies();
 
         /** Decides a request that has waited. Returns what it waits for further, null if it was answered. */
         Wait again(Waiter waiter, boolean mayWait);
@@ -66,10 +71,28 @@ final class Holder implements Holdings {
         void ask(StateKey key, Ask ask, boolean soon);
     }
 
+    /** A book, and who waits for more. */
+    private static final class Holding {
+        final StateKey key;
+        final Deque<Place> queue = new ArrayDeque<>(0);
+        Book book; // null if there is none
+        LeaseTerms terms;
+        PolicyTable termsOf;
+        long missed;
+        long dueMs = Long.MAX_VALUE;
+        boolean isTouched;
+        boolean isChanged;
+
+        Holding(StateKey key, Book book) {
+            this.key = key;
+            this.book = book;
+        }
+    }
+
     /** A place in the order of those who wait. */
     private record Place(long number, long cost, long untilMs) {}
 
-    private record Due(long atMs, StateKey key) {}
+    private record Due(long atMs, Holding holding) {}
 
     Holder(
             int partition,
@@ -82,14 +105,14 @@ final class Holder implements Holdings {
         this.waiting = waiting;
         this.terms = terms;
         this.environment = environment;
+        books.beforeFlush(this::write);
         try (KeyValueIterator<Bytes, byte[]> all = waiting.all()) {
             while (all.hasNext()) {
                 KeyValue<Bytes, byte[]> entry = all.next();
                 long number = KeyCodec.readNote(entry.key.get());
                 Waiter waiter = codec.decode(entry.value);
-                place(waiter, number);
+                setAlarm(place(waiter, number), 0);
                 nextNumber = number + 1;
-                setAlarm(waiter.on(), 0);
             }
         }
     }
@@ -99,38 +122,60 @@ final class Holder implements Holdings {
         return "p" + partition;
     }
 
+    private Holding holding(StateKey key) {
+        Holding holding = holdings.get(key);
+        if (holding == null) {
+            byte[] bytes = books.bytes(key);
+            holding = new Holding(key, bytes == null ? null : LeaseCodec.decodeBook(bytes));
+            holdings.put(key, holding);
+        }
+        return holding;
+    }
+
+    private Holding touch(StateKey key) {
+        Holding holding = holding(key);
+        if (!holding.isTouched) {
+            holding.isTouched = true;
+            touched.add(holding);
+        }
+        return holding;
+    }
+
     @Override
     public Book book(StateKey key) {
-        Book book = touched.get(key);
-        if (book == null) {
-            byte[] bytes = books.bytes(key);
-            book = bytes == null ? null : LeaseCodec.decodeBook(bytes);
-        }
-        return book;
+        return holding(key).book;
     }
 
     @Override
     public void put(StateKey key, Book book) {
-        touched.put(key, book);
+        Holding holding = touch(key);
+        holding.book = book;
+        if (!holding.isChanged) {
+            holding.isChanged = true;
+            changed.add(holding);
+        }
     }
 
     @Override
     public void miss(StateKey key, long cost) {
-        missed.put(key, cost);
+        touch(key).missed = cost;
     }
 
     @Override
     public boolean isAwaited(StateKey key) {
-        return queues.containsKey(key);
+        return !holding(key).queue.isEmpty();
     }
 
     @Override
-    public LeaseTerms terms(Policy policy) {
-        return policy == null ? terms : policy.terms(terms);
-    }
-
-    private LeaseTerms terms(StateKey key) {
-        return terms(environment.policy(key.policyId()));
+    public LeaseTerms terms(StateKey key) {
+        Holding holding = holding(key);
+        PolicyTable policies = environment.policies();
+        if (holding.termsOf != policies) {
+            Policy policy = policies.newest(key.policyId());
+            holding.terms = policy == null ? terms : policy.terms(terms);
+            holding.termsOf = policies;
+        }
+        return holding.terms;
     }
 
     /** Whether one more request may wait. */
@@ -142,28 +187,21 @@ final class Holder implements Holdings {
     void park(Waiter waiter) {
         long number = nextNumber++;
         waiting.put(Bytes.wrap(KeyCodec.note(number)), codec.encode(waiter));
-        place(waiter, number);
-        touch(waiter.on(), waiter.untilMs());
+        touch(place(waiter, number).key);
     }
 
-    private void place(Waiter waiter, long number) {
-        Place place = new Place(number, waiter.request().cost(), waiter.untilMs());
-        queues.computeIfAbsent(waiter.on(), key -> new ArrayDeque<>()).add(place);
+    private Holding place(Waiter waiter, long number) {
+        Holding holding = holding(waiter.on());
+        holding.queue.add(new Place(number, waiter.request().cost(), waiter.untilMs()));
         places++;
-    }
-
-    private void touch(StateKey key, long nowMs) {
-        if (!touched.containsKey(key)) {
-            Book book = book(key);
-            touched.put(key, book == null ? Book.empty(nowMs) : book);
-        }
+        return holding;
     }
 
     /** Takes what a ledger has answered. */
     void granted(StateKey key, Grant grant, long nowMs) {
-        touch(key, nowMs);
-        touched.computeIfPresent(key, (same, book) -> book.answered(grant, terms(key), nowMs));
-        serve(key, nowMs);
+        Book book = book(key);
+        put(key, (book == null ? Book.empty(nowMs) : book).answered(grant, terms(key), nowMs));
+        serve(holding(key), nowMs);
     }
 
     /** When it is to be {@linkplain #wake woken}, {@link Long#MAX_VALUE} if not at all. */
@@ -175,78 +213,96 @@ final class Holder implements Holdings {
     void wake(long nowMs) {
         while (dueMs() <= nowMs) {
             Due due = dues.remove();
-            if (dueMs.remove(due.key, due.atMs)) {
-                touch(due.key, nowMs);
-                serve(due.key, nowMs);
+            if (due.holding.dueMs == due.atMs) {
+                due.holding.dueMs = Long.MAX_VALUE;
+                touch(due.holding.key);
+                serve(due.holding, nowMs);
             }
         }
     }
 
     /** Decides those who wait, in their order, up to the first one that has to wait further. */
-    private void serve(StateKey key, long nowMs) {
-        Deque<Place> queue = queues.get(key);
-        while (queue != null && !queue.isEmpty() && !mustWait(queue.peek(), key, nowMs)) {
+    private void serve(Holding holding, long nowMs) {
+        Deque<Place> queue = holding.queue;
+        while (!queue.isEmpty() && !mustWait(queue.peek(), holding, nowMs)) {
             Place first = queue.peek();
             Bytes place = Bytes.wrap(KeyCodec.note(first.number));
             Waiter waiter = codec.decode(waiting.get(place));
             Wait wait = environment.again(waiter, nowMs < first.untilMs);
-            if (wait != null && wait.on().equals(key)) {
+            if (wait != null && wait.on().equals(holding.key)) {
                 return;
             }
             queue.remove();
             places--;
             waiting.delete(place);
-            if (queue.isEmpty()) {
-                queues.remove(key);
-            }
             if (wait != null) {
                 park(waiter.on(wait.on()));
             }
         }
     }
 
-    private boolean mustWait(Place first, StateKey key, long nowMs) {
-        Book book = touched.get(key);
-        LeaseTerms lent = terms(key);
+    private boolean mustWait(Place first, Holding holding, long nowMs) {
+        Book book = holding.book;
+        LeaseTerms lent = terms(holding.key);
         return nowMs < first.untilMs
+                && book != null
                 && first.cost > book.available(lent, nowMs)
                 && book.mayCome(first.cost, lent, nowMs);
     }
 
-    /** Ends a step: tells what is to be told, and writes what has changed. */
+    /** Ends a step: tells what is to be told. */
     void endStep(long nowMs) {
-        if (touched.isEmpty()) {
-            return;
+        for (int i = 0; i < touched.size(); i++) {
+            tell(touched.get(i), nowMs);
         }
-        touched.forEach((key, book) -> end(key, book, nowMs));
         touched.clear();
-        missed.clear();
+        if (holdings.size() > mostDecoded) {
+            write();
+            holdings.values().removeIf(holding -> holding.queue.isEmpty() && holding.dueMs == Long.MAX_VALUE);
+            mostDecoded = Math.max(MAX_DECODED, 2 * holdings.size());
+        }
     }
 
-    private void end(StateKey key, Book book, long nowMs) {
-        Deque<Place> queue = queues.get(key);
-        Place first = queue == null ? null : queue.peek();
-        LeaseTerms lent = terms(key);
-        long waits = first == null ? missed.getOrDefault(key, 0L) : first.cost;
+    private void tell(Holding holding, long nowMs) {
+        holding.isTouched = false;
+        Place first = holding.queue.peek();
+        long waits = first == null ? holding.missed : first.cost;
+        holding.missed = 0;
+        LeaseTerms lent = terms(holding.key);
+        Book book = holding.book == null ? Book.empty(nowMs) : holding.book;
         Book.Telling telling = book.tell(name, waits, lent, nowMs);
-        Book next = telling == null ? book : telling.book();
-        if (telling != null && telling.ask() != null) {
-            environment.ask(key, telling.ask(), first != null);
+        if (telling != null) {
+            put(holding.key, telling.book());
+            holding.isTouched = false;
+            if (telling.ask() != null) {
+                environment.ask(holding.key, telling.ask(), first != null);
+            }
+            book = telling.book();
         }
-        books.put(key, LeaseCodec.encode(next, next.forgettableAtMs(lent)));
-        long atMs = next.tellAtMs(lent);
+        long atMs = book.tellAtMs(lent);
         if (first != null) {
-            Book.Question question = next.question();
+            Book.Question question = book.question();
             long askMs = question.isOpen() ? question.askedMs() + lent.termMs() : question.retryAtMs();
             atMs = Math.min(atMs, Math.min(first.untilMs, askMs));
         }
-        setAlarm(key, Math.max(atMs, nowMs + 1));
+        setAlarm(holding, Math.max(atMs, nowMs + 1));
     }
 
-    private void setAlarm(StateKey key, long atMs) {
-        Long before = atMs == Long.MAX_VALUE ? dueMs.remove(key) : dueMs.put(key, atMs);
-        if (atMs != Long.MAX_VALUE && (before == null || before != atMs)) {
-            dues.add(new Due(atMs, key));
+    private void setAlarm(Holding holding, long atMs) {
+        if (holding.dueMs != atMs) {
+            holding.dueMs = atMs;
+            if (atMs != Long.MAX_VALUE) {
+                dues.add(new Due(atMs, holding));
+            }
         }
+    }
+
+    private void write() {
+        for (Holding holding : changed) {
+            long forgettableAtMs = holding.book.forgettableAtMs(terms(holding.key));
+            books.put(holding.key, LeaseCodec.encode(holding.book, forgettableAtMs));
+            holding.isChanged = false;
+        }
+        changed.clear();
     }
 }

@@ -33,6 +33,7 @@ public final class HotStates extends WrappedStateStore<KeyValueStore<Bytes, byte
 
     private final StateHeap heap = new StateHeap();
     private final HotMemory memory;
+    private Runnable beforeFlush = HotStates::nothing;
     private boolean isSharing;
     private long toldBytes;
 
@@ -177,6 +178,7 @@ public final class HotStates extends WrappedStateStore<KeyValueStore<Bytes, byte
     }
 
     private void forgetAll() {
+        beforeFlush = HotStates::nothing;
         heap.clear();
         lastKey = null;
         tellBytes();
@@ -192,8 +194,16 @@ public final class HotStates extends WrappedStateStore<KeyValueStore<Bytes, byte
         super.init(context, root);
     }
 
+    private static void nothing() {}
+
+    /** Lets somebody write what he has on the heap, before this is written. */
+    void beforeFlush(Runnable writes) {
+        beforeFlush = writes;
+    }
+
     @Override
     public void flushCache() {
+        beforeFlush.run();
         write();
     }
 

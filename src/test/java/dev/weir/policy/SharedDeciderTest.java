@@ -56,7 +56,7 @@ class SharedDeciderTest {
         }
 
         @Override
-        public LeaseTerms terms(Policy policy) {
+        public LeaseTerms terms(StateKey key) {
             return TERMS;
         }
     };

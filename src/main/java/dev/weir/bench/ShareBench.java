@@ -1,0 +1,71 @@
+package dev.weir.bench;
+
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.function.Consumer;
+import java.util.function.LongUnaryOperator;
+
+/** Decisions a second by a client's own limit, and by that and one that all clients share. */
+public final class ShareBench {
+
+    /** Which nobody reaches. */
+    private static final String SHARED =
+            "{id: all, layer: all, key: [], limits: [{algorithm: %s, limit: 1000000000, per: 1m}]}";
+
+    private final Effort effort;
+    private final Map<String, String> kafka;
+    private final Consumer<String> progress;
+
+    /**
+     * What is to be measured.
+     *
+     * @param kafka what all candidates are given beyond {@code weir run}'s defaults
+     * @param progress is told what was measured
+     */
+    public ShareBench(Effort effort, Map<String, String> kafka, Consumer<String> progress) {
+        this.effort = effort;
+        this.kafka = Map.copyOf(kafka);
+        this.progress = progress;
+    }
+
+    /** @param clients of whom the k-th asks in proportion to 1/k */
+    public Table run(String algorithm, long clients) throws Exception {
+        String own = DecideBench.rules(algorithm);
+        String both = own.replace("}]}]", "}]}, " + SHARED.formatted(algorithm) + "]");
+        Map<String, Rig.Workload> workloads = new HashMap<>();
+        List<Lane> lanes = new ArrayList<>();
+        try (Rig rig = new Rig();
+                Rig.Workload ofOwn = rig.workload(own, kafka);
+                Rig.Workload ofBoth = rig.workload(both, kafka)) {
+            long hotBytes = ofOwn.config().state().hotMemoryBytes();
+            try {
+                lanes.add(new Lane("own", Lane.Kind.DECIDE, ofOwn.config("own", hotBytes), DecideBench.JVM));
+                lanes.add(
+                        new Lane("own and shared", Lane.Kind.SHARE, ofBoth.config("both", hotBytes), DecideBench.JVM));
+                workloads.put("own", ofOwn);
+                workloads.put("own and shared", ofBoth);
+                return run(algorithm, clients, workloads, lanes);
+            } finally {
+                lanes.forEach(Lane::close);
+            }
+        }
+    }
+
+    private Table run(String algorithm, long clients, Map<String, Rig.Workload> workloads, List<Lane> lanes)
+            throws Exception {
+        Slices slices = new Slices(effort, DecideBench.FIRST_GUESS, progress);
+        List<LongUnaryOperator> who = List.of(DecideBench.zipf(clients, 1), DecideBench.zipf(clients, 2));
+        for (Lane lane : lanes) {
+            workloads.get(lane.name()).reach(effort.warmUp() * 3 / 2, who);
+            slices.warmUp(lane, effort.warmUp());
+        }
+        List<Series> series = slices.measure(
+                lanes, (lane, requests) -> workloads.get(lane.name()).reach(requests, who));
+        List<String> notes =
+                List.of("%,d clients, by Zipf's law; all of them share the second limit; ".formatted(clients)
+                        + "what lends it is in the same process");
+        return Table.of("share", algorithm, "requests/s", series, notes);
+    }
+}
