@@ -26,11 +26,23 @@ final class Permissions {
     static List<Need> needs(Cluster cluster) {
         List<Need> needs = new ArrayList<>();
         var topics = cluster.topics();
-        for (String name : List.of(topics.requests(), topics.policies(), topics.admissions(), topics.policyHistory())) {
+        for (String name : List.of(
+                topics.requests(),
+                topics.policies(),
+                topics.admissions(),
+                topics.leaseAsks(),
+                topics.leaseGrants(),
+                topics.policyHistory())) {
             needs.add(new Need(name, false, AclOperation.READ));
         }
         for (String name : List.of(
-                topics.policies(), topics.admissions(), topics.decisions(), topics.releases(), topics.deadLetters())) {
+                topics.policies(),
+                topics.admissions(),
+                topics.leaseAsks(),
+                topics.leaseGrants(),
+                topics.decisions(),
+                topics.releases(),
+                topics.deadLetters())) {
             needs.add(new Need(name, false, AclOperation.WRITE));
         }
         for (AclOperation operation : List.of(AclOperation.CREATE, AclOperation.READ, AclOperation.WRITE)) {

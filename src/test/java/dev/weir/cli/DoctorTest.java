@@ -122,7 +122,7 @@ class DoctorTest {
                 });
                 Shell.Result text = Shell.run(args(port, options));
                 assertThat(text.out())
-                        .contains("topics\n  OK    there             7 topics, 9 changelogs\n")
+                        .contains("topics\n  OK    there             9 topics, 13 changelogs\n")
                         .contains("group " + name + ": 1 instance, 1 thread, 2 of 2 partitions, nobody stands by")
                         .contains("1 policy, 0 queues")
                         .endsWith(" OK, 0 WARN, 0 FAIL, 0 SKIP\n");
