@@ -32,7 +32,7 @@ export function clientView([client = '']) {
   const ask = async () => {
     if (!document.hidden) {
       await Promise.all([
-        show(usage, `/v1/usage/${name}`, usageList, abort.signal),
+        show(usage, `/v1/usage/${name}`, answer => usageList(answer, abort.signal), abort.signal),
         show(decisions, `/v1/decisions/${name}?most=50`, answer => {
           say(read, answer.since === null ? '' : `of the last ${count(answer.read)} records of its partition, since ${day(answer.since)}`);
           return decisionTable(answer.decisions);
@@ -58,7 +58,7 @@ async function show(place, path, draw, signal) {
   try {
     const answer = await askJson(path, {signal});
     if (!isInUse(place)) {
-      fill(place, draw(answer));
+      fill(place, await draw(answer));
     }
   } catch (e) {
     if (!signal.aborted) {
@@ -67,14 +67,29 @@ async function show(place, path, draw, signal) {
   }
 }
 
-function usageList({usage}) {
+async function usageList({usage}, signal) {
   if (usage.length === 0) {
     return h('p.empty', 'No policy applies to it, and it has used nothing.');
   }
-  return h('ul.usages', usage.map(({policyId, policyVersion, key, limits}) => h('li',
+  const all = await Promise.all(usage.map(one => (typeof one.held === 'number' ? shared(one, signal) : one)));
+  return h('ul.usages', all.map(({policyId, policyVersion, key, limits, holders, free}) => h('li',
       h('h3', h('a', {href: `#/policies/policy/${encodeURIComponent(policyId)}`}, policyId), h('small', ` version ${policyVersion}`),
-          others(key)),
-      limits.map(limit))));
+          others(key), holders ? h('small.tag', 'shared by all clients') : null),
+      limits.map(limit),
+      holders ? whoHolds(holders, free) : null)));
+}
+
+/** What all clients have used of it, which may be with another instance. */
+function shared({policyId, key}, signal) {
+  const parameters = new URLSearchParams(Object.entries(key).map(([name, value]) => [`key.${name}`, value]));
+  return askJson(`/v1/shared/${encodeURIComponent(policyId)}?${parameters}`, {signal});
+}
+
+function whoHolds(holders, free) {
+  return h('p.note', holders
+      .map(({holder, lent}) => `${count(lent)} lent to ${holder.replace(/^p(?=[0-9]+$)/, 'partition ')}`)
+      .concat(`${count(free)} free`)
+      .join(', '));
 }
 
 /** What is counted together beside the client. */

@@ -84,7 +84,13 @@ public final class Enforcer implements AutoCloseable {
         applications = List.of(deciding, shaping); // the first has read the policies topic when its start() returns
         HostInfo self = HostInfo.buildFromEndpoint(address);
         owners = new Owners(deciding.streams(), self);
-        questions = new Inquiries(policies, owners, new Owners(shaping.streams(), self), queues, Clock.systemUTC());
+        questions = new Inquiries(
+                policies,
+                owners,
+                new Owners(shaping.streams(), self),
+                queues,
+                config.leases().terms(),
+                Clock.systemUTC());
         Source source = new Source(
                 Map.of("deciding", deciding.streams(), "shaping", shaping.streams()),
                 counts,

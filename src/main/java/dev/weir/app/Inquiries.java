@@ -1,18 +1,27 @@
 package dev.weir.app;
 
+import dev.weir.codec.KeyCodec;
+import dev.weir.lease.Book;
+import dev.weir.lease.LeaseTerms;
 import dev.weir.policy.Admission;
 import dev.weir.policy.Decider;
 import dev.weir.policy.Decision;
 import dev.weir.policy.Kind;
+import dev.weir.policy.Policy;
 import dev.weir.policy.PolicyTable;
 import dev.weir.policy.Request;
 import dev.weir.policy.Ruling;
+import dev.weir.policy.SharedUsage;
 import dev.weir.policy.StateKey;
+import dev.weir.policy.Turn;
 import dev.weir.policy.Usage;
 import dev.weir.policy.Usages;
+import dev.weir.policy.Wait;
+import dev.weir.processor.LedgerTrials;
 import dev.weir.processor.LivePolicies;
 import dev.weir.processor.LiveQueues;
 import dev.weir.processor.StateTrials;
+import dev.weir.processor.StoredHoldings;
 import dev.weir.shape.Answers;
 import dev.weir.shape.QueueView;
 import dev.weir.shape.Shaper;
@@ -21,6 +30,7 @@ import java.time.Clock;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
 import java.util.function.Function;
 import org.apache.kafka.common.utils.Bytes;
@@ -44,10 +54,18 @@ final class Inquiries implements Questions {
     private final Owners queueOwners;
     private final LivePolicies policies;
     private final LiveQueues queues;
+    private final LeaseTerms terms;
     private final Clock clock;
 
-    /** The two applications, and what they decide and shape by. */
-    Inquiries(LivePolicies policies, Owners clients, Owners queueOwners, LiveQueues queues, Clock clock) {
+    /** The two applications, and what they decide, shape and lend by. */
+    Inquiries(
+            LivePolicies policies,
+            Owners clients,
+            Owners queueOwners,
+            LiveQueues queues,
+            LeaseTerms terms,
+            Clock clock) {
+        this.terms = terms;
         this.policies = policies;
         this.clients = clients;
         this.queueOwners = queueOwners;
@@ -63,6 +81,10 @@ final class Inquiries implements Questions {
             List<StateKey> stored = trials.keys(request.client(), MAX_STATES);
             List<Usage> usages = new ArrayList<>();
             for (Usages.Subject subject : Usages.subjects(request, table, stored)) {
+                if (subject.policy().isShared()) {
+                    usages.add(held(subject, partition));
+                    continue;
+                }
                 Optional<Usage> usage = trials.attempt(states -> Usages.of(subject, request.timestampMs(), states));
                 if (usage.isEmpty()) {
                     return changesTooFast();
@@ -80,14 +102,45 @@ final class Inquiries implements Questions {
         }
         return clients.answer(Stores.POLICY_STATES, request.client(), partition -> {
             PolicyTable table = policies.table();
-            Optional<Ruling> ruling = trials(partition).attempt(states -> Decider.decide(request, table, states));
+            Turn turn = new Turn(held(partition), clock.millis(), true, true);
+            Optional<Ruling> ruling = trials(partition).attempt(states -> Decider.decide(request, table, states, turn));
             if (ruling.isEmpty()) {
                 return changesTooFast();
+            }
+            if (ruling.get() instanceof Wait) {
+                return new Answer.NotNow<>("it would wait for a part of a shared quota, and then be decided");
             }
             return ruling.get() instanceof Admission admission
                     ? place(admission)
                     : new Answer.Here<>((Decision) ruling.get());
         });
+    }
+
+    private Usage held(Usages.Subject subject, int partition) {
+        Book book = held(partition).book(subject.key());
+        LeaseTerms lent = subject.policy().terms(terms);
+        long held = book == null ? 0 : book.available(lent, clock.millis());
+        return new Usage(subject.policy(), subject.key().others(), null, List.of(), held);
+    }
+
+    private StoredHoldings held(int partition) {
+        return new StoredHoldings(store(clients, Stores.LEASE_BOOKS, partition), policies.table(), terms);
+    }
+
+    @Override
+    public Answer<SharedUsage> shared(String policyId, Map<String, String> key) {
+        Policy policy = policies.table().inForce(policyId, clock.millis());
+        if (policy == null || !policy.isShared()) {
+            return new Answer.Here<>(null);
+        }
+        StateKey of = policy.sharedKey(key);
+        byte[] bytes = KeyCodec.encode(of);
+        return queueOwners.answer(Stores.LEDGERS, bytes, partition -> new LedgerTrials(
+                        store(queueOwners, Stores.LEDGERS, partition),
+                        store(queueOwners, Stores.LEDGER_SEGMENTS, partition))
+                .attempt(policy, bytes, clock.millis(), ledger -> Usages.of(new Usages.Subject(policy, of), ledger))
+                .<Answer<SharedUsage>>map(Answer.Here::new)
+                .orElseGet(Inquiries::changesTooFast));
     }
 
     @Override
@@ -116,13 +169,13 @@ final class Inquiries implements Questions {
 
     private StateTrials trials(int partition) {
         return new StateTrials(
-                store(Stores.POLICY_STATES, partition),
-                store(Stores.LOG_SEGMENTS, partition),
-                store(Stores.FIRST_ANSWERS, partition));
+                store(clients, Stores.POLICY_STATES, partition),
+                store(clients, Stores.LOG_SEGMENTS, partition),
+                store(clients, Stores.FIRST_ANSWERS, partition));
     }
 
-    private ReadOnlyKeyValueStore<Bytes, byte[]> store(String name, int partition) {
-        return clients.application()
+    private static ReadOnlyKeyValueStore<Bytes, byte[]> store(Owners owners, String name, int partition) {
+        return owners.application()
                 .store(StoreQueryParameters.fromNameAndType(name, QueryableStoreTypes.<Bytes, byte[]>keyValueStore())
                         .withPartition(partition));
     }

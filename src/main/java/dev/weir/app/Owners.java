@@ -57,9 +57,13 @@ record Owners(KafkaStreams application, HostInfo self) {
      * @param here given the partition; what it asks of a store that closes meanwhile may throw
      */
     <T> Answer<T> answer(String store, String key, IntFunction<Answer<T>> here) {
+        return answer(store, key.getBytes(StandardCharsets.UTF_8), here);
+    }
+
+    /** As {@link #answer(String, String, IntFunction)}, for a key that is no text. */
+    <T> Answer<T> answer(String store, byte[] key, IntFunction<Answer<T>> here) {
         try {
-            KeyQueryMetadata owner = application.queryMetadataForKey(
-                    store, key.getBytes(StandardCharsets.UTF_8), new ByteArraySerializer());
+            KeyQueryMetadata owner = application.queryMetadataForKey(store, key, new ByteArraySerializer());
             if (owner == null
                     || owner.equals(KeyQueryMetadata.NOT_AVAILABLE)
                     || owner.activeHost().equals(HostInfo.unavailable())) {

@@ -2,9 +2,11 @@ package dev.weir.app;
 
 import dev.weir.policy.Decision;
 import dev.weir.policy.Request;
+import dev.weir.policy.SharedUsage;
 import dev.weir.policy.Usage;
 import dev.weir.shape.QueueView;
 import java.util.List;
+import java.util.Map;
 
 /** What can be asked of a running instance. Nothing that is asked changes anything. */
 public interface Questions {
@@ -32,6 +34,14 @@ public interface Questions {
      * on another instance, all that is known is that it would be sent there.
      */
     Answer<Decision> check(Request request);
+
+    /**
+     * What all clients have used of a policy that is shared, and what of it is lent to whom. The value is null if no such policy
+     * is in force.
+     *
+     * @param key the values of its key fields by their names; one that is missing is empty
+     */
+    Answer<SharedUsage> shared(String policyId, Map<String, String> key);
 
     /** A queue as it is now; a queue that nothing has been sent to yet is empty. The value is null if there is none. */
     Answer<QueueView> queue(String id);

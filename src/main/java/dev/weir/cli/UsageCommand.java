@@ -3,6 +3,8 @@ package dev.weir.cli;
 import com.fasterxml.jackson.databind.JsonNode;
 import dev.weir.codec.OneLine;
 import java.io.PrintWriter;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
 import java.util.concurrent.Callable;
@@ -19,7 +21,7 @@ import picocli.CommandLine.Spec;
         mixinStandardHelpOptions = true,
         description = {
             "Prints what a client has used of the policies that apply to it.",
-            "Any running instance answers for every client."
+            "Any running instance answers for every client. Of quota that clients share it tells who holds what."
         },
         footer = {"", "Example:", "  weir usage alice --tier free --attribute endpoint=/articles/7"})
 final class UsageCommand implements Callable<Integer> {
@@ -55,20 +57,60 @@ final class UsageCommand implements Callable<Integer> {
             return 0;
         }
         Table table = new Table("POLICY", "KEY", "LIMIT", "USED", "LEFT", "WHOLE AGAIN IN");
+        List<String> holders = new ArrayList<>();
         for (JsonNode policy : answer.get("usage")) {
-            for (JsonNode limit : policy.get("limits")) {
-                table.add(
-                        policy.get("policyId").asText() + " (version "
-                                + policy.get("policyVersion").asText() + ")",
-                        key(policy.get("key")),
-                        limit.get("label").asText(),
-                        orDash(limit.get("used")),
-                        orDash(limit.get("remaining")),
-                        Table.time(limit.get("resetAfterMs").asLong()));
+            if (policy.path("held").isNumber()) {
+                service.get(shared(policy)).ifPresent(shared -> {
+                    add(shared, table);
+                    holders.add(holders(shared));
+                });
+            } else {
+                add(policy, table);
             }
         }
         table.print(out, "no policy applies to it");
+        holders.forEach(out::println);
         return 0;
+    }
+
+    private static void add(JsonNode policy, Table table) {
+        for (JsonNode limit : policy.get("limits")) {
+            table.add(
+                    policy.get("policyId").asText() + " (version "
+                            + policy.get("policyVersion").asText() + ")",
+                    policy.get("key").isEmpty() ? "all clients" : key(policy.get("key")),
+                    limit.get("label").asText(),
+                    orDash(limit.get("used")),
+                    orDash(limit.get("remaining")),
+                    Table.time(limit.get("resetAfterMs").asLong()));
+        }
+    }
+
+    /** Where the service tells what is shared. */
+    private static String shared(JsonNode policy) {
+        String key = policy.get("key").properties().stream()
+                .map(field -> "key." + ServiceClient.encoded(field.getKey()) + "="
+                        + ServiceClient.encoded(field.getValue().asText()))
+                .collect(Collectors.joining("&"));
+        return "/v1/shared/" + ServiceClient.encoded(policy.get("policyId").asText())
+                + (key.isEmpty() ? "" : "?" + key);
+    }
+
+    private static String holders(JsonNode shared) {
+        StringBuilder line = new StringBuilder("of ")
+                .append(OneLine.of(shared.get("policyId").asText()))
+                .append(", ");
+        for (JsonNode holder : shared.get("holders")) {
+            line.append(holder.get("lent").asText())
+                    .append(" lent to ")
+                    .append(OneLine.of(holder(holder.get("holder").asText())))
+                    .append(", ");
+        }
+        return line.append(shared.get("free").asText()).append(" free").toString();
+    }
+
+    private static String holder(String name) {
+        return name.matches("p[0-9]+") ? "partition " + name.substring(1) : name;
     }
 
     private String query() {

@@ -4,6 +4,7 @@ import dev.weir.lease.LeaseTerms;
 import dev.weir.limit.Limit;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import java.util.regex.Pattern;
 
 /**
@@ -182,6 +183,16 @@ public record Policy(
             counts = others.get(2 * i).equals(names.get(i));
         }
         return counts;
+    }
+
+    /** Of a shared policy: which state counts for these values of its key fields; one that is missing is empty. */
+    public StateKey sharedKey(Map<String, String> values) {
+        List<String> others = new ArrayList<>(2 * key.size());
+        for (String field : key) {
+            others.add(field);
+            others.add(values.getOrDefault(field, ""));
+        }
+        return new StateKey(StateKey.NO_CLIENT, id, others);
     }
 
     /** Which state counts for a request that matches. */

@@ -36,9 +36,14 @@ public record PolicyLedger(Ledger ledger, List<Log> retired) {
         if (used().fits(policy)) {
             return this;
         }
-        PolicyLedger now = new PolicyLedger(ledger.at(nowMs), retired);
+        PolicyLedger now = at(nowMs);
         PolicyState next = now.used().under(policy, now.ledger.clockMs(), shelves);
         return new PolicyLedger(now.ledger.under(next.accounts()), next.retired());
+    }
+
+    /** This ledger at a later time: what has ended by then is charged. */
+    public PolicyLedger at(long nowMs) {
+        return new PolicyLedger(ledger.at(nowMs), retired);
     }
 
     /** Takes what a holder reports, and answers what it asks for; see {@link Ledger#ask}. */

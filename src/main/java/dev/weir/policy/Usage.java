@@ -8,9 +8,10 @@ import java.util.List;
  * @param policy the version in force then
  * @param others the names and values of its key fields beside the client, by turns, as in {@link StateKey#others}
  * @param lastMs the time of its last charge, null if it has none
- * @param limits in the order of the policy's limits
+ * @param limits in the order of the policy's limits; none if they are shared: {@link SharedUsage} tells those
+ * @param held of limits that are shared: tokens that the client's partition has at hand; null if they are not
  */
-public record Usage(Policy policy, List<String> others, Long lastMs, List<OfLimit> limits) {
+public record Usage(Policy policy, List<String> others, Long lastMs, List<OfLimit> limits, Long held) {
 
     /**
      * What was used of one limit.

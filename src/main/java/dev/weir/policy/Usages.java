@@ -67,7 +67,27 @@ public final class Usages {
         for (int i = 0; i < now.accounts().size(); i++) {
             limits.add(ofLimit(policy.terms().get(i).label(), now.accounts().get(i), clockMs, aheadMs, waits));
         }
-        return new Usage(policy, key.others(), state == null ? null : (Long) state.requestedMs(), limits);
+        return new Usage(policy, key.others(), state == null ? null : (Long) state.requestedMs(), limits, null);
+    }
+
+    /**
+     * What was used of a shared policy, and what is lent.
+     *
+     * @param ledger that of the key, as it is at the time and under the policy
+     */
+    public static SharedUsage of(Subject subject, PolicyLedger ledger) {
+        long atMs = ledger.ledger().clockMs();
+        List<Account<?>> accounts = ledger.ledger().accounts();
+        List<Usage.OfLimit> limits = new ArrayList<>();
+        for (int i = 0; i < accounts.size(); i++) {
+            limits.add(ofLimit(subject.policy.terms().get(i).label(), accounts.get(i), atMs, 0, false));
+        }
+        return new SharedUsage(
+                subject.policy,
+                subject.key.others(),
+                limits,
+                ledger.ledger().free(),
+                ledger.ledger().loans());
     }
 
     private static Usage.OfLimit ofLimit(String label, Account<?> account, long clockMs, long aheadMs, boolean waits) {

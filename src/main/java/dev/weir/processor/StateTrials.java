@@ -3,7 +3,6 @@ package dev.weir.processor;
 import dev.weir.codec.FirstAnswerCodec;
 import dev.weir.codec.KeyCodec;
 import dev.weir.codec.StateCodec;
-import dev.weir.limit.LogSegment;
 import dev.weir.limit.Segments;
 import dev.weir.policy.FirstAnswers;
 import dev.weir.policy.MemoryTable;
@@ -64,7 +63,7 @@ public final class StateTrials {
             T outcome;
             try {
                 outcome = what.apply(trial);
-            } catch (SegmentGoneException e) {
+            } catch (TrialSegments.GoneException e) {
                 continue;
             }
             if (trial.isOfOneMoment()) {
@@ -90,14 +89,6 @@ public final class StateTrials {
         return keys;
     }
 
-    private static final class SegmentGoneException extends RuntimeException {
-        private static final long serialVersionUID = 1;
-
-        SegmentGoneException(long number) {
-            super("segment " + number + " was deleted meanwhile", null, false, false);
-        }
-    }
-
     private final class Trial implements States {
         private final Map<Bytes, byte[]> seen = new HashMap<>();
 
@@ -106,7 +97,9 @@ public final class StateTrials {
             Bytes keyBytes = Bytes.wrap(KeyCodec.encode(key));
             byte[] state = states.get(keyBytes);
             seen.put(keyBytes, state);
-            return state == null ? null : StateCodec.decode(state, shelf -> new Shelf(keyBytes.get(), shelf));
+            return state == null
+                    ? null
+                    : StateCodec.decode(state, shelf -> new TrialSegments(segments, keyBytes.get(), shelf));
         }
 
         /** Nothing reads a state again that it has written. */
@@ -115,7 +108,7 @@ public final class StateTrials {
 
         @Override
         public Segments segments(StateKey key, int shelf) {
-            return new Shelf(KeyCodec.encode(key), shelf);
+            return new TrialSegments(segments, KeyCodec.encode(key), shelf);
         }
 
         /** Those that there are; what is remembered on top is forgotten with the trial. */
@@ -144,39 +137,5 @@ public final class StateTrials {
 
         @Override
         public void delete(RequestKey key) {}
-    }
-
-    /** The segments of one log, with those over them that the trial has written. */
-    private final class Shelf implements Segments {
-        private final byte[] stateKey;
-        private final int shelf;
-        private final Map<Long, LogSegment> written = new HashMap<>();
-
-        Shelf(byte[] stateKey, int shelf) {
-            this.stateKey = stateKey;
-            this.shelf = shelf;
-        }
-
-        @Override
-        public LogSegment get(long number) {
-            LogSegment own = written.get(number);
-            if (own != null) {
-                return own;
-            }
-            byte[] segment = segments.get(Bytes.wrap(KeyCodec.segment(stateKey, shelf, number)));
-            if (segment == null) {
-                throw new SegmentGoneException(number);
-            }
-            return StateCodec.decodeSegment(segment);
-        }
-
-        @Override
-        public void put(long number, LogSegment segment) {
-            written.put(number, segment);
-        }
-
-        /** Nothing reads a segment again that it has deleted. */
-        @Override
-        public void delete(long number) {}
     }
 }

@@ -28,6 +28,7 @@ final class Asking {
     /** Names a request that its caller did not name. */
     private static final String UNNAMED = "check";
 
+    private static final String KEY = "key.";
     private static final Request.Source NOWHERE = new Request.Source(0, 0);
 
     private final RequestRules rules;
@@ -66,6 +67,21 @@ final class Asking {
                 "",
                 questions.usage(question),
                 usage -> Answers.write(request, format, 200, Views.usage(client, nowMs, usage)));
+    }
+
+    /** What all clients have used of a shared policy, and who holds what of it. */
+    void shared(Context request) {
+        Format format = Format.accepted(request);
+        Parameters parameters = Parameters.ofPrefix(request, KEY);
+        String id = request.pathParam("id");
+        long nowMs = System.currentTimeMillis();
+        answer(request, "", instance.get().questions().shared(id, parameters.withPrefix(KEY)), shared -> {
+            if (shared == null) {
+                throw Problem.of(404, "there is no policy '" + id + "' that is shared")
+                        .found();
+            }
+            Answers.write(request, format, 200, Views.shared(nowMs, shared));
+        });
     }
 
     /** What was decided of a client lately. */

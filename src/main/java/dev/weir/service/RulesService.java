@@ -204,6 +204,7 @@ public final class RulesService implements AutoCloseable {
                 new Route(POST, "/v1/validate", Role.READS, trial::validate),
                 new Route(POST, "/v1/backtest", Role.READS, trial::backtest),
                 new Route(GET, "/v1/usage/{client}", Role.READS, asking::usage),
+                new Route(GET, "/v1/shared/{id}", Role.READS, asking::shared),
                 new Route(GET, "/v1/decisions/{client}", Role.READS, asking::decisions),
                 new Route(POST, "/v1/check", Role.READS, asking::check),
                 new Route(GET, "/v1/openapi.json", Role.READS, openApi::json),

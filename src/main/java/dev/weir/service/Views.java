@@ -12,7 +12,9 @@ import dev.weir.app.Tally;
 import dev.weir.app.WhatIf;
 import dev.weir.codec.DecisionJson;
 import dev.weir.codec.PolicyAvro.Applied;
+import dev.weir.lease.Ledger;
 import dev.weir.policy.Decision;
+import dev.weir.policy.SharedUsage;
 import dev.weir.policy.Usage;
 import dev.weir.shape.QueueRules;
 import dev.weir.shape.QueueView;
@@ -20,8 +22,10 @@ import java.io.IOException;
 import java.io.StringWriter;
 import java.io.UncheckedIOException;
 import java.math.BigDecimal;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Locale;
+import java.util.Map;
 import java.util.Set;
 import java.util.TreeSet;
 
@@ -111,23 +115,55 @@ final class Views {
             one.put("policyId", usage.policy().id());
             one.put("policyVersion", usage.policy().version());
             ObjectNode key = one.putObject("key");
-            key.put("client", client);
-            for (int i = 0; i + 1 < usage.others().size(); i += 2) {
-                key.put(usage.others().get(i), usage.others().get(i + 1));
+            if (usage.held() == null) {
+                key.put("client", client);
             }
+            key(key, usage.others());
             one.put("lastAt", usage.lastMs());
-            ArrayNode limits = one.putArray("limits");
-            for (Usage.OfLimit limit : usage.limits()) {
-                limits.addObject()
-                        .put("label", limit.label())
-                        .put("limit", limit.limit())
-                        .put("windowMs", limit.windowMs())
-                        .put("used", limit.used())
-                        .put("remaining", limit.remaining())
-                        .put("resetAfterMs", limit.resetAfterMs());
-            }
+            one.put("held", usage.held());
+            limits(one, usage.limits());
         }
         return json;
+    }
+
+    /** Loans of one holder are told together. */
+    static ObjectNode shared(long nowMs, SharedUsage usage) {
+        ObjectNode json = object();
+        json.put("policyId", usage.policy().id());
+        json.put("policyVersion", usage.policy().version());
+        json.put("at", nowMs);
+        key(json.putObject("key"), usage.others());
+        limits(json, usage.limits());
+        json.put("free", usage.free());
+        ArrayNode holders = json.putArray("holders");
+        Map<String, ObjectNode> byName = new LinkedHashMap<>();
+        for (Ledger.Loan loan : usage.loans()) {
+            ObjectNode holder = byName.computeIfAbsent(
+                    loan.holder(),
+                    name -> holders.addObject().put("holder", name).put("lent", 0L));
+            holder.put("lent", holder.get("lent").longValue() + loan.amount());
+            holder.put("until", loan.untilMs());
+        }
+        return json;
+    }
+
+    private static void key(ObjectNode json, List<String> others) {
+        for (int i = 0; i + 1 < others.size(); i += 2) {
+            json.put(others.get(i), others.get(i + 1));
+        }
+    }
+
+    private static void limits(ObjectNode json, List<Usage.OfLimit> limits) {
+        ArrayNode list = json.putArray("limits");
+        for (Usage.OfLimit limit : limits) {
+            list.addObject()
+                    .put("label", limit.label())
+                    .put("limit", limit.limit())
+                    .put("windowMs", limit.windowMs())
+                    .put("used", limit.used())
+                    .put("remaining", limit.remaining())
+                    .put("resetAfterMs", limit.resetAfterMs());
+        }
     }
 
     static ObjectNode decisions(String client, RecentDecisions recent) {

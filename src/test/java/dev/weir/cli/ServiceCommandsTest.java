@@ -77,6 +77,29 @@ class ServiceCommandsTest {
     }
 
     @Test
+    void of_what_clients_share_usage_tells_who_holds_what() {
+        answers.put("/v1/usage/bob", """
+                {"client":"bob","at":5,"usage":[
+                  {"policyId":"all","policyVersion":2,"key":{},"lastAt":null,"held":7,"limits":[]},
+                  {"policyId":"each","policyVersion":1,"key":{"ip":"::1"},"lastAt":null,"held":0,"limits":[]}]}
+                """);
+        String limits = """
+                "limits":[{"label":"gcra 5/1m","limit":5,"windowMs":60000,"used":2,"remaining":3,"resetAfterMs":24000}]""";
+        answers.put("/v1/shared/all", """
+                {"policyId":"all","policyVersion":2,"at":5,"key":{},%s,"free":1,
+                 "holders":[{"holder":"p0","lent":1,"until":9},{"holder":"c-1","lent":1,"until":9}]}""".formatted(limits));
+        answers.put("/v1/shared/each?key.ip=%3A%3A1", """
+                {"policyId":"each","policyVersion":1,"at":5,"key":{"ip":"::1"},%s,"free":3,"holders":[]}""".formatted(limits));
+        assertThat(Shell.run("usage", "bob", "--service", url)).isEqualTo(new Shell.Result(0, """
+                POLICY            KEY          LIMIT      USED  LEFT  WHOLE AGAIN IN
+                all (version 2)   all clients  gcra 5/1m  2     3     24.0s
+                each (version 1)  ip=::1       gcra 5/1m  2     3     24.0s
+                of all, 1 lent to partition 0, 1 lent to c-1, 1 free
+                of each, 3 free
+                """, ""));
+    }
+
+    @Test
     void queues_are_a_table_and_one_is_told_by_tiers() {
         answers.put("/v1/queues?after=", "{\"queues\":[{\"id\":\"sms\"}],\"next\":\"sms\"}");
         answers.put("/v1/queues?after=sms", "{\"queues\":[{\"id\":\"gone\"}],\"next\":null}");

@@ -3,13 +3,17 @@ package dev.weir.client;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.weir.app.Enforcer;
+import dev.weir.app.Questions;
 import dev.weir.dev.EmbeddedBroker;
 import dev.weir.policy.Decision;
 import dev.weir.policy.Outcome;
 import dev.weir.policy.Request;
+import dev.weir.policy.SharedUsage;
+import dev.weir.policy.Usage;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.AfterAll;
@@ -73,5 +77,44 @@ class SharedQuotaTest {
             assertThat(allowed(decide(client, 100, "c"))).isZero();
             assertThat(enforcer).isNotNull();
         }
+    }
+
+    @Test
+    void an_instance_tells_what_is_used_and_who_holds_what() throws Exception {
+        LiveWeir weir = LiveWeir.create(broker, directory, "told.", """
+                policies:
+                  - {id: each, layer: a, key: [endpoint], max-wait: 10s, limits: [{algorithm: sliding-window-log, limit: 50, per: 1d}]}
+                  - {id: own, layer: b, limits: [{algorithm: fixed-window, limit: 500, per: 1d}]}
+                """);
+        try (Enforcer enforcer = weir.enforce();
+                WeirClient client = weir.client().start()) {
+            Request request =
+                    RequestBuilder.of("alice").attribute("endpoint", "/a").build();
+            for (int i = 0; i < 40; i++) {
+                client.decide(request).join();
+            }
+            LiveWeir.await(
+                    "all is used, and reported",
+                    () -> shared(enforcer, "/a").limits().get(0).used() == 40);
+            LiveWeir.await(
+                    "all is given back", () -> shared(enforcer, "/a").loans().isEmpty());
+            assertThat(shared(enforcer, "/a").free()).isEqualTo(10);
+            assertThat(shared(enforcer, "/b").free()).isEqualTo(50);
+            assertThat(enforcer.questions().shared("own", Map.of())).isEqualTo(new Questions.Answer.Here<>(null));
+            List<Usage> usage = here(enforcer.questions().usage(request));
+            assertThat(usage.get(0).held()).isZero();
+            assertThat(usage.get(1).held()).isNull();
+            assertThat(usage.get(1).limits().get(0).used()).isEqualTo(40);
+            assertThat(enforcer.questions().check(request)).isInstanceOf(Questions.Answer.NotNow.class);
+        }
+    }
+
+    private static SharedUsage shared(Enforcer enforcer, String endpoint) {
+        return here(enforcer.questions().shared("each", Map.of("endpoint", endpoint)));
+    }
+
+    private static <T> T here(Questions.Answer<T> answer) {
+        assertThat(answer).isInstanceOf(Questions.Answer.Here.class);
+        return ((Questions.Answer.Here<T>) answer).value();
     }
 }

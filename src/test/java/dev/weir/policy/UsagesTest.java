@@ -98,7 +98,8 @@ class UsagesTest {
                         policy("p", window(5, 1_000)),
                         List.of(),
                         null,
-                        List.of(new Usage.OfLimit("p/0", 5L, 1_000L, 0L, 5L, 0))));
+                        List.of(new Usage.OfLimit("p/0", 5L, 1_000L, 0L, 5L, 0)),
+                        null));
     }
 
     @Test
@@ -143,7 +144,7 @@ class UsagesTest {
                         new OnExceed.Shape("q"),
                         0,
                         null));
-        assertThat(usage(all, 0)).isEqualTo(new Usage(all, List.of(), null, List.of()));
+        assertThat(usage(all, 0)).isEqualTo(new Usage(all, List.of(), null, List.of(), null));
     }
 
     @Test

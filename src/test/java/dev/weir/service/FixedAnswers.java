@@ -3,9 +3,11 @@ package dev.weir.service;
 import dev.weir.app.Questions;
 import dev.weir.policy.Decision;
 import dev.weir.policy.Request;
+import dev.weir.policy.SharedUsage;
 import dev.weir.policy.Usage;
 import dev.weir.shape.QueueView;
 import java.util.List;
+import java.util.Map;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.Function;
 
@@ -14,6 +16,8 @@ final class FixedAnswers implements Questions {
 
     volatile Answer<List<Usage>> usage = new Answer.NotNow<>("the state is being restored");
     volatile Function<Request, Answer<Decision>> check = request -> new Answer.NotNow<>("the state is being restored");
+    volatile Function<Map<String, String>, Answer<SharedUsage>> shared =
+            key -> new Answer.NotNow<>("the state is being restored");
     volatile Answer<QueueView> queue = new Answer.NotNow<>("the state is being restored");
 
     /** What was asked last. */
@@ -29,6 +33,11 @@ final class FixedAnswers implements Questions {
     public Answer<Decision> check(Request request) {
         asked.set(request);
         return check.apply(request);
+    }
+
+    @Override
+    public Answer<SharedUsage> shared(String policyId, Map<String, String> key) {
+        return shared.apply(key);
     }
 
     @Override

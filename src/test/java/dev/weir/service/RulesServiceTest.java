@@ -10,11 +10,13 @@ import dev.weir.app.TopicSetup;
 import dev.weir.codec.PolicyFile;
 import dev.weir.config.WeirConfig;
 import dev.weir.dev.EmbeddedBroker;
+import dev.weir.lease.Ledger;
 import dev.weir.policy.Decider;
 import dev.weir.policy.Decision;
 import dev.weir.policy.Policy;
 import dev.weir.policy.PolicyTable;
 import dev.weir.policy.Request;
+import dev.weir.policy.SharedUsage;
 import dev.weir.policy.Usage;
 import dev.weir.shape.QueueRules;
 import dev.weir.shape.QueueView;
@@ -447,9 +449,14 @@ class RulesServiceTest {
                         policy,
                         List.of("endpoint", "/a"),
                         1_000L,
-                        List.of(new Usage.OfLimit("gcra 5/1m", 5L, 60_000L, 2L, 3L, 24_000))),
+                        List.of(new Usage.OfLimit("gcra 5/1m", 5L, 60_000L, 2L, 3L, 24_000)),
+                        null),
                 new Usage(
-                        policy, List.of(), null, List.of(new Usage.OfLimit("unlimited", null, null, null, null, 0)))));
+                        policy,
+                        List.of(),
+                        null,
+                        List.of(new Usage.OfLimit("unlimited", null, null, null, null, 0)),
+                        null)));
         Reply usage = caller.get("/v1/usage/a%2Fb%20%C3%A9?tier=free&attribute.endpoint=/a%26b&attribute.x=");
         assertThat(usage.json().get("client").asText()).isEqualTo("a/b é");
         assertThat(usage.json().at("/usage/0/key").toString()).isEqualTo("{\"client\":\"a/b é\",\"endpoint\":\"/a\"}");
@@ -464,6 +471,35 @@ class RulesServiceTest {
                 List.of("alice?teir=free", "alice?tier=a&tier=b", "x".repeat(257), "alice?tier=" + "x".repeat(257))) {
             assertThat(caller.get("/v1/usage/" + path).status()).as(path).isEqualTo(400);
         }
+    }
+
+    @Test
+    void what_all_clients_share_is_told_with_who_holds_what() throws Exception {
+        assertThat(caller.get("/v1/shared/all").status()).isEqualTo(503);
+        Policy policy =
+                PolicyFile.parse("test", "{\"id\":\"p\",\"key\":[\"endpoint\"]," + LIMITS.formatted(5) + "}", 3);
+        List<Usage.OfLimit> limits = List.of(new Usage.OfLimit("gcra 5/1m", 5L, 60_000L, 1L, 4L, 24_000));
+        List<Ledger.Loan> loans = List.of(
+                new Ledger.Loan(7, "p1", 1, 0, 5_000),
+                new Ledger.Loan(8, "p0", 1, 0, 6_000),
+                new Ledger.Loan(9, "p1", 2, 0, 7_000));
+        HERE.shared = key -> new Answer.Here<>(
+                key.equals(Map.of("endpoint", "/a&b"))
+                        ? new SharedUsage(policy, List.of("endpoint", "/a&b"), limits, 0, loans)
+                        : null);
+        Reply shared = caller.get("/v1/shared/p?key.endpoint=/a%26b");
+        assertThat(shared.json().get("key").toString()).isEqualTo("{\"endpoint\":\"/a&b\"}");
+        assertThat(shared.json().at("/limits/0/used").asInt()).isEqualTo(1);
+        assertThat(shared.json().get("free").asInt()).isZero();
+        assertThat(shared.json().get("holders").toString())
+                .isEqualTo(
+                        "[{\"holder\":\"p1\",\"lent\":3,\"until\":7000},{\"holder\":\"p0\",\"lent\":1,\"until\":6000}]");
+        assertThat(caller.get("/v1/shared/p").status()).isEqualTo(404);
+        assertThat(caller.get("/v1/shared/p?endpoint=/a").status()).isEqualTo(400);
+        HERE.usage = new Answer.Here<>(List.of(new Usage(policy, List.of("endpoint", "/a"), null, List.of(), 17L)));
+        Reply usage = caller.get("/v1/usage/alice?attribute.endpoint=/a");
+        assertThat(usage.json().at("/usage/0/held").asInt()).isEqualTo(17);
+        assertThat(usage.json().at("/usage/0/key").toString()).isEqualTo("{\"endpoint\":\"/a\"}");
     }
 
     @Test

@@ -1,0 +1,47 @@
+package dev.weir.processor;
+
+import dev.weir.codec.KeyCodec;
+import dev.weir.codec.LeaseCodec;
+import dev.weir.lease.Book;
+import dev.weir.lease.LeaseTerms;
+import dev.weir.policy.Holdings;
+import dev.weir.policy.Policy;
+import dev.weir.policy.PolicyTable;
+import dev.weir.policy.StateKey;
+import org.apache.kafka.common.utils.Bytes;
+import org.apache.kafka.streams.state.ReadOnlyKeyValueStore;
+
+/**
+ * What a task holds of shared quota, as its store has it, for trials of what would be decided: nothing is written.
+ *
+ * @param books of the task
+ * @param policies in force
+ * @param terms as they are configured
+ */
+public record StoredHoldings(ReadOnlyKeyValueStore<Bytes, byte[]> books, PolicyTable policies, LeaseTerms terms)
+        implements Holdings {
+
+    @Override
+    public Book book(StateKey key) {
+        byte[] book = books.get(Bytes.wrap(KeyCodec.encode(key)));
+        return book == null ? null : LeaseCodec.decodeBook(book);
+    }
+
+    @Override
+    public void put(StateKey key, Book book) {}
+
+    @Override
+    public void miss(StateKey key, long cost) {}
+
+    /** Not known here: who waits is decided soon. */
+    @Override
+    public boolean isAwaited(StateKey key) {
+        return false;
+    }
+
+    @Override
+    public LeaseTerms terms(StateKey key) {
+        Policy policy = policies.newest(key.policyId());
+        return policy == null ? terms : policy.terms(terms);
+    }
+}
