@@ -14,6 +14,7 @@ import java.util.List;
  *   wanted a second      the more of: in the last whole second, in the present one so far
  *   asks                 when what it holds is less than what is wanted in lead, or what waits needs
  *   for                  what is wanted in term, less what it holds
+ *   reports              with each question; what is used up a lead later if it asks nothing
  * </pre>
  *
  * @param clockMs the latest time that it was asked at, and not before the ledger's when it last answered
@@ -254,9 +255,10 @@ public record Book(long clockMs, List<Slice> slices, Demand demand, Question que
         return question.isOpen ? Math.max(atMs, question.askedMs + terms.termMs()) : Math.max(atMs, question.retryAtMs);
     }
 
-    /** When what will not be used of a slice is given back, so that it is there before the slice ends. */
+    /** When what will not be used of a slice is given back, so that it is there before the slice ends; or when, used up, it is reported. */
     private static long closesAtMs(Slice slice, LeaseTerms terms) {
-        return slice.untilMs - terms.marginMs() - terms.leadMs();
+        long closesAtMs = slice.untilMs - terms.marginMs() - terms.leadMs();
+        return slice.left() == 0 ? Math.min(closesAtMs, slice.lastUsedMs + terms.leadMs()) : closesAtMs;
     }
 
     private static boolean isGood(Slice slice, LeaseTerms terms, long atMs) {

@@ -189,11 +189,21 @@ public record Ledger(long clockMs, long chargedMs, List<Account<?>> accounts, Li
         holders.add(ask.holder());
         loans.forEach(loan -> holders.add(loan.holder));
         long share = Math.min(ask.want(), free / holders.size());
-        Grant.Slice slice = new Grant.Slice(nextLease, Math.max(ask.least(), share), clockMs, clockMs + terms.termMs());
+        Grant.Slice slice = new Grant.Slice(nextLease, Math.max(ask.least(), share), clockMs, untilMs(terms));
         List<Loan> next = new ArrayList<>(loans);
         next.add(new Loan(slice.lease(), ask.holder(), slice.amount(), 0, slice.untilMs()));
         next.sort(BY_END);
         return new Answer(new Ledger(clockMs, chargedMs, accounts, next, nextLease + 1), slice);
+    }
+
+    /** A slice that is used in two windows counts in the later one, so none is but one lent too shortly before the end for a next one. */
+    private long untilMs(LeaseTerms terms) {
+        long untilMs = clockMs + terms.termMs();
+        for (Account<?> account : accounts) {
+            long endsMs = account.limit().windowEndsMs(clockMs);
+            untilMs = endsMs - clockMs > 2 * terms.leadMs() ? Math.min(untilMs, endsMs) : untilMs;
+        }
+        return untilMs;
     }
 
     /** How long until there is enough if no loan is given back, or the first one ends. */

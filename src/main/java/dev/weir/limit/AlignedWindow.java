@@ -36,6 +36,11 @@ public sealed interface AlignedWindow extends Limit<AlignedWindow.Window> permit
     }
 
     @Override
+    default long windowEndsMs(long nowMs) {
+        return endMs(startMs(nowMs));
+    }
+
+    @Override
     default Window fresh(long nowMs) {
         return new Window(startMs(nowMs), 0);
     }

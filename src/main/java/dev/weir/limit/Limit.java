@@ -32,6 +32,11 @@ public sealed interface Limit<S>
      */
     long windowMs(long nowMs);
 
+    /** When the window of {@code nowMs} ends; {@link Long#MAX_VALUE} for limits that do not count by windows. */
+    default long windowEndsMs(long nowMs) {
+        return Long.MAX_VALUE;
+    }
+
     /** Whether denied requests count as well. */
     boolean countDenied();
 

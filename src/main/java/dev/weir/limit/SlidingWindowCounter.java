@@ -45,6 +45,11 @@ public record SlidingWindowCounter(long limit, long perMs, boolean strict, boole
     }
 
     @Override
+    public long windowEndsMs(long nowMs) {
+        return startMs(nowMs) + perMs;
+    }
+
+    @Override
     public Windows fresh(long nowMs) {
         return new Windows(startMs(nowMs), 0, 0);
     }

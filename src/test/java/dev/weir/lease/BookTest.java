@@ -99,6 +99,16 @@ class BookTest {
     }
 
     @Test
+    void a_slice_that_is_used_up_is_reported_soon() {
+        book = book.answered(new Grant.Slice(1, 5, NOW, NOW + 1_000), TERMS, NOW)
+                .take(5, TERMS, NOW + 40);
+        assertThat(book.tellAtMs(TERMS)).isEqualTo(NOW + 140);
+        assertThat(tell(0, NOW + 139)).isNull();
+        assertThat(tell(0, NOW + 140)).isEqualTo(new Ask("me", 0, 0, List.of(new Report(1, 5, NOW + 40, 0)), 0));
+        assertThat(book.tellAtMs(TERMS)).isEqualTo(Long.MAX_VALUE);
+    }
+
+    @Test
     void a_slice_that_was_over_before_it_came_goes_back_and_is_not_asked_for_again_at_once() {
         want(3, NOW);
         tell(3, NOW);

@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import dev.weir.lease.Ask.Report;
 import dev.weir.limit.FixedWindow;
 import dev.weir.limit.Rate;
+import dev.weir.limit.SlidingWindowCounter;
 import dev.weir.limit.TokenBucket;
 import java.util.List;
 import org.junit.jupiter.api.Test;
@@ -38,6 +39,15 @@ class LedgerTest {
         assertThat(ask("b", 3, 3, NOW)).isEqualTo(new Grant.Nothing(NOW, 1_000));
         assertThat(ask("b", 11, 11, NOW)).isEqualTo(new Grant.Nothing(NOW, Long.MAX_VALUE));
         assertThat(ask("b", 3, 3, NOW + 1_999)).as("one has flowed in").isInstanceOf(Grant.Slice.class);
+    }
+
+    @Test
+    void a_slice_ends_with_its_window_unless_that_ends_very_soon() {
+        ledger = Ledger.open(List.of(new FixedWindow(100, 5_700, false), new FixedWindow(100, 60_000, false)), NOW);
+        assertThat(ask("a", 1, 1, NOW)).isEqualTo(new Grant.Slice(FIRST, 1, NOW, NOW + 700));
+        assertThat(ask("a", 1, 1, NOW + 500)).isEqualTo(new Grant.Slice(FIRST + 1, 1, NOW + 500, NOW + 1_500));
+        ledger = Ledger.open(List.of(new SlidingWindowCounter(100, 2_800, false, false)), NOW);
+        assertThat(ask("a", 1, 1, NOW)).isEqualTo(new Grant.Slice(FIRST, 1, NOW, NOW + 600));
     }
 
     @Test

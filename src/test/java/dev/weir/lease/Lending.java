@@ -27,7 +27,7 @@ final class Lending {
      * @param perSecond requests a second, by holder
      * @param delayMs how long a message takes at most
      * @param skewMs by how much clocks are off at most
-     * @param maxWaitMs how long a request waits for a slice
+     * @param maxWaitMs how long a request waits for a slice if one may come
      * @param standstills how many parts of a thousand of the time a holder stands still
      * @param losses how many messages of a thousand are lost, and as many are doubled
      * @param deaths how many of a thousand messages are the last of a holder, which begins anew with nothing
@@ -115,7 +115,7 @@ final class Lending {
                 Waiting first = waiting.peek();
                 if (first.cost <= book.available(scene.terms, atMs)) {
                     use(waiting.remove().cost, atMs);
-                } else if (first.untilMs <= nowMs) {
+                } else if (first.untilMs <= nowMs || !book.mayCome(first.cost, scene.terms, atMs)) {
                     waiting.remove();
                 } else {
                     break;
