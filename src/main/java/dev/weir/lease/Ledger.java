@@ -3,6 +3,7 @@ package dev.weir.lease;
 import dev.weir.limit.Account;
 import dev.weir.limit.Limit;
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.Comparator;
 import java.util.HashSet;
 import java.util.List;
@@ -151,22 +152,23 @@ public record Ledger(long clockMs, long chargedMs, List<Account<?>> accounts, Li
 
     /** Of a slice that has ended, nothing is left to account for. What cannot be of a slice is taken as that which can be. */
     private Ledger account(String holder, Ask.Report report) {
-        for (Loan loan : loans) {
+        for (int place = 0; place < loans.size(); place++) {
+            Loan loan = loans.get(place);
             if (loan.lease == report.lease() && loan.holder.equals(holder)) {
-                return account(loan, report);
+                return account(place, loan, report);
             }
         }
         return this;
     }
 
-    private Ledger account(Loan loan, Ask.Report report) {
+    private Ledger account(int place, Loan loan, Ask.Report report) {
         long used = Math.max(0, Math.min(loan.amount, report.used() - loan.used));
         long held = Math.max(0, Math.min(loan.amount - used, report.held()));
         List<Loan> next = new ArrayList<>(loans);
-        next.remove(loan);
         if (held > 0) {
-            next.add(new Loan(loan.lease, loan.holder, held, loan.used + used, loan.untilMs));
-            next.sort(BY_END);
+            next.set(place, new Loan(loan.lease, loan.holder, held, loan.used + used, loan.untilMs));
+        } else {
+            next.remove(place);
         }
         Ledger charged = used > 0 ? charge(used, Math.min(report.lastUsedMs(), loan.untilMs - 1)) : this;
         return new Ledger(clockMs, charged.chargedMs, charged.accounts, next, nextLease);
@@ -185,14 +187,14 @@ public record Ledger(long clockMs, long chargedMs, List<Account<?>> accounts, Li
         if (free < ask.least() || loans.size() >= MAX_LOANS) {
             return new Answer(this, new Grant.Nothing(clockMs, retryAfterMs(ask.least())));
         }
-        Set<String> holders = new HashSet<>();
+        Set<String> holders = new HashSet<>(2 * loans.size());
         holders.add(ask.holder());
         loans.forEach(loan -> holders.add(loan.holder));
         long share = Math.min(ask.want(), free / holders.size());
         Grant.Slice slice = new Grant.Slice(nextLease, Math.max(ask.least(), share), clockMs, untilMs(terms));
         List<Loan> next = new ArrayList<>(loans);
-        next.add(new Loan(slice.lease(), ask.holder(), slice.amount(), 0, slice.untilMs()));
-        next.sort(BY_END);
+        Loan loan = new Loan(slice.lease(), ask.holder(), slice.amount(), 0, slice.untilMs());
+        next.add(-Collections.binarySearch(next, loan, BY_END) - 1, loan);
         return new Answer(new Ledger(clockMs, chargedMs, accounts, next, nextLease + 1), slice);
     }
 

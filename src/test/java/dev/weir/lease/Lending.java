@@ -1,6 +1,7 @@
 package dev.weir.lease;
 
 import dev.weir.limit.Account;
+import dev.weir.limit.CalendarWindow;
 import dev.weir.limit.Limit;
 import dev.weir.limit.LogSegment;
 import dev.weir.limit.Segments;
@@ -17,24 +18,22 @@ import java.util.SplittableRandom;
 
 /**
  * A ledger and its holders on a virtual clock: each with a clock that is off, messages that take their time, requests that wait for
- * their slices, holders that stand still and that lose what they hold.
+ * their slices, and {@link Mishaps}.
  */
 final class Lending {
 
     /**
      * What happens.
      *
+     * @param limits those that are in force together, and those that take their places under way, all for as long
      * @param perSecond requests a second, by holder
      * @param delayMs how long a message takes at most
      * @param skewMs by how much clocks are off at most
      * @param maxWaitMs how long a request waits for a slice if one may come
-     * @param standstills how many parts of a thousand of the time a holder stands still
-     * @param losses how many messages of a thousand are lost, and as many are doubled
-     * @param deaths how many of a thousand messages are the last of a holder, which begins anew with nothing
      */
     @SuppressWarnings("ArrayRecordComponent") // never compared
     record Scene(
-            Limit<?> limit,
+            List<List<Limit<?>>> limits,
             LeaseTerms terms,
             double[] perSecond,
             long delayMs,
@@ -42,14 +41,37 @@ final class Lending {
             long maxWaitMs,
             int maxCost,
             long forMs,
-            int standstills,
-            int losses,
-            int deaths) {}
+            Mishaps mishaps) {}
 
-    /** What was admitted: when, by the time of its decision, and how much. */
+    /**
+     * What else happens, each so many times in a thousand.
+     *
+     * @param standstills of the requests: their holder stands still
+     * @param losses of the messages: lost, and as many are doubled
+     * @param deaths of the messages: the last of a holder, which begins anew with nothing
+     * @param steps of the requests: a clock is put forward or back, that of their holder or of the ledger
+     * @param settles of the requests: more was used, or less
+     * @param overtakes of the messages: one that may come before those that were sent before it
+     */
+    record Mishaps(int standstills, int losses, int deaths, int steps, int settles, int overtakes) {
+        static final Mishaps NONE = new Mishaps(0, 0, 0, 0, 0, 0);
+    }
+
+    /**
+     * A limit while it was in force.
+     *
+     * @param account of it when it came into force
+     * @param lent what was out then
+     * @param fromMs when that was, by the ledger's time; the slices that were out end within a term
+     * @param untilMs when it was replaced
+     */
+    record Era(Account<?> account, long lent, long fromMs, long untilMs) {}
+
+    /** What was admitted: when, by the time of its decision, and how much; below zero: given back, by the ledger's time. */
     record Use(long timeMs, long cost) {}
 
-    static final long START_MS = 1_000_000_000_007L;
+    private static final long START_MS = 1_000_000_000_007L;
+    private static final long MAX_STEP_MS = 3_000;
 
     private final Scene scene;
     private final SplittableRandom random;
@@ -57,8 +79,13 @@ final class Lending {
             new PriorityQueue<>(Comparator.comparingLong(Event::atMs).thenComparingLong(Event::number));
     private final List<Holder> holders = new ArrayList<>();
     private Ledger ledger;
-    private final long ledgerSkewMs;
+    private final long startMs;
+    private long ledgerSkewMs;
     private long number;
+    private final List<Era> eras = new ArrayList<>();
+    private long eraFromMs = Long.MIN_VALUE;
+    private long eraLent;
+    private List<Account<?>> era;
     final List<Use> uses = new ArrayList<>();
     /** All requests, in the order in which they came. */
     private final List<Use> requested = new ArrayList<>();
@@ -66,6 +93,8 @@ final class Lending {
     long requests;
     long waited;
     long messages;
+    /** What the ledger is to be told of beside the slices. */
+    long settled;
 
     private record Event(long atMs, long number, Runnable what) {}
 
@@ -73,7 +102,7 @@ final class Lending {
 
     private final class Holder {
         private final int index;
-        private final long skewMs;
+        private long skewMs;
         private String name;
         private int lives;
         private Book book;
@@ -86,7 +115,7 @@ final class Lending {
         Holder(int index) {
             this.index = index;
             skewMs = random.nextLong(-scene.skewMs, scene.skewMs + 1);
-            begin(START_MS);
+            begin(startMs);
         }
 
         void begin(long nowMs) {
@@ -106,6 +135,18 @@ final class Lending {
                 waited++;
                 waiting.add(new Waiting(cost, nowMs + scene.maxWaitMs));
             }
+            work(nowMs);
+        }
+
+        /** More was used than was asked for, or less. */
+        void settle(long nowMs, long cost) {
+            long atMs = nowMs + skewMs;
+            long here = Math.max(0, Math.min(cost, book.available(scene.terms, atMs)));
+            if (here > 0) {
+                uses.add(new Use(book.timeMs(atMs), here));
+            }
+            settled += cost - here;
+            book = book.settle(cost, scene.terms, atMs);
             work(nowMs);
         }
 
@@ -155,25 +196,32 @@ final class Lending {
 
         private void ask(long nowMs, Ask ask) {
             messages++;
-            if (happens(scene.deaths)) {
+            if (happens(scene.mishaps.deaths)) {
                 begin(nowMs);
                 return;
             }
-            lastAskMs = Math.max(lastAskMs, nowMs + delay()); // they come in their order
+            long comesMs = nowMs + delay();
+            lastAskMs = Math.max(lastAskMs, comesMs); // they come in their order
+            long askMs = happens(scene.mishaps.overtakes) ? comesMs : lastAskMs;
             int life = lives;
             for (int i = 0; i < copies(); i++) {
-                later(lastAskMs + i * delay(), at -> answer(at, ask, life));
+                later(askMs + i * delay(), at -> answer(at, ask, life));
             }
         }
 
         private void answer(long nowMs, Ask ask, int life) {
             Ledger.Answer answer = ledger.ask(ask, scene.terms, nowMs + ledgerSkewMs);
             ledger = answer.ledger();
+            if (ask.settled() < 0) {
+                uses.add(new Use(ledger.clockMs(), ask.settled()));
+            }
             if (answer.grant() == null) {
                 return;
             }
             messages++;
-            lastGrantMs = Math.max(lastGrantMs, nowMs + delay());
+            long comesMs = nowMs + delay();
+            lastGrantMs = Math.max(lastGrantMs, comesMs);
+            long grantMs = happens(scene.mishaps.overtakes) ? comesMs : lastGrantMs;
             Step take = at -> {
                 if (life == lives) {
                     book = book.answered(answer.grant(), scene.terms, at + skewMs);
@@ -181,14 +229,14 @@ final class Lending {
                 }
             };
             for (int i = 0; i < copies(); i++) {
-                later(lastGrantMs + i * delay(), unlessStill(this, take));
+                later(grantMs + i * delay(), unlessStill(this, take));
             }
         }
     }
 
     /** None if a message is lost; the second one comes late. */
     private int copies() {
-        return happens(scene.losses) ? 0 : happens(scene.losses) ? 2 : 1;
+        return happens(scene.mishaps.losses) ? 0 : happens(scene.mishaps.losses) ? 2 : 1;
     }
 
     /** Does something when it is due. */
@@ -200,36 +248,90 @@ final class Lending {
         this.scene = scene;
         random = new SplittableRandom(seed);
         ledgerSkewMs = random.nextLong(-scene.skewMs, scene.skewMs + 1);
-        ledger = open(scene.limit, START_MS);
+        List<Limit<?>> limits = scene.limits.get(0);
+        startMs = limits.stream().anyMatch(CalendarWindow.class::isInstance)
+                ? limits.get(0).windowEndsMs(START_MS) - scene.forMs / 2
+                : START_MS;
+        era = limits.stream().<Account<?>>map(limit -> open(limit, startMs)).toList();
+        ledger = Ledger.open(limits, startMs);
+        ledger = new Ledger(startMs, startMs, era, List.of(), ledger.nextLease());
         for (int i = 0; i < scene.perSecond.length; i++) {
             holders.add(new Holder(i));
         }
     }
 
-    private static Ledger open(Limit<?> limit, long nowMs) {
-        Ledger ledger = Ledger.open(List.of(limit), nowMs);
-        if (!(limit instanceof SlidingWindowLog log)) {
-            return ledger;
+    private Account<?> open(Limit<?> limit, long nowMs) {
+        return shelved(Account.open(limit, nowMs));
+    }
+
+    /** Puts a log that has no shelf on one. */
+    private Account<?> shelved(Account<?> account) {
+        return account.limit() instanceof SlidingWindowLog log
+                        && ((SlidingWindowLog.Log) account.state()).segments() == null
+                ? new Account<>(log, ((SlidingWindowLog.Log) account.state()).on(0, new Shelf()))
+                : account;
+    }
+
+    private static final class Shelf implements Segments {
+        private final Map<Long, LogSegment> segments = new HashMap<>();
+
+        @Override
+        public LogSegment get(long segment) {
+            return segments.get(segment);
         }
-        Map<Long, LogSegment> shelf = new HashMap<>();
-        Segments segments = new Segments() {
-            @Override
-            public LogSegment get(long segment) {
-                return shelf.get(segment);
-            }
 
-            @Override
-            public void put(long segment, LogSegment content) {
-                shelf.put(segment, content);
-            }
+        @Override
+        public void put(long segment, LogSegment content) {
+            segments.put(segment, content);
+        }
 
-            @Override
-            public void delete(long segment) {
-                shelf.remove(segment);
+        @Override
+        public void delete(long segment) {
+            segments.remove(segment);
+        }
+    }
+
+    private void change(long nowMs, List<Limit<?>> limits) {
+        ledger = ledger.at(nowMs + ledgerSkewMs);
+        endEra(ledger.clockMs());
+        List<Account<?>> next = new ArrayList<>();
+        for (int i = 0; i < limits.size(); i++) {
+            next.add(shelved(ledger.accounts().get(i).under(limits.get(i), ledger.clockMs())));
+        }
+        ledger = ledger.under(next);
+        era = next;
+        eraFromMs = ledger.clockMs();
+        eraLent = ledger.lent();
+    }
+
+    private void endEra(long untilMs) {
+        era.forEach(account -> eras.add(new Era(account, eraLent, eraFromMs, untilMs)));
+    }
+
+    /**
+     * What is promised and was not kept; null: nothing. A limit that replaces another one holds for all slices that were lent since then,
+     * with what was out then; so from a term later on, for all.
+     */
+    String broken() {
+        endEra(Long.MAX_VALUE);
+        for (Era each : eras) {
+            long capacity = each.account.limit().capacity();
+            String broken = brokenBy(each, Math.max(capacity, each.lent), each.fromMs + 1);
+            if (broken == null && each.lent > 0) {
+                broken = brokenBy(each, capacity, each.fromMs + scene.terms.termMs());
             }
-        };
-        Account<?> account = new Account<>(log, log.fresh(nowMs).on(0, segments));
-        return new Ledger(nowMs, nowMs, List.of(account), List.of(), ledger.nextLease());
+            if (broken != null) {
+                return each.account.limit() + ": " + broken;
+            }
+        }
+        return null;
+    }
+
+    private String brokenBy(Era each, long most, long fromMs) {
+        List<Use> then = uses.stream()
+                .filter(use -> use.timeMs() >= fromMs && use.timeMs() < each.untilMs)
+                .toList();
+        return Promise.brokenBy(each.account, most, then);
     }
 
     private boolean happens(int ofThousand) {
@@ -257,17 +359,24 @@ final class Lending {
 
     private void arrive(Holder holder, double perSecond) {
         double gapMs = -Math.log(1 - random.nextDouble()) * 1_000 / perSecond;
-        arriveAfter(holder, perSecond, gapMs, START_MS);
+        arriveAfter(holder, perSecond, gapMs, startMs);
     }
 
     private void arriveAfter(Holder holder, double perSecond, double exactMs, long fromMs) {
         long atMs = fromMs + (long) exactMs;
-        if (atMs >= START_MS + scene.forMs) {
+        if (atMs >= startMs + scene.forMs) {
             return;
         }
         later(atMs, now -> {
-            if (happens(scene.standstills)) {
+            if (happens(scene.mishaps.standstills)) {
                 holder.stillUntilMs = now + random.nextLong(2 * scene.terms.termMs());
+            }
+            if (happens(scene.mishaps.steps)) {
+                step(holder);
+            }
+            if (happens(scene.mishaps.settles)) {
+                long more = random.nextLong(-2L * scene.maxCost, 10L * scene.maxCost);
+                unlessStill(holder, at -> holder.settle(at, more)).at(now);
             }
             long cost = 1 + random.nextLong(scene.maxCost);
             unlessStill(holder, at -> holder.request(at, cost)).at(now);
@@ -276,13 +385,31 @@ final class Lending {
         });
     }
 
+    private void step(Holder holder) {
+        long stepMs = random.nextLong(-MAX_STEP_MS, MAX_STEP_MS + 1);
+        if (random.nextBoolean()) {
+            holder.skewMs += stepMs;
+        } else {
+            ledgerSkewMs += stepMs;
+        }
+    }
+
     Lending run() {
+        for (int i = 1; i < scene.limits.size(); i++) {
+            List<Limit<?>> limits = scene.limits.get(i);
+            later(startMs + i * scene.forMs / scene.limits.size(), now -> change(now, limits));
+        }
         for (int i = 0; i < holders.size(); i++) {
             if (scene.perSecond[i] > 0) {
                 arrive(holders.get(i), scene.perSecond[i]);
             }
         }
-        while (!events.isEmpty() && events.peek().atMs <= START_MS + scene.forMs) {
+        return on(0);
+    }
+
+    /** Runs on for so long after the last request. */
+    Lending on(long ms) {
+        while (!events.isEmpty() && events.peek().atMs <= startMs + scene.forMs + ms) {
             events.remove().what.run();
         }
         uses.sort(Comparator.comparingLong(Use::timeMs));
@@ -299,10 +426,9 @@ final class Lending {
     }
 
     private long admittedByOne() {
-        Ledger one = open(scene.limit, START_MS);
-        Account<?> account = one.accounts().get(0);
+        Account<?> account = open(scene.limits.get(0).get(0), startMs);
         long admitted = 0;
-        long lastMs = START_MS;
+        long lastMs = startMs;
         for (Use request : requested) {
             lastMs = Math.max(lastMs, request.timeMs());
             if (account.permits(request.cost(), lastMs)) {
@@ -315,7 +441,7 @@ final class Lending {
 
     /** After all slices have ended, all that is not used is free again: what the ledger says then. */
     Ledger after(long ms) {
-        ledger = ledger.at(START_MS + scene.forMs + ms);
+        ledger = ledger.at(Math.max(ledger.clockMs(), startMs + scene.forMs) + ms);
         return ledger;
     }
 }

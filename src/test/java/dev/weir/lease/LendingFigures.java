@@ -1,9 +1,11 @@
 package dev.weir.lease;
 
+import dev.weir.lease.Lending.Mishaps;
 import dev.weir.lease.Lending.Scene;
 import dev.weir.limit.Limit;
 import java.io.PrintStream;
 import java.util.Arrays;
+import java.util.List;
 
 /** How much of a shared limit is had, how often it is waited for, and for how many messages; on a virtual clock. */
 public final class LendingFigures {
@@ -57,6 +59,7 @@ public final class LendingFigures {
 
     private static Lending run(Limit<?> limit, double[] perSecond, long forMs) {
         LeaseTerms terms = LeaseTerms.DEFAULTS.within(limit.windowMs(0));
-        return new Lending(new Scene(limit, terms, perSecond, 40, 2, 100, 1, forMs, 0, 0, 0), 1).run();
+        return new Lending(new Scene(List.of(List.of(limit)), terms, perSecond, 40, 2, 100, 1, forMs, Mishaps.NONE), 1)
+                .run();
     }
 }

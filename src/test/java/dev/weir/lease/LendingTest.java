@@ -2,7 +2,11 @@ package dev.weir.lease;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import dev.weir.lease.Lending.Mishaps;
 import dev.weir.lease.Lending.Scene;
+import dev.weir.lease.Lending.Use;
+import dev.weir.limit.CalendarPeriod;
+import dev.weir.limit.CalendarWindow;
 import dev.weir.limit.FixedWindow;
 import dev.weir.limit.Gcra;
 import dev.weir.limit.IntervalBucket;
@@ -12,9 +16,13 @@ import dev.weir.limit.Rate;
 import dev.weir.limit.SlidingWindowCounter;
 import dev.weir.limit.SlidingWindowLog;
 import dev.weir.limit.TokenBucket;
+import java.time.ZoneId;
 import java.util.Arrays;
+import java.util.List;
 import java.util.SplittableRandom;
+import java.util.function.Function;
 import java.util.stream.Stream;
+import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 
@@ -40,14 +48,30 @@ class LendingTest {
                 new IntervalBucket(limit, perMs, limit, false));
     }
 
-    private static Scene scene(Limit<?> limit, SplittableRandom random) {
+    /** Those that are in force together. */
+    static Stream<List<Limit<?>>> several() {
+        return Stream.of(
+                List.of(new FixedWindow(10, 1_000, false), new FixedWindow(25, 3_000, false)),
+                List.of(new SlidingWindowLog(25, 3_000, false), new SlidingWindowLog(10, 500, false)),
+                List.of(
+                        new Gcra(Rate.of(40, 1_000), 5, false),
+                        new SlidingWindowCounter(90, 2_700, false, false),
+                        new IntervalBucket(30, 700, 60, false)),
+                List.of(new CalendarWindow(60, CalendarPeriod.DAY, ZoneId.of("America/St_Johns"), false)),
+                List.of(
+                        new CalendarWindow(90, CalendarPeriod.MONTH, ZoneId.of("Asia/Kathmandu"), false),
+                        new TokenBucket(Rate.of(40, 1_000), 20, false)));
+    }
+
+    private static Scene scene(
+            List<List<Limit<?>>> limits, Function<SplittableRandom, Mishaps> mishaps, SplittableRandom random) {
         double[] perSecond = new double[1 + random.nextInt(5)];
         int most = random.nextBoolean() ? 20 : 200;
         Arrays.setAll(perSecond, i -> random.nextInt(4) == 0 ? 0 : 1 + random.nextInt(most));
         long termMs = 50 + random.nextLong(3_000);
         LeaseTerms terms = new LeaseTerms(termMs, random.nextLong(termMs), random.nextLong(Math.min(termMs, 50)));
         return new Scene(
-                limit,
+                limits,
                 terms,
                 perSecond,
                 random.nextInt(random.nextBoolean() ? 20 : 400),
@@ -55,9 +79,22 @@ class LendingTest {
                 random.nextInt(500),
                 1 + random.nextInt(4),
                 4_000,
+                mishaps.apply(random));
+    }
+
+    private static Mishaps any(SplittableRandom random) {
+        return new Mishaps(
                 sometimes(30, random),
                 sometimes(50, random),
-                sometimes(20, random));
+                sometimes(20, random),
+                sometimes(50, random),
+                sometimes(50, random),
+                sometimes(500, random));
+    }
+
+    private static Mishaps anyButSettles(SplittableRandom random) {
+        Mishaps any = any(random);
+        return new Mishaps(any.standstills(), any.losses(), any.deaths(), any.steps(), 0, any.overtakes());
     }
 
     private static int sometimes(int ofThousand, SplittableRandom random) {
@@ -67,12 +104,53 @@ class LendingTest {
     @ParameterizedTest
     @MethodSource("limits")
     void whatever_happens_the_sum_is_never_above(Limit<?> limit) {
+        assertNeverAbove(random -> List.of(List.of(limit)));
+    }
+
+    @ParameterizedTest
+    @MethodSource("several")
+    void of_several_limits_each_is_kept(List<Limit<?>> several) {
+        assertNeverAbove(random -> List.of(several));
+    }
+
+    @ParameterizedTest
+    @MethodSource("limits")
+    void a_limit_that_is_replaced_is_kept_until_then_and_its_successor_from_a_term_later_on(Limit<?> limit) {
+        assertNeverAbove(random -> List.of(List.of(limit), List.of(another(random)), List.of(another(random))));
+    }
+
+    private static Limit<?> another(SplittableRandom random) {
+        return limits(10 + random.nextLong(60), random.nextBoolean() ? 1_000 : 700)
+                .skip(random.nextInt(9))
+                .findFirst()
+                .orElseThrow();
+    }
+
+    private static void assertNeverAbove(Function<SplittableRandom, List<List<Limit<?>>>> limits) {
         for (int seed = 0; seed < SCHEDULES; seed++) {
             SplittableRandom random = new SplittableRandom(seed);
-            Lending lending = new Lending(scene(limit, random), random.nextLong()).run();
-            assertThat(Promise.brokenBy(limit, lending.uses))
-                    .as("seed %d of %s", seed, limit)
-                    .isNull();
+            Scene scene = scene(limits.apply(random), LendingTest::any, random);
+            Lending lending = new Lending(scene, random.nextLong()).run();
+            assertThat(lending.broken()).as("seed %d of %s", seed, scene).isNull();
+        }
+    }
+
+    /** One window for all the time, and time to give back nearly all that is not used. */
+    @Test
+    void what_is_used_and_what_is_settled_are_charged() {
+        Limit<?> limit = new FixedWindow(1_000_000, 4_000_000_000_000L, false);
+        LeaseTerms terms = new LeaseTerms(3_000, 100, 10);
+        Mishaps settles = new Mishaps(0, 0, 0, 0, 50, 0);
+        Scene scene = new Scene(List.of(List.of(limit)), terms, rates(4, 50), 40, 0, 100, 4, 10_000, settles);
+        for (int seed = 0; seed < 50; seed++) {
+            Lending lending = new Lending(scene, seed).run().on(terms.termMs());
+            long used = lending.uses.stream()
+                    .mapToLong(Use::cost)
+                    .filter(cost -> cost > 0)
+                    .sum();
+            assertThat(limit.capacity() - lending.after(2 * terms.termMs()).free())
+                    .as("seed %d", seed)
+                    .isBetween(used + lending.settled, (long) (1.02 * (used + lending.settled)));
         }
     }
 
@@ -97,7 +175,7 @@ class LendingTest {
     private static Lending calm(Limit<?> limit, double[] perSecond, long forMs) {
         return new Lending(
                         new Scene(
-                                limit,
+                                List.of(List.of(limit)),
                                 LeaseTerms.DEFAULTS.within(limit.windowMs(0)),
                                 perSecond,
                                 40,
@@ -105,9 +183,7 @@ class LendingTest {
                                 100,
                                 1,
                                 forMs,
-                                0,
-                                0,
-                                0),
+                                Mishaps.NONE),
                         forMs)
                 .run();
     }
@@ -124,7 +200,7 @@ class LendingTest {
     }
 
     static Stream<Limit<?>> narrowLimits() {
-        return limits(10, 1_000);
+        return Stream.concat(limits(10, 1_000), limits(100, 10_000));
     }
 
     @ParameterizedTest
@@ -147,12 +223,10 @@ class LendingTest {
     void what_dead_holders_had_comes_back_when_their_slices_have_ended(Limit<?> limit) {
         for (int seed = 0; seed < 50; seed++) {
             SplittableRandom random = new SplittableRandom(seed);
-            Scene scene = scene(limit, random);
+            Scene scene = scene(List.of(List.of(limit)), LendingTest::anyButSettles, random);
             Lending lending = new Lending(scene, random.nextLong()).run();
-            long skewMs = 2 * scene.skewMs();
-            assertThat(lending.after(scene.terms().termMs() + skewMs).lent()).isZero();
-            assertThat(lending.after(scene.terms().termMs() + skewMs + 3_000).free())
-                    .isEqualTo(limit.capacity());
+            assertThat(lending.after(scene.terms().termMs()).lent()).isZero();
+            assertThat(lending.after(3_000).free()).isEqualTo(limit.capacity());
         }
     }
 }

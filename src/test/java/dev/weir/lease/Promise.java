@@ -1,6 +1,7 @@
 package dev.weir.lease;
 
 import dev.weir.lease.Lending.Use;
+import dev.weir.limit.Account;
 import dev.weir.limit.AlignedWindow;
 import dev.weir.limit.Gcra;
 import dev.weir.limit.IntervalBucket;
@@ -13,6 +14,7 @@ import java.math.BigInteger;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.TreeMap;
 
 /** What a limit promises of all that is admitted, by its definition, and not by how it is counted. */
 final class Promise {
@@ -20,39 +22,52 @@ final class Promise {
     private Promise() {}
 
     /**
-     * What is admitted against the promise; null: nothing.
+     * What is admitted against the promise, beyond what was given back in the same time; null: nothing.
      *
-     * @param uses by their times
+     * @param account when the limit came into force
+     * @param most what is had at once at most: the capacity, or what was lent before if that is more
+     * @param all by their times
      */
-    static String brokenBy(Limit<?> limit, List<Use> uses) {
+    static String brokenBy(Account<?> account, long most, List<Use> all) {
+        Limit<?> limit = account.limit();
+        List<Use> uses = together(all);
         if (limit instanceof AlignedWindow window) {
-            return inWindows(window, uses);
+            return inWindows(window, most, uses);
         } else if (limit instanceof SlidingWindowLog log) {
-            return inAnyWindow(log, uses);
+            return inAnyWindow(log, most, uses);
         } else if (limit instanceof SlidingWindowCounter counter) {
-            return byEstimate(counter, uses);
+            return byEstimate(counter, most, uses);
         } else if (limit instanceof Meter meter) {
-            return byFlow(meter.rate(), meter.burst(), uses);
+            return byFlow(meter.rate(), most, uses);
         } else if (limit instanceof Gcra gcra) {
-            return byFlow(gcra.rate(), gcra.burst(), uses);
+            return byFlow(gcra.rate(), most, uses);
         } else if (limit instanceof IntervalBucket bucket) {
-            return bySteps(bucket, uses);
+            return bySteps(bucket, most, ((IntervalBucket.Steps) account.state()).stepMs(), uses);
         }
         throw new IllegalArgumentException("no promise is known of " + limit);
     }
 
-    private static String inWindows(AlignedWindow window, List<Use> uses) {
+    /** What is of the same time has no order. */
+    private static List<Use> together(List<Use> uses) {
+        Map<Long, Long> costs = new TreeMap<>();
+        uses.forEach(use -> costs.merge(use.timeMs(), use.cost(), Long::sum));
+        return costs.entrySet().stream()
+                .map(each -> new Use(each.getKey(), each.getValue()))
+                .toList();
+    }
+
+    private static String inWindows(AlignedWindow window, long most, List<Use> uses) {
         Map<Long, Long> sums = new HashMap<>();
         for (Use use : uses) {
             long start = window.startMs(use.timeMs());
-            if (sums.merge(start, use.cost(), Long::sum) > window.limit()) {
-                return "more than " + window.limit() + " in the window of " + start;
+            if (sums.merge(start, use.cost(), Long::sum) > most) {
+                return "more than " + most + " in the window of " + start;
             }
         }
         return null;
     }
 
-    private static String inAnyWindow(SlidingWindowLog log, List<Use> uses) {
+    private static String inAnyWindow(SlidingWindowLog log, long most, List<Use> uses) {
         long sum = 0;
         int first = 0;
         for (Use use : uses) {
@@ -60,14 +75,14 @@ final class Promise {
             while (uses.get(first).timeMs() <= use.timeMs() - log.perMs()) {
                 sum -= uses.get(first++).cost();
             }
-            if (sum > log.limit()) {
+            if (sum > most) {
                 return sum + " in the window that ends at " + use.timeMs();
             }
         }
         return null;
     }
 
-    private static String byEstimate(SlidingWindowCounter counter, List<Use> uses) {
+    private static String byEstimate(SlidingWindowCounter counter, long most, List<Use> uses) {
         long start = Long.MIN_VALUE;
         long previous = 0;
         long current = 0;
@@ -80,8 +95,9 @@ final class Promise {
             }
             current += use.cost();
             long share = previous * (counter.perMs() - (use.timeMs() - start));
-            long whole = counter.strict() ? -Math.floorDiv(-share, counter.perMs()) : share / counter.perMs();
-            if (whole + current > counter.limit()) {
+            long whole =
+                    counter.strict() ? -Math.floorDiv(-share, counter.perMs()) : Math.floorDiv(share, counter.perMs());
+            if (whole + current > most) {
                 return whole + " + " + current + " at " + use.timeMs();
             }
         }
@@ -89,9 +105,9 @@ final class Promise {
     }
 
     /** In any time, at most the burst and what flows in: the bucket that each use fills, exactly. */
-    private static String byFlow(Rate rate, long burst, List<Use> uses) {
+    private static String byFlow(Rate rate, long atOnce, List<Use> uses) {
         BigInteger level = BigInteger.ZERO; // in tokens × perMs
-        BigInteger most = BigInteger.valueOf(burst).multiply(BigInteger.valueOf(rate.perMs()));
+        BigInteger most = BigInteger.valueOf(atOnce).multiply(BigInteger.valueOf(rate.perMs()));
         long last = Long.MIN_VALUE;
         for (Use use : uses) {
             if (last != Long.MIN_VALUE) {
@@ -107,16 +123,16 @@ final class Promise {
         return null;
     }
 
-    /** As {@link #byFlow}, by steps that are a window apart from the ledger's first time on. */
-    private static String bySteps(IntervalBucket bucket, List<Use> uses) {
+    /** As {@link #byFlow}, by steps that are a window apart. */
+    private static String bySteps(IntervalBucket bucket, long most, long firstMs, List<Use> uses) {
         long used = 0;
         long steps = 0;
         for (Use use : uses) {
-            long now = Math.floorDiv(use.timeMs() - Lending.START_MS, bucket.perMs());
+            long now = Math.floorDiv(use.timeMs() - firstMs, bucket.perMs());
             used = Math.max(0, used - (now - steps) * bucket.tokens()) + use.cost();
             steps = now;
-            if (used > bucket.burst()) {
-                return used + " of " + bucket.burst() + " at " + use.timeMs();
+            if (used > most) {
+                return used + " of " + most + " at " + use.timeMs();
             }
         }
         return null;
