@@ -29,6 +29,8 @@ final class WeirMeters implements MultiCollector {
                         .spread(counts.latenciesMs())
                         .histogram(),
                 deadLetters(counts),
+                quotaWaits(counts),
+                leasing(counts),
                 waits(counts),
                 new Family("weir_release_lateness_seconds", "By how much a release was written after its releaseAt")
                         .spread(counts.latenessMs())
@@ -60,6 +62,23 @@ final class WeirMeters implements MultiCollector {
         Family letters = new Family("weir_dead_letters", "Records that are no request or no rule", "reason");
         counts.deadLetters().forEach((reason, count) -> letters.add(count, reason.name()));
         return letters.counter();
+    }
+
+    private static MetricSnapshot quotaWaits(LiveCounts counts) {
+        Family waits = new Family("weir_quota_waits", "Requests that waited for a part of a shared quota", "policy");
+        counts.waitedForQuota().forEach((policy, count) -> waits.add(count, policy));
+        return waits.counter();
+    }
+
+    private static MetricSnapshot leasing(LiveCounts counts) {
+        Family messages = new Family(
+                "weir_lease_messages", "Messages between holders of shared quota and ledgers", "policy", "message");
+        counts.leasing().forEach((of, count) -> {
+            String message =
+                    of.isAnswer() ? of.isOfNothing() ? "REFUSED" : "GRANTED" : of.isOfNothing() ? "REPORTED" : "ASKED";
+            messages.add(count, of.policy(), message);
+        });
+        return messages.counter();
     }
 
     private static MetricSnapshot waits(LiveCounts counts) {

@@ -148,6 +148,7 @@ public final class Decide implements Processor<byte[], Object, byte[], Object> {
             admit(record, admission.withHeaders(headers(record.headers())));
         } else {
             Wait wait = (Wait) ruling;
+            counts.waits(wait.on().policyId());
             holder.park(new Waiter(wait.on(), nowMs + wait.maxWaitMs(), request, headers(record.headers())));
         }
     }
@@ -203,6 +204,7 @@ public final class Decide implements Processor<byte[], Object, byte[], Object> {
         /** The answer is not there before this is committed. */
         @Override
         public void ask(StateKey key, Ask ask, boolean soon) {
+            counts.told(new LiveCounts.Leasing(key.policyId(), false, ask.least() == 0));
             AskAvro.Addressed question =
                     new AskAvro.Addressed(ask, context.taskId().partition());
             context.forward(new Record<>(KeyCodec.encode(key), question, context.currentSystemTimeMs()), outlets.asks);

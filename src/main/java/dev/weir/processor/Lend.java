@@ -87,6 +87,7 @@ public final class Lend implements Processor<byte[], byte[], byte[], Object> {
         long nowMs = context.currentSystemTimeMs();
         Grant grant = answer(key, Bytes.wrap(record.key()), question.ask(), nowMs);
         if (grant != null) {
+            counts.told(new LiveCounts.Leasing(key.policyId(), true, grant instanceof Grant.Nothing));
             context.forward(
                     new Record<>(
                             record.key(),

@@ -41,6 +41,8 @@ public final class LiveCounts {
     private final Map<Rejection, LongAdder> deadLetters = new ConcurrentHashMap<>();
     private final Map<String, LongAdder> queued = new ConcurrentHashMap<>();
     private final Map<String, LongAdder> released = new ConcurrentHashMap<>();
+    private final Map<String, LongAdder> waitedForQuota = new ConcurrentHashMap<>();
+    private final Map<Leasing, LongAdder> leasing = new ConcurrentHashMap<>();
     private final DeniedClients denied = new DeniedClients();
     private final Map<Line, Spread> waitsMs = new ConcurrentHashMap<>();
     private final Spread latenciesMs = new Spread(LATENCIES_MS);
@@ -48,6 +50,14 @@ public final class LiveCounts {
 
     /** Decisions that count together. */
     public record Kind(String policy, Outcome outcome, Reason reason) {}
+
+    /**
+     * Messages between holders of shared quota and its ledgers that count together.
+     *
+     * @param isAnswer whether a ledger said it
+     * @param isOfNothing whether it asked for nothing, or there was nothing to be had
+     */
+    public record Leasing(String policy, boolean isAnswer, boolean isOfNothing) {}
 
     /** Releases that count together. */
     public record Line(String queue, String tier) {}
@@ -68,6 +78,16 @@ public final class LiveCounts {
     /** @param latencyMs since the time of the request's record */
     void answered(long latencyMs) {
         latenciesMs.add(Math.max(0, latencyMs));
+    }
+
+    /** A request waits for a part of the shared quota of a policy. */
+    void waits(String policy) {
+        of(waitedForQuota, policy, p -> OTHER, p -> new LongAdder()).increment();
+    }
+
+    void told(Leasing message) {
+        of(leasing, message, m -> new Leasing(OTHER, m.isAnswer, m.isOfNothing), m -> new LongAdder())
+                .increment();
     }
 
     void rejected(Rejection rejection) {
@@ -108,6 +128,16 @@ public final class LiveCounts {
     /** How many each queue has released. */
     public Map<String, Long> released() {
         return read(released);
+    }
+
+    /** How many requests had to wait for shared quota, by its policy. */
+    public Map<String, Long> waitedForQuota() {
+        return read(waitedForQuota);
+    }
+
+    /** How many messages there were about shared quota. */
+    public Map<Leasing, Long> leasing() {
+        return read(leasing);
     }
 
     /** Who was denied of late. */

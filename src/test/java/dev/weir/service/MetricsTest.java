@@ -38,6 +38,7 @@ class MetricsTest {
             policies:
               - {id: two, match: {endpoint: /two}, limits: [{algorithm: fixed-window, limit: 2, per: 30d}]}
               - {id: slow, match: {endpoint: /slow}, queue: slow}
+              - {id: all, key: [], match: {endpoint: /all}, max-wait: 1m, limits: [{algorithm: gcra, limit: 2, per: 30d}]}
             queues:
               - {id: slow, limit: 1, per: 30d, tiers: {gold: {priority: 1}}}
             """;
@@ -69,7 +70,7 @@ class MetricsTest {
         enforcer.begin();
         enforcer.awaitRunning(PATIENCE);
         send(config);
-        await(it -> it.sum("weir_decisions_total") == 6 && it.sum("weir_dead_letters_total") == 1);
+        await(it -> it.sum("weir_decisions_total") == 7 && it.sum("weir_dead_letters_total") == 1);
         await(it -> it.sum("weir_release_wait_seconds_count") == 1);
         await(it -> it.sum("weir_lag_records") == 0 && it.sum("weir_store_keys") > 0);
         System.gc();
@@ -78,6 +79,7 @@ class MetricsTest {
 
     private static void send(WeirConfig config) {
         try (Sender sender = new Sender(config)) {
+            sender.send(request(9, "/all", ""));
             for (int i = 0; i < 3; i++) {
                 sender.send(request(i, "/two", ""));
                 sender.send(request(3 + i, "/slow", ", \"tier\": \"gold\""));
@@ -116,11 +118,19 @@ class MetricsTest {
     void decisions_are_told_by_policy_outcome_and_reason() {
         assertThat(scrape.lines("weir_decisions_total"))
                 .containsExactlyInAnyOrder(
+                        "{outcome=\"ALLOWED\",policy=\"all\",reason=\"WITHIN_LIMITS\"} 1.0",
                         "{outcome=\"ALLOWED\",policy=\"two\",reason=\"WITHIN_LIMITS\"} 2.0",
                         "{outcome=\"DENIED\",policy=\"two\",reason=\"LIMIT_EXCEEDED\"} 1.0",
                         "{outcome=\"QUEUED\",policy=\"slow\",reason=\"SHAPED\"} 3.0");
-        assertThat(scrape.sum("weir_decision_latency_seconds_count")).isEqualTo(3);
+        assertThat(scrape.sum("weir_decision_latency_seconds_count")).isEqualTo(4);
         assertThat(scrape.lines("weir_dead_letters_total")).containsExactly("{reason=\"NOT_AVRO\"} 1.0");
+    }
+
+    @Test
+    void shared_quota_is_told_by_who_waited_and_what_was_said() {
+        assertThat(scrape.lines("weir_quota_waits_total")).containsExactly("{policy=\"all\"} 1.0");
+        assertThat(scrape.lines("weir_lease_messages_total"))
+                .contains("{message=\"ASKED\",policy=\"all\"} 1.0", "{message=\"GRANTED\",policy=\"all\"} 1.0");
     }
 
     @Test
@@ -133,7 +143,7 @@ class MetricsTest {
 
     @Test
     void the_instance_tells_how_it_does() {
-        assertThat(scrape.lines("weir_policies")).containsExactly("{kind=\"policy\"} 2.0", "{kind=\"queue\"} 1.0");
+        assertThat(scrape.lines("weir_policies")).containsExactly("{kind=\"policy\"} 3.0", "{kind=\"queue\"} 1.0");
         assertThat(scrape.lines("weir_health"))
                 .contains("{state=\"RUNNING\"} 1.0", "{state=\"STARTING\"} 0.0")
                 .hasSize(5);
