@@ -120,6 +120,15 @@ class LivePageTest {
     }
 
     @Test
+    void a_client_sees_what_all_share_and_who_holds_what() {
+        open("client/" + LiveRun.GREEDY);
+        browser.find(".usages h3", "shared by all clients");
+        browser.find(".usage", "token-bucket 100000/1m");
+        assertThat(browser.find(".usages .note", " lent to partition ").getText())
+                .endsWith(" free");
+    }
+
+    @Test
     void a_name_with_markup_is_text_and_runs_nothing() {
         open("overview");
         browser.click("main th a", MARKUP);

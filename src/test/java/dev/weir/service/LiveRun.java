@@ -43,6 +43,10 @@ final class LiveRun implements AutoCloseable {
               - id: search
                 match: {endpoint: /search}
                 limits: [{algorithm: fixed-window, limit: 30, per: 10s}]
+              - id: whole-site
+                layer: site
+                key: []
+                limits: [{algorithm: token-bucket, limit: 100000, per: 1m}]
               - id: all-sms
                 match: {endpoint: /sms}
                 queue: sms
