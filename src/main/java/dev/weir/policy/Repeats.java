@@ -49,8 +49,11 @@ final class Repeats {
         return ((Decision) first.answer()).again(request.source());
     }
 
-    /** Remembers a ruling for so long; gives it, marked if it is a queue that has to remember the answer. */
+    /** Remembers a ruling for so long, unless it is to wait for one; gives it, marked if it is a queue that has to remember the answer. */
     static Ruling remember(Request request, Ruling ruling, long windowMs, FirstAnswers memory) {
+        if (ruling instanceof Wait) {
+            return ruling;
+        }
         long nowMs = ruling instanceof Decision decision ? decision.decidedAtMs() : request.timestampMs();
         long untilMs = nowMs + windowMs;
         if (ruling instanceof Admission admission) {

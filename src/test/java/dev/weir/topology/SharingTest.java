@@ -217,6 +217,19 @@ class SharingTest {
     }
 
     @Test
+    void who_waited_is_answered_again_as_the_first_time() throws Exception {
+        apply("  - {id: all, key: [], idempotency: 1m, limits: [{algorithm: fixed-window, limit: 1, per: 1h}]}", 1);
+        request("alice", 1);
+        sent--; // the same requestId
+        request("alice", 1);
+        exchange();
+        exchange();
+        List<Decision> all = decided();
+        assertThat(all.stream().map(Decision::outcome)).containsExactly(Outcome.ALLOWED, Outcome.ALLOWED);
+        assertThat(all.stream().map(Decision::repeated)).containsExactly(false, true);
+    }
+
+    @Test
     void those_who_wait_are_decided_in_their_order() throws Exception {
         apply("  - {id: all, key: [], limits: [{algorithm: fixed-window, limit: 3, per: 1m}]}", 1);
         for (String client : List.of("a", "b", "c", "d")) {
