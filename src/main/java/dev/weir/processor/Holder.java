@@ -285,7 +285,7 @@ final class Holder implements Holdings {
             long askMs = question.isOpen() ? question.askedMs() + lent.termMs() : question.retryAtMs();
             atMs = Math.min(atMs, Math.min(first.untilMs, askMs));
         }
-        setAlarm(holding, Math.max(atMs, nowMs + 1));
+        setAlarm(holding, atMs);
     }
 
     private void setAlarm(Holding holding, long atMs) {

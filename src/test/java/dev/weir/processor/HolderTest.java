@@ -1,0 +1,80 @@
+package dev.weir.processor;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.weir.codec.WaiterCodec.Waiter;
+import dev.weir.lease.Ask;
+import dev.weir.lease.LeaseTerms;
+import dev.weir.policy.Kind;
+import dev.weir.policy.PolicyTable;
+import dev.weir.policy.Request;
+import dev.weir.policy.StateKey;
+import dev.weir.policy.Wait;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.Properties;
+import org.apache.kafka.common.utils.Bytes;
+import org.apache.kafka.streams.processor.TaskId;
+import org.apache.kafka.streams.processor.api.MockProcessorContext;
+import org.apache.kafka.streams.state.KeyValueStore;
+import org.apache.kafka.streams.state.Stores;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** Requests for a quota of which nothing ever comes. */
+class HolderTest {
+
+    private static final StateKey KEY = new StateKey(StateKey.NO_CLIENT, "all", List.of());
+
+    @TempDir
+    private Path directory;
+
+    private final List<String> answered = new ArrayList<>();
+    private Holder holder;
+
+    @BeforeEach
+    void open() {
+        HotStates books = new HotStates(open("books"), new HotMemory(1 << 20));
+        holder = new Holder(0, books, open("waiting"), LeaseTerms.DEFAULTS, new Holder.Environment() {
+            @Override
+            public PolicyTable policies() {
+                return PolicyTable.EMPTY;
+            }
+
+            @Override
+            public Wait again(Waiter waiter, boolean mayWait) {
+                answered.add(waiter.request().requestId());
+                return null;
+            }
+
+            @Override
+            public void ask(StateKey key, Ask ask, boolean soon) {}
+        });
+    }
+
+    private KeyValueStore<Bytes, byte[]> open(String name) {
+        KeyValueStore<Bytes, byte[]> opened = Stores.inMemoryKeyValueStore(name).get();
+        MockProcessorContext<?, ?> context =
+                new MockProcessorContext<>(new Properties(), new TaskId(0, 0), directory.toFile());
+        opened.init(context.getStateStoreContext(), opened);
+        return opened;
+    }
+
+    private void park(String id, long nowMs, long untilMs) {
+        Request request = new Request(
+                id, "alice", Kind.CONSUME, null, 1, null, Map.of(), null, null, null, nowMs, new Request.Source(0, 0));
+        holder.park(new Waiter(KEY, untilMs, request, List.of()));
+        holder.endStep(nowMs);
+    }
+
+    @Test
+    void whose_time_is_over_is_answered_though_others_come_in_the_same_moment() {
+        park("first", 1_000, 1_050);
+        park("second", 1_060, 1_110);
+        holder.wake(1_060);
+        assertThat(answered).containsExactly("first");
+    }
+}
