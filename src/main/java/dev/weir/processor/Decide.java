@@ -92,6 +92,7 @@ public final class Decide implements Processor<byte[], Object, byte[], Object> {
         sweeping = context.schedule(config.state().sweepEvery(), PunctuationType.WALL_CLOCK_TIME, nowMs -> {
             store.shrink();
             books.shrink();
+            sweep.observe(holder.earliestMs()); // it will be decided by what is remembered then
             sweep.run(nowMs);
             sweepOfBooks.run(nowMs);
         });

@@ -11,6 +11,7 @@ import dev.weir.lease.LeaseTerms;
 import dev.weir.policy.Holdings;
 import dev.weir.policy.Policy;
 import dev.weir.policy.PolicyTable;
+import dev.weir.policy.Request;
 import dev.weir.policy.StateKey;
 import dev.weir.policy.Wait;
 import java.util.ArrayDeque;
@@ -89,8 +90,12 @@ final class Holder implements Holdings {
         }
     }
 
-    /** A place in the order of those who wait. */
-    private record Place(long number, long cost, long untilMs) {}
+    /**
+     * A place in the order of those who wait.
+     *
+     * @param timestampMs of the request
+     */
+    private record Place(long number, long cost, long timestampMs, long untilMs) {}
 
     private record Due(long atMs, Holding holding) {}
 
@@ -183,6 +188,17 @@ final class Holder implements Holdings {
         return places < MAX_WAITING;
     }
 
+    /** The earliest time of a request that waits, {@link Long#MAX_VALUE} if none does. */
+    long earliestMs() {
+        long earliestMs = Long.MAX_VALUE;
+        for (Holding holding : holdings.values()) {
+            for (Place place : holding.queue) {
+                earliestMs = Math.min(earliestMs, place.timestampMs);
+            }
+        }
+        return earliestMs;
+    }
+
     /** Lets a request wait, behind those who wait for the same. */
     void park(Waiter waiter) {
         long number = nextNumber++;
@@ -192,7 +208,8 @@ final class Holder implements Holdings {
 
     private Holding place(Waiter waiter, long number) {
         Holding holding = holding(waiter.on());
-        holding.queue.add(new Place(number, waiter.request().cost(), waiter.untilMs()));
+        Request request = waiter.request();
+        holding.queue.add(new Place(number, request.cost(), request.timestampMs(), waiter.untilMs()));
         places++;
         return holding;
     }

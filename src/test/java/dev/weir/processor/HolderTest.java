@@ -71,6 +71,16 @@ class HolderTest {
     }
 
     @Test
+    void the_earliest_of_those_who_wait_is_known_while_it_waits() {
+        assertThat(holder.earliestMs()).isEqualTo(Long.MAX_VALUE);
+        park("first", 1_000, 1_050);
+        park("second", 1_060, 1_110);
+        assertThat(holder.earliestMs()).isEqualTo(1_000);
+        holder.wake(1_060);
+        assertThat(holder.earliestMs()).isEqualTo(1_060);
+    }
+
+    @Test
     void whose_time_is_over_is_answered_though_others_come_in_the_same_moment() {
         park("first", 1_000, 1_050);
         park("second", 1_060, 1_110);
