@@ -1,5 +1,6 @@
 package dev.weir.lease;
 
+import dev.weir.lease.Promise.Use;
 import dev.weir.limit.Account;
 import dev.weir.limit.CalendarWindow;
 import dev.weir.limit.Limit;
@@ -66,9 +67,6 @@ final class Lending {
      * @param untilMs when it was replaced
      */
     record Era(Account<?> account, long lent, long fromMs, long untilMs) {}
-
-    /** What was admitted: when, by the time of its decision, and how much; below zero: given back, by the ledger's time. */
-    record Use(long timeMs, long cost) {}
 
     private static final long START_MS = 1_000_000_000_007L;
     private static final long MAX_STEP_MS = 3_000;

@@ -4,7 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.weir.lease.Lending.Mishaps;
 import dev.weir.lease.Lending.Scene;
-import dev.weir.lease.Lending.Use;
+import dev.weir.lease.Promise.Use;
 import dev.weir.limit.CalendarPeriod;
 import dev.weir.limit.CalendarWindow;
 import dev.weir.limit.FixedWindow;

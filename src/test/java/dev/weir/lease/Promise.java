@@ -1,6 +1,5 @@
 package dev.weir.lease;
 
-import dev.weir.lease.Lending.Use;
 import dev.weir.limit.Account;
 import dev.weir.limit.AlignedWindow;
 import dev.weir.limit.Gcra;
@@ -17,7 +16,10 @@ import java.util.Map;
 import java.util.TreeMap;
 
 /** What a limit promises of all that is admitted, by its definition, and not by how it is counted. */
-final class Promise {
+public final class Promise {
+
+    /** What was admitted: when, by the time of its decision, and how much; below zero: given back, by the ledger's time. */
+    public record Use(long timeMs, long cost) {}
 
     private Promise() {}
 
@@ -28,7 +30,7 @@ final class Promise {
      * @param most what is had at once at most: the capacity, or what was lent before if that is more
      * @param all by their times
      */
-    static String brokenBy(Account<?> account, long most, List<Use> all) {
+    public static String brokenBy(Account<?> account, long most, List<Use> all) {
         Limit<?> limit = account.limit();
         List<Use> uses = together(all);
         if (limit instanceof AlignedWindow window) {

@@ -9,6 +9,7 @@ import dev.weir.codec.PolicyAvro;
 import dev.weir.policy.Decision;
 import dev.weir.policy.Request;
 import dev.weir.shape.QueueRules;
+import dev.weir.shape.Release;
 import dev.weir.simulation.Partition.Entry;
 import dev.weir.topology.Stores;
 import java.util.ArrayList;
@@ -24,6 +25,7 @@ final class Checks {
     private final Rulebook rulebook;
     private final Trace trace;
     private final DecisionCheck decisions;
+    private final LeaseCheck leases;
     private final QueueCheck queues;
     private final RestartCheck restarts;
 
@@ -32,13 +34,15 @@ final class Checks {
         this.plan = plan;
         this.rulebook = rulebook;
         this.trace = trace;
-        decisions = new DecisionCheck(cluster, plan, rulebook, new LimitCheck(rulebook), flaw);
+        leases = new LeaseCheck(rulebook, trace);
+        decisions = new DecisionCheck(cluster, plan, rulebook, new LimitCheck(rulebook), leases, flaw);
         queues = new QueueCheck(cluster, plan, rulebook);
         restarts = new RestartCheck(cluster, plan.config(), flaw);
     }
 
     void afterEvent() {
         List<Entry> committed = cluster.takeEntries();
+        leases.check(committed);
         decisions.check(committed);
         queues.check(committed);
     }
@@ -48,17 +52,18 @@ final class Checks {
         for (Task task : member.tasks.values()) {
             if (task.state().isSettled()) {
                 restarts.check(task, member.instance);
+                decisions.checkWaiting(task);
             }
         }
     }
 
     /** Whether all that was sent is answered, and nothing waits. */
     boolean isAtRest() {
-        return queues.waiting() == 0;
+        return queues.waiting() == 0 && decisions.waiting() == 0;
     }
 
     String left() {
-        return queues.waiting() + " wait";
+        return queues.waiting() + " wait in queues, " + decisions.waiting() + " for shared quota";
     }
 
     void atEnd(Fleet fleet) {
@@ -76,6 +81,10 @@ final class Checks {
                     requireEmpty(task, Stores.QUEUE_SLOTS);
                     requireEmpty(task, Stores.QUEUE_TICKETS);
                     requireEmpty(task, Stores.QUEUE_ALARMS);
+                } else if (task.slot.role() == Slot.Role.DECIDE) {
+                    requireEmpty(task, Stores.WAITING_REQUESTS);
+                } else if (task.slot.role() == Slot.Role.LEND) {
+                    leases.atEnd(task.state().store(Stores.LEDGERS), cluster.nowMs() + plan.skewMs());
                 }
             }
         }
@@ -107,7 +116,7 @@ final class Checks {
         faults.addAll(audit.withdrawals());
         faults.addAll(audit.contents());
         faults.addAll(audit.sequences());
-        faults.addAll(audit.order());
+        faults.addAll(new QueueAudit(asked, told, inTheirOrder()).order());
         for (QueueRules rules : rulebook.queues()) {
             if (rulebook.isUnchanged(rules.id())) {
                 faults.addAll(audit.pace(rules));
@@ -120,6 +129,13 @@ final class Checks {
         Violation.unless(faults.isEmpty(), ENDS_ONCE, String.join("\n", faults));
     }
 
+    /** Without what may have waited for shared quota before it came to its queue: what cannot be had at all does not wait. */
+    private List<Release> inTheirOrder() {
+        return queues.releases().stream()
+                .filter(release -> !Rulebook.LANE.equals(release.tier()))
+                .toList();
+    }
+
     private void count() {
         List<Decision> told = new ArrayList<>(decisions.decisions());
         told.addAll(queues.decisions());
@@ -130,5 +146,8 @@ final class Checks {
             }
         }
         queues.releases().forEach(release -> trace.count("RELEASED"));
+        if (decisions.waited() > 0) {
+            trace.count("WAITED_FOR_QUOTA");
+        }
     }
 }

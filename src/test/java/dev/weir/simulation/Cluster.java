@@ -1,6 +1,5 @@
 package dev.weir.simulation;
 
-import dev.weir.policy.PolicyTable;
 import dev.weir.policy.Request;
 import dev.weir.simulation.Partition.Entry;
 import java.util.ArrayList;
@@ -27,7 +26,7 @@ final class Cluster {
     private final List<Entry> newlyCommitted = new ArrayList<>();
     private final Plan plan;
     private final Flaw flaw;
-    private final Map<Request.Source, PolicyTable> newlyUsed = new HashMap<>();
+    private final Map<Request.Source, Task.Used> newlyUsed = new HashMap<>();
     private long nowMs;
     private long leaderAheadMs;
 
@@ -57,7 +56,8 @@ final class Cluster {
         if (topic.equals(Slot.TOPICS.policies())) {
             return 1;
         }
-        return topic.equals(Slot.TOPICS.admissions()) ? plan.queuePartitions() : plan.partitions();
+        boolean isOfShaping = topic.equals(Slot.TOPICS.admissions()) || topic.equals(Slot.TOPICS.leaseAsks());
+        return isOfShaping ? plan.queuePartitions() : plan.partitions();
     }
 
     /** Where a record of this key goes. */
@@ -79,9 +79,13 @@ final class Cluster {
         return open;
     }
 
+    /** @param transaction null if the record is of none */
     void append(
             Partition partition, byte[] key, byte[] value, Headers headers, long timestampMs, Transaction transaction) {
-        transaction.entries.add(partition.append(key, value, headers, timestampMs, transaction));
+        Entry entry = partition.append(key, value, headers, timestampMs, transaction);
+        if (transaction != null) {
+            transaction.entries.add(entry);
+        }
     }
 
     /** How far a group has read; null while a transaction holds that back. */
@@ -112,14 +116,14 @@ final class Cluster {
         transaction.commit();
         end(transaction);
         newlyCommitted.addAll(transaction.entries);
-        newlyUsed.putAll(transaction.policies);
+        newlyUsed.putAll(transaction.used);
     }
 
     void abort(Transaction transaction) {
         if (flaw == Flaw.OUTPUT_SURVIVES_ABORT) {
             transaction.commit();
             newlyCommitted.addAll(transaction.entries);
-            newlyUsed.putAll(transaction.policies);
+            newlyUsed.putAll(transaction.used);
         } else {
             transaction.abort();
         }
@@ -133,8 +137,8 @@ final class Cluster {
         touched.forEach(partition -> partition.mark(transaction));
     }
 
-    /** By which policies a request was decided, as its transaction was committed; null if none was. */
-    PolicyTable takeUsed(Request.Source source) {
+    /** By what a request was decided, as its transaction was committed; null if it was not. */
+    Task.Used takeUsed(Request.Source source) {
         return newlyUsed.remove(source);
     }
 

@@ -18,19 +18,23 @@ import dev.weir.policy.MapStates;
 import dev.weir.policy.PolicyTable;
 import dev.weir.policy.Request;
 import dev.weir.policy.Ruling;
+import dev.weir.policy.Turn;
 import dev.weir.simulation.Partition.Entry;
+import dev.weir.topology.Stores;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.HashMap;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import org.apache.kafka.common.header.Header;
 import org.apache.kafka.common.header.Headers;
 
 /**
- * Decides each request anew by the pure core, in the order of its partition, as it is read for good, and holds the answers
- * that are committed against it, byte for byte.
+ * Decides each request anew by the pure core, in the order in which its partition's are answered, and holds the answers that are
+ * committed against it, byte for byte. But for those that wait for shared quota, each is answered as it is read for good.
  */
 final class DecisionCheck {
 
@@ -43,20 +47,26 @@ final class DecisionCheck {
     private final Plan plan;
     private final Rulebook rulebook;
     private final LimitCheck limits;
+    private final LeaseCheck leases;
     private final Flaw flaw;
     private final Map<Integer, MapStates> states = new HashMap<>();
     private final Map<Integer, Long> read = new HashMap<>();
     private final Map<Request.Source, Object> due = new HashMap<>();
+    private final Set<Request.Source> waited = new HashSet<>();
     private final List<Request> requests = new ArrayList<>();
     private final List<Decision> decisions = new ArrayList<>();
 
-    DecisionCheck(Cluster cluster, Plan plan, Rulebook rulebook, LimitCheck limits, Flaw flaw) {
+    DecisionCheck(Cluster cluster, Plan plan, Rulebook rulebook, LimitCheck limits, LeaseCheck leases, Flaw flaw) {
         this.cluster = cluster;
         this.plan = plan;
         this.rulebook = rulebook;
         this.limits = limits;
+        this.leases = leases;
         this.flaw = flaw;
     }
+
+    /** A request that is read for good. */
+    private record Asked(Request request, List<Admission.Header> headers) {}
 
     /** The requests that were read for good, of each partition in its order. */
     List<Request> requests() {
@@ -78,20 +88,50 @@ final class DecisionCheck {
                 answer(entry);
             }
         }
-        Violation.unless(due.isEmpty(), ANSWERED_ONCE, "read without an answer: " + due.keySet());
+        due.forEach((source, asked) -> {
+            Violation.unless(mayWait(asked), ANSWERED_ONCE, source + " is read without an answer: " + asked);
+            waited.add(source);
+        });
+    }
+
+    private boolean mayWait(Object asked) {
+        return asked instanceof Asked of && of.request.kind() == Kind.CONSUME && rulebook.isShared(of.request);
+    }
+
+    /** How many were not answered as they were read. */
+    int waited() {
+        return waited.size();
+    }
+
+    /** How many have no answer yet. */
+    int waiting() {
+        return due.size();
+    }
+
+    /** Those without an answer, and none else, are those that a task lets wait. */
+    void checkWaiting(Task task) {
+        if (task.slot.role() == Slot.Role.DECIDE) {
+            long without = due.keySet().stream()
+                    .filter(source -> source.partition() == task.slot.partition())
+                    .count();
+            int waiting = task.state().store(Stores.WAITING_REQUESTS).size();
+            Violation.unless(
+                    without == waiting,
+                    ANSWERED_ONCE,
+                    task + " lets " + waiting + " wait, without an answer are " + due.keySet());
+        }
     }
 
     private void decide(Partition partition) {
         long until = cluster.committedOffset(Slot.DECIDING, partition);
         for (long offset = read.getOrDefault(partition.number, 0L); offset < until; offset++) {
             Request.Source source = new Request.Source(partition.number, offset);
-            due.put(source, expected(partition.at(offset), source));
+            due.put(source, asked(partition.at(offset), source));
         }
         read.put(partition.number, until);
     }
 
-    private Object expected(Entry entry, Request.Source source) {
-        PolicyTable used = cluster.takeUsed(source);
+    private Object asked(Entry entry, Request.Source source) {
         Request request;
         try {
             request = REQUEST.decode(entry.value(), entry.timestampMs(), source);
@@ -105,14 +145,22 @@ final class DecisionCheck {
         if (request.kind() == Kind.CONSUME) {
             limits.asked(request);
         }
-        PolicyTable table = plan.changesFromATime() || used == null ? rulebook.table() : used;
+        return new Asked(request, headers(entry.headers()));
+    }
+
+    /** Decides anew what was answered; of limits that are shared, there was as much at hand as the answer tells. */
+    private Ruling decide(Asked asked, Ruling answer, Task.Used used) {
+        Request request = flaw.seen(asked.request);
+        PolicyTable table = plan.changesFromATime() ? rulebook.table() : used.policies();
+        Turn turn = AtHand.turn(request, answer);
         Ruling ruling = Decider.decide(
-                flaw.seen(request), table, states.computeIfAbsent(source.partition(), p -> neverForgotten()));
-        return ruling instanceof Admission admission ? admission.withHeaders(headers(entry.headers())) : ruling;
+                request, table, states.computeIfAbsent(request.source().partition(), p -> neverForgotten()), turn);
+        leases.answered(asked.request, ruling, table, used.nowMs(), plan.skewMs() == 0);
+        return ruling instanceof Admission admission ? admission.withHeaders(asked.headers) : ruling;
     }
 
     private MapStates neverForgotten() {
-        WeirConfig.State config = plan.config();
+        WeirConfig.State config = plan.config().state();
         return new MapStates(FirstAnswers.inMemory(
                 config.maxRemembered(), config.forgetAfter().toMillis()));
     }
@@ -132,13 +180,16 @@ final class DecisionCheck {
             compare(source, DEAD, take(source));
         } else if (topic.equals(Slot.TOPICS.decisions())) {
             Decision decision = read(() -> DECISION.decode(entry.value()));
-            Object expected = take(decision.source());
-            compare(decision.source(), decision, expected);
+            Object asked = take(decision.source());
+            Task.Used used = cluster.takeUsed(decision.source());
+            compare(decision.source(), decision, asked instanceof Asked of ? decide(of, decision, used) : asked);
             decisions.add(decision);
-            limits.decided(decision);
+            limits.decided(decision, rulebook.isShared(((Asked) asked).request));
         } else if (topic.equals(Slot.TOPICS.admissions())) {
             Admission admission = read(() -> ADMISSION.decode(entry.value()));
-            Object expected = take(admission.request().source());
+            Object asked = take(admission.request().source());
+            Task.Used used = cluster.takeUsed(admission.request().source());
+            Object expected = asked instanceof Asked of ? decide(of, admission, used) : asked;
             byte[] bytes = expected instanceof Admission other ? ADMISSION.encode(other) : new byte[0];
             if (!Arrays.equals(bytes, entry.value())) {
                 throw new Violation(DECIDED_ALIKE, admission + " should be " + expected);

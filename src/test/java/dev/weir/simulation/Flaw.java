@@ -1,5 +1,7 @@
 package dev.weir.simulation;
 
+import dev.weir.lease.Ask;
+import dev.weir.lease.Grant;
 import dev.weir.policy.Kind;
 import dev.weir.policy.Request;
 import dev.weir.shape.Release;
@@ -52,7 +54,19 @@ enum Flaw {
     /** Instances miss some changes of policies. */
     CHANGES_MISSED(Promise.POLICIES_AGREE),
     /** After some punctuations a task is woken no more. */
-    NOT_WOKEN(Promise.DRAINS);
+    NOT_WOKEN(Promise.DRAINS),
+    /** A slice is worth twice what the ledger takes it for. */
+    LENT_TWICE(Promise.NEVER_ABOVE),
+    /** Who takes over a ledger does not know what is lent. */
+    LOANS_FORGOTTEN(Promise.NEVER_ABOVE),
+    /** What a ledger lends is there though its transaction is aborted. */
+    GRANTS_OUTSIDE_TRANSACTION(Promise.NEVER_ABOVE),
+    /** A task that failed has in its ledgers what it did not commit. */
+    LEDGERS_SURVIVE_ABORT(Promise.RESTORED_AS_IT_WAS),
+    /** Who takes over does not know who waits for quota. */
+    WAITING_FORGOTTEN(Promise.ANSWERED_ONCE),
+    /** What is settled beside the slices is not told to the ledger. */
+    SETTLES_LOST(Promise.ACCOUNTED_FOR);
 
     /** Which check is to find it. */
     final Promise breaks;
@@ -86,6 +100,18 @@ enum Flaw {
                         r.cost(),
                         r.attributes(),
                         r.payload());
+    }
+
+    /** What a ledger is told. */
+    Ask asked(Ask ask) {
+        return this != SETTLES_LOST ? ask : new Ask(ask.holder(), ask.least(), ask.want(), ask.reports(), 0);
+    }
+
+    /** What a ledger answers. */
+    Grant granted(Grant grant) {
+        return this == LENT_TWICE && grant instanceof Grant.Slice lent
+                ? new Grant.Slice(lent.lease(), 2 * lent.amount(), lent.fromMs(), lent.untilMs())
+                : grant;
     }
 
     /** What the core sees of a request. */

@@ -35,6 +35,7 @@ final class Fleet {
         }
         for (int partition = 0; partition < plan.queuePartitions(); partition++) {
             slots.add(new Slot(Slot.Role.SHAPE, partition));
+            slots.add(new Slot(Slot.Role.LEND, partition));
         }
         slots.add(new Slot(Slot.Role.CHECK, 0));
         for (int number = 0; number < plan.instances(); number++) {

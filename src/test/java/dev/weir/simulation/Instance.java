@@ -36,13 +36,13 @@ final class Instance {
         long nowMs();
     }
 
-    Instance(int number, Cluster cluster, Clock clock, Map<Slot, LocalState> disk, WeirConfig.State config, Flaw flaw) {
+    Instance(int number, Cluster cluster, Clock clock, Map<Slot, LocalState> disk, WeirConfig config, Flaw flaw) {
         this.number = number;
         this.cluster = cluster;
         this.clock = clock;
         this.disk = disk;
         this.flaw = flaw;
-        hotMemory = new HotMemory(config.hotMemoryBytes());
+        hotMemory = new HotMemory(config.state().hotMemoryBytes());
         Context<Void, Void> context = new Context<>(0, clock::nowMs, new Timers(flaw), (record, node) -> {});
         context.add(HeapStore.<String>unlogged(Stores.POLICIES));
         updates.init(context);

@@ -32,14 +32,15 @@ final class LimitCheck {
         costs.put(request.source(), request.cost());
     }
 
-    void decided(Decision decision) {
+    /** @param isShared whether limits that are shared have a part in it: what others charged for it has another time */
+    void decided(Decision decision, boolean isShared) {
         Long cost = costs.remove(decision.source());
         if (cost == null || decision.outcome() != Outcome.ALLOWED || decision.repeated()) {
             return;
         }
         long delayMs = decision.delayMs() == null ? 0 : decision.delayMs();
         List<Admitted> admitted = byClient.computeIfAbsent(decision.client(), client -> new ArrayList<>());
-        if (decision.reason() != Reason.NO_POLICY && cost > 0) {
+        if (decision.reason() != Reason.NO_POLICY && cost > 0 && !isShared) {
             admitted.add(new Admitted(decision.decidedAtMs() + delayMs, cost));
             check(decision.client(), admitted);
         }

@@ -1,8 +1,8 @@
 package dev.weir.simulation;
 
 import dev.weir.config.WeirConfig;
-import dev.weir.policy.PolicyTable;
 import dev.weir.policy.Request;
+import dev.weir.topology.Stores;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -24,14 +24,14 @@ final class Member implements Task.Writes {
     boolean isExpelled;
 
     private final Cluster cluster;
-    private final WeirConfig.State config;
+    private final WeirConfig config;
     private final Flaw flaw;
     private Transaction transaction;
     private boolean isPrepared;
     private boolean isFlushing;
     private int writesToLive = NEVER;
 
-    Member(Instance instance, String group, Cluster cluster, WeirConfig.State config, Flaw flaw) {
+    Member(Instance instance, String group, Cluster cluster, WeirConfig config, Flaw flaw) {
         this.instance = instance;
         this.group = group;
         this.cluster = cluster;
@@ -58,11 +58,14 @@ final class Member implements Task.Writes {
     }
 
     @Override
-    public void output(String topic, byte[] key, byte[] value, Headers headers, long timestampMs) {
+    public void output(Task.Output to, byte[] key, byte[] value, Headers headers, long timestampMs) {
         beforeWrite();
-        Partition partition = cluster.outputPartition(topic, key);
+        String topic = to.topic();
+        Partition partition =
+                to.partition() == null ? cluster.outputPartition(topic, key) : cluster.partition(topic, to.partition());
         long appendedMs = topic.equals(Slot.TOPICS.policies()) ? timestampMs : cluster.appendMs();
-        cluster.append(partition, key, value, headers, appendedMs, transaction);
+        boolean isOutside = flaw == Flaw.GRANTS_OUTSIDE_TRANSACTION && topic.equals(Slot.TOPICS.leaseGrants());
+        cluster.append(partition, key, value, headers, appendedMs, isOutside ? null : transaction);
     }
 
     @Override
@@ -74,9 +77,9 @@ final class Member implements Task.Writes {
     }
 
     @Override
-    public void decidedBy(Request.Source source, PolicyTable policies) {
+    public void decidedBy(Request.Source source, Task.Used used) {
         begin();
-        transaction.policies.put(source, policies);
+        transaction.used.put(source, used);
     }
 
     private void beforeWrite() {
@@ -94,7 +97,7 @@ final class Member implements Task.Writes {
 
     /** Takes over a task whose owner before is through with it; false if that is not yet known. */
     boolean open(Slot slot) {
-        Long from = offset(slot);
+        Map<Partition, Long> from = offsets(slot);
         LocalState state = instance.disk.computeIfAbsent(slot, s -> new LocalState(s, cluster, flaw));
         if (from == null || !state.isSettled()) {
             return false;
@@ -106,16 +109,24 @@ final class Member implements Task.Writes {
         return true;
     }
 
-    private Long offset(Slot slot) {
-        Partition input = slot.input(cluster);
-        return flaw == Flaw.IMPATIENT_TAKEOVER
-                ? (Long) cluster.committedOffset(group, input)
-                : cluster.offset(group, input);
+    /** How far the inputs of a task are read; null while a transaction holds that back. */
+    private Map<Partition, Long> offsets(Slot slot) {
+        Map<Partition, Long> offsets = new LinkedHashMap<>();
+        for (Partition input : slot.inputs(cluster)) {
+            Long offset = flaw == Flaw.IMPATIENT_TAKEOVER
+                    ? (Long) cluster.committedOffset(group, input)
+                    : cluster.offset(group, input);
+            if (offset == null) {
+                return null;
+            }
+            offsets.put(input, offset);
+        }
+        return offsets;
     }
 
     boolean step(Slot slot) {
         Task task = tasks.get(slot);
-        boolean stepped = task.step(slot.input(cluster));
+        boolean stepped = task.step();
         if (stepped) {
             begin();
         }
@@ -144,7 +155,7 @@ final class Member implements Task.Writes {
             flush();
         }
         Map<Partition, Long> offsets = new LinkedHashMap<>();
-        tasks.values().forEach(task -> offsets.put(task.slot.input(cluster), task.position()));
+        tasks.values().forEach(task -> offsets.putAll(task.positions()));
         cluster.prepare(transaction, offsets);
         isPrepared = true;
         return true;
@@ -198,7 +209,7 @@ final class Member implements Task.Writes {
     /** Its tasks fail: what they did not commit is undone, and the same processors go on from what is committed. */
     boolean revive() {
         abort();
-        if (!tasks.keySet().stream().allMatch(slot -> offset(slot) != null && isSettled(slot))) {
+        if (!tasks.keySet().stream().allMatch(slot -> offsets(slot) != null && isSettled(slot))) {
             loseAll();
             return false;
         }
@@ -206,11 +217,15 @@ final class Member implements Task.Writes {
             task.close();
             LocalState state = task.state();
             if (flaw != Flaw.STATE_SURVIVES_ABORT) {
+                LocalState before = state;
                 state = new LocalState(slot, cluster, flaw);
                 instance.disk.put(slot, state);
                 state.restore();
+                if (flaw == Flaw.LEDGERS_SURVIVE_ABORT && slot.role() == Slot.Role.LEND) {
+                    state.store(Stores.LEDGERS).putAll(before.store(Stores.LEDGERS));
+                }
             }
-            task.open(state, offset(slot));
+            task.open(state, offsets(slot));
         });
         return true;
     }

@@ -4,6 +4,7 @@ import dev.weir.config.WeirConfig;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.EnumMap;
+import java.util.List;
 import java.util.Map;
 import java.util.Random;
 
@@ -19,6 +20,7 @@ import java.util.Random;
  * @param lateMs how late a request may be in a topic of create times
  * @param changesFromATime whether changes of policies hold from a record's time on, or when they are heard of
  * @param skewMs how far the machines' clocks are off the true time, at most
+ * @param shares whether there are limits that all clients share
  * @param weights how often an event comes in proportion to the others
  */
 record Plan(
@@ -31,7 +33,8 @@ record Plan(
         int lateMs,
         boolean changesFromATime,
         int skewMs,
-        WeirConfig.State config,
+        boolean shares,
+        WeirConfig config,
         Map<Event, Integer> weights) {
 
     /** What happens next. */
@@ -67,6 +70,9 @@ record Plan(
         }
     }
 
+    /** For how long at most a slice is lent. */
+    static final int MOST_TERM_MS = 1_000;
+
     private static final int[] HOT_MEMORY = {0, 1_500, 1 << 20};
     private static final int[] REMEMBERED = {3, 20, 1_000_000};
     private static final int[] FORGET_AFTER_MS = {500, 2_000, 3_600_000};
@@ -89,6 +95,17 @@ record Plan(
                 random.nextInt(200),
                 changesFromATime,
                 random.nextBoolean() ? 0 : random.nextInt(50),
+                random.nextBoolean(),
+                config(random),
+                weights);
+    }
+
+    private static WeirConfig config(Random random) {
+        WeirConfig from = WeirConfig.DEFAULTS;
+        return new WeirConfig(
+                from.applicationId(),
+                from.threads(),
+                from.topics(),
                 new WeirConfig.State(
                         Path.of("nowhere"),
                         1 << 20,
@@ -97,7 +114,20 @@ record Plan(
                         1 + random.nextInt(10),
                         Duration.ofMillis(FORGET_AFTER_MS[random.nextInt(FORGET_AFTER_MS.length)]),
                         REMEMBERED[random.nextInt(REMEMBERED.length)]),
-                weights);
+                from.requests(),
+                from.shaping(),
+                new WeirConfig.Leases(
+                        Duration.ofMillis(200 + random.nextInt(MOST_TERM_MS - 200)),
+                        Duration.ofMillis(random.nextInt(100)),
+                        Duration.ofMillis(random.nextInt(50))),
+                from.service(),
+                from.registry(),
+                from.kafka());
+    }
+
+    /** Of the policies, those that requests come for, one as often as it is there. */
+    List<String> tiers() {
+        return shares ? Rulebook.TIERS_THAT_SHARE : Rulebook.TIERS;
     }
 
     Event next(Random random) {

@@ -4,6 +4,8 @@ import static dev.weir.simulation.Violation.Promise.BOUNDED;
 import static dev.weir.simulation.Violation.Promise.RESTORED_AS_IT_WAS;
 
 import dev.weir.codec.KeyCodec;
+import dev.weir.codec.WaiterCodec;
+import dev.weir.codec.WaiterCodec.Waiter;
 import dev.weir.config.WeirConfig;
 import dev.weir.processor.LiveCounts;
 import dev.weir.processor.LiveQueues;
@@ -11,6 +13,9 @@ import dev.weir.processor.Shape;
 import dev.weir.shape.QueueView;
 import dev.weir.topology.Stores;
 import java.time.Duration;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Map;
 import java.util.Objects;
 import java.util.Optional;
 import org.apache.kafka.common.utils.Bytes;
@@ -19,21 +24,29 @@ import org.apache.kafka.common.utils.Bytes;
 final class RestartCheck {
 
     private static final long NANOS_PER_MS = 1_000_000;
+    private static final long TICK_MS = 5;
+    private static final WaiterCodec WAITER = new WaiterCodec();
 
     private final Cluster cluster;
-    private final WeirConfig.State config;
+    private final WeirConfig config;
     private final Flaw flaw;
 
-    RestartCheck(Cluster cluster, WeirConfig.State config, Flaw flaw) {
+    RestartCheck(Cluster cluster, WeirConfig config, Flaw flaw) {
         this.cluster = cluster;
         this.config = config;
         this.flaw = flaw;
     }
 
     void check(Task task, Instance instance) {
-        Violation.unless(task.timers() <= 1, BOUNDED, task + " has " + task.timers() + " punctuations");
+        int most = task.slot.role() == Slot.Role.DECIDE ? 2 : 1;
+        Violation.unless(task.timers() <= most, BOUNDED, task + " has " + task.timers() + " punctuations");
         switch (task.slot.role()) {
-            case DECIDE -> checkAnswers(task, Stores.FIRST_ANSWERS);
+            case DECIDE -> {
+                checkAnswers(task, Stores.FIRST_ANSWERS);
+                checkWaiting(task);
+                checkStores(task, List.of(Stores.LEASE_BOOKS, Stores.WAITING_REQUESTS));
+            }
+            case LEND -> checkStores(task, List.of(Stores.LEDGERS));
             case SHAPE -> {
                 checkAnswers(task, Stores.QUEUE_FIRST_ANSWERS);
                 checkQueues(task, instance);
@@ -48,7 +61,36 @@ final class RestartCheck {
         long notes = task.state().store(store).keySet().stream()
                 .filter(key -> Bytes.wrap(KeyCodec.note(Long.MAX_VALUE)).compareTo(key) >= 0)
                 .count();
-        Violation.unless(notes <= config.maxRemembered() && kept <= 2 * notes, BOUNDED, task + " remembers " + kept);
+        Violation.unless(
+                notes <= config.state().maxRemembered() && kept <= 2 * notes, BOUNDED, task + " remembers " + kept);
+    }
+
+    /** Nobody waits much longer than asked to: behind another one who may wait longer, and until the task is woken. */
+    private static void checkWaiting(Task task) {
+        for (byte[] bytes : task.state().store(Stores.WAITING_REQUESTS).values()) {
+            Waiter waiter = WAITER.decode(bytes);
+            Violation.unless(
+                    task.wokenMs() <= waiter.untilMs() + Rulebook.MOST_WAIT_MS + TICK_MS,
+                    BOUNDED,
+                    task + ", woken at " + task.wokenMs() + ", lets wait " + waiter);
+        }
+    }
+
+    /** Restores stores from what is committed. */
+    private void checkStores(Task task, List<String> names) {
+        LocalState restored = new LocalState(task.slot, cluster, flaw);
+        for (String name : names) {
+            restored.follow(name, Long.MAX_VALUE);
+            if (!sameBytes(restored.store(name), task.state().store(name))) {
+                throw new Violation(RESTORED_AS_IT_WAS, task + " had other " + name + " than who restores it");
+            }
+        }
+    }
+
+    private static boolean sameBytes(Map<Bytes, byte[]> one, Map<Bytes, byte[]> other) {
+        return one.keySet().equals(other.keySet())
+                && one.entrySet().stream()
+                        .allMatch(entry -> Arrays.equals(entry.getValue(), other.get(entry.getKey())));
     }
 
     /** Restores the queues from what is committed, and asks both. */
@@ -56,8 +98,8 @@ final class RestartCheck {
         LocalState restored = new LocalState(task.slot, cluster, flaw);
         restored.restore();
         LiveQueues queues = new LiveQueues();
-        Shape shape =
-                new Shape(instance.policies, queues, new LiveCounts(), config, Task.SHAPE_STORES, Task.SHAPE_OUTLETS);
+        Shape shape = new Shape(
+                instance.policies, queues, new LiveCounts(), config.state(), Task.SHAPE_STORES, Task.SHAPE_OUTLETS);
         Context<byte[], Object> context =
                 new Context<>(task.slot.partition(), instance::nowMs, new Timers(Flaw.NONE), (record, node) -> {});
         for (String store : task.slot.role().stores) {

@@ -3,7 +3,9 @@ package dev.weir.simulation;
 import dev.weir.codec.AppliedRules;
 import dev.weir.codec.PolicyAvro;
 import dev.weir.codec.UnreadableException;
+import dev.weir.policy.Policy;
 import dev.weir.policy.PolicyTable;
+import dev.weir.policy.Request;
 import dev.weir.shape.QueueRules;
 import java.time.Instant;
 import java.util.ArrayList;
@@ -16,10 +18,32 @@ import java.util.TreeMap;
 /** The policies and queues of a schedule, and their changes; the policy of a tier has the tier's name. */
 final class Rulebook {
 
+    static final String HOUR = "hour";
+    static final String LANE = "lane";
+
     static final List<String> TIERS =
             List.of("log", "fixed", "bucket", "gcra", "counter", "interval", "queue", "burst");
 
+    /** The last four have limits that are shared, and "spots" counts what some of them and another do, by endpoint. */
+    static final List<String> TIERS_THAT_SHARE =
+            List.of("gcra", "interval", "queue", "log", "pool", "pool", "both", "both", LANE, HOUR);
+
+    /** For how long at most a request waits for shared quota. */
+    static final int MOST_WAIT_MS = 300;
+
     static final List<String> QUEUES = List.of("drip", "gush");
+    private static final List<String> SHARED = List.of("pool", "both", LANE, HOUR, "spots");
+
+    /** With their windows, and bursts. */
+    private static final List<String> ALGORITHMS = List.of(
+            "\"fixed-window\",\"per\":\"800ms\"",
+            "\"sliding-window-log\",\"per\":\"1s\"",
+            "\"sliding-window-counter\",\"per\":\"900ms\"",
+            "\"sliding-window-counter\",\"per\":\"900ms\",\"strict\":true",
+            "\"token-bucket\",\"per\":\"1s\",\"burst\":4",
+            "\"leaky-bucket\",\"per\":\"1s\",\"burst\":3",
+            "\"gcra\",\"per\":\"1s\",\"burst\":4");
+
     private static final int MOST_CHANGES = 4;
     private static final PolicyAvro AVRO = new PolicyAvro();
 
@@ -27,15 +51,23 @@ final class Rulebook {
     private final Map<String, AppliedRules> current = new TreeMap<>();
     private final Map<String, String> idempotency = new HashMap<>();
     private final Map<String, Integer> mostLimit = new HashMap<>();
+    private final Map<String, String> sharedLimits = new HashMap<>();
+    private final Map<String, Policy> mostLenient = new HashMap<>();
+    private final List<String> ids;
     private final Map<String, Long> versions = new TreeMap<>();
     private PolicyTable table;
+    private int lastLimit;
 
     /** A record of the policies topic. */
     @SuppressWarnings("ArrayRecordComponent") // never compared
     record Rule(String key, byte[] value) {}
 
-    Rulebook(Random random) {
+    Rulebook(Random random, Plan plan) {
         this.random = random;
+        ids = new ArrayList<>(TIERS);
+        if (plan.shares()) {
+            ids.addAll(SHARED);
+        }
     }
 
     /** What holds at first: queues, then policies. */
@@ -44,9 +76,9 @@ final class Rulebook {
         for (String queue : QUEUES) {
             rules.add(write(PolicyAvro.Kind.QUEUE, queue, queueDefinition(queue), false));
         }
-        List<String> ids = new ArrayList<>(TIERS);
-        ids.add("all");
-        for (String id : ids) {
+        List<String> all = new ArrayList<>(ids);
+        all.add("all");
+        for (String id : all) {
             String[] windows = {"", ",\"idempotency\":\"300ms\"", ",\"idempotency\":\"10m\""};
             idempotency.put(id, windows[random.nextInt(windows.length)]);
             rules.add(write(PolicyAvro.Kind.POLICY, id, policyDefinition(id, null), false));
@@ -61,7 +93,7 @@ final class Rulebook {
      */
     Rule change(Long fromMs) {
         boolean ofQueue = random.nextInt(4) == 0;
-        String id = ofQueue ? QUEUES.get(random.nextInt(QUEUES.size())) : TIERS.get(random.nextInt(TIERS.size()));
+        String id = ofQueue ? QUEUES.get(random.nextInt(QUEUES.size())) : ids.get(random.nextInt(ids.size()));
         PolicyAvro.Kind kind = ofQueue ? PolicyAvro.Kind.QUEUE : PolicyAvro.Kind.POLICY;
         if (versions.get(PolicyAvro.key(kind, id)) > MOST_CHANGES) {
             return null;
@@ -88,6 +120,11 @@ final class Rulebook {
             throw new AssertionError(definition, e);
         }
         table = null;
+        current.get(key).policies().stream().filter(Policy::isShared).forEach(policy -> {
+            if (versions.get(key) == policy.version() && lastLimit == mostLimit.get(id)) {
+                mostLenient.put(id, policy);
+            }
+        });
         return new Rule(key, value);
     }
 
@@ -126,6 +163,16 @@ final class Rulebook {
         return mostLimit.get(id);
     }
 
+    /** The version of a policy that is shared that has had the highest limits. */
+    Policy mostLenient(String id) {
+        return mostLenient.get(id);
+    }
+
+    /** Whether limits that are shared have a part in what is decided of a request. */
+    boolean isShared(Request request) {
+        return table().applicable(request).stream().anyMatch(Policy::isShared);
+    }
+
     /** Whether a queue has its first rules. */
     boolean isUnchanged(String queue) {
         return versions.get(PolicyAvro.key(PolicyAvro.Kind.QUEUE, queue)) == 1;
@@ -133,6 +180,7 @@ final class Rulebook {
 
     private int limit(String id, int least, int spread) {
         int limit = least + random.nextInt(spread);
+        lastLimit = limit;
         mostLimit.merge(id, limit, Math::max);
         return limit;
     }
@@ -176,9 +224,35 @@ final class Rulebook {
             case "burst" ->
                 match(id) + limits("gcra", limit(id, 2, 4), "1s", ",\"burst\":2")
                         + ",\"on-exceed\":\"shape\",\"queue\":\"" + (random.nextBoolean() ? "drip" : "gush") + "\"";
+            case "both" -> match(id) + limits("sliding-window-log", limit(id, 1, 4), "500ms", "");
+            case "pool" -> match(id) + ",\"key\":[]" + shared(id, limit(id, 2, 5));
+            case LANE ->
+                match(id) + ",\"key\":[],\"on-exceed\":\"shape\",\"queue\":\"drip\"" + shared(id, limit(id, 1, 3));
+            case HOUR ->
+                match(id) + ",\"key\":[\"tier\"]" + limits("fixed-window", limit(id, 2, 10), "1h", "") + waits();
+            case "spots" ->
+                ",\"layer\":\"spots\",\"match\":{\"tier\":[\"pool\",\"both\",\"gcra\"]},\"key\":[\"endpoint\"]"
+                        + shared(id, limit(id, 3, 6));
             default ->
                 ",\"layer\":\"all\",\"match\":{\"tier\":[\"log\",\"fixed\",\"bucket\"]}"
                         + limits("sliding-window-log", limit(id, 5, 5), "2s", "") + ",\"deny-status\":503";
+        };
+    }
+
+    /** One or two limits, of algorithms that stay the same; the second one is higher, and of a longer window. */
+    private String shared(String id, int limit) {
+        String algorithm = sharedLimits.computeIfAbsent(id, one -> ALGORITHMS.get(random.nextInt(ALGORITHMS.size())));
+        String also = algorithm.startsWith("\"sliding")
+                ? ",{\"algorithm\":\"gcra\",\"limit\":" + 2 * limit + ",\"per\":\"3s\",\"burst\":6}"
+                : "";
+        return ",\"limits\":[{\"algorithm\":" + algorithm + ",\"limit\":" + limit + "}" + also + "]" + waits();
+    }
+
+    private String waits() {
+        return switch (random.nextInt(4)) {
+            case 0 -> "";
+            case 1 -> ",\"when-empty\":\"deny\"";
+            default -> ",\"max-wait\":\"" + (1 + random.nextInt(MOST_WAIT_MS)) + "ms\"";
         };
     }
 

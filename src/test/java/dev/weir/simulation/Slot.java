@@ -6,7 +6,7 @@ import java.util.Comparator;
 import java.util.List;
 import java.util.Locale;
 
-/** A task as Kafka Streams assigns them: a part of a topology, and a partition of its input. */
+/** A task as Kafka Streams assigns them: a part of a topology, and a partition of its inputs. */
 record Slot(Role role, int partition) implements Comparable<Slot> {
 
     static final Topics TOPICS = Topics.of("weir.");
@@ -17,11 +17,11 @@ record Slot(Role role, int partition) implements Comparable<Slot> {
             Comparator.comparing(Slot::role).thenComparing(Slot::partition);
 
     /** The parts of the topologies. */
-    @SuppressWarnings("ImmutableEnumChecker") // the list is unmodifiable
+    @SuppressWarnings("ImmutableEnumChecker") // the lists are unmodifiable
     enum Role {
         DECIDE(
                 DECIDING,
-                TOPICS.requests(),
+                List.of(TOPICS.leaseGrants(), TOPICS.requests()),
                 List.of(
                         Stores.POLICY_STATES,
                         Stores.LOG_SEGMENTS,
@@ -30,28 +30,34 @@ record Slot(Role role, int partition) implements Comparable<Slot> {
                         Stores.WAITING_REQUESTS)),
         SHAPE(
                 SHAPING,
-                TOPICS.admissions(),
+                List.of(TOPICS.admissions()),
                 List.of(
                         Stores.QUEUE_STATES,
                         Stores.QUEUE_SLOTS,
                         Stores.QUEUE_TICKETS,
                         Stores.QUEUE_ALARMS,
                         Stores.QUEUE_FIRST_ANSWERS)),
-        CHECK(SHAPING, TOPICS.policies(), List.of(Stores.GOOD_POLICIES));
+        LEND(SHAPING, List.of(TOPICS.leaseAsks()), List.of(Stores.LEDGERS, Stores.LEDGER_SEGMENTS)),
+        CHECK(SHAPING, List.of(TOPICS.policies()), List.of(Stores.GOOD_POLICIES));
 
         final String group;
-        final String input;
+
+        /** What is in the first of them goes first. */
+        final List<String> inputs;
+
         final List<String> stores;
 
-        Role(String group, String input, List<String> stores) {
+        Role(String group, List<String> inputs, List<String> stores) {
             this.group = group;
-            this.input = input;
+            this.inputs = inputs;
             this.stores = stores;
         }
     }
 
-    Partition input(Cluster cluster) {
-        return cluster.partition(role.input, partition);
+    List<Partition> inputs(Cluster cluster) {
+        return role.inputs.stream()
+                .map(topic -> cluster.partition(topic, partition))
+                .toList();
     }
 
     Partition changelog(Cluster cluster, String store) {

@@ -1,24 +1,32 @@
 package dev.weir.simulation;
 
 import dev.weir.codec.AdmissionAvro;
+import dev.weir.codec.AskAvro;
 import dev.weir.codec.DecisionAvro;
+import dev.weir.codec.GrantAvro;
+import dev.weir.codec.LeaseCodec;
 import dev.weir.codec.ReleaseAvro;
 import dev.weir.codec.RequestAvro;
 import dev.weir.config.WeirConfig;
+import dev.weir.lease.Ledger;
 import dev.weir.policy.Admission;
 import dev.weir.policy.Decision;
+import dev.weir.policy.PolicyLedger;
 import dev.weir.policy.PolicyTable;
 import dev.weir.policy.Request;
 import dev.weir.processor.CheckPolicies;
 import dev.weir.processor.Decide;
 import dev.weir.processor.HotStates;
+import dev.weir.processor.Lend;
 import dev.weir.processor.LiveCounts;
+import dev.weir.processor.ReadGrants;
 import dev.weir.processor.ReadRequests;
 import dev.weir.processor.Shape;
 import dev.weir.shape.Release;
 import dev.weir.simulation.Partition.Entry;
 import dev.weir.topology.Stores;
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -40,6 +48,7 @@ final class Task {
     private static final String DECISIONS = Slot.TOPICS.decisions();
     private static final String ADMISSIONS = Slot.TOPICS.admissions();
     private static final String LEASE_ASKS = Slot.TOPICS.leaseAsks();
+    private static final String LEASE_GRANTS = Slot.TOPICS.leaseGrants();
     private static final String RELEASES = Slot.TOPICS.releases();
     private static final String POLICIES = Slot.TOPICS.policies();
     private static final String DEAD_LETTERS = Slot.TOPICS.deadLetters();
@@ -63,15 +72,32 @@ final class Task {
     private static final DecisionAvro DECISION = new DecisionAvro();
     private static final AdmissionAvro ADMISSION = new AdmissionAvro();
     private static final ReleaseAvro RELEASE = new ReleaseAvro();
+    private static final AskAvro ASK = new AskAvro();
+    private static final GrantAvro GRANT = new GrantAvro();
     private static final long NANOS_PER_MS = 1_000_000;
+    private static final long BEGUN_AFTER_MS = 10;
+
+    /**
+     * Where a record goes.
+     *
+     * @param partition null: by its key
+     */
+    record Output(String topic, Integer partition) {}
+
+    /**
+     * By what a request was decided.
+     *
+     * @param nowMs the time by the machine's clock
+     */
+    record Used(PolicyTable policies, long nowMs) {}
 
     /** Where a task's writes go, all in one transaction. */
     interface Writes {
-        void output(String topic, byte[] key, byte[] value, Headers headers, long timestampMs);
+        void output(Output to, byte[] key, byte[] value, Headers headers, long timestampMs);
 
         void changelog(Slot slot, String store, byte[] key, byte[] value);
 
-        void decidedBy(Request.Source source, PolicyTable policies);
+        void decidedBy(Request.Source source, Used used);
     }
 
     final Slot slot;
@@ -83,11 +109,13 @@ final class Task {
     private final Map<String, StateStore> stores = new LinkedHashMap<>();
     private LocalState state;
     private Context<byte[], Object> context;
-    private Consumer<Record<byte[], byte[]>> first;
+    private final Map<String, Consumer<Record<byte[], byte[]>>> first = new HashMap<>();
     private Processor<byte[], Object, byte[], Object> decide;
-    private long position;
+    private final Map<Partition, Long> positions = new LinkedHashMap<>();
+    private long openedMs;
+    private long wokenMs;
 
-    Task(Slot slot, Instance instance, Writes writes, WeirConfig.State config, Flaw flaw) {
+    Task(Slot slot, Instance instance, Writes writes, WeirConfig config, Flaw flaw) {
         this.slot = slot;
         this.instance = instance;
         this.writes = writes;
@@ -103,7 +131,7 @@ final class Task {
         stores.put(name, HOT.contains(name) ? new HotStates(store, instance.hotMemory) : store);
     }
 
-    private void make(WeirConfig.State config) {
+    private void make(WeirConfig config) {
         switch (slot.role()) {
             case DECIDE -> {
                 ReadRequests read = new ReadRequests(
@@ -115,45 +143,53 @@ final class Task {
                 decide = new Decide(
                         instance.policies,
                         new LiveCounts(),
-                        withState(config),
+                        config,
                         DECIDE_STORES,
                         new Decide.Outlets(DECISIONS, ADMISSIONS, LEASE_ASKS));
-                processors.addAll(List.of(read, decide));
-                first = read::process;
+                ReadGrants readGrants = new ReadGrants(new LiveCounts(), DECIDE, DEAD_LETTERS);
+                processors.addAll(List.of(read, readGrants, decide));
+                first.put(Slot.TOPICS.requests(), read::process);
+                first.put(LEASE_GRANTS, readGrants::process);
             }
             case SHAPE -> {
                 Shape shape = new Shape(
-                        instance.policies, instance.queues, new LiveCounts(), config, SHAPE_STORES, SHAPE_OUTLETS);
+                        instance.policies,
+                        instance.queues,
+                        new LiveCounts(),
+                        config.state(),
+                        SHAPE_STORES,
+                        SHAPE_OUTLETS);
                 processors.add(shape);
-                first = shape::process;
+                first.put(ADMISSIONS, shape::process);
+            }
+            case LEND -> {
+                Lend lend = new Lend(
+                        instance.policies,
+                        new LiveCounts(),
+                        config,
+                        new Lend.StoreNames(Stores.LEDGERS, Stores.LEDGER_SEGMENTS),
+                        new Lend.Outlets(LEASE_GRANTS, DEAD_LETTERS));
+                processors.add(lend);
+                first.put(LEASE_ASKS, lend::process);
             }
             case CHECK -> {
                 CheckPolicies check = new CheckPolicies(
                         new LiveCounts(), Stores.GOOD_POLICIES, new CheckPolicies.Outlets(POLICIES, DEAD_LETTERS));
                 processors.add(check);
-                first = check::process;
+                first.put(POLICIES, check::process);
             }
         }
     }
 
-    private static WeirConfig withState(WeirConfig.State state) {
-        WeirConfig from = WeirConfig.DEFAULTS;
-        return new WeirConfig(
-                from.applicationId(),
-                from.threads(),
-                from.topics(),
-                state,
-                from.requests(),
-                from.shaping(),
-                from.service(),
-                from.kafka());
-    }
-
     /** Begins, or goes on after a failure as the same object. */
     @SuppressWarnings({"unchecked", "rawtypes"}) // processors differ in what they forward
-    void open(LocalState restored, long from) {
+    void open(LocalState restored, Map<Partition, Long> from) {
         state = restored;
-        position = from;
+        positions.clear();
+        positions.putAll(from);
+        openedMs = instance.nowMs();
+        wokenMs = Long.MIN_VALUE;
+        breakOnPurpose();
         context = new Context<>(slot.partition(), instance::nowMs, timers, this::forward);
         for (StateStore store : stores.values()) {
             if (flaw != Flaw.HEAP_SURVIVES_ABORT) {
@@ -162,6 +198,20 @@ final class Task {
             context.add(store);
         }
         processors.forEach(processor -> ((Processor) processor).init(context));
+    }
+
+    private void breakOnPurpose() {
+        if (slot.role() == Slot.Role.DECIDE && flaw == Flaw.WAITING_FORGOTTEN) {
+            state.store(Stores.WAITING_REQUESTS).clear();
+        }
+        if (slot.role() == Slot.Role.LEND && flaw == Flaw.LOANS_FORGOTTEN) {
+            state.store(Stores.LEDGERS).replaceAll((key, bytes) -> {
+                PolicyLedger of = LeaseCodec.decodeLedger(bytes, shelf -> null);
+                Ledger l = of.ledger();
+                Ledger left = new Ledger(l.clockMs(), l.chargedMs(), l.accounts(), List.of(), l.nextLease());
+                return LeaseCodec.encode(new PolicyLedger(left, of.retired()));
+            });
+        }
     }
 
     void close() {
@@ -184,8 +234,14 @@ final class Task {
         return state;
     }
 
-    long position() {
-        return position;
+    /** How far each input is read. */
+    Map<Partition, Long> positions() {
+        return positions;
+    }
+
+    /** When its punctuations had their last chance, by the machine's clock, all that were planned when it began among them. */
+    long wokenMs() {
+        return wokenMs;
     }
 
     int timers() {
@@ -193,21 +249,26 @@ final class Task {
     }
 
     /** Takes one record; false if there is none. */
-    boolean step(Partition input) {
-        Entry entry = input.next(position);
-        if (entry == null) {
-            return false;
+    boolean step() {
+        for (Map.Entry<Partition, Long> position : positions.entrySet()) {
+            Entry entry = position.getKey().next(position.getValue());
+            if (entry != null) {
+                position.setValue(entry.offset() + 1);
+                context.setRecord(entry);
+                first.get(entry.partition().topic)
+                        .accept(new Record<>(
+                                entry.key(), entry.value(), Math.max(0, entry.timestampMs()), entry.headers()));
+                return true;
+            }
         }
-        position = entry.offset() + 1;
-        context.setRecord(entry);
-        Record<byte[], byte[]> record =
-                new Record<>(entry.key(), entry.value(), Math.max(0, entry.timestampMs()), entry.headers());
-        first.accept(record);
-        return true;
+        return false;
     }
 
     int punctuate() {
         int fired = timers.fire(instance.nowMs());
+        if (instance.nowMs() >= openedMs + BEGUN_AFTER_MS) {
+            wokenMs = instance.nowMs();
+        }
         if (fired > 0 && slot.role() == Slot.Role.DECIDE && flaw == Flaw.SWEEP_TOO_EARLY) {
             forgetOne();
         }
@@ -229,19 +290,33 @@ final class Task {
     private void forward(Record<?, ?> record, String node) {
         byte[] key = (byte[]) record.key();
         if (node.equals(DECIDE)) {
-            decide((Request) record.value(), key, record);
+            decide(key, record);
         } else {
             int times = flaw == Flaw.RELEASED_TWICE && node.equals(RELEASES) ? 2 : 1;
             for (int i = 0; i < times; i++) {
-                writes.output(node, key, bytes(record.value()), record.headers(), record.timestamp());
+                writes.output(
+                        output(node, record.value()), key, bytes(record.value()), record.headers(), record.timestamp());
             }
         }
     }
 
-    private void decide(Request request, byte[] key, Record<?, ?> record) {
-        writes.decidedBy(request.source(), instance.policies.table());
-        Request seen = flaw == Flaw.CLOCK_DECIDES ? at(request, instance.nowMs()) : flaw.seen(request);
+    private static Output output(String topic, Object value) {
+        return new Output(topic, value instanceof GrantAvro.Addressed answer ? (Integer) answer.partition() : null);
+    }
+
+    private void decide(byte[] key, Record<?, ?> record) {
+        Object seen = record.value();
+        if (seen instanceof Request request) {
+            seen = flaw == Flaw.CLOCK_DECIDES ? at(request, instance.nowMs()) : flaw.seen(request);
+        }
         decide.process(new Record<>(key, seen, record.timestamp(), record.headers()));
+    }
+
+    /** Takes note of by what a request was decided, which it may have waited for. */
+    private void decided(Request.Source source) {
+        if (slot.role() == Slot.Role.DECIDE) {
+            writes.decidedBy(source, new Used(instance.policies.table(), instance.nowMs()));
+        }
     }
 
     private static Request at(Request r, long timestampMs) {
@@ -262,10 +337,19 @@ final class Task {
 
     private byte[] bytes(Object value) {
         if (value instanceof Decision decision) {
+            decided(decision.source());
             return DECISION.encode(decision);
         }
         if (value instanceof Admission admission) {
+            decided(admission.request().source());
             return ADMISSION.encode(admission);
+        }
+        if (value instanceof AskAvro.Addressed question) {
+            return ASK.encode(new AskAvro.Addressed(flaw.asked(question.ask()), question.partition()));
+        }
+        if (value instanceof GrantAvro.Addressed answer) {
+            return GRANT.encode(
+                    new GrantAvro.Addressed(flaw.granted(answer.grant()), answer.holder(), answer.partition()));
         }
         return value instanceof Release release
                 ? RELEASE.encode(flaw.written(release, instance.nowMs() * NANOS_PER_MS))

@@ -1,11 +1,12 @@
 package dev.weir.simulation;
 
 import java.util.ArrayList;
+import java.util.Comparator;
 import java.util.List;
 import org.apache.kafka.streams.processor.Cancellable;
 import org.apache.kafka.streams.processor.Punctuator;
 
-/** The punctuations of a task; as in Kafka Streams, each fires once a round at most, and what was missed is skipped. */
+/** The punctuations of a task; as in Kafka Streams, each fires once a round at most, what is due first goes first, and what was missed is skipped. */
 final class Timers {
 
     private final class Timer implements Cancellable {
@@ -45,7 +46,9 @@ final class Timers {
     /** How many fired. */
     int fire(long nowMs) {
         int fired = 0;
-        for (Timer timer : List.copyOf(timers)) {
+        List<Timer> inOrder = new ArrayList<>(timers);
+        inOrder.sort(Comparator.comparingLong(timer -> timer.dueMs));
+        for (Timer timer : inOrder) {
             if (!timer.isCancelled && timer.dueMs <= nowMs) {
                 timer.dueMs += timer.everyMs * (1 + (nowMs - timer.dueMs) / timer.everyMs);
                 timer.punctuator.punctuate(nowMs);

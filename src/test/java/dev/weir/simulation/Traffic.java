@@ -8,6 +8,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Random;
+import java.util.Set;
 import org.apache.kafka.common.header.Headers;
 import org.apache.kafka.common.header.internals.RecordHeaders;
 
@@ -19,6 +20,8 @@ final class Traffic {
 
     private static final RequestAvro AVRO = new RequestAvro();
     private static final Request.Source NOWHERE = new Request.Source(0, 0);
+    private static final Set<String> SHAPED = Set.of("queue", "burst", "lane");
+    private static final Set<String> SETTLED = Set.of("counter", "interval", "hour");
     private static final int CLIENTS_A_TIER = 2;
     private static final int UNDER_WAY = 3;
 
@@ -26,6 +29,7 @@ final class Traffic {
     private final List<Request> underWay = new ArrayList<>();
     private final List<Request> sent = new ArrayList<>();
     private final boolean repeatsShaped;
+    private final List<String> tiers;
     private int left;
 
     /** A record on its way to the requests topic. */
@@ -36,6 +40,7 @@ final class Traffic {
         this.random = random;
         this.left = plan.requests();
         this.repeatsShaped = plan.repeatsShaped();
+        this.tiers = plan.tiers();
     }
 
     boolean isOver() {
@@ -68,7 +73,7 @@ final class Traffic {
     }
 
     private Request make(long nowMs) {
-        String tier = Rulebook.TIERS.get(random.nextInt(Rulebook.TIERS.size()));
+        String tier = tiers.get(random.nextInt(tiers.size()));
         String client = tier + random.nextInt(CLIENTS_A_TIER);
         if (random.nextInt(8) == 0 && !sent.isEmpty()) {
             Request again = sent.get(random.nextInt(sent.size()));
@@ -81,11 +86,11 @@ final class Traffic {
     }
 
     private static boolean isShaped(String tier) {
-        return tier.equals("queue") || tier.equals("burst");
+        return SHAPED.contains(tier);
     }
 
     private Request request(String id, String client, String tier, long nowMs) {
-        boolean settles = tier.equals("counter") || tier.equals("interval");
+        boolean settles = SETTLED.contains(tier);
         Kind kind =
                 random.nextInt(10) == 0 ? Kind.PEEK : settles && random.nextInt(8) == 0 ? Kind.SETTLE : Kind.CONSUME;
         long cost = kind == Kind.SETTLE ? random.nextInt(5) - 2 : random.nextInt(8) == 0 ? random.nextInt(4) : 1;

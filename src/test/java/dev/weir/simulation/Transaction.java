@@ -1,6 +1,5 @@
 package dev.weir.simulation;
 
-import dev.weir.policy.PolicyTable;
 import dev.weir.policy.Request;
 import dev.weir.simulation.Partition.Entry;
 import java.util.ArrayList;
@@ -24,8 +23,8 @@ final class Transaction {
     /** How far it has read each partition; the group coordinator holds them back until the transaction has ended. */
     final Map<Partition, Long> offsets = new LinkedHashMap<>();
 
-    /** The policies by which it decided each request. */
-    final Map<Request.Source, PolicyTable> policies = new HashMap<>();
+    /** By what it decided each request. */
+    final Map<Request.Source, Task.Used> used = new HashMap<>();
 
     private State state = State.OPEN;
 

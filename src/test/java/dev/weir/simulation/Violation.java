@@ -15,6 +15,10 @@ final class Violation extends AssertionError {
         DECIDED_ALIKE,
         /** No limit admits more than it may. */
         WITHIN_LIMITS,
+        /** All clients together are let do no more than a limit that they share admits. */
+        NEVER_ABOVE,
+        /** What is lent comes back to the ledger, and what was used is charged there. */
+        ACCOUNTED_FOR,
         /** What waits ends once. */
         ENDS_ONCE,
         /** Sequences have no gap, and no release is before its predecessor. */

@@ -1,0 +1,154 @@
+package dev.weir.simulation;
+
+import static dev.weir.simulation.Violation.Promise.ACCOUNTED_FOR;
+import static dev.weir.simulation.Violation.Promise.NEVER_ABOVE;
+
+import dev.weir.codec.GrantAvro;
+import dev.weir.codec.KeyCodec;
+import dev.weir.codec.LeaseCodec;
+import dev.weir.lease.Grant;
+import dev.weir.lease.Ledger;
+import dev.weir.lease.Promise;
+import dev.weir.lease.Promise.Use;
+import dev.weir.limit.Account;
+import dev.weir.limit.Limit;
+import dev.weir.limit.MapSegments;
+import dev.weir.policy.Admission;
+import dev.weir.policy.Decision;
+import dev.weir.policy.Kind;
+import dev.weir.policy.Outcome;
+import dev.weir.policy.Policy;
+import dev.weir.policy.PolicyTable;
+import dev.weir.policy.Request;
+import dev.weir.policy.Ruling;
+import dev.weir.policy.StateKey;
+import dev.weir.simulation.Partition.Entry;
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import org.apache.kafka.common.utils.Bytes;
+
+/**
+ * Adds up what all clients together were let do of each limit that they share, by the times that the decisions went by, and holds
+ * it against what the limit promises: the highest that there was, where it changed. At the end, what is lent must be back, and
+ * the ledger of a window that is not over must have charged what was used, and no more than was lent.
+ */
+final class LeaseCheck {
+
+    /** Of one key. */
+    private static final class Sum {
+        final List<Use> uses = new ArrayList<>();
+        long used;
+        long lent;
+        long settled;
+        long settledUp;
+        long givenBack;
+    }
+
+    private final Rulebook rulebook;
+    private final Trace trace;
+    private final Map<StateKey, Sum> sums = new HashMap<>();
+
+    LeaseCheck(Rulebook rulebook, Trace trace) {
+        this.rulebook = rulebook;
+        this.trace = trace;
+    }
+
+    private Sum sum(StateKey key) {
+        return sums.computeIfAbsent(key, one -> new Sum());
+    }
+
+    /** @param committed what was committed since the last check */
+    void check(List<Entry> committed) {
+        for (Entry entry : committed) {
+            if (entry.partition().topic.equals(Slot.TOPICS.leaseGrants())) {
+                GrantAvro.Addressed answer =
+                        DecisionCheck.read(() -> new GrantAvro().decode(entry.value(), entry.partition().number));
+                trace.count(answer.grant() instanceof Grant.Slice ? "LENT" : "NOT_LENT");
+                if (answer.grant() instanceof Grant.Slice slice) {
+                    sum(KeyCodec.decode(entry.key())).lent += slice.amount();
+                }
+            }
+        }
+    }
+
+    /**
+     * Takes note of an answer, as it should be.
+     *
+     * @param nowMs when it was given, by the machine's clock
+     * @param isExact whether all clocks are the same: an admission does not tell the time that its charges went by
+     */
+    void answered(Request request, Ruling ruling, PolicyTable policies, long nowMs, boolean isExact) {
+        Decision decision = ruling instanceof Decision decided ? decided : null;
+        for (Policy policy : policies.applicable(request)) {
+            if (policy.isShared() && request.kind() != Kind.CANCEL) {
+                trace.count("SHARED_"
+                        + (decision == null ? "SHAPED" : decision.outcome().name()));
+                if (decision != null && decision.outcome() == Outcome.ALLOWED && !decision.repeated()) {
+                    count(policy.stateKey(request), request, decision.decidedAtMs());
+                } else if (ruling instanceof Admission admission && !admission.repeated() && isExact) {
+                    if (!policy.id().equals(admission.policyId()) || admission.limitedBy() == null) {
+                        count(policy.stateKey(request), request, nowMs);
+                    }
+                }
+            }
+        }
+    }
+
+    private void count(StateKey key, Request request, long atMs) {
+        Sum sum = sum(key);
+        if (request.kind() == Kind.SETTLE) {
+            sum.settled += request.cost();
+            sum.settledUp += Math.max(0, request.cost());
+            sum.givenBack += Math.max(0, -request.cost());
+        } else if (request.kind() == Kind.CONSUME && request.cost() > 0) {
+            sum.used += request.cost();
+            sum.uses.add(new Use(atMs, request.cost()));
+            sum.uses.sort(Comparator.comparingLong(Use::timeMs));
+            check(key, sum);
+        }
+    }
+
+    private void check(StateKey key, Sum sum) {
+        for (Policy.Term term : rulebook.mostLenient(key.policyId()).terms()) {
+            Limit<?> limit = term.limit();
+            String broken = Promise.brokenBy(Account.open(limit, 0), limit.capacity() + sum.givenBack, sum.uses);
+            if (broken != null) {
+                throw new Violation(NEVER_ABOVE, key + ", " + term.label() + ": " + broken + ", of " + sum.uses);
+            }
+        }
+    }
+
+    /**
+     * All slices have ended.
+     *
+     * @param nowMs later than any clock
+     */
+    void atEnd(Map<Bytes, byte[]> ledgers, long nowMs) {
+        ledgers.forEach((bytes, stored) -> {
+            StateKey key = KeyCodec.decode(bytes.get());
+            Ledger ledger = LeaseCodec.decodeLedger(stored, shelf -> new MapSegments())
+                    .ledger()
+                    .at(nowMs);
+            Violation.unless(ledger.lent() == 0, ACCOUNTED_FOR, key + " has " + ledger.loans());
+            if (key.policyId().equals(Rulebook.HOUR)) {
+                checkCharged(key, ledger.accounts().get(0).used(nowMs));
+            }
+        });
+    }
+
+    private void checkCharged(StateKey key, long charged) {
+        Sum sum = sum(key);
+        long least = sum.used + sum.settled;
+        long most = sum.lent + sum.settledUp;
+        if (charged < least || charged > most) {
+            throw new Violation(
+                    ACCOUNTED_FOR,
+                    "%s is charged %d: used and settled are %d, lent and settled at most %d"
+                            .formatted(key, charged, least, most));
+        }
+        trace.count(charged == Math.max(0, least) ? "CHARGED_AS_USED" : "CHARGED_MORE");
+    }
+}
