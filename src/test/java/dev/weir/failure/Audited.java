@@ -12,6 +12,7 @@ import dev.weir.codec.ReleaseAvro;
 import dev.weir.codec.RequestAvro;
 import dev.weir.failure.Evidence.Dead;
 import dev.weir.failure.Evidence.Entry;
+import dev.weir.policy.Request;
 import dev.weir.processor.RequestReader;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
@@ -23,7 +24,9 @@ import java.util.List;
 import java.util.Map;
 import java.util.NavigableMap;
 import java.util.Optional;
+import java.util.Set;
 import java.util.TreeMap;
+import java.util.function.Predicate;
 import org.apache.kafka.clients.consumer.ConsumerRecord;
 import org.apache.kafka.common.header.internals.RecordHeaders;
 import org.apache.kafka.common.record.TimestampType;
@@ -40,8 +43,10 @@ final class Audited {
     private final Map<Integer, List<Entry>> releases = new HashMap<>();
     private final Map<Integer, NavigableMap<Long, List<PartitionAudit.DeadLetter>>> deadLetters = new HashMap<>();
     private final PartitionAudit.Tools tools;
+    private final Evidence evidence;
 
     Audited(Evidence evidence) {
+        this.evidence = evidence;
         tools = new PartitionAudit.Tools(
                 evidence.config(),
                 new RequestReader(
@@ -133,14 +138,15 @@ final class Audited {
         return notes.done();
     }
 
-    /** The committed decisions are those that the same code takes of the request log, in every field. */
-    Finding asRecomputed(long versions) {
+    /** The committed decisions are those that the same code takes of the request log, in every field; but for limits that are shared. */
+    Finding asRecomputed(RuleHistory rules) {
+        Set<Request.Source> shared = evidence.shared(rules);
         Finding.Notes notes =
                 new Finding.Notes("2 as-recomputed", "decisions alike", "sent to a queue", "versions of policies");
         notes.count("decisions alike", totals.equal());
         notes.count("sent to a queue", totals.sent());
-        notes.count("versions of policies", versions);
-        note(notes, Difference.Kind.DIFFERS);
+        notes.count("versions of policies", rules.versions());
+        note(notes, difference -> !shared.contains(difference.request()), Difference.Kind.DIFFERS);
         totals.unjudged().forEach((why, count) -> notes.fault(count + " not judged: " + why.text()));
         return notes.done();
     }
@@ -151,9 +157,13 @@ final class Audited {
     }
 
     private void note(Finding.Notes notes, Difference.Kind... kinds) {
+        note(notes, difference -> true, kinds);
+    }
+
+    private void note(Finding.Notes notes, Predicate<Difference> isNoted, Difference.Kind... kinds) {
         for (Difference.Kind kind : kinds) {
-            differences
-                    .getOrDefault(kind, List.of())
+            differences.getOrDefault(kind, List.of()).stream()
+                    .filter(isNoted)
                     .forEach(difference -> notes.fault(
                             difference.request() == null
                                     ? difference.toString()

@@ -16,7 +16,9 @@ import dev.weir.topology.Topics;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.HashSet;
 import java.util.List;
+import java.util.Set;
 import java.util.SortedMap;
 import java.util.TreeMap;
 import org.apache.kafka.clients.consumer.ConsumerRecord;
@@ -135,6 +137,18 @@ public record Evidence(
                     .add(entry);
         }
         return partitions;
+    }
+
+    /** The places of requests that limits which are shared had a part in. */
+    Set<Request.Source> shared(RuleHistory rules) {
+        Set<Request.Source> shared = new HashSet<>();
+        for (Entry entry : requests) {
+            Request request = request(entry).request();
+            if (request != null && rules.isShared(request)) {
+                shared.add(entry.place());
+            }
+        }
+        return shared;
     }
 
     /** Reads a record of the request topic as it is to be read. */

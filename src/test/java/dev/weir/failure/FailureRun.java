@@ -116,6 +116,7 @@ final class FailureRun implements AutoCloseable {
         TopicSetup.createMissing(brokers.admin(), config, TopicSetup.RequestTime.LOG_APPEND);
         new PolicyTopic(config)
                 .apply(PolicyFile.read("the first rules", Rules.INITIAL), PolicyTopic.Options.DEFAULTS, 0);
+        new PolicyTopic(config).apply(PolicyFile.read("what is shared", Rules.SHARED), PolicyTopic.Options.DEFAULTS, 0);
         for (Instance instance : instances) {
             instance.start();
         }

@@ -23,7 +23,16 @@ class FailureTest {
         PrintStream out = System.out;
         try (FailureRun run = new FailureRun(setup, directory, out::println)) {
             FailureRun.Report report = run.run();
+            report.findings().forEach(out::println);
             assertThat(report.findings()).isNotEmpty().allMatch(Finding::isOk);
+            assertThat(report.findings())
+                    .filteredOn(finding -> finding.name().equals(NeverAbove.NAME))
+                    .singleElement()
+                    .satisfies(finding -> assertThat(finding.counts())
+                            .hasEntrySatisfying(
+                                    "admissions", count -> assertThat(count).isPositive())
+                            .hasEntrySatisfying(
+                                    "denials", count -> assertThat(count).isPositive()));
             assertThat(report.kills()).isEqualTo(3);
             assertThat(report.recoveries()).hasSizeGreaterThan(4); // as many as partitions at least
         }

@@ -16,12 +16,13 @@ public final class Oracle {
         Audited audited = new Audited(evidence);
         return List.of(
                 audited.decidedOnce(),
-                audited.asRecomputed(rules.versions()),
+                audited.asRecomputed(rules),
                 WithinLimits.check(evidence, answers, rules),
                 queues.endedOnce(audited.endedOtherwise()),
                 queues.gapFree(),
                 queues.atItsPace(),
-                SeenTwice.check(evidence, answers));
+                SeenTwice.check(evidence, answers, rules),
+                NeverAbove.check(evidence, answers, rules));
     }
 
     /** Whether every request is answered, and everything that was queued has ended. */

@@ -84,6 +84,11 @@ final class RuleHistory {
         return List.copyOf(best.values());
     }
 
+    /** Whether limits that are shared have a part in what is decided of a request. */
+    boolean isShared(Request request) {
+        return applicable(request).stream().anyMatch(version -> version.policy().isShared());
+    }
+
     /** The versions of each queue, oldest first. */
     SortedMap<String, List<QueueRules>> queues() {
         return queues;

@@ -93,6 +93,19 @@ public final class Rules {
               - {id: mail, limit: 20, per: 1s, capacity: 60, max-wait: 2s, tiers: {platinum: {priority: 1}}}
             """;
 
+    /**
+     * A limit that all clients share, tight for what comes: of requests that no other limit counts, since what is decided by it does not
+     * follow from the log of one partition.
+     */
+    static final String SHARED = """
+            policies:
+              - id: crowd
+                layer: crowd
+                match: {tier: staff, endpoint: "/calls/**"}
+                key: []
+                limits: [{algorithm: sliding-window-log, limit: 8, per: 4s}]
+            """;
+
     /** Policies that a change gives other limits, with what the limits are like: of a number and another one. */
     private static final List<String> CHANGED = List.of(
             "id: free, match: {tier: free}, limits: [{algorithm: token-bucket, limit: %1$d, per: 1s, burst: %2$d}]",

@@ -10,11 +10,13 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
+import java.util.Set;
 
 /**
  * What a {@code read_uncommitted} reader saw of an aborted transaction is what was committed later.
  *
- * <p>A decision on limits is a function of the log: the same bytes. What a queue says depends on the clock at which it is asked, so
+ * <p>A decision on limits is a function of the log: the same bytes; one on shared limits goes by the time at which it is taken, and by what
+ * was at hand then. What a queue says depends on the clock at which it is asked, so
  * after an abort it may give another place or wait, refuse whom it had let in, release in another order (the tags of fair
  * queueing are not stored) and at another time, and a sequence number may go to another request. What must be the same is whom it
  * is about: the request, its queue and policy, and in a release what was sent.
@@ -25,11 +27,14 @@ final class SeenTwice {
 
     private SeenTwice() {}
 
-    static Finding check(Evidence evidence, Answers answers) {
+    static Finding check(Evidence evidence, Answers answers, RuleHistory rules) {
         Finding.Notes notes = new Finding.Notes(
                 "7 seen-twice-alike", "decisions", "queues' answers", "releases", "releases that came again otherwise");
+        Set<Request.Source> shared = evidence.shared(rules);
         for (Entry entry : evidence.abortedDecisions()) {
-            compare(entry, answers, notes);
+            if (!shared.contains(entry.decision().source())) {
+                compare(entry, answers, notes);
+            }
         }
         Map<Id, Release> released = new HashMap<>();
         for (Entry entry : evidence.releases()) {

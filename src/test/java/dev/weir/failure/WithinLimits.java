@@ -28,7 +28,7 @@ import java.util.Set;
  *   when          decidedAt;  decidedAt + delay by policies that throttle;  not before the key's last charge
  * </pre>
  *
- * <p>Where the decision does not tell whether a policy was charged (several that observe, of which one would have refused; one
+ * <p>Limits that are shared are for {@link NeverAbove}. Where the decision does not tell whether a policy was charged (several that observe, of which one would have refused; one
  * that observes or throttles, beside one that shapes), it counts as not charged: what is missed then is an excess, never a
  * false alarm.
  */
@@ -66,7 +66,9 @@ final class WithinLimits {
         if (takesNothing || decision.repeated() || tooLarge) {
             return;
         }
-        List<Version> applicable = rules.applicable(request);
+        List<Version> applicable = rules.applicable(request).stream()
+                .filter(version -> !version.policy().isShared())
+                .toList();
         long nowMs = isSent(decision) ? request.timestampMs() : decision.decidedAtMs();
         for (Version version : applicable) {
             nowMs = isSent(decision) ? Math.max(nowMs, usage(version, request).requestedMs()) : nowMs;
