@@ -1,5 +1,6 @@
 package dev.weir.policy;
 
+import static dev.weir.policy.Samples.idempotent;
 import static dev.weir.policy.Samples.inLayer;
 import static dev.weir.policy.Samples.keyed;
 import static dev.weir.policy.Samples.maxSize;
@@ -129,6 +130,16 @@ class SharedDeciderTest {
         assertThat(decided(last(request("alice", 2, NOW), own, all)).outcome()).isEqualTo(Outcome.DENIED);
         assertThat(ownUsed()).isZero();
         assertThat(books.get(ofAll).demand().present()).as("counted once").isEqualTo(2);
+    }
+
+    @Test
+    void one_that_waits_is_remembered_once_it_is_decided() {
+        Policy once = idempotent(60_000, all);
+        assertThat(first(request("alice", 2, NOW), once)).isInstanceOf(Wait.class);
+        grant(ofAll, 5);
+        assertThat(decided(last(request("alice", 2, NOW), once)).repeated()).isFalse();
+        assertThat(decided(first(request("alice", 2, NOW), once)).repeated()).isTrue();
+        assertThat(held(ofAll)).isEqualTo(3);
     }
 
     @Test
