@@ -15,7 +15,9 @@ import java.util.ArrayList;
 import java.util.Iterator;
 import java.util.List;
 import java.util.NavigableMap;
+import java.util.NavigableSet;
 import java.util.TreeMap;
+import java.util.TreeSet;
 import java.util.function.Consumer;
 import org.apache.kafka.clients.consumer.ConsumerRecord;
 
@@ -25,7 +27,8 @@ import org.apache.kafka.clients.consumer.ConsumerRecord;
  *
  * <pre>
  *   requests   17   18   19   20 …            decided one after the other
- *   decisions  17   19   16   20 …            those on limits in the order of the requests; 16, by a queue, when it liked
+ *   decisions  17   19   16   20 …            those on limits in the order of the requests; 16, by a queue, when it liked,
+ *                                             or after a wait for shared quota
  *                             └ read so far ahead of the requests
  * </pre>
  */
@@ -61,6 +64,7 @@ final class Answers {
     private final Iterator<ConsumerRecord<byte[], byte[]>> releases;
     private final NavigableMap<Long, List<DeadLetter>> deadLetters;
     private final NavigableMap<Long, List<Told>> ahead = new TreeMap<>();
+    private final NavigableSet<Long> placesAhead = new TreeSet<>(); // of decisions on limits
     private int aheadCount;
     private ConsumerRecord<byte[], byte[]> nextRelease;
     private long knownFromMs = Long.MIN_VALUE;
@@ -88,7 +92,7 @@ final class Answers {
     void readAhead(long offset, Consumer<Told> late) {
         while (!ahead.isEmpty() && ahead.firstKey() < offset) {
             List<Told> some = ahead.pollFirstEntry().getValue();
-            aheadCount -= some.size();
+            drop(some);
             some.stream().filter(this::isOnRead).forEach(late);
         }
         while (aheadCount < AHEAD && decisions.hasNext()) {
@@ -99,6 +103,9 @@ final class Answers {
             if (told.offset() >= offset) {
                 ahead.computeIfAbsent(told.offset(), any -> new ArrayList<>(1)).add(told);
                 aheadCount++;
+                if (!told.isByQueue()) {
+                    placesAhead.add(told.place.offset());
+                }
             } else if (isOnRead(told)) {
                 late.accept(told);
             }
@@ -144,8 +151,18 @@ final class Answers {
     /** Takes the decisions on a request, of those that are read ahead. */
     List<Told> takeDecisions(long offset) {
         List<Told> told = ahead.containsKey(offset) ? ahead.remove(offset) : List.of();
-        aheadCount -= told.size();
+        drop(told);
         return told;
+    }
+
+    private void drop(List<Told> told) {
+        aheadCount -= told.size();
+        told.forEach(one -> placesAhead.remove(one.place.offset()));
+    }
+
+    /** Where the first decision on limits is of those that are read ahead; the most if there is none. */
+    long firstAhead() {
+        return placesAhead.isEmpty() ? Long.MAX_VALUE : placesAhead.first();
     }
 
     /** Takes the dead letters of a request. */
@@ -189,6 +206,11 @@ final class Answers {
         } else {
             each.accept(new Left(release, place, record.timestamp()));
         }
+    }
+
+    /** From when on what was decided is known, ms since the epoch; the least if all of it is. */
+    long knownFromMs() {
+        return knownFromMs;
     }
 
     /** Up to when decisions are read, ms since the epoch; the least if none is. */

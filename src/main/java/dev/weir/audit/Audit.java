@@ -136,6 +136,7 @@ public final class Audit implements AutoCloseable {
                 new ReleaseAvro(registry),
                 rules());
         Totals totals = new Totals();
+        Sums sums = new Sums(config, tools.rules(), range, totals, differences);
         for (int partition = 0; partition < partitions; partition++) {
             Extent asked = retained(topics.requests(), partition, requests.get(partition));
             Extent decided = retained(topics.decisions(), partition, decisions.get(partition));
@@ -156,9 +157,10 @@ public final class Audit implements AutoCloseable {
                     Committed left = committed(topics.releases(), partition, released)) {
                 Records records =
                         new Records(in, told, left, letters.byPartition.getOrDefault(partition, new TreeMap<>()));
-                new PartitionAudit(tools, scope, records, totals, differences).run();
+                new PartitionAudit(tools, scope, records, sums, totals, differences).run();
             }
         }
+        sums.judge();
         letters.byPartition.forEach((partition, byOffset) -> {
             if (partition < 0 || partition >= partitions) {
                 byOffset.forEach((offset, some) -> some.forEach(

@@ -30,7 +30,8 @@ public record Difference(
         UNASKED("is no request, and is decided"),
         DEAD_LETTER("is a dead letter otherwise"),
         NOT_ENDED_ONCE("has not left its queue once"),
-        UNREADABLE("is a decision that cannot be read");
+        UNREADABLE("is a decision that cannot be read"),
+        SUM_ABOVE("takes more of a shared quota than there is");
 
         private final String text;
 

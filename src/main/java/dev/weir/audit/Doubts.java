@@ -74,7 +74,7 @@ final class Doubts {
         Unjudged about = null;
         for (Policy policy : applicable) {
             StateKey key = policy.stateKey(request);
-            Doubt doubt = of(key);
+            Doubt doubt = policy.isShared() ? NONE : of(key);
             boolean isOver = doubt.why != null
                     && doubt.version == policy.version()
                     && request.timestampMs() >= wholeAtMs(policy, doubt.lastMs);
@@ -137,6 +137,9 @@ final class Doubts {
         long lastMs = longestDelayMs
                 + (told == null ? request.timestampMs() : Math.max(told.decidedAtMs(), request.timestampMs()));
         for (Policy policy : applicable) {
+            if (policy.isShared()) {
+                continue; // its count is nobody's here
+            }
             StateKey key = policy.stateKey(request);
             Doubt doubt = of(key);
             if (doubt.why == null) {
@@ -161,6 +164,7 @@ final class Doubts {
 
     private Unjudged whyOf(Request request, List<Policy> applicable) {
         return applicable.stream()
+                .filter(policy -> !policy.isShared())
                 .map(policy -> of(policy.stateKey(request)).why)
                 .filter(why -> why != null)
                 .findFirst()

@@ -3,6 +3,8 @@ package dev.weir.audit;
 import dev.weir.audit.Answers.Told;
 import dev.weir.audit.Difference.Kind;
 import dev.weir.audit.Difference.Place;
+import dev.weir.audit.InTurn.Asked;
+import dev.weir.audit.Recomputation.Recomputed;
 import dev.weir.codec.DecisionAvro;
 import dev.weir.codec.ReleaseAvro;
 import dev.weir.codec.UnreadableException;
@@ -10,6 +12,7 @@ import dev.weir.config.WeirConfig;
 import dev.weir.policy.Rejection;
 import dev.weir.policy.Request;
 import dev.weir.processor.RequestReader;
+import java.util.ArrayList;
 import java.util.Iterator;
 import java.util.List;
 import java.util.NavigableMap;
@@ -19,10 +22,10 @@ import org.apache.kafka.clients.consumer.ConsumerRecord;
 import org.apache.kafka.common.record.TimestampType;
 
 /**
- * Decides the requests of one partition anew, in their order, and holds what was committed against it.
+ * Decides the requests of one partition anew, in the order of their decisions, and holds what was committed against it.
  *
  * <pre>
- *   requests ──────────────▶ Recomputation ──▶ Pairing ──▶ Verdicts ──▶ differences, Totals
+ *   requests ──▶ InTurn ───▶ Recomputation ──▶ Pairing ──▶ Verdicts ──▶ differences, Totals
  *   decisions, releases, ──▶ Answers ─────────────┘
  *   dead letters
  * </pre>
@@ -87,16 +90,27 @@ public final class PartitionAudit {
     private final Verdicts verdicts;
     private final Answers answers;
     private final Pairing pairing;
+    private final InTurn inTurn;
+    private final Sums sums;
     private Recomputation recomputation;
+    private boolean hasTaken;
 
-    /** @param differences is told each */
-    public PartitionAudit(Tools tools, Scope scope, Records records, Totals totals, Consumer<Difference> differences) {
+    /**
+     * Begins.
+     *
+     * @param sums is told what was taken of shared quota
+     * @param differences is told each
+     */
+    public PartitionAudit(
+            Tools tools, Scope scope, Records records, Sums sums, Totals totals, Consumer<Difference> differences) {
         this.tools = tools;
         this.scope = scope;
         this.records = records;
         verdicts = new Verdicts(scope, tools.rules, totals, differences);
         answers = new Answers(tools, scope, records, verdicts);
         pairing = new Pairing(scope, answers, verdicts);
+        inTurn = new InTurn(answers, this::take);
+        this.sums = sums;
     }
 
     /** Judges all. */
@@ -110,14 +124,22 @@ public final class PartitionAudit {
                 answers.begin(record);
                 recomputation = new Recomputation(tools, scope, answers, record.timestamp());
             }
-            answers.readAhead(record.offset(), pairing::late);
+            answers.readAhead(record.offset(), this::late);
             judge(record);
             answers.readReleases(pairing::release);
         }
-        answers.readAhead(Long.MAX_VALUE, pairing::late);
+        answers.readAhead(Long.MAX_VALUE, this::late);
+        inTurn.end();
         answers.readAllReleases(pairing::release);
         pairing.end();
         answers.end();
+        sums.knownFrom(answers.knownFromMs());
+    }
+
+    private void late(Told told) {
+        if (!inTurn.late(told)) {
+            pairing.late(told);
+        }
     }
 
     private void judge(ConsumerRecord<byte[], byte[]> record) {
@@ -139,12 +161,44 @@ public final class PartitionAudit {
             String note = "it is a request, and a dead letter for " + letter.reason;
             verdicts.report(Verdicts.difference(Kind.DEAD_LETTER, request, letter.place, note));
         }
-        if (record.timestampType() == TimestampType.LOG_APPEND_TIME) {
-            recomputation.decidedFrom(record.timestamp());
+        boolean isAppended = record.timestampType() == TimestampType.LOG_APPEND_TIME;
+        inTurn.ask(new Asked(
+                request,
+                new ArrayList<>(told),
+                !letters.isEmpty(),
+                isAppended ? record.timestamp() : Long.MIN_VALUE,
+                tools.rules.longestWaitMs(request),
+                answers.readMs()));
+    }
+
+    private void take(Asked asked, boolean isPlaced) {
+        Request request = asked.request();
+        Told first = asked.first();
+        recomputation.decidedFrom(asked.decidedFromMs());
+        if (first == null && mayStillWait(asked)) {
+            verdicts.unjudged(request.source(), Unjudged.NOT_YET);
+            return;
         }
-        Told first =
-                told.stream().filter(one -> !one.isByQueue()).findFirst().orElse(told.isEmpty() ? null : told.get(0));
-        pairing.request(request, recomputation.of(request, first), told, first, !letters.isEmpty());
+        Recomputed recomputed = recomputation.of(request, first, isPlaced);
+        if (asked.isOnLimits()) {
+            if (!scope.requestsWhole && !hasTaken) {
+                sums.knownFrom(first.timestampMs()); // on a topic of create times the request says nothing of that
+            }
+            hasTaken = true;
+            sums.add(request, first, recomputed.shared());
+        }
+        pairing.request(request, recomputed, asked.told(), first, asked.isDead());
+    }
+
+    /** Whether nothing was decided any more when its wait was over. */
+    private boolean mayStillWait(Asked asked) {
+        return asked.canWait()
+                && !asked.isDead()
+                && !answers.mayBeDeleted(asked.offset())
+                && answers.readMs()
+                        <= asked.readMs()
+                                + asked.longestWaitMs()
+                                + scope.range.lag().toMillis();
     }
 
     private void judgeBad(Request.Source source, long timestampMs, Rejection rejection, List<DeadLetter> letters) {

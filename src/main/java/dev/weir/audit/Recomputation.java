@@ -7,24 +7,36 @@ import dev.weir.audit.PartitionAudit.Tools;
 import dev.weir.policy.Admission;
 import dev.weir.policy.Decider;
 import dev.weir.policy.Decision;
+import dev.weir.policy.Kind;
 import dev.weir.policy.Policy;
+import dev.weir.policy.PolicyTable;
 import dev.weir.policy.Request;
 import dev.weir.policy.Ruling;
+import dev.weir.policy.StateKey;
+import dev.weir.policy.States;
+import dev.weir.policy.Wait;
 import java.util.ArrayList;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Objects;
+import java.util.Set;
 
 /**
- * Decides the requests of one partition anew, one after the other, each by the rules that were in force, and tells where that
- * says nothing.
+ * Decides the requests of one partition anew, one after the other, each by the rules that were in force and what was held of shared
+ * quota, and tells where that says nothing.
  */
 final class Recomputation {
 
-    /** By how much the clocks of brokers, and of who changes rules, may differ. */
-    private static final long CLOCKS_MS = 10_000;
+    /**
+     * What was decided anew.
+     *
+     * @param unjudged why that says nothing; null if it does
+     * @param shared the shared quotas that it took of, or for a SETTLE that it may have given back to
+     */
+    record Recomputed(Ruling ruling, Unjudged unjudged, Set<Shared> shared) {}
 
-    /** What was decided anew, and why that says nothing; null if it does. */
-    record Recomputed(Ruling ruling, Unjudged unjudged) {}
+    /** A quota that is shared, and whether its policy only observes. */
+    record Shared(StateKey key, boolean observes) {}
 
     private final RuleChanges rules;
     private final Answers answers;
@@ -59,8 +71,9 @@ final class Recomputation {
      * have said the same, the newest is taken, and what they count differently is in doubt.
      *
      * @param told what the queue, or the limits, have told; null if there is nothing
+     * @param isPlaced whether what was decided before is known
      */
-    Recomputed of(Request request, Told told) {
+    Recomputed of(Request request, Told told, boolean isPlaced) {
         states.observe(request.timestampMs());
         boolean isLate = request.timestampMs() < newestMs - forgetAfterMs;
         newestMs = Math.max(newestMs, request.timestampMs());
@@ -69,10 +82,17 @@ final class Recomputation {
         }
         long untilMs = told == null ? answers.readMs() : told.timestampMs();
         seen = Math.max(seen, decidedMs == Long.MIN_VALUE ? 0 : rules.seenBy(decidedMs - lagMs));
-        int to = Math.max(seen, untilMs == Long.MIN_VALUE ? 0 : rules.writtenBy(untilMs + CLOCKS_MS));
+        int to = Math.max(seen, untilMs == Long.MIN_VALUE ? 0 : rules.writtenBy(untilMs + RuleChanges.CLOCKS_MS));
         List<Integer> turns = rules.turns(request, seen, to);
-        int count = turns.size() == 1 ? turns.get(0) : choose(request, told, turns, to);
+        List<Integer> alike = turns.size() == 1 ? turns : choose(request, told, turns, to);
+        int count = alike.isEmpty() ? turns.get(0) : alike.get(alike.size() - 1);
+        Set<Shared> shared = shared(request, alike.isEmpty() ? turns : alike);
         List<Policy> applicable = rules.table(count).applicable(request);
+        if (!isPlaced) {
+            doubtOwn(request, applicable, Unjudged.ORDER_UNKNOWN);
+        } else if (told == null && applicable.stream().anyMatch(Policy::isShared)) {
+            doubtOwn(request, applicable, Unjudged.NOT_RETAINED);
+        }
         Unjudged unjudged = doubts.about(request, applicable);
         if (count < rules.wholeFrom()) {
             unjudged = Unjudged.RULES_FORGOTTEN;
@@ -80,10 +100,50 @@ final class Recomputation {
             unjudged = Unjudged.TOO_LATE;
             applicable.forEach(policy -> doubts.add(policy.stateKey(request), Unjudged.TOO_LATE));
         }
-        Ruling ruling = Decider.decide(request, rules.table(count), states);
+        Ruling ruling = decide(request, told, count, states);
         Decision decision = told == null || told.isByQueue() ? null : told.decision();
         doubts.learn(request, applicable, decision, unjudged == null || isAlike(ruling, decision));
-        return new Recomputed(ruling, unjudged);
+        return new Recomputed(ruling, unjudged, shared);
+    }
+
+    /** Decides by what was held of shared quota, as the decision shows; what is not to wait is decided at once. */
+    private Ruling decide(Request request, Told told, int count, States of) {
+        PolicyTable table = rules.table(count);
+        Decision decision = told == null ? null : told.decision();
+        Ruling ruling = Decider.decide(request, table, of, Held.turn(request, decision, true));
+        return ruling instanceof Wait
+                ? Decider.decide(request, table, of, Held.turn(request, decision, false))
+                : ruling;
+    }
+
+    /** What is counted for the client alone, and may be charged or not, is not known any more. */
+    private void doubtOwn(Request request, List<Policy> applicable, Unjudged why) {
+        for (Policy policy : applicable) {
+            if (!policy.isShared() && !policy.terms().isEmpty()) {
+                doubts.add(policy.stateKey(request), why);
+            }
+        }
+    }
+
+    /** The shared quotas of all of these tables, or for a SETTLE of any. */
+    private Set<Shared> shared(Request request, List<Integer> counts) {
+        Set<Shared> shared = null;
+        for (int count : counts) {
+            Set<Shared> some = new HashSet<>();
+            for (Policy policy : rules.table(count).applicable(request)) {
+                if (policy.isShared()) {
+                    some.add(new Shared(policy.stateKey(request), policy.observes()));
+                }
+            }
+            if (shared == null) {
+                shared = some;
+            } else if (request.kind() == Kind.SETTLE) {
+                shared.addAll(some);
+            } else {
+                shared.retainAll(some);
+            }
+        }
+        return shared;
     }
 
     /** Whether one as the other charges what is known. */
@@ -95,7 +155,8 @@ final class Recomputation {
                 && Objects.equals(decided.delayMs(), told.delayMs());
     }
 
-    private int choose(Request request, Told told, List<Integer> turns, int to) {
+    /** After how many changes it may have been decided; none if what was told is by none of them. */
+    private List<Integer> choose(Request request, Told told, List<Integer> turns, int to) {
         int lastCount = Math.min(answers.lastCount(), told == null ? Integer.MAX_VALUE : told.lastCount());
         int shown = Math.max(turns.get(0), lastCount);
         List<Integer> alike = alike(
@@ -106,15 +167,12 @@ final class Recomputation {
         if (alike.isEmpty()) {
             alike = alike(request, told, rules.partialTurns(request, turns.get(0), to));
         }
-        if (alike.isEmpty()) {
-            return turns.get(0);
-        }
         if (alike.size() == 1 && told != null) {
             seen = Math.max(seen, alike.get(0));
-        } else {
-            doubt(request, alike);
+        } else if (!alike.isEmpty()) {
+            doubt(request, told, alike);
         }
-        return alike.get(alike.size() - 1);
+        return alike;
     }
 
     /** By which tables the same would have been told; by all if nothing was. */
@@ -128,7 +186,7 @@ final class Recomputation {
                 }
                 continue;
             }
-            Ruling ruling = Decider.decide(request, rules.table(count), new Trial(states));
+            Ruling ruling = decide(request, told, count, new Trial(states));
             boolean isSame = ruling instanceof Admission admission
                     ? Fields.of(told.decision(), admission).isEmpty()
                     : ruling.equals(told.decision());
@@ -149,13 +207,13 @@ final class Recomputation {
     }
 
     /** What is counted under other terms by one table than by another one is not known any more. */
-    private void doubt(Request request, List<Integer> turns) {
+    private void doubt(Request request, Told told, List<Integer> turns) {
         List<List<Policy>> all = turns.stream()
                 .map(count -> rules.table(count).applicable(request))
                 .toList();
         boolean writes = turns.stream().anyMatch(count -> {
             Trial trial = new Trial(states);
-            Decider.decide(request, rules.table(count), trial);
+            decide(request, told, count, trial);
             return trial.hasWritten();
         });
         for (List<Policy> some : writes ? all : List.<List<Policy>>of()) {
@@ -164,7 +222,7 @@ final class Recomputation {
                         .anyMatch(other -> other.id().equals(policy.id())
                                 && other.key().equals(policy.key())
                                 && other.terms().equals(policy.terms())));
-                if (!isSame) {
+                if (!isSame && !policy.isShared()) {
                     doubts.add(policy.stateKey(request), Unjudged.EITHER_VERSION);
                 }
             }

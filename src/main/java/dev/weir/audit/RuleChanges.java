@@ -5,6 +5,8 @@ import dev.weir.app.RefusedChangeException;
 import dev.weir.codec.AppliedRules;
 import dev.weir.codec.PolicyAvro;
 import dev.weir.codec.UnreadableException;
+import dev.weir.policy.Kind;
+import dev.weir.policy.Match;
 import dev.weir.policy.OnExceed;
 import dev.weir.policy.Policy;
 import dev.weir.policy.PolicyTable;
@@ -13,6 +15,7 @@ import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.LinkedHashMap;
+import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -26,6 +29,9 @@ public final class RuleChanges {
 
     private static final PolicyAvro AVRO = new PolicyAvro();
     private static final int MAX_TABLES = 64;
+
+    /** By how much the clocks of brokers, and of who changes rules, may differ. */
+    static final long CLOCKS_MS = 10_000;
 
     /**
      * A version as it was written.
@@ -44,6 +50,15 @@ public final class RuleChanges {
      */
     private record Change(String key, long appliedAtMs, List<Policy> policies, List<Policy> before) {}
 
+    /**
+     * A time, ms since the epoch, in which the limits of a shared policy were those of this version, wherever somebody decides or lends.
+     */
+    record Period(Policy policy, long fromMs, long untilMs) {}
+
+    /** Who waits for shared quota, and how long at most. */
+    private record Waits(Match match, long maxWaitMs) {}
+
+    private final Set<Waits> waits = new LinkedHashSet<>();
     private final List<Change> changes = new ArrayList<>();
     private final Map<String, Integer> lastWith = new HashMap<>(); // by id/version
     private final long[] latestMs;
@@ -97,6 +112,10 @@ public final class RuleChanges {
             times.add(written.writtenMs());
             before.forEach(policy -> lastWith.put(name(policy), changes.size() - 1));
             policies.forEach(policy -> lastWith.put(name(policy), Integer.MAX_VALUE));
+            policies.stream()
+                    .filter(policy -> policy.isShared() && !policy.observes())
+                    .forEach(policy ->
+                            waits.add(new Waits(policy.match(), policy.sharing().maxWaitMs())));
         }
         latestMs = new long[changes.size()];
         earliestMs = new long[changes.size()];
@@ -172,6 +191,77 @@ public final class RuleChanges {
             }
         }
         return longestMs;
+    }
+
+    /** For how long a request can have waited for shared quota, whichever rules were in force; 0 if it cannot. */
+    long longestWaitMs(Request request) {
+        long longestMs = 0;
+        if (request.kind() == Kind.CONSUME && request.cost() > 0) {
+            for (Waits one : waits) {
+                boolean isLonger = one.maxWaitMs > longestMs && one.match.matches(request);
+                longestMs = isLonger ? one.maxWaitMs : longestMs;
+            }
+        }
+        return longestMs;
+    }
+
+    /**
+     * When which limits of a shared policy held, in the order of time; between, they were changing.
+     *
+     * @param settledMs after how long a change is known to all, and what was lent before has ended
+     */
+    List<Period> periods(String id, long settledMs) {
+        List<Period> periods = new ArrayList<>();
+        Policy present = null;
+        long fromMs = Long.MIN_VALUE;
+        for (Start start : starts(id)) {
+            Policy policy = start.policy;
+            if (present != null && present.terms().equals(policy.terms())) {
+                continue;
+            }
+            if (present != null) {
+                periods.add(new Period(present, fromMs, start.earliestMs - CLOCKS_MS));
+            }
+            boolean isFirst = present == null && policy.version() == 1;
+            fromMs = isFirst ? Long.MIN_VALUE : start.latestMs + CLOCKS_MS + settledMs;
+            present = policy;
+        }
+        if (present != null) {
+            periods.add(new Period(present, fromMs, Long.MAX_VALUE));
+        }
+        return periods;
+    }
+
+    /** When a version comes into force. */
+    private record Start(Policy policy, long earliestMs, long latestMs) {}
+
+    private List<Start> starts(String id) {
+        String key = PolicyAvro.key(PolicyAvro.Kind.POLICY, id);
+        List<Start> starts = new ArrayList<>();
+        for (int i = 0; i < latestMs.length; i++) {
+            if (!changes.get(i).key.equals(key)) {
+                continue;
+            }
+            long writtenMs = latestMs[i];
+            starts.removeIf(start -> start.earliestMs > writtenMs); // overtaken, or among these again
+            TreeMap<Long, Policy> newest = new TreeMap<>();
+            for (Policy policy : changes.get(i).policies) {
+                newest.merge(
+                        Math.max(writtenMs, policy.effectiveFromMs()),
+                        policy,
+                        (one, other) -> one.version() > other.version() ? one : other);
+            }
+            long last = 0;
+            for (Map.Entry<Long, Policy> start : newest.entrySet()) {
+                Policy policy = start.getValue();
+                if (policy.version() > last && policy.isShared()) {
+                    boolean isNow = start.getKey() == writtenMs;
+                    starts.add(new Start(policy, isNow ? earliestMs[i] : start.getKey(), start.getKey()));
+                }
+                last = Math.max(last, policy.version());
+            }
+        }
+        return starts;
     }
 
     /** What is in force after so many changes. */

@@ -13,6 +13,7 @@ public final class Totals {
     private long deadLetters;
     private long equal;
     private long sent;
+    private long summed;
 
     void addRequest() {
         requests++;
@@ -32,6 +33,10 @@ public final class Totals {
 
     void addSent() {
         sent++;
+    }
+
+    void addSummed(int decisions) {
+        summed += decisions;
     }
 
     void add(Unjudged why) {
@@ -65,6 +70,11 @@ public final class Totals {
     /** Requests that were sent to a queue, as recomputed; what the queue says is not. */
     public long sent() {
         return sent;
+    }
+
+    /** How often something allowed was added to what was taken of a shared quota. */
+    public long summed() {
+        return summed;
     }
 
     /** By why. */

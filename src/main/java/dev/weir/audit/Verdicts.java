@@ -32,7 +32,7 @@ final class Verdicts {
         this.differences = differences;
     }
 
-    /** Judges a request's decision on limits: of each request one at most comes by here, in the order of the requests. */
+    /** Judges a request's decision on limits: of each request one at most comes by here, in the order of their decisions. */
     void onLimits(Request request, Told told, Recomputed recomputed) {
         if (recomputed.unjudged() != null) {
             unjudged(request.source(), recomputed.unjudged());

@@ -225,6 +225,8 @@ class LiveTest {
                             "fresh.decisions 4",
                             "fresh.releases 4",
                             "fresh.admissions 4",
+                            "fresh.lease-asks 4",
+                            "fresh.lease-grants 4",
                             "fresh.dead-letters 4",
                             "fresh.policies 1",
                             "fresh.policy-history 1");

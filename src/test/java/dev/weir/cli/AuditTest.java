@@ -29,6 +29,7 @@ import dev.weir.dev.EmbeddedBroker;
 import dev.weir.failure.Rules;
 import dev.weir.failure.Workload;
 import dev.weir.policy.Decision;
+import dev.weir.policy.Kind;
 import dev.weir.policy.Outcome;
 import dev.weir.policy.Reason;
 import dev.weir.policy.Request;
@@ -46,8 +47,10 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Properties;
+import java.util.Random;
 import java.util.Set;
 import java.util.concurrent.ExecutionException;
+import java.util.function.UnaryOperator;
 import java.util.stream.IntStream;
 import org.apache.kafka.clients.admin.Admin;
 import org.apache.kafka.clients.admin.NewTopic;
@@ -77,8 +80,46 @@ class AuditTest {
     private static final int ROUNDS = 8;
     private static final int A_ROUND = 500;
 
+    private static final int SHARED_ROUNDS = 6;
+    private static final int A_SHARED_ROUND = 200;
+    private static final int SHARED_LIMIT = 300;
+    private static final String SHARED_RULES = """
+            policies:
+              - id: own
+                match: {endpoint: [/a, /b, /c]}
+                limits: [{algorithm: sliding-window-log, limit: 8, per: 1s}]
+              - id: all
+                layer: shared
+                match: {endpoint: [/a, /o]}
+                key: []
+                max-wait: 2s
+                limits: [{algorithm: sliding-window-log, limit: 300, per: 1h}]
+              - id: step
+                layer: shared
+                match: {endpoint: /b}
+                key: [endpoint]
+                limits:
+                  - {algorithm: token-bucket, limit: 20, per: 1s, burst: 30}
+                  - {algorithm: sliding-window-counter, limit: 40, per: 2s}
+                idempotency: 10m
+            """;
+    private static final String SHARED_CHANGES = """
+            policies:
+              - id: own
+                match: {endpoint: [/a, /b, /c]}
+                limits: [{algorithm: sliding-window-log, limit: 9, per: 1s}]
+              - id: step
+                layer: shared
+                match: {endpoint: /b}
+                key: [endpoint]
+                limits: [{algorithm: gcra, limit: 10, per: 1s, burst: 15}]
+                idempotency: 10m
+            """;
+    private static final Audit.Range ALL = new Audit.Range(null, null, Duration.ofSeconds(30));
+
     private static EmbeddedBroker broker;
     private static WeirConfig config;
+    private static WeirConfig sharing;
     private static Instant middle;
 
     @TempDir
@@ -121,13 +162,63 @@ class AuditTest {
                 middle = round == ROUNDS / 2 ? Instant.now() : middle;
             }
             sender.flush();
-            awaitAnswers(ROUNDS * A_ROUND);
+            awaitAnswers(config, ROUNDS * A_ROUND * 99 / 100); // some are dead letters
+        }
+        runShared();
+    }
+
+    /** Requests for quota of all partitions, some of which wait for it, among others of the same clients; rules change. */
+    private static void runShared() throws Exception {
+        sharing = config("weir-shared", "shared.");
+        try (Admin admin = Admin.create(KafkaSettings.admin(sharing))) {
+            TopicSetup.createMissing(admin, sharing, TopicSetup.RequestTime.LOG_APPEND);
+        }
+        apply(sharing, SHARED_RULES);
+        Random random = new Random(1);
+        try (Enforcer enforcer = Enforcer.start(sharing);
+                Sender sender = new Sender(sharing)) {
+            enforcer.awaitRunning(PATIENCE);
+            for (int round = 0; round < SHARED_ROUNDS; round++) {
+                for (int i = 0; i < A_SHARED_ROUND; i++) {
+                    sender.send(sharedRequest(random, round * A_SHARED_ROUND + i));
+                }
+                sender.flush();
+                awaitAnswers(sharing, (round + 1) * A_SHARED_ROUND);
+                if (round == SHARED_ROUNDS - 2) {
+                    apply(sharing, SHARED_CHANGES);
+                }
+            }
         }
     }
 
+    /** Named by its endpoint. */
+    private static Request sharedRequest(Random random, int number) {
+        String endpoint = List.of("a", "a", "b", "c", "c", "o").get(random.nextInt(6));
+        int draw = endpoint.equals("b") ? random.nextInt(10) : 9;
+        Kind kind = draw == 0 ? Kind.PEEK : draw == 1 ? Kind.SETTLE : Kind.CONSUME;
+        boolean isAgain = endpoint.equals("b") && draw > 6;
+        return new Request(
+                endpoint + (isAgain ? number / 50 : number),
+                "client-" + (isAgain ? 1 : random.nextInt(20)),
+                kind,
+                null,
+                kind == Kind.SETTLE ? random.nextInt(7) - 3 : 1,
+                null,
+                Map.of("endpoint", "/" + endpoint),
+                null,
+                null,
+                null,
+                System.currentTimeMillis(),
+                new Request.Source(0, 0));
+    }
+
     private static WeirConfig config(String prefix) {
+        return config("weir", prefix);
+    }
+
+    private static WeirConfig config(String applicationId, String prefix) {
         return new WeirConfig(
-                        "weir",
+                        applicationId,
                         1,
                         new WeirConfig.Topics(prefix, PARTITIONS, Optional.empty()),
                         WeirConfig.DEFAULTS.state(),
@@ -391,6 +482,146 @@ class AuditTest {
         assertThat(counts(result).get("differences")).hasToString("{\"DIFFERS\":1,\"DEAD_LETTER\":1}");
     }
 
+    @Test
+    void what_is_shared_is_judged_by_its_sums_and_the_rest_anew() throws Exception {
+        List<Difference> found = new ArrayList<>();
+        Totals totals = Audit.run(sharing, ALL, found::add);
+        assertThat(found).isEmpty();
+        assertThat(totals.requests()).isEqualTo(SHARED_ROUNDS * A_SHARED_ROUND);
+        assertThat(totals.summed()).isPositive();
+        assertThat(totals.unjudged()).containsOnlyKeys(Unjudged.EITHER_VERSION, Unjudged.LIMITS_CHANGE);
+        assertThat(totals.equal()).isGreaterThan(totals.requests() / 2);
+        assertThat(sharedDecisions().stream().filter(one -> isShared(one) && one.outcome() == Outcome.DENIED))
+                .isNotEmpty();
+        assertThat(overtaken(0) + overtaken(1)).isPositive();
+    }
+
+    /** How many requests were decided after one behind them. */
+    private static int overtaken(int partition) {
+        long furthest = -1;
+        int overtaken = 0;
+        for (Copied record : read("shared.decisions", partition)) {
+            long offset = record.decision().source().offset();
+            overtaken += offset < furthest ? 1 : 0;
+            furthest = Math.max(furthest, offset);
+        }
+        return overtaken;
+    }
+
+    @Test
+    void one_more_than_there_is_of_a_shared_quota_is_found_with_its_place() throws Exception {
+        List<Decision> all = sharedDecisions();
+        long allowed = all.stream()
+                .filter(one -> one.outcome() == Outcome.ALLOWED && isOfAll(one))
+                .count();
+        List<Request.Source> denied = all.stream()
+                .filter(one ->
+                        one.outcome() == Outcome.DENIED && one.requestId().startsWith("o"))
+                .map(Decision::source)
+                .toList();
+        int left = (int) (SHARED_LIMIT - allowed);
+        assertThat(denied).hasSizeGreaterThan(left);
+
+        assertThat(auditShared("full.", denied.subList(0, left), AuditTest::allowed))
+                .isEmpty();
+        List<Difference> found = auditShared("above.", denied.subList(0, left + 1), AuditTest::allowed);
+        assertThat(found).singleElement().satisfies(difference -> {
+            assertThat(difference.kind()).isEqualTo(Difference.Kind.SUM_ABOVE);
+            assertThat(difference.note()).startsWith("policy all: 301 of 300 by sliding-window-log 300/1h at ");
+            Difference.Place place = difference.answer();
+            Decision last = read("above.decisions", place.partition())
+                    .get((int) place.offset())
+                    .decision();
+            assertThat(last.source()).isEqualTo(difference.request());
+            assertThat(isOfAll(last)).isTrue();
+        });
+    }
+
+    @Test
+    void what_an_own_limit_says_beside_a_shared_one_is_decided_anew() throws Exception {
+        List<Decision> all = sharedDecisions();
+        for (Outcome outcome : List.of(Outcome.ALLOWED, Outcome.DENIED)) {
+            Decision any = all.stream()
+                    .filter(one -> one.outcome() == outcome
+                            && one.requestId().startsWith("a")
+                            && "own".equals(one.policyId())
+                            && one.policyVersion() == 1)
+                    .findFirst()
+                    .orElseThrow();
+            List<Difference> found = auditShared(
+                    outcome + ".",
+                    List.of(any.source()),
+                    one -> outcome == Outcome.DENIED
+                            ? allowed(one)
+                            : with(one, Outcome.DENIED, Reason.LIMIT_EXCEEDED, 1_000, 429));
+            assertThat(found).isNotEmpty();
+            assertThat(found.get(0).kind()).isEqualTo(Difference.Kind.DIFFERS);
+            assertThat(found.get(0).request()).isEqualTo(any.source());
+            assertThat(found.get(0).fields()).extracting(Difference.Field::name).contains("outcome");
+        }
+    }
+
+    /** The endpoints that {@code all} is for; see the names of requests. */
+    private static boolean isOfAll(Decision decision) {
+        return decision.requestId().startsWith("a") || decision.requestId().startsWith("o");
+    }
+
+    private static boolean isShared(Decision decision) {
+        return "all".equals(decision.policyId()) || "step".equals(decision.policyId());
+    }
+
+    private static List<Decision> sharedDecisions() {
+        return IntStream.range(0, PARTITIONS)
+                .boxed()
+                .flatMap(partition -> read("shared.decisions", partition).stream())
+                .map(Copied::decision)
+                .toList();
+    }
+
+    private static Decision allowed(Decision decision) {
+        return with(decision, Outcome.ALLOWED, Reason.WITHIN_LIMITS, 0, 200);
+    }
+
+    private static Decision with(Decision decision, Outcome outcome, Reason reason, long retryAfterMs, int httpStatus) {
+        return new Decision(
+                decision.requestId(),
+                decision.client(),
+                outcome,
+                reason,
+                decision.policyId(),
+                decision.policyVersion(),
+                decision.limitedBy(),
+                decision.limit(),
+                decision.windowMs(),
+                decision.remaining(),
+                decision.resetAfterMs(),
+                retryAfterMs,
+                decision.delayMs(),
+                decision.observed(),
+                decision.shadowBanned(),
+                decision.repeated(),
+                decision.queueing(),
+                httpStatus,
+                decision.decidedAtMs(),
+                decision.source());
+    }
+
+    /** What is found if these decisions are forged. */
+    private static List<Difference> auditShared(
+            String prefix, List<Request.Source> forged, UnaryOperator<Decision> forge) throws Exception {
+        List<List<Copied>> decisions = List.of(read("shared.decisions", 0), read("shared.decisions", 1));
+        copy("shared.", prefix, (topic, partition, index) -> {
+            if (!topic.equals("decisions")) {
+                return null;
+            }
+            Decision decision = decisions.get(partition).get(index).decision();
+            return forged.contains(decision.source()) ? List.of(AVRO.encode(forge.apply(decision))) : null;
+        });
+        List<Difference> found = new ArrayList<>();
+        Totals unused = Audit.run(config(prefix), ALL, found::add);
+        return found;
+    }
+
     private interface Forger {
         void forge(int index, String kind, byte[]... forged);
     }
@@ -455,16 +686,21 @@ class AuditTest {
 
     /** Writes what is committed under another prefix, with times and offsets of requests as they were. */
     private static void copy(String prefix, Tampering tampering) throws Exception {
+        copy("weir.", prefix, tampering);
+    }
+
+    private static void copy(String source, String prefix, Tampering tampering) throws Exception {
         try (Admin admin = Admin.create(KafkaSettings.admin(config));
                 KafkaProducer<byte[], byte[]> producer = producer()) {
             for (String name : TopicSetup.names(config)) {
                 String topic = name.substring("weir.".length());
+                boolean isRead = !topic.equals("admissions") && !topic.startsWith("lease-");
                 int partitions = topic.startsWith("polic") ? 1 : PARTITIONS;
                 admin.createTopics(List.of(new NewTopic(prefix + topic, partitions, (short) 1)))
                         .all()
                         .get();
                 for (int partition = 0; partition < partitions; partition++) {
-                    List<Copied> records = topic.equals("admissions") ? List.of() : read(name, partition);
+                    List<Copied> records = isRead ? read(source + topic, partition) : List.of();
                     for (int i = 0; i < records.size(); i++) {
                         Copied record = records.get(i);
                         List<byte[]> instead = tampering.instead(topic, partition, i);
@@ -557,11 +793,11 @@ class AuditTest {
         return Shell.run(args.toArray(String[]::new));
     }
 
-    private static void awaitAnswers(int requests) {
+    private static void awaitAnswers(WeirConfig of, int requests) {
         Set<Request.Source> answered = new HashSet<>();
         long deadlineNanos = System.nanoTime() + PATIENCE.toNanos();
-        try (TopicReader<Decision> reader = TopicReader.decisions(config, TopicReader.From.BEGINNING, true)) {
-            while (answered.size() < requests * 99 / 100) { // some are dead letters
+        try (TopicReader<Decision> reader = TopicReader.decisions(of, TopicReader.From.BEGINNING, true)) {
+            while (answered.size() < requests) {
                 assertThat(System.nanoTime()).isLessThan(deadlineNanos);
                 reader.poll(Duration.ofMillis(100), decision -> answered.add(decision.source()));
             }
@@ -581,7 +817,11 @@ class AuditTest {
     }
 
     private static void apply(String yaml) throws Exception {
-        new PolicyTopic(config)
+        apply(config, yaml);
+    }
+
+    private static void apply(WeirConfig to, String yaml) throws Exception {
+        new PolicyTopic(to)
                 .apply(PolicyFile.read("rules.yaml", yaml), PolicyTopic.Options.DEFAULTS, System.currentTimeMillis());
     }
 }

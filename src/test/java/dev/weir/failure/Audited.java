@@ -6,13 +6,13 @@ import dev.weir.audit.Difference.Place;
 import dev.weir.audit.Difference.Topic;
 import dev.weir.audit.PartitionAudit;
 import dev.weir.audit.RuleChanges;
+import dev.weir.audit.Sums;
 import dev.weir.audit.Totals;
 import dev.weir.codec.DecisionAvro;
 import dev.weir.codec.ReleaseAvro;
 import dev.weir.codec.RequestAvro;
 import dev.weir.failure.Evidence.Dead;
 import dev.weir.failure.Evidence.Entry;
-import dev.weir.policy.Request;
 import dev.weir.processor.RequestReader;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
@@ -24,9 +24,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.NavigableMap;
 import java.util.Optional;
-import java.util.Set;
 import java.util.TreeMap;
-import java.util.function.Predicate;
 import org.apache.kafka.clients.consumer.ConsumerRecord;
 import org.apache.kafka.common.header.internals.RecordHeaders;
 import org.apache.kafka.common.record.TimestampType;
@@ -43,10 +41,9 @@ final class Audited {
     private final Map<Integer, List<Entry>> releases = new HashMap<>();
     private final Map<Integer, NavigableMap<Long, List<PartitionAudit.DeadLetter>>> deadLetters = new HashMap<>();
     private final PartitionAudit.Tools tools;
-    private final Evidence evidence;
+    private final Sums sums;
 
     Audited(Evidence evidence) {
-        this.evidence = evidence;
         tools = new PartitionAudit.Tools(
                 evidence.config(),
                 new RequestReader(
@@ -74,35 +71,30 @@ final class Audited {
                     .computeIfAbsent(letter.source().offset(), any -> new ArrayList<>(1))
                     .add(new PartitionAudit.DeadLetter(letter.reason(), new Place(Topic.DEAD_LETTERS, 0, 0), 0));
         }
-        evidence.requestsByPartition().forEach(this::audit);
+        Audit.Range all = new Audit.Range(null, null, Duration.ZERO);
+        sums = new Sums(evidence.config(), tools.rules(), all, totals, this::add);
+        evidence.requestsByPartition().forEach((partition, requests) -> audit(partition, requests, all));
+        sums.judge();
     }
 
     private static void add(Map<Integer, List<Entry>> entries, int partition, Entry entry) {
         entries.computeIfAbsent(partition, any -> new ArrayList<>()).add(entry);
     }
 
-    private void audit(int partition, List<Entry> requests) {
+    private void add(Difference difference) {
+        differences.computeIfAbsent(difference.kind(), any -> new ArrayList<>()).add(difference);
+    }
+
+    private void audit(int partition, List<Entry> requests, Audit.Range all) {
         long end = requests.get(requests.size() - 1).offset() + 1;
-        PartitionAudit.Scope scope = new PartitionAudit.Scope(
-                partition,
-                0,
-                end,
-                end,
-                end,
-                true,
-                true,
-                Long.MIN_VALUE,
-                true,
-                new Audit.Range(null, null, Duration.ZERO));
+        PartitionAudit.Scope scope =
+                new PartitionAudit.Scope(partition, 0, end, end, end, true, true, Long.MIN_VALUE, true, all);
         PartitionAudit.Records records = new PartitionAudit.Records(
                 records(requests),
                 records(decisions.getOrDefault(partition, List.of())),
                 records(releases.getOrDefault(partition, List.of())),
                 deadLetters.getOrDefault(partition, new TreeMap<>()));
-        new PartitionAudit(tools, scope, records, totals, difference -> differences
-                        .computeIfAbsent(difference.kind(), any -> new ArrayList<>())
-                        .add(difference))
-                .run();
+        new PartitionAudit(tools, scope, records, sums, totals, this::add).run();
     }
 
     private static Iterator<ConsumerRecord<byte[], byte[]>> records(List<Entry> entries) {
@@ -138,15 +130,14 @@ final class Audited {
         return notes.done();
     }
 
-    /** The committed decisions are those that the same code takes of the request log, in every field; but for limits that are shared. */
-    Finding asRecomputed(RuleHistory rules) {
-        Set<Request.Source> shared = evidence.shared(rules);
+    /** The committed decisions are those that the same code takes of the request log, in every field. */
+    Finding asRecomputed(long versions) {
         Finding.Notes notes =
                 new Finding.Notes("2 as-recomputed", "decisions alike", "sent to a queue", "versions of policies");
         notes.count("decisions alike", totals.equal());
         notes.count("sent to a queue", totals.sent());
-        notes.count("versions of policies", rules.versions());
-        note(notes, difference -> !shared.contains(difference.request()), Difference.Kind.DIFFERS);
+        notes.count("versions of policies", versions);
+        note(notes, Difference.Kind.DIFFERS, Difference.Kind.SUM_ABOVE);
         totals.unjudged().forEach((why, count) -> notes.fault(count + " not judged: " + why.text()));
         return notes.done();
     }
@@ -157,13 +148,9 @@ final class Audited {
     }
 
     private void note(Finding.Notes notes, Difference.Kind... kinds) {
-        note(notes, difference -> true, kinds);
-    }
-
-    private void note(Finding.Notes notes, Predicate<Difference> isNoted, Difference.Kind... kinds) {
         for (Difference.Kind kind : kinds) {
-            differences.getOrDefault(kind, List.of()).stream()
-                    .filter(isNoted)
+            differences
+                    .getOrDefault(kind, List.of())
                     .forEach(difference -> notes.fault(
                             difference.request() == null
                                     ? difference.toString()

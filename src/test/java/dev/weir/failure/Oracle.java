@@ -16,7 +16,7 @@ public final class Oracle {
         Audited audited = new Audited(evidence);
         return List.of(
                 audited.decidedOnce(),
-                audited.asRecomputed(rules),
+                audited.asRecomputed(rules.versions()),
                 WithinLimits.check(evidence, answers, rules),
                 queues.endedOnce(audited.endedOtherwise()),
                 queues.gapFree(),
