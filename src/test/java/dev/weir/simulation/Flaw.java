@@ -61,8 +61,6 @@ enum Flaw {
     LOANS_FORGOTTEN(Promise.NEVER_ABOVE),
     /** What a ledger lends is there though its transaction is aborted. */
     GRANTS_OUTSIDE_TRANSACTION(Promise.NEVER_ABOVE),
-    /** A task that failed has in its ledgers what it did not commit. */
-    LEDGERS_SURVIVE_ABORT(Promise.RESTORED_AS_IT_WAS),
     /** Who takes over does not know who waits for quota. */
     WAITING_FORGOTTEN(Promise.ANSWERED_ONCE),
     /** What is settled beside the slices is not told to the ledger. */

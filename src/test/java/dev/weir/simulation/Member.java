@@ -2,7 +2,6 @@ package dev.weir.simulation;
 
 import dev.weir.config.WeirConfig;
 import dev.weir.policy.Request;
-import dev.weir.topology.Stores;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -217,13 +216,9 @@ final class Member implements Task.Writes {
             task.close();
             LocalState state = task.state();
             if (flaw != Flaw.STATE_SURVIVES_ABORT) {
-                LocalState before = state;
                 state = new LocalState(slot, cluster, flaw);
                 instance.disk.put(slot, state);
                 state.restore();
-                if (flaw == Flaw.LEDGERS_SURVIVE_ABORT && slot.role() == Slot.Role.LEND) {
-                    state.store(Stores.LEDGERS).putAll(before.store(Stores.LEDGERS));
-                }
             }
             task.open(state, offsets(slot));
         });
