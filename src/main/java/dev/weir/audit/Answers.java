@@ -126,6 +126,9 @@ final class Answers {
             verdicts.unreadable(record, place, e);
             return null;
         }
+        if (decision.usage() != null) { // a client's account of what it has decided by itself: it answers no request
+            return null;
+        }
         boolean isByRules = decision.policyId() != null && decision.queueing() == null && !decision.repeated();
         int lastCount =
                 isByRules ? tools.rules().lastWith(decision.policyId(), decision.policyVersion()) : Integer.MAX_VALUE;

@@ -101,7 +101,8 @@ final class BytesEncoder {
         }
     }
 
-    private boolean writePresent(Object value) {
+    /** Returns whether the value is to follow. */
+    boolean writePresent(Object value) {
         writeByte(value == null ? NULL : VALUE);
         return value != null;
     }

@@ -1,6 +1,7 @@
 package dev.weir.codec;
 
 import dev.weir.policy.Decision;
+import dev.weir.policy.LeaseUse;
 import dev.weir.policy.Outcome;
 import dev.weir.policy.Reason;
 import dev.weir.policy.Rejection;
@@ -13,7 +14,7 @@ import java.util.stream.Stream;
 public final class DecisionAvro {
 
     /** The version of the schema that is written field by field. */
-    private static final long SCHEMA = 0xED2AD547D4D48D85L;
+    private static final long SCHEMA = 0x97B79B460B742931L;
 
     private static final Decision.Queueing NOT_SHAPED = new Decision.Queueing(null, null, null);
 
@@ -32,7 +33,7 @@ public final class DecisionAvro {
 
     /** Reads what is in Confluent's wire format too, if there is a registry; writes single-object encoding. */
     public DecisionAvro(Optional<SchemaRegistry> registry) {
-        avro = AvroBytes.besides(SCHEMA, new dev.weir.avro.Decision(), 2, registry);
+        avro = AvroBytes.besides(SCHEMA, new dev.weir.avro.Decision(), 3, registry);
         header = AvroBytes.header(SCHEMA);
     }
 
@@ -43,7 +44,7 @@ public final class DecisionAvro {
      * @throws RegistryException if the registry does not answer, or does not take the schema
      */
     public DecisionAvro(Optional<SchemaRegistry> registry, String topic) {
-        avro = AvroBytes.besides(SCHEMA, new dev.weir.avro.Decision(), 2, registry);
+        avro = AvroBytes.besides(SCHEMA, new dev.weir.avro.Decision(), 3, registry);
         header = avro.header(registry, topic);
     }
 
@@ -73,7 +74,20 @@ public final class DecisionAvro {
         out.write(decision.decidedAtMs());
         out.write(decision.source().partition());
         out.write(decision.source().offset());
+        if (out.writePresent(decision.usage())) {
+            write(decision.usage(), out);
+        }
         return out.end();
+    }
+
+    private static void write(LeaseUse usage, BytesEncoder out) {
+        out.write(usage.holder());
+        out.write(usage.lease());
+        out.write(usage.key());
+        out.write(usage.cost());
+        out.write(usage.requests());
+        out.write(usage.denied());
+        out.write(usage.sinceMs());
     }
 
     private byte[] bytes(String word) {
@@ -110,7 +124,21 @@ public final class DecisionAvro {
                         : new Decision.Queueing(event.getQueue(), event.getPosition(), event.getExpectedWaitMs()),
                 event.getHttpStatus(),
                 event.getDecidedAt().toEpochMilli(),
-                new Request.Source(event.getSourcePartition(), event.getSourceOffset()));
+                new Request.Source(event.getSourcePartition(), event.getSourceOffset()),
+                usage(event.getUsage()));
+    }
+
+    private static LeaseUse usage(dev.weir.avro.LeaseUse usage) {
+        return usage == null
+                ? null
+                : new LeaseUse(
+                        usage.getHolder(),
+                        usage.getLease(),
+                        usage.getKey(),
+                        usage.getCost(),
+                        usage.getRequests(),
+                        usage.getDenied(),
+                        usage.getSince().toEpochMilli());
     }
 
     private static Reason reason(String name) throws UnreadableException {

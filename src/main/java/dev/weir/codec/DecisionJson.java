@@ -2,8 +2,11 @@ package dev.weir.codec;
 
 import com.fasterxml.jackson.core.JsonGenerator;
 import dev.weir.policy.Decision;
+import dev.weir.policy.LeaseUse;
 import java.io.IOException;
 import java.io.Writer;
+import java.util.Map;
+import java.util.TreeMap;
 
 /** Writes decisions as NDJSON: one JSON object a line, its fields those of the Avro record. */
 public final class DecisionJson extends NdjsonWriter<Decision> {
@@ -41,6 +44,28 @@ public final class DecisionJson extends NdjsonWriter<Decision> {
         json.writeNumberField("decidedAt", decision.decidedAtMs());
         json.writeNumberField("sourcePartition", decision.source().partition());
         json.writeNumberField("sourceOffset", decision.source().offset());
+        json.writeFieldName("usage");
+        write(decision.usage(), json);
+    }
+
+    private static void write(LeaseUse usage, JsonGenerator json) throws IOException {
+        if (usage == null) {
+            json.writeNull();
+            return;
+        }
+        json.writeStartObject();
+        json.writeStringField("holder", usage.holder());
+        json.writeNumberField("lease", usage.lease());
+        json.writeObjectFieldStart("key");
+        for (Map.Entry<String, String> field : new TreeMap<>(usage.key()).entrySet()) {
+            json.writeStringField(field.getKey(), field.getValue());
+        }
+        json.writeEndObject();
+        json.writeNumberField("cost", usage.cost());
+        json.writeNumberField("requests", usage.requests());
+        json.writeNumberField("denied", usage.denied());
+        json.writeNumberField("since", usage.sinceMs());
+        json.writeEndObject();
     }
 
     private static void text(JsonGenerator json, String field, String value) throws IOException {

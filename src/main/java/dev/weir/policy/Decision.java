@@ -22,6 +22,7 @@ package dev.weir.policy;
  * @param queueing where it is to wait, was to wait or waited; null if it was not shaped
  * @param httpStatus what a gateway answers: 200, 202, 404, 410, 413, 429 or 503
  * @param decidedAtMs the time that the decision went by: the request's, or that of its key's last charge if later
+ * @param usage null; else it answers no request, but tells what was decided elsewhere
  */
 public record Decision(
         String requestId,
@@ -43,8 +44,55 @@ public record Decision(
         Queueing queueing,
         int httpStatus,
         long decidedAtMs,
-        Request.Source source)
+        Request.Source source,
+        LeaseUse usage)
         implements Ruling, FirstAnswer {
+
+    /** The answer to a request. */
+    public Decision(
+            String requestId,
+            String client,
+            Outcome outcome,
+            Reason reason,
+            String policyId,
+            Long policyVersion,
+            String limitedBy,
+            Long limit,
+            Long windowMs,
+            Long remaining,
+            Long resetAfterMs,
+            Long retryAfterMs,
+            Long delayMs,
+            boolean observed,
+            boolean shadowBanned,
+            boolean repeated,
+            Queueing queueing,
+            int httpStatus,
+            long decidedAtMs,
+            Request.Source source) {
+        this(
+                requestId,
+                client,
+                outcome,
+                reason,
+                policyId,
+                policyVersion,
+                limitedBy,
+                limit,
+                windowMs,
+                remaining,
+                resetAfterMs,
+                retryAfterMs,
+                delayMs,
+                observed,
+                shadowBanned,
+                repeated,
+                queueing,
+                httpStatus,
+                decidedAtMs,
+                source,
+                null);
+    }
 
     /** The same for a repeat of the request, which was read elsewhere. */
     public Decision again(Request.Source repeat) {

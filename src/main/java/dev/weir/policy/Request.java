@@ -39,7 +39,11 @@ public record Request(
      * @param partition of the request topic
      * @param offset in that partition
      */
-    public record Source(int partition, long offset) {}
+    public record Source(int partition, long offset) {
+
+        /** Of what is decided where it is asked, and is on no topic. */
+        public static final Source NONE = new Source(-1, -1);
+    }
 
     /**
      * The value that policies see under a name: {@code client}, {@code tier}, or an attribute.

@@ -30,6 +30,7 @@ import dev.weir.failure.Rules;
 import dev.weir.failure.Workload;
 import dev.weir.policy.Decision;
 import dev.weir.policy.Kind;
+import dev.weir.policy.LeaseUse;
 import dev.weir.policy.Outcome;
 import dev.weir.policy.Reason;
 import dev.weir.policy.Request;
@@ -298,6 +299,7 @@ class AuditTest {
         expected.add(
                 "UNASKED " + decisions.get(plain.get(8)).decision().source().offset());
         expected.add("UNREADABLE null");
+        instead.put(plain.get(9), List.of(decisions.get(plain.get(9)).value(), usage())); // which is no answer
         Copied letter = read("weir.dead-letters", 0).get(0);
         expected.add("DEAD_LETTER " + header(letter, DeadLetterHeaders.OFFSET));
         expected.add("NOT_ENDED_ONCE null");
@@ -682,6 +684,32 @@ class AuditTest {
                 new Request.Source(
                         json.get("sourcePartition").asInt(),
                         json.get("sourceOffset").asLong())));
+    }
+
+    /** What a client tells that it has decided by itself. */
+    private static byte[] usage() {
+        return AVRO.encode(new Decision(
+                "c-1/1/1",
+                "c-1",
+                Outcome.ALLOWED,
+                Reason.WITHIN_LIMITS,
+                "p",
+                1L,
+                null,
+                null,
+                null,
+                null,
+                null,
+                0L,
+                null,
+                false,
+                false,
+                false,
+                null,
+                200,
+                middle.toEpochMilli(),
+                Request.Source.NONE,
+                new LeaseUse("c-1", 1, Map.of(), 5, 5, 0, middle.toEpochMilli())));
     }
 
     /** Writes what is committed under another prefix, with times and offsets of requests as they were. */

@@ -4,6 +4,7 @@ import dev.weir.avro.Header;
 import dev.weir.avro.RequestEvent;
 import dev.weir.policy.Admission;
 import dev.weir.policy.Decision;
+import dev.weir.policy.LeaseUse;
 import dev.weir.policy.Request;
 import dev.weir.shape.Release;
 import java.nio.ByteBuffer;
@@ -16,7 +17,7 @@ public final class ByAvro {
     private static final long NANOS_PER_SECOND = 1_000_000_000;
 
     private static final AvroBytes<RequestEvent> REQUESTS = new AvroBytes<>(new RequestEvent(), 1);
-    private static final AvroBytes<dev.weir.avro.Decision> DECISIONS = new AvroBytes<>(new dev.weir.avro.Decision(), 2);
+    private static final AvroBytes<dev.weir.avro.Decision> DECISIONS = new AvroBytes<>(new dev.weir.avro.Decision(), 3);
     private static final AvroBytes<dev.weir.avro.Admission> ADMISSIONS =
             new AvroBytes<>(new dev.weir.avro.Admission(), 1);
     private static final AvroBytes<dev.weir.avro.Release> RELEASES = new AvroBytes<>(new dev.weir.avro.Release(), 0);
@@ -91,6 +92,17 @@ public final class ByAvro {
             event.setQueue(decision.queueing().queue())
                     .setPosition(decision.queueing().position())
                     .setExpectedWaitMs(decision.queueing().expectedWaitMs());
+        }
+        if (decision.usage() != null) {
+            LeaseUse usage = decision.usage();
+            event.setUsage(new dev.weir.avro.LeaseUse(
+                    usage.holder(),
+                    usage.lease(),
+                    usage.key(),
+                    usage.cost(),
+                    usage.requests(),
+                    usage.denied(),
+                    Instant.ofEpochMilli(usage.sinceMs())));
         }
         return DECISIONS.encode(event.build());
     }

@@ -6,6 +6,7 @@ import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
 import dev.weir.policy.Admission;
 import dev.weir.policy.Decision;
 import dev.weir.policy.Kind;
+import dev.weir.policy.LeaseUse;
 import dev.weir.policy.Outcome;
 import dev.weir.policy.Reason;
 import dev.weir.policy.Request;
@@ -108,7 +109,7 @@ class ByHandTest {
     @Test
     void a_schema_with_fields_that_a_codec_does_not_know_is_refused() {
         assertThatIllegalStateException()
-                .isThrownBy(() -> AvroBytes.besides(1, new dev.weir.avro.Decision(), 2, Optional.empty()))
+                .isThrownBy(() -> AvroBytes.besides(1, new dev.weir.avro.Decision(), 3, Optional.empty()))
                 .withMessage("Decision has fields that its codec does not know: see schemas/");
     }
 
@@ -211,7 +212,9 @@ class ByHandTest {
                 orNull(() -> queueing),
                 random.nextInt(),
                 number(),
-                new Request.Source(random.nextInt(), number()));
+                new Request.Source(random.nextInt(), number()),
+                orNull(() -> new LeaseUse(
+                        text(), number(), Map.of(text(), text()), number(), number(), number(), number())));
     }
 
     private Request request() {

@@ -75,9 +75,10 @@ class EarlierSchemasTest {
         assertThat(new DecisionAvro().decode(encode(decision1(null)))).isEqualTo(decision(null));
     }
 
-    @Test
-    void decision_2() throws Exception {
-        GenericRecord event = decision("Decision.2", "sms");
+    @ParameterizedTest
+    @ValueSource(strings = {"Decision.2", "Decision.3"})
+    void decision_later(String version) throws Exception {
+        GenericRecord event = decision(version, "sms");
         event.put("position", 3L);
         event.put("expectedWaitMs", 20L);
         assertThat(new DecisionAvro().decode(encode(event))).isEqualTo(decision(new Decision.Queueing("sms", 3L, 20L)));

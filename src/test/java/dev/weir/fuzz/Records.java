@@ -128,7 +128,11 @@ final class Records {
                 2L);
         DecisionAvro avro = new DecisionAvro();
         return List.of(
-                avro.encode(denied), avro.encode(free), earlier("Decision.1", fields), earlier("Decision.2", fields));
+                avro.encode(denied),
+                avro.encode(free),
+                earlier("Decision.1", fields),
+                earlier("Decision.2", fields),
+                earlier("Decision.3", fields));
     }
 
     static List<byte[]> admissions() {
