@@ -95,6 +95,7 @@ class LayeringTest {
                     "com.sun.net.httpserver",
                     "dev.weir.client",
                     "dev.weir.codec",
+                    "dev.weir.lease",
                     "dev.weir.policy",
                     "dev.weir.shape");
 

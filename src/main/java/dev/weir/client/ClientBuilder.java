@@ -1,5 +1,6 @@
 package dev.weir.client;
 
+import dev.weir.lease.LeaseTerms;
 import dev.weir.policy.RequestRules;
 import io.github.resilience4j.circuitbreaker.CircuitBreaker;
 import java.time.Duration;
@@ -16,6 +17,9 @@ public final class ClientBuilder {
 
     /** What an enforcer takes unless its {@code requests} section says otherwise. */
     static final RequestRules DEFAULT_RULES = new RequestRules(64 << 10, 64, 1_024, 1_000_000_000_000L);
+
+    /** How an enforcer lends quota unless its {@code leases} section says otherwise. */
+    static final LeaseTerms DEFAULT_LEASES = new LeaseTerms(5_000, 300, 10);
 
     /** For what an enforcer has taken before. */
     static final RequestRules ANY =
@@ -35,6 +39,8 @@ public final class ClientBuilder {
     private Duration maxWait = Duration.ZERO;
     private boolean committed;
     private Circuit circuit = Circuit.DEFAULT;
+    private boolean leased;
+    private LeaseTerms leases = DEFAULT_LEASES;
     private RequestRules rules = DEFAULT_RULES;
     private Executor executor;
 
@@ -97,6 +103,22 @@ public final class ClientBuilder {
         return this;
     }
 
+    /**
+     * Whether it decides in this process what it can, by slices of the quota that are lent to it: requests to which only policies
+     * with {@code lease: client} apply, and none of them has {@code idempotency} or shapes. All others go over the topic. Not, if it is not
+     * said.
+     */
+    public ClientBuilder leased(boolean value) {
+        leased = value;
+        return this;
+    }
+
+    /** The enforcer's {@code leases} section, if it is not the default. */
+    public ClientBuilder leases(LeaseTerms value) {
+        leases = value;
+        return this;
+    }
+
     /** What the enforcer's {@code requests} section allows, if it is not the default. */
     public ClientBuilder rules(RequestRules value) {
         rules = value;
@@ -128,6 +150,8 @@ public final class ClientBuilder {
         copy.maxWait = maxWait;
         copy.committed = committed;
         copy.circuit = circuit;
+        copy.leased = leased;
+        copy.leases = leases;
         copy.rules = rules;
         copy.executor = executor;
         return copy;
@@ -139,6 +163,26 @@ public final class ClientBuilder {
 
     String decisions() {
         return prefix + "decisions";
+    }
+
+    String policies() {
+        return prefix + "policies";
+    }
+
+    String leaseAsks() {
+        return prefix + "lease-asks";
+    }
+
+    String leaseGrants() {
+        return prefix + "lease-grants";
+    }
+
+    boolean leased() {
+        return leased;
+    }
+
+    LeaseTerms leases() {
+        return leases;
     }
 
     Duration timeout() {

@@ -43,6 +43,7 @@ public final class ClientMeters {
             Figures<ClientStats> figures = new Figures<>(registry, weir::stats);
             figures.counter("weir.client.sent", Tags.empty(), ClientStats::sent);
             ended(figures, "ANSWERED", ClientStats::answered);
+            ended(figures, "DECIDED_HERE", ClientStats::decidedHere);
             ended(figures, "REJECTED", ClientStats::rejected);
             for (Unanswered why : Unanswered.values()) {
                 ended(figures, why.name(), stats -> unanswered(stats, why));
@@ -52,6 +53,7 @@ public final class ClientMeters {
             figures.counter(
                     "weir.client.made.up", Tags.of("as", Fallback.FAIL_CLOSED.name()), ClientStats::failedClosed);
             figures.gauge("weir.client.in.flight", Tags.empty(), ClientStats::inFlight);
+            figures.gauge("weir.client.keys.held", Tags.empty(), ClientStats::keysHeld);
             for (Circuit.State state : Circuit.State.values()) {
                 figures.gauge(
                         "weir.client.circuit",
@@ -92,6 +94,7 @@ public final class ClientMeters {
             case NOT_WRITTEN -> stats.notWritten();
             case TOO_MANY_WAITING -> stats.refused();
             case CIRCUIT_OPEN -> stats.circuitOpen();
+            case NO_LEASE -> stats.noLease();
             case UNREADABLE -> stats.unreadable();
             case CLOSED -> stats.closed();
         };

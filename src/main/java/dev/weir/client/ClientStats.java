@@ -3,15 +3,17 @@ package dev.weir.client;
 import java.time.Duration;
 
 /**
- * What a {@link WeirClient} has done since it was started. Every request ends as one of answered, timedOut, notWritten,
- * refused, circuitOpen, unreadable, closed and rejected, or is in flight.
+ * What a {@link WeirClient} has done since it was started. Every request ends as one of answered, decidedHere, timedOut, notWritten,
+ * refused, circuitOpen, noLease, unreadable, closed and rejected, or is in flight.
  *
  * @param sent requests given to the producer
  * @param answered those that Weir decided in time
+ * @param decidedHere those that were decided in this process
  * @param timedOut see {@link Unanswered#TIMED_OUT}
  * @param notWritten see {@link Unanswered#NOT_WRITTEN}
  * @param refused see {@link Unanswered#TOO_MANY_WAITING}
  * @param circuitOpen see {@link Unanswered#CIRCUIT_OPEN}
+ * @param noLease see {@link Unanswered#NO_LEASE}
  * @param unreadable see {@link Unanswered#UNREADABLE}
  * @param closed see {@link Unanswered#CLOSED}
  * @param rejected what is no request, or too large for the topic
@@ -19,6 +21,7 @@ import java.time.Duration;
  * @param failedOpen answers made up as allowed
  * @param failedClosed answers made up as not allowed
  * @param inFlight requests that wait for their decisions now
+ * @param keysHeld of how many keys quota is lent to it now, or was lately
  * @param circuit where the circuit stands
  * @param p50 from request to decision, of the answered; within 1 %
  * @param p99 the same
@@ -27,10 +30,12 @@ import java.time.Duration;
 public record ClientStats(
         long sent,
         long answered,
+        long decidedHere,
         long timedOut,
         long notWritten,
         long refused,
         long circuitOpen,
+        long noLease,
         long unreadable,
         long closed,
         long rejected,
@@ -38,6 +43,7 @@ public record ClientStats(
         long failedOpen,
         long failedClosed,
         int inFlight,
+        int keysHeld,
         Circuit.State circuit,
         Duration p50,
         Duration p99,

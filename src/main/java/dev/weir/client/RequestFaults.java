@@ -2,9 +2,7 @@ package dev.weir.client;
 
 import dev.weir.policy.Request;
 import dev.weir.policy.RequestRules;
-import java.util.LinkedHashMap;
 import java.util.Map;
-import java.util.Objects;
 import java.util.Optional;
 
 /** Why Weir would make a dead letter of a request, found out before it is sent. */
@@ -14,23 +12,27 @@ final class RequestFaults {
 
     /** What is wrong, naming the field; empty if nothing is. */
     static Optional<String> of(Request request, RequestRules rules) {
-        Map<String, Object> required = new LinkedHashMap<>();
-        required.put("client", request.client());
-        required.put("requestId", request.requestId());
-        required.put("kind", request.kind());
-        required.put("attributes", request.attributes());
-        Optional<String> missing = required.entrySet().stream()
-                .filter(field -> field.getValue() == null)
-                .map(field -> field.getKey() + " is missing")
-                .findFirst();
-        if (missing.isPresent()) {
-            return missing;
+        if (request.client() == null) {
+            return missing("client");
         }
-        boolean nulls = request.attributes().entrySet().stream()
-                .anyMatch(attribute -> Objects.isNull(attribute.getKey()) || Objects.isNull(attribute.getValue()));
-        if (nulls) {
-            return Optional.of("attributes has a name or a value that is null");
+        if (request.requestId() == null) {
+            return missing("requestId");
+        }
+        if (request.kind() == null) {
+            return missing("kind");
+        }
+        if (request.attributes() == null) {
+            return missing("attributes");
+        }
+        for (Map.Entry<String, String> attribute : request.attributes().entrySet()) {
+            if (attribute.getKey() == null || attribute.getValue() == null) {
+                return Optional.of("attributes has a name or a value that is null");
+            }
         }
         return rules.check(request).map(RequestRules.Violation::detail);
+    }
+
+    private static Optional<String> missing(String field) {
+        return Optional.of(field + " is missing");
     }
 }

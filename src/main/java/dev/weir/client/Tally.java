@@ -17,6 +17,7 @@ final class Tally {
     final LongAdder sent = new LongAdder();
     final LongAdder rejected = new LongAdder();
     final LongAdder late = new LongAdder();
+    final LongAdder decidedHere = new LongAdder();
     final LongAdder failedOpen = new LongAdder();
     final LongAdder failedClosed = new LongAdder();
     private final LongAdder answered = new LongAdder();
@@ -36,14 +37,16 @@ final class Tally {
         unanswered.get(why).increment();
     }
 
-    ClientStats stats(int inFlight, Circuit.State circuit) {
+    ClientStats stats(int inFlight, int keysHeld, Circuit.State circuit) {
         return new ClientStats(
                 sent.sum(),
                 answered.sum(),
+                decidedHere.sum(),
                 unanswered.get(Unanswered.TIMED_OUT).sum(),
                 unanswered.get(Unanswered.NOT_WRITTEN).sum(),
                 unanswered.get(Unanswered.TOO_MANY_WAITING).sum(),
                 unanswered.get(Unanswered.CIRCUIT_OPEN).sum(),
+                unanswered.get(Unanswered.NO_LEASE).sum(),
                 unanswered.get(Unanswered.UNREADABLE).sum(),
                 unanswered.get(Unanswered.CLOSED).sum(),
                 rejected.sum(),
@@ -51,6 +54,7 @@ final class Tally {
                 failedOpen.sum(),
                 failedClosed.sum(),
                 inFlight,
+                keysHeld,
                 circuit,
                 latency(50),
                 latency(99),

@@ -10,6 +10,8 @@ public enum Unanswered {
     TOO_MANY_WAITING,
     /** Too many were not answered lately; it was not sent. */
     CIRCUIT_OPEN,
+    /** No quota was lent to this client while it waited for it; nothing is charged. */
+    NO_LEASE,
     /** A decision came that cannot be read, or the schema registry does not say how. */
     UNREADABLE,
     /** The client was closed. */

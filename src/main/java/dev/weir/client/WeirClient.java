@@ -60,6 +60,9 @@ import org.apache.kafka.common.serialization.StringSerializer;
  * {@code requestId}, and is charged once where the policy has {@code idempotency}.
  *
  * <p>Each client reads all decisions, and unpacks its own. Threads share it; one for a process is enough.
+ *
+ * <p>One that is {@linkplain ClientBuilder#leased leased} decides some requests itself, by quota that is lent to it: these decisions
+ * are on no topic, and their source is {@link Request.Source#NONE}.
  */
 // How an answer finds its request
 //
@@ -92,6 +95,7 @@ public final class WeirClient implements AutoCloseable {
     private final Executor executor;
     private final RequestAvro requestAvro;
     private final DecisionAvro decisionAvro;
+    private final Leases leases; // null: it holds none
     private volatile boolean closed;
 
     /** A request that waits; who takes it out of the map ends it. */
@@ -99,10 +103,74 @@ public final class WeirClient implements AutoCloseable {
         private final CompletableFuture<Decision> future = new CompletableFuture<>();
         private final long startNanos = System.nanoTime();
         private final Duration within;
+        private final boolean isLeased;
         private volatile Future<?> timeout;
 
-        Call(Duration within) {
+        Call(Duration within, boolean isLeased) {
             this.within = within;
+            this.isLeased = isLeased;
+        }
+    }
+
+    /** A request that waits for a slice. */
+    private final class ForSlice implements Leases.Waiter {
+        private final Request request;
+        private final List<Header> headers;
+        private final Call call;
+        private volatile long number;
+
+        ForSlice(Request request, List<Header> headers, Duration within) {
+            this.request = request;
+            this.headers = headers;
+            call = new Call(within, true);
+        }
+
+        @Override
+        public Request request() {
+            return request;
+        }
+
+        @Override
+        public boolean enter() {
+            if (!room.tryAcquire()) {
+                return false;
+            }
+            number = numbers.incrementAndGet();
+            begin(number, call, Unanswered.NO_LEASE);
+            return true;
+        }
+
+        @Override
+        public boolean isOver() {
+            return !calls.containsKey(number);
+        }
+
+        @Override
+        public void end(Leases.Reply reply) {
+            if (reply.undecided() == Leases.Undecided.NO_LEASE) {
+                giveUp(number, Unanswered.NO_LEASE, null);
+                return;
+            }
+            if (WeirClient.this.end(number) == null) {
+                return;
+            }
+            if (reply.decision() != null) {
+                tally.decidedHere.increment();
+                complete(() -> call.future.complete(reply.decision()));
+            } else {
+                complete(this::askOverTopic);
+            }
+        }
+
+        /** Its policies have changed meanwhile. */
+        private void askOverTopic() {
+            var unused = decideOverTopic(request, headers, call.within).whenComplete((decision, failure) -> {
+                if (failure == null) {
+                    call.future.complete(decision);
+                } else {
+                    call.future.completeExceptionally(failure);
+                }
+            });
         }
     }
 
@@ -134,6 +202,13 @@ public final class WeirClient implements AutoCloseable {
         try {
             find(options.requests());
         } catch (KafkaException e) {
+            reader.close();
+            producer.close(Duration.ZERO);
+            throw e;
+        }
+        try {
+            leases = options.leased() ? new Leases(options, registry) : null;
+        } catch (RuntimeException e) {
             reader.close();
             producer.close(Duration.ZERO);
             throw e;
@@ -182,6 +257,26 @@ public final class WeirClient implements AutoCloseable {
     }
 
     /**
+     * Decides in the caller's thread, by quota that is lent to this client. Nothing is waited for, and nothing is made but the decision.
+     *
+     * @return empty if that is not at hand: the request goes over the topic, or waits for quota, which is asked for. {@link #check} does
+     *     that. It is always empty where the client is not {@linkplain ClientBuilder#leased leased}, or is closed
+     * @throws IllegalArgumentException names the field, if it is no request that Weir would take
+     */
+    public Optional<Decision> tryDecide(Request request) {
+        Optional<String> fault = RequestFaults.of(request, options.rules());
+        if (fault.isPresent()) {
+            throw new IllegalArgumentException(fault.get());
+        }
+        Decision decision = leases == null || closed ? null : leases.tryDecide(request);
+        if (decision == null) {
+            return Optional.empty();
+        }
+        tally.decidedHere.increment();
+        return Optional.of(decision);
+    }
+
+    /**
      * Asks for Weir's decision.
      *
      * @return fails with an IllegalArgumentException, which names the field, if it is no request that Weir would take, and
@@ -213,6 +308,31 @@ public final class WeirClient implements AutoCloseable {
         if (closed) {
             return notAsked(Unanswered.CLOSED);
         }
+        Duration shortest = within.compareTo(options.timeout()) < 0 ? within : options.timeout();
+        return leases == null
+                ? decideOverTopic(request, headers, shortest)
+                : decideBySlices(request, headers, shortest);
+    }
+
+    private CompletableFuture<Decision> decideBySlices(Request request, List<Header> headers, Duration within) {
+        ForSlice waiter = new ForSlice(request, headers, within);
+        Leases.Reply reply = leases.decide(request, waiter);
+        if (reply.decision() != null) {
+            tally.decidedHere.increment();
+            return CompletableFuture.completedFuture(reply.decision());
+        }
+        return switch (reply.undecided()) {
+            case WAITS -> waiter.call.future;
+            case NO_ROOM -> notAsked(Unanswered.TOO_MANY_WAITING);
+            case NO_LEASE -> notAsked(Unanswered.NO_LEASE);
+            case OVER_TOPIC -> decideOverTopic(request, headers, within);
+        };
+    }
+
+    private CompletableFuture<Decision> decideOverTopic(Request request, List<Header> headers, Duration within) {
+        if (closed) {
+            return notAsked(Unanswered.CLOSED);
+        }
         if (!breaker.tryAcquirePermission()) {
             return notAsked(Unanswered.CIRCUIT_OPEN);
         }
@@ -220,16 +340,17 @@ public final class WeirClient implements AutoCloseable {
             breaker.releasePermission();
             return notAsked(Unanswered.TOO_MANY_WAITING);
         }
-        return ask(request, headers, within.compareTo(options.timeout()) < 0 ? within : options.timeout());
+        return ask(request, headers, within);
     }
 
     private CompletableFuture<Decision> ask(Request request, List<Header> headers, Duration within) {
         long number = numbers.incrementAndGet();
-        Call call = new Call(within);
-        calls.put(number, call);
+        Call call = new Call(within, false);
+        begin(number, call, Unanswered.TIMED_OUT);
+        if (!calls.containsKey(number)) {
+            return call.future;
+        }
         try {
-            call.timeout = timer.schedule(
-                    () -> giveUp(number, Unanswered.TIMED_OUT, null), within.toNanos(), TimeUnit.NANOSECONDS);
             ProducerRecord<String, byte[]> record = new ProducerRecord<>(
                     options.requests(),
                     null,
@@ -244,28 +365,43 @@ public final class WeirClient implements AutoCloseable {
                     notWritten(number, exception);
                 }
             });
-        } catch (RejectedExecutionException e) { // the timer's: closed meanwhile
-            giveUp(number, Unanswered.CLOSED, null);
         } catch (RuntimeException e) {
             notWritten(number, e);
-        }
-        if (closed) { // it may have come after all others were ended
-            giveUp(number, Unanswered.CLOSED, null);
         }
         return call.future;
     }
 
-    /** What was counted since the start. */
-    public ClientStats stats() {
-        return tally.stats(calls.size(), Circuit.state(breaker));
+    /** Lets a request wait for so long as it may. */
+    private void begin(long number, Call call, Unanswered until) {
+        calls.put(number, call);
+        try {
+            call.timeout =
+                    timer.schedule(() -> giveUp(number, until, null), call.within.toNanos(), TimeUnit.NANOSECONDS);
+        } catch (RejectedExecutionException e) { // closed meanwhile
+            giveUp(number, Unanswered.CLOSED, null);
+        }
+        if (closed) { // it may have come after all others were ended
+            giveUp(number, Unanswered.CLOSED, null);
+        }
     }
 
-    /** Ends all that waits, as {@link Unanswered#CLOSED}; what was sent may still be decided, and charged. */
+    /** What was counted since the start. */
+    public ClientStats stats() {
+        return tally.stats(calls.size(), leases == null ? 0 : leases.keys(), Circuit.state(breaker));
+    }
+
+    /**
+     * Ends all that waits, as {@link Unanswered#CLOSED}; what was sent may still be decided, and charged. What is held of shared quota is
+     * given back.
+     */
     @Override
     public void close() {
         closed = true;
         timer.shutdownNow();
         calls.keySet().forEach(number -> giveUp(number, Unanswered.CLOSED, null));
+        if (leases != null) {
+            leases.close();
+        }
         reader.close();
         producer.close(CLOSE);
         if (ownExecutor != null) {
@@ -333,7 +469,7 @@ public final class WeirClient implements AutoCloseable {
         NoDecisionException failure = none(why, call.within, cause);
         if (why == Unanswered.TIMED_OUT || why == Unanswered.NOT_WRITTEN) {
             breaker.onError(System.nanoTime() - call.startNanos, TimeUnit.NANOSECONDS, failure);
-        } else {
+        } else if (!call.isLeased) {
             breaker.releasePermission();
         }
         if (why == Unanswered.CLOSED) {
@@ -393,12 +529,19 @@ public final class WeirClient implements AutoCloseable {
                     case NOT_WRITTEN -> "the request was not written to " + options.requests();
                     case TOO_MANY_WAITING -> options.maxInFlight() + " requests wait, no more may";
                     case CIRCUIT_OPEN -> "too many requests were not answered; none is sent for a while";
+                    case NO_LEASE -> "no quota was lent in time";
                     case UNREADABLE -> "a decision came that cannot be read";
                     case CLOSED -> "the client is closed";
                 };
-        Throwable known =
-                cause == null && why == Unanswered.TIMED_OUT ? reader.failure().orElse(null) : cause;
-        return new NoDecisionException(why, message, known);
+        return new NoDecisionException(why, message, cause == null ? known(why) : cause);
+    }
+
+    private Throwable known(Unanswered why) {
+        return switch (why) {
+            case TIMED_OUT -> reader.failure().orElse(null);
+            case NO_LEASE -> leases.failure().orElse(null);
+            default -> null;
+        };
     }
 
     private Answer madeUp(Unanswered why) {

@@ -123,6 +123,16 @@ public record Book(long clockMs, List<Slice> slices, Demand demand, Question que
         return available;
     }
 
+    /** Until when that stays so if nothing is taken of it, {@link Long#MAX_VALUE} if nothing is there. */
+    public long availableUntilMs(LeaseTerms terms, long nowMs) {
+        long atMs = timeMs(nowMs);
+        long untilMs = Long.MAX_VALUE;
+        for (Slice slice : slices) {
+            untilMs = isGood(slice, terms, atMs) ? Math.min(untilMs, slice.untilMs - terms.marginMs()) : untilMs;
+        }
+        return untilMs;
+    }
+
     /** With what was wanted, had or not. */
     public Book wanted(long cost, long nowMs) {
         return new Book(timeMs(nowMs), slices, demand.plus(cost, timeMs(nowMs)), question, lastLease, settled);
@@ -222,6 +232,19 @@ public record Book(long clockMs, List<Slice> slices, Demand demand, Question que
         Question asked = asks ? new Question(true, atMs, least, 0, 0) : question;
         return new Telling(
                 new Book(atMs, next, now, asked, lastLease, 0), new Ask(holder, least, want, reports, settled));
+    }
+
+    /** What is to be told if nothing is used any more: all that is left is given back. There is no ask if there is nothing to tell. */
+    public Telling tellAll(String holder) {
+        List<Report> reports = new ArrayList<>();
+        for (Slice slice : slices) {
+            if (!slice.isReported || slice.left() > 0) {
+                reports.add(new Report(slice.lease, slice.used, slice.lastUsedMs, 0));
+            }
+        }
+        Book next = new Book(clockMs, List.of(), demand, question, lastLease, 0);
+        boolean isNothing = reports.isEmpty() && settled == 0;
+        return new Telling(next, isNothing ? null : new Ask(holder, 0, 0, reports, settled));
     }
 
     /** Whether so much may come if the ledger is asked: not for a while after it has said that there is not as much. */

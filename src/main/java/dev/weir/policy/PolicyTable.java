@@ -1,6 +1,7 @@
 package dev.weir.policy;
 
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.Collection;
 import java.util.Comparator;
 import java.util.HashMap;
@@ -54,9 +55,9 @@ public final class PolicyTable {
      * @param untilMs when a later version of it takes over
      */
     private record Ranked(int layer, int rank, Policy policy, long untilMs) {
-        boolean applies(Request request) {
-            return request.timestampMs() >= policy.effectiveFromMs()
-                    && request.timestampMs() < untilMs
+        boolean applies(Request request, long atMs) {
+            return atMs >= policy.effectiveFromMs()
+                    && atMs < untilMs
                     && policy.match().matches(request);
         }
     }
@@ -166,16 +167,7 @@ public final class PolicyTable {
     /** As {@link #applicable}. */
     Policy[] applying(Request request) {
         Ranked[] best = new Ranked[layers];
-        improve(best, always, request);
-        for (Field field : fields) {
-            String value = request.field(field.name);
-            for (WordTree<Filed> at = value == null ? null : field.words; at != null; at = at.behind(value)) {
-                if (at.value() != null) {
-                    improve(best, at.value().starts, request);
-                    improve(best, at.length() == value.length() ? at.value().whole : null, request);
-                }
-            }
-        }
+        find(request, request.timestampMs(), best);
         int size = 0;
         for (Ranked ranked : best) {
             size += ranked == null ? 0 : 1;
@@ -190,15 +182,68 @@ public final class PolicyTable {
         return applying;
     }
 
+    /** Finds what is {@link #applicable} to a request that comes at {@code atMs}, whatever its own time is. */
+    public void find(Request request, long atMs, Search into) {
+        into.clear(layers);
+        find(request, atMs, into.found);
+        into.close();
+    }
+
+    /** Which policies apply to a request; room that is used again for the next one, by one thread. */
+    public static final class Search {
+
+        private Ranked[] found = {};
+        private int size;
+
+        private void clear(int layers) {
+            if (found.length < layers) {
+                found = new Ranked[layers];
+            }
+            Arrays.fill(found, null);
+        }
+
+        private void close() {
+            size = 0;
+            for (Ranked ranked : found) {
+                if (ranked != null) {
+                    found[size++] = ranked;
+                }
+            }
+        }
+
+        /** How many apply. */
+        public int size() {
+            return size;
+        }
+
+        /** One of them; layers are in alphabetical order. */
+        public Policy policy(int index) {
+            return found[index].policy;
+        }
+    }
+
+    private void find(Request request, long atMs, Ranked[] best) {
+        improve(best, always, request, atMs);
+        for (Field field : fields) {
+            String value = request.field(field.name);
+            for (WordTree<Filed> at = value == null ? null : field.words; at != null; at = at.behind(value)) {
+                if (at.value() != null) {
+                    improve(best, at.value().starts, request, atMs);
+                    improve(best, at.length() == value.length() ? at.value().whole : null, request, atMs);
+                }
+            }
+        }
+    }
+
     /** Puts those that apply in the place of worse ones, by their layer. */
-    private static void improve(Ranked[] best, Candidates candidates, Request request) {
+    private static void improve(Ranked[] best, Candidates candidates, Request request, long atMs) {
         for (Candidates some = candidates; some != null; some = some.others) {
             Ranked so = best[some.bestFirst[0].layer];
             for (Ranked candidate : some.bestFirst) {
                 if (so != null && candidate.rank >= so.rank) {
                     break;
                 }
-                if (candidate.applies(request)) {
+                if (candidate.applies(request, atMs)) {
                     best[candidate.layer] = candidate;
                     break;
                 }

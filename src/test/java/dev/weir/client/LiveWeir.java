@@ -37,6 +37,21 @@ record LiveWeir(WeirConfig config) {
         return new LiveWeir(config);
     }
 
+    /** The same, but quota is lent so. */
+    LiveWeir leases(WeirConfig.Leases leases) {
+        return new LiveWeir(new WeirConfig(
+                config.applicationId(),
+                config.threads(),
+                config.topics(),
+                config.state(),
+                config.requests(),
+                config.shaping(),
+                leases,
+                config.service(),
+                config.registry(),
+                config.kafka()));
+    }
+
     /** Starts an enforcer, and waits until it decides. */
     Enforcer enforce() {
         Enforcer enforcer = Enforcer.start(config);

@@ -1,0 +1,97 @@
+package dev.weir.client;
+
+import dev.weir.codec.AppliedRules;
+import dev.weir.codec.UnreadableException;
+import dev.weir.lease.LeaseTerms;
+import dev.weir.policy.LeasedPolicy;
+import dev.weir.policy.Policy;
+import dev.weir.policy.PolicyTable;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.IdentityHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
+
+/**
+ * The policies in force, as the policies topic has them; of one that is not good, the last good one stays. One thread updates
+ * them, all others read.
+ */
+final class FollowedPolicies {
+
+    private final LeaseTerms longest;
+    private final Map<String, AppliedRules> byKey = new TreeMap<>();
+    private Map<List<String>, HeldKeys> keys = Map.of();
+    private volatile Rules rules = new Rules(PolicyTable.EMPTY, new IdentityHashMap<>());
+
+    /**
+     * A policy that clients decide by, and what is held of it.
+     *
+     * @param policy how it is decided
+     */
+    record Rule(LeasedPolicy policy, HeldKeys keys) {}
+
+    /**
+     * All policies.
+     *
+     * @param byPolicy those that clients decide by, by the very object
+     */
+    record Rules(PolicyTable table, IdentityHashMap<Policy, Rule> byPolicy) {
+
+        /** The policy that has this id now, null if there is none, or none that clients decide by. */
+        LeasedPolicy now(String id, long nowMs) {
+            Policy policy = table.inForce(id, nowMs);
+            Rule rule = policy == null ? null : byPolicy.get(policy);
+            return rule == null ? null : rule.policy;
+        }
+    }
+
+    FollowedPolicies(LeaseTerms longest) {
+        this.longest = longest;
+    }
+
+    Rules rules() {
+        return rules;
+    }
+
+    /** Takes a record; it is in force from the next {@link #update} on. */
+    void read(String key, byte[] value) {
+        if (key == null) {
+            return;
+        }
+        if (value == null) {
+            byKey.remove(key);
+            return;
+        }
+        AppliedRules before = byKey.get(key);
+        try {
+            byKey.put(
+                    key,
+                    AppliedRules.read(
+                            key, value, before == null ? 0 : before.applied().version()));
+        } catch (UnreadableException e) {
+            // enforcers tell of it, and hold the same of it
+        }
+    }
+
+    /** Puts in force what was read. What is held stays, as long as the policy's key has the same fields. */
+    void update() {
+        List<Policy> policies = byKey.values().stream()
+                .flatMap(applied -> applied.policies().stream())
+                .toList();
+        IdentityHashMap<Policy, Rule> byPolicy = new IdentityHashMap<>();
+        Map<List<String>, HeldKeys> next = new HashMap<>();
+        for (Policy policy : policies) {
+            if (LeasedPolicy.isForClients(policy)) {
+                List<String> counted = new ArrayList<>(policy.key());
+                counted.add(policy.id());
+                HeldKeys before = keys.get(counted);
+                HeldKeys held =
+                        next.computeIfAbsent(counted, same -> before == null ? new HeldKeys(policy.key()) : before);
+                byPolicy.put(policy, new Rule(new LeasedPolicy(policy, longest), held));
+            }
+        }
+        keys = next;
+        rules = new Rules(new PolicyTable(policies), byPolicy);
+    }
+}

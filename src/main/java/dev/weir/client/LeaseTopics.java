@@ -1,0 +1,251 @@
+package dev.weir.client;
+
+import dev.weir.codec.AskAvro;
+import dev.weir.codec.DecisionAvro;
+import dev.weir.codec.GrantAvro;
+import dev.weir.codec.KeyCodec;
+import dev.weir.codec.SchemaRegistry;
+import dev.weir.codec.UnreadableException;
+import dev.weir.lease.Ask;
+import dev.weir.lease.Grant;
+import dev.weir.policy.Decision;
+import dev.weir.policy.StateKey;
+import java.nio.BufferUnderflowException;
+import java.nio.charset.StandardCharsets;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+import org.apache.kafka.clients.consumer.ConsumerConfig;
+import org.apache.kafka.clients.consumer.ConsumerRecord;
+import org.apache.kafka.clients.consumer.ConsumerRecords;
+import org.apache.kafka.clients.consumer.KafkaConsumer;
+import org.apache.kafka.clients.producer.KafkaProducer;
+import org.apache.kafka.clients.producer.ProducerConfig;
+import org.apache.kafka.clients.producer.ProducerRecord;
+import org.apache.kafka.common.KafkaException;
+import org.apache.kafka.common.PartitionInfo;
+import org.apache.kafka.common.TopicPartition;
+import org.apache.kafka.common.errors.TimeoutException;
+import org.apache.kafka.common.errors.UnknownTopicOrPartitionException;
+import org.apache.kafka.common.errors.WakeupException;
+import org.apache.kafka.common.serialization.ByteArrayDeserializer;
+import org.apache.kafka.common.serialization.ByteArraySerializer;
+
+/**
+ * What a client that holds slices reads and writes: policies, its questions to ledgers, what is answered in its partition of the
+ * topic of grants, and what it tells of its own decisions.
+ */
+final class LeaseTopics implements AutoCloseable {
+
+    private static final Duration START = Duration.ofSeconds(30);
+    private static final Duration POLL = Duration.ofSeconds(1);
+    private static final Duration CLOSE = Duration.ofSeconds(5);
+    private static final long PAUSE_MS = 1_000;
+
+    private final AskAvro askAvro = new AskAvro();
+    private final GrantAvro grantAvro = new GrantAvro();
+    private final DecisionAvro decisionAvro;
+    private final ClientBuilder options;
+    private final String holder;
+    private final FollowedPolicies policies;
+    private final KafkaConsumer<byte[], byte[]> consumer;
+    private final KafkaProducer<byte[], byte[]> producer;
+    private final TopicPartition grants;
+    private final CountDownLatch closing = new CountDownLatch(1);
+    private final Answers answers;
+    private final Thread thread = new Thread(this::run, "weir-client-grants");
+    private volatile RuntimeException failure;
+
+    /** Who is told what ledgers answer. */
+    interface Answers {
+        void answered(StateKey key, Grant grant);
+    }
+
+    /**
+     * Reads the policies to their end, and finds the end of the grants; what comes after is handed over once {@link #start} is
+     * called.
+     *
+     * @throws KafkaException if topics are missing, or the brokers refuse or do not answer
+     */
+    LeaseTopics(
+            ClientBuilder options,
+            Optional<SchemaRegistry> registry,
+            String holder,
+            FollowedPolicies policies,
+            Answers answers) {
+        this.options = options;
+        this.holder = holder;
+        this.policies = policies;
+        this.answers = answers;
+        decisionAvro = new DecisionAvro(registry, options.decisions());
+        Map<String, Object> reading = DecisionReader.settings(options.consumer());
+        reading.put(ConsumerConfig.ISOLATION_LEVEL_CONFIG, "read_committed"); // a slice that is taken back is none
+        consumer = new KafkaConsumer<>(reading, new ByteArrayDeserializer(), new ByteArrayDeserializer());
+        KafkaProducer<byte[], byte[]> writing = null;
+        try {
+            List<TopicPartition> ofPolicies = partitions(options.policies());
+            List<TopicPartition> ofGrants = partitions(options.leaseGrants());
+            grants = ofGrants.get(Math.floorMod(holder.hashCode(), ofGrants.size()));
+            List<TopicPartition> all = new ArrayList<>(ofPolicies);
+            all.add(grants);
+            consumer.assign(all);
+            consumer.seekToBeginning(ofPolicies);
+            consumer.seekToEnd(List.of(grants));
+            consumer.position(grants); // the end of now, not of the first poll
+            readToEnd(ofPolicies);
+            writing = new KafkaProducer<>(writing(options), new ByteArraySerializer(), new ByteArraySerializer());
+            if (writing.partitionsFor(options.leaseAsks()).isEmpty()) {
+                throw missing(options.leaseAsks());
+            }
+            writing.partitionsFor(options.decisions());
+        } catch (KafkaException e) {
+            consumer.close();
+            if (writing != null) {
+                writing.close(Duration.ZERO);
+            }
+            throw e;
+        }
+        producer = writing;
+        thread.setDaemon(true);
+    }
+
+    /** As for requests, but what is written may come late: it is never wrong. */
+    private static Map<String, Object> writing(ClientBuilder options) {
+        Map<String, Object> settings = new HashMap<>(options.producer());
+        settings.keySet()
+                .removeAll(List.of(
+                        ProducerConfig.REQUEST_TIMEOUT_MS_CONFIG,
+                        ProducerConfig.DELIVERY_TIMEOUT_MS_CONFIG,
+                        ProducerConfig.TRANSACTIONAL_ID_CONFIG));
+        settings.put(ProducerConfig.ACKS_CONFIG, "all");
+        settings.put(ProducerConfig.ENABLE_IDEMPOTENCE_CONFIG, true);
+        settings.put(ProducerConfig.MAX_BLOCK_MS_CONFIG, START.toMillis());
+        return settings;
+    }
+
+    private List<TopicPartition> partitions(String topic) {
+        List<PartitionInfo> partitions = consumer.partitionsFor(topic);
+        if (partitions.isEmpty()) {
+            throw missing(topic);
+        }
+        return partitions.stream()
+                .map(info -> new TopicPartition(topic, info.partition()))
+                .toList();
+    }
+
+    private static KafkaException missing(String topic) {
+        return new UnknownTopicOrPartitionException("there is no topic " + topic + ", or this user does not see it");
+    }
+
+    private void readToEnd(List<TopicPartition> ofPolicies) {
+        Map<TopicPartition, Long> ends = consumer.endOffsets(ofPolicies);
+        long startNanos = System.nanoTime();
+        while (ends.entrySet().stream().anyMatch(end -> consumer.position(end.getKey()) < end.getValue())) {
+            if (System.nanoTime() - startNanos > START.toNanos()) {
+                throw new TimeoutException("the topic " + options.policies() + " was not read within " + START);
+            }
+            take(consumer.poll(Duration.ofMillis(100)));
+        }
+        policies.update();
+    }
+
+    void start() {
+        thread.start();
+    }
+
+    /** What last went wrong, none if reading has gone well since. */
+    Optional<RuntimeException> failure() {
+        return Optional.ofNullable(failure);
+    }
+
+    private void run() {
+        try (consumer) {
+            while (closing.getCount() > 0) {
+                try {
+                    if (take(consumer.poll(POLL))) {
+                        policies.update();
+                    }
+                    failure = null;
+                } catch (WakeupException e) {
+                    // it is closing
+                } catch (RuntimeException e) { // may pass, as when a permission is given
+                    failure = e;
+                    pause();
+                }
+            }
+        }
+    }
+
+    private void pause() {
+        try {
+            var unused = closing.await(PAUSE_MS, TimeUnit.MILLISECONDS);
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+        }
+    }
+
+    /** Returns whether policies are among the records. */
+    private boolean take(ConsumerRecords<byte[], byte[]> records) {
+        boolean hasPolicies = false;
+        for (ConsumerRecord<byte[], byte[]> record : records) {
+            if (record.topic().equals(grants.topic())) {
+                takeGrant(record);
+            } else {
+                String key = record.key() == null ? null : new String(record.key(), StandardCharsets.UTF_8);
+                policies.read(key, record.value());
+                hasPolicies = true;
+            }
+        }
+        return hasPolicies;
+    }
+
+    /** What cannot be read is a dead letter to the enforcers, who read it too. */
+    private void takeGrant(ConsumerRecord<byte[], byte[]> record) {
+        try {
+            GrantAvro.Addressed answer = grantAvro.decode(record.value(), record.partition());
+            if (answer.holder().equals(holder) && record.key() != null) {
+                answers.answered(KeyCodec.decode(record.key()), answer.grant());
+            }
+        } catch (UnreadableException | BufferUnderflowException e) {
+            // see above
+        }
+    }
+
+    void ask(StateKey key, Ask ask) {
+        byte[] value = askAvro.encode(new AskAvro.Addressed(ask, grants.partition()));
+        send(new ProducerRecord<>(options.leaseAsks(), KeyCodec.encode(key), value));
+    }
+
+    void tell(Decision usage) {
+        byte[] key = usage.client().getBytes(StandardCharsets.UTF_8);
+        send(new ProducerRecord<>(options.decisions(), key, decisionAvro.encode(usage)));
+    }
+
+    private void send(ProducerRecord<byte[], byte[]> record) {
+        var unused = producer.send(record, (metadata, exception) -> {
+            if (exception instanceof KafkaException e) {
+                failure = e;
+            }
+        });
+    }
+
+    /** Has all written that was handed over, and ends. */
+    @Override
+    public void close() {
+        closing.countDown();
+        consumer.wakeup();
+        if (thread.isAlive() && Thread.currentThread() != thread) {
+            try {
+                thread.join(CLOSE.toMillis());
+            } catch (InterruptedException e) {
+                Thread.currentThread().interrupt();
+            }
+        }
+        producer.close(CLOSE);
+    }
+}

@@ -1,0 +1,121 @@
+package dev.weir.client;
+
+import dev.weir.lease.Book;
+import dev.weir.policy.Decision;
+import dev.weir.policy.LeaseUse;
+import dev.weir.policy.Outcome;
+import dev.weir.policy.Policy;
+import dev.weir.policy.Reason;
+import dev.weir.policy.Request;
+import dev.weir.policy.StateKey;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.atomic.AtomicLong;
+
+/** Counts what is decided by the slices of one key, to be told in batches. */
+final class UsageCount {
+
+    private static final int OK = 200;
+
+    private final Map<String, String> key = new HashMap<>();
+    private final String holder;
+    private final List<Count> counts = new ArrayList<>(1);
+    private final AtomicLong numbers;
+    private long lastLease;
+
+    /** What was decided by one slice since it was told last. */
+    private static final class Count {
+        private final long lease;
+        private final long sinceMs;
+        private long cost;
+        private long requests;
+        private long denied;
+        private long lastMs;
+
+        Count(long lease, long sinceMs) {
+            this.lease = lease;
+            this.sinceMs = sinceMs;
+        }
+    }
+
+    /** @param numbers of all that this client tells */
+    UsageCount(StateKey of, String holder, AtomicLong numbers) {
+        for (int i = 0; i < of.others().size(); i += 2) {
+            key.put(of.others().get(i), of.others().get(i + 1));
+        }
+        this.holder = holder;
+        this.numbers = numbers;
+    }
+
+    /** Counts what is used of slices in one book more than in another before it. Requests count for the first of them. */
+    void allowed(Book before, Book after, long requests, long firstMs, long lastMs) {
+        long uncounted = requests;
+        for (int i = 0; i < after.slices().size(); i++) {
+            Book.Slice slice = after.slices().get(i);
+            long cost = slice.used() - before.slices().get(i).used();
+            if (cost > 0) {
+                Count count = count(slice.lease(), firstMs);
+                count.cost += cost;
+                count.requests += uncounted;
+                count.lastMs = lastMs;
+                uncounted = 0;
+                lastLease = slice.lease();
+            }
+        }
+    }
+
+    /** Counts a request that was denied, for the slice that was used last. */
+    void denied(long nowMs) {
+        Count count = count(lastLease, nowMs);
+        count.denied++;
+        count.lastMs = nowMs;
+    }
+
+    private Count count(long lease, long nowMs) {
+        for (Count count : counts) {
+            if (count.lease == lease) {
+                return count;
+            }
+        }
+        Count count = new Count(lease, nowMs);
+        counts.add(count);
+        return count;
+    }
+
+    /** What is not told yet, which then is. */
+    List<Decision> take(Policy policy) {
+        List<Decision> all = new ArrayList<>(counts.size());
+        for (Count count : counts) {
+            all.add(decision(policy, count));
+        }
+        counts.clear();
+        return all;
+    }
+
+    private Decision decision(Policy policy, Count count) {
+        return new Decision(
+                holder + "/" + count.lease + "/" + numbers.incrementAndGet(),
+                key.getOrDefault("client", holder),
+                Outcome.ALLOWED,
+                Reason.WITHIN_LIMITS,
+                policy.id(),
+                policy.version(),
+                null,
+                null,
+                null,
+                null,
+                null,
+                0L,
+                null,
+                false,
+                false,
+                false,
+                null,
+                OK,
+                count.lastMs,
+                Request.Source.NONE,
+                new LeaseUse(holder, count.lease, key, count.cost, count.requests, count.denied, count.sinceMs));
+    }
+}

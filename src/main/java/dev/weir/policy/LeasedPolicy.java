@@ -1,0 +1,95 @@
+package dev.weir.policy;
+
+import dev.weir.lease.LeaseTerms;
+import dev.weir.limit.Unlimited;
+
+/**
+ * A policy whose limits are asked by what is held of them, with what is the same for all requests: who holds enough of all that apply
+ * has {@link Decider}'s decision without asking it.
+ */
+public final class LeasedPolicy {
+
+    private static final int OK = 200;
+
+    private final Policy policy;
+    private final LeaseTerms terms;
+    private final Long version;
+    private final Policy.Term term; // null if nothing is limited
+    private final Long limit;
+
+    /** @param longest how quota is lent where windows are long */
+    public LeasedPolicy(Policy policy, LeaseTerms longest) {
+        this.policy = policy;
+        terms = policy.terms(longest);
+        version = policy.version();
+        term = policy.terms().stream()
+                .filter(one -> !(one.limit() instanceof Unlimited))
+                .findFirst()
+                .orElse(null);
+        limit = term == null ? null : (Long) term.limit().capacity();
+    }
+
+    /**
+     * Whether clients may decide by what they hold of it. What also needs a queue, or what was answered before, is not decided there.
+     */
+    public static boolean isForClients(Policy policy) {
+        return policy.isShared() && policy.sharing().byClients() && !policy.shapes() && policy.idempotencyMs() == 0;
+    }
+
+    public Policy policy() {
+        return policy;
+    }
+
+    /** How its limits are lent. */
+    public LeaseTerms terms() {
+        return terms;
+    }
+
+    /** Whether the request is small enough. */
+    public boolean permitsSize(Request request) {
+        return !policy.isTooLarge(request);
+    }
+
+    /**
+     * Whether a decision that permits is explained by this policy rather than by one of a layer before.
+     *
+     * @param remaining what is left at hand of this one
+     * @param itsRemaining of the other one
+     */
+    public boolean binds(long remaining, LeasedPolicy before, long itsRemaining) {
+        if (term == null || before.term == null) {
+            return term != null;
+        }
+        return policy.observes() == before.policy.observes() ? remaining < itsRemaining : before.policy.observes();
+    }
+
+    /**
+     * The decision on a request that takes its cost of this and of all others that apply, and is explained by this one.
+     *
+     * @param remaining what is left at hand after it
+     */
+    public Decision permits(Request request, long remaining, long nowMs) {
+        long windowMs = term == null ? 0 : term.limit().windowMs(nowMs);
+        return new Decision(
+                request.requestId(),
+                request.client(),
+                Outcome.ALLOWED,
+                Reason.WITHIN_LIMITS,
+                policy.id(),
+                version,
+                term == null ? null : term.label(),
+                limit,
+                windowMs == 0 ? null : (Long) windowMs,
+                term == null ? null : (Long) remaining,
+                null,
+                0L,
+                null,
+                false,
+                false,
+                false,
+                null,
+                OK,
+                nowMs,
+                Request.Source.NONE);
+    }
+}
