@@ -1,0 +1,108 @@
+package dev.weir.bench;
+
+import dev.weir.app.Enforcer;
+import dev.weir.client.WeirClient;
+import dev.weir.codec.FaultsException;
+import dev.weir.policy.Decision;
+import dev.weir.policy.Kind;
+import dev.weir.policy.Request;
+import java.io.IOException;
+import java.time.Duration;
+import java.util.Map;
+import java.util.Optional;
+import java.util.concurrent.TimeUnit;
+import org.openjdk.jmh.annotations.AuxCounters;
+import org.openjdk.jmh.annotations.Benchmark;
+import org.openjdk.jmh.annotations.BenchmarkMode;
+import org.openjdk.jmh.annotations.Level;
+import org.openjdk.jmh.annotations.Mode;
+import org.openjdk.jmh.annotations.OutputTimeUnit;
+import org.openjdk.jmh.annotations.Param;
+import org.openjdk.jmh.annotations.Scope;
+import org.openjdk.jmh.annotations.Setup;
+import org.openjdk.jmh.annotations.State;
+import org.openjdk.jmh.annotations.TearDown;
+
+/** A decision by a client that holds slices, with broker and enforcer in the same process, which lend to it meanwhile. */
+@BenchmarkMode({Mode.AverageTime, Mode.SampleTime})
+@OutputTimeUnit(TimeUnit.NANOSECONDS)
+@State(Scope.Benchmark)
+public class LeasedClientBenchmark {
+
+    private static final Duration PATIENCE = Duration.ofSeconds(60);
+    private static final int CLIENTS = 100;
+    private static final Request.Source SOURCE = new Request.Source(0, 0);
+
+    /** What applies to a request. */
+    public enum Policies {
+        ONE("  - {id: all, key: [], lease: client, limits: [LIMIT]}\n"),
+        EACH_CLIENT("  - {id: each, key: [client], lease: client, limits: [LIMIT]}\n"),
+        TWO_LAYERS("""
+                  - {id: all, key: [], lease: client, limits: [LIMIT]}
+                  - {id: each, layer: each, key: [client], lease: client, limits: [LIMIT]}
+                """);
+
+        private final String yaml;
+
+        Policies(String yaml) {
+            this.yaml =
+                    "policies:\n" + yaml.replace("LIMIT", "{algorithm: fixed-window, limit: 1000000000000, per: 1h}");
+        }
+    }
+
+    /** How many were not decided at once. */
+    @AuxCounters(AuxCounters.Type.EVENTS)
+    @State(Scope.Thread)
+    public static class Missed {
+        public long missed;
+    }
+
+    @Param({"ONE", "EACH_CLIENT", "TWO_LAYERS"})
+    Policies policies;
+
+    private final Request[] requests = new Request[CLIENTS];
+    private Rig rig;
+    private Enforcer enforcer;
+    private WeirClient weir;
+
+    /** Which request is next. */
+    @State(Scope.Thread)
+    public static class Next {
+        private int index;
+    }
+
+    @Setup(Level.Trial)
+    public void start() throws IOException, FaultsException {
+        rig = new Rig();
+        Rig.Workload workload = rig.workload(policies.yaml, Map.of());
+        enforcer = Enforcer.start(workload.config());
+        enforcer.awaitRunning(PATIENCE);
+        weir = WeirClient.builder(workload.config().kafka())
+                .prefix(workload.config().topics().prefix())
+                .leased(true)
+                .timeout(PATIENCE)
+                .start();
+        Map<String, String> attributes = Map.of("endpoint", "/articles/7", "method", "GET");
+        for (int i = 0; i < CLIENTS; i++) {
+            requests[i] = new Request(
+                    "r", "client-" + i, Kind.CONSUME, "free", 1, null, attributes, null, null, null, 0, SOURCE);
+        }
+    }
+
+    @TearDown(Level.Trial)
+    public void stop() throws IOException {
+        weir.close();
+        enforcer.close();
+        rig.close();
+    }
+
+    @Benchmark
+    public Optional<Decision> decide(Next next, Missed missed) {
+        next.index = next.index + 1 == CLIENTS ? 0 : next.index + 1;
+        Optional<Decision> decision = weir.tryDecide(requests[next.index]);
+        if (decision.isEmpty()) {
+            missed.missed++;
+        }
+        return decision;
+    }
+}
