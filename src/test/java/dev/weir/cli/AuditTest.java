@@ -160,7 +160,11 @@ class AuditTest {
                 }
                 bad("client-1", new byte[] {1, 2, 3});
                 bad(null, null);
-                middle = round == ROUNDS / 2 ? Instant.now() : middle;
+                if (round == ROUNDS / 2) {
+                    sender.flush();
+                    awaitAnswers(config, (round + 1) * A_ROUND * 99 / 100); // dead letters have their own times
+                    middle = Instant.now();
+                }
             }
             sender.flush();
             awaitAnswers(config, ROUNDS * A_ROUND * 99 / 100); // some are dead letters
@@ -491,7 +495,7 @@ class AuditTest {
         assertThat(found).isEmpty();
         assertThat(totals.requests()).isEqualTo(SHARED_ROUNDS * A_SHARED_ROUND);
         assertThat(totals.summed()).isPositive();
-        assertThat(totals.unjudged()).containsOnlyKeys(Unjudged.EITHER_VERSION, Unjudged.LIMITS_CHANGE);
+        assertThat(totals.unjudged().keySet()).isSubsetOf(Unjudged.EITHER_VERSION, Unjudged.LIMITS_CHANGE);
         assertThat(totals.equal()).isGreaterThan(totals.requests() / 2);
         assertThat(sharedDecisions().stream().filter(one -> isShared(one) && one.outcome() == Outcome.DENIED))
                 .isNotEmpty();

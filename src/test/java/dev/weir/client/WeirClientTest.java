@@ -249,7 +249,7 @@ class WeirClientTest {
                 meter.getId().getName()
                         + meter.getId().getTags().stream().map(Tag::getValue).toList(),
                 meter.measure().iterator().next().getValue()));
-        assertThat(told).hasSize(1 + 8 + 1 + 2 + 1 + 3 + 3);
+        assertThat(told).hasSize(1 + 10 + 1 + 2 + 1 + 3 + 3 + 1);
         assertThat(told)
                 .containsEntry("weir.client.sent[]", 2.0)
                 .containsEntry("weir.client.requests[ANSWERED]", 2.0)
@@ -260,6 +260,7 @@ class WeirClientTest {
                 .containsEntry("weir.client.in.flight[]", 0.0)
                 .containsEntry("weir.client.circuit[CLOSED]", 1.0)
                 .containsEntry("weir.client.circuit[OPEN]", 0.0)
+                .containsEntry("weir.client.keys.held[]", 0.0)
                 .containsEntry(
                         "weir.client.latency.seconds[1]", weir.stats().max().toNanos() / 1e9);
     }

@@ -8,6 +8,7 @@ import dev.weir.audit.PartitionAudit;
 import dev.weir.audit.RuleChanges;
 import dev.weir.audit.Sums;
 import dev.weir.audit.Totals;
+import dev.weir.audit.Unjudged;
 import dev.weir.codec.DecisionAvro;
 import dev.weir.codec.ReleaseAvro;
 import dev.weir.codec.RequestAvro;
@@ -132,13 +133,20 @@ final class Audited {
 
     /** The committed decisions are those that the same code takes of the request log, in every field. */
     Finding asRecomputed(long versions) {
-        Finding.Notes notes =
-                new Finding.Notes("2 as-recomputed", "decisions alike", "sent to a queue", "versions of policies");
+        Finding.Notes notes = new Finding.Notes(
+                "2 as-recomputed",
+                "decisions alike",
+                "sent to a queue",
+                "versions of policies",
+                "in an order that is not known");
         notes.count("decisions alike", totals.equal());
         notes.count("sent to a queue", totals.sent());
         notes.count("versions of policies", versions);
         note(notes, Difference.Kind.DIFFERS, Difference.Kind.SUM_ABOVE);
-        totals.unjudged().forEach((why, count) -> notes.fault(count + " not judged: " + why.text()));
+        Map<Unjudged, Long> unjudged = new HashMap<>(totals.unjudged());
+        Long inUnknownOrder = unjudged.remove(Unjudged.ORDER_UNKNOWN); // of those who wait for shared quota
+        notes.count("in an order that is not known", inUnknownOrder == null ? 0 : inUnknownOrder);
+        unjudged.forEach((why, count) -> notes.fault(count + " not judged: " + why.text()));
         return notes.done();
     }
 

@@ -57,7 +57,7 @@ class OracleTest {
     @Test
     void what_the_core_decides_is_as_promised() {
         List<Finding> findings = Oracle.check(evidence);
-        assertThat(findings).hasSize(7).allMatch(Finding::isOk);
+        assertThat(findings).hasSize(8).allMatch(Finding::isOk);
         Set<Reason> reasons = new HashSet<>();
         evidence.decisions().forEach(entry -> reasons.add(entry.decision().reason()));
         assertThat(reasons)
