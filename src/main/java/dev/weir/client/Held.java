@@ -15,9 +15,8 @@ import java.util.concurrent.locks.ReentrantLock;
 
 /** What this client holds of one quota that is shared, for threads that {@link #lock} it. */
 // The book is an immutable value, and a new one for each request would be much to make. So what is at hand until the
-// book
-// is to be looked at again is a number, and what is taken of it meanwhile is another, which is then settled into the
-// book:
+// book is to be looked at again is a number, and what is taken of it meanwhile is another, which is then settled into
+// the book:
 //
 //   load      available = what the book has,  until a slice ends or the second is over (demand is counted by seconds)
 //   take      available −= cost,  taken += cost

@@ -36,10 +36,9 @@ import java.util.concurrent.locks.LockSupport;
 
 /** Decides in this process by the slices of shared quota that it holds, and asks the ledgers for them. */
 // Callers' threads decide under the locks of what they use. One thread looks after what was used, and after what is
-// due: it tells the
-// ledgers, and lets those who wait go on. Another reads what the ledgers answer. What is given back is out of the book,
-// under its
-// lock, before the ledger is told; so it is never used after.
+// due:
+// it tells the ledgers, and lets those who wait go on. Another reads what the ledgers answer. What is given back is out
+// of the book, under its lock, before the ledger is told; so it is never used after.
 final class Leases implements AutoCloseable {
 
     /** Of more keys than that nothing is held at once: they are decided over the topic. */
