@@ -38,6 +38,9 @@ final class Lane implements AutoCloseable {
         }
     }
 
+    /** How many requests have waited for shared quota, and how many messages there were about it. */
+    record Lent(long waited, long messages) {}
+
     /** What a lane holds in memory, in bytes: on the heap, and in RocksDB's cache. */
     record Stores(long heapBytes, long rocksBytes) {}
 
@@ -80,6 +83,11 @@ final class Lane implements AutoCloseable {
     Count count() throws IOException {
         Scanner words = new Scanner(ask("count"));
         return new Count(words.nextLong(), words.nextLong());
+    }
+
+    Lent lent() throws IOException {
+        Scanner words = new Scanner(ask("lent"));
+        return new Lent(words.nextLong(), words.nextLong());
     }
 
     /** How many requests have got to the queues. */

@@ -16,6 +16,7 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.Map;
 import java.util.Properties;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
@@ -36,6 +37,7 @@ final class LaneProcess {
     private final WeirConfig config;
     private final Topics topics;
     private final LivePolicies policies = new LivePolicies();
+    private final LiveCounts counts = new LiveCounts();
     private KafkaStreams streams;
 
     private LaneProcess(Lane.Kind kind, WeirConfig config) {
@@ -67,7 +69,7 @@ final class LaneProcess {
             case DECIDE -> deciding();
             case SHARE -> {
                 running(
-                        WeirTopology.shaping(config, policies, new LiveQueues(), new LiveCounts()),
+                        WeirTopology.shaping(config, policies, new LiveQueues(), counts),
                         KafkaSettings.shaping(config));
                 yield deciding();
             }
@@ -75,7 +77,7 @@ final class LaneProcess {
             case SHAPE -> {
                 deciding();
                 yield running(
-                        WeirTopology.shaping(config, policies, new LiveQueues(), new LiveCounts()),
+                        WeirTopology.shaping(config, policies, new LiveQueues(), counts),
                         KafkaSettings.shaping(config));
             }
         };
@@ -83,7 +85,7 @@ final class LaneProcess {
     }
 
     private KafkaStreams deciding() throws InterruptedException {
-        return running(WeirTopology.deciding(config, policies, new LiveCounts()), KafkaSettings.deciding(config));
+        return running(WeirTopology.deciding(config, policies, counts), KafkaSettings.deciding(config));
     }
 
     /** One that is paused does not restore. */
@@ -110,6 +112,9 @@ final class LaneProcess {
             case "admitted" -> {
                 return String.valueOf(onTopic("records-consumed-total", topics.admissions()));
             }
+            case "lent" -> {
+                return sum(counts.waitedForQuota()) + " " + sum(counts.leasing());
+            }
             case "rules" -> {
                 return String.valueOf(policies.changes());
             }
@@ -134,6 +139,10 @@ final class LaneProcess {
                 ? onTopic("records-produced-total", topics.releases())
                 : total(metric ->
                         metric.name().equals("process-total") && metric.group().equals("stream-thread-metrics"));
+    }
+
+    private static long sum(Map<?, Long> counts) {
+        return counts.values().stream().mapToLong(Long::longValue).sum();
     }
 
     private long onTopic(String name, String topic) {

@@ -47,6 +47,7 @@ import org.apache.kafka.common.utils.Utils;
 final class Rig implements AutoCloseable {
 
     private static final int PRODUCERS = 2;
+    private static final int PARTITIONS = WeirConfig.DEFAULTS.topics().partitions();
     private static final int QUEUED_CLIENTS = 10;
     private static final String REQUEST = "request-";
     private static final Duration PATIENCE = Duration.ofSeconds(30);
@@ -58,7 +59,7 @@ final class Rig implements AutoCloseable {
 
     Rig() throws IOException {
         directory = Files.createTempDirectory("weir-bench-");
-        admin = Admin.create(KafkaSettings.admin(config("any", Map.of())));
+        admin = Admin.create(KafkaSettings.admin(config("any", PARTITIONS, Map.of())));
     }
 
     /**
@@ -66,12 +67,12 @@ final class Rig implements AutoCloseable {
      *
      * @param kafka what differs from the defaults
      */
-    private WeirConfig config(String name, Map<String, String> kafka) {
+    private WeirConfig config(String name, int partitions, Map<String, String> kafka) {
         WeirConfig defaults = WeirConfig.DEFAULTS;
         WeirConfig config = new WeirConfig(
                         name,
                         defaults.threads(),
-                        new WeirConfig.Topics(name + ".", defaults.topics().partitions(), Optional.of(1)),
+                        new WeirConfig.Topics(name + ".", partitions, Optional.of(1)),
                         defaults.state(),
                         defaults.requests(),
                         defaults.shaping(),
@@ -85,6 +86,10 @@ final class Rig implements AutoCloseable {
         return admin;
     }
 
+    static String client(long number) {
+        return "client-" + number;
+    }
+
     /** The number that a request has in its id. */
     static long number(String requestId) {
         return Long.parseLong(requestId.substring(REQUEST.length()));
@@ -92,7 +97,11 @@ final class Rig implements AutoCloseable {
 
     /** Topics of their own, with these policies. */
     Workload workload(String policies, Map<String, String> kafka) throws IOException, FaultsException {
-        WeirConfig config = config("load-" + ++workloads, kafka);
+        return workload(policies, PARTITIONS, kafka);
+    }
+
+    Workload workload(String policies, int partitions, Map<String, String> kafka) throws IOException, FaultsException {
+        WeirConfig config = config("load-" + ++workloads, partitions, kafka);
         TopicSetup.createMissing(admin, config, TopicSetup.RequestTime.LOG_APPEND);
         Workload workload = new Workload(config);
         workload.apply(policies);
@@ -241,7 +250,7 @@ final class Rig implements AutoCloseable {
         }
 
         private void send(KafkaProducer<byte[], byte[]> producer, long number, LongUnaryOperator clients) {
-            String client = "client-" + clients.applyAsLong(number);
+            String client = client(clients.applyAsLong(number));
             byte[] request = avro.encode(request(number, client));
             var unused = producer.send(
                     new ProducerRecord<>(topics.requests(), client.getBytes(StandardCharsets.UTF_8), request));

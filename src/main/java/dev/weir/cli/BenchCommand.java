@@ -27,6 +27,7 @@ import picocli.CommandLine.Spec;
             BenchPeersCommand.class,
             BenchShapeCommand.class,
             BenchShareCommand.class,
+            BenchLendCommand.class,
             BenchRedisCommand.class,
             BenchBacktestCommand.class,
             BenchGrowthCommand.class

@@ -18,9 +18,6 @@ public final class ClientBuilder {
     /** What an enforcer takes unless its {@code requests} section says otherwise. */
     static final RequestRules DEFAULT_RULES = new RequestRules(64 << 10, 64, 1_024, 1_000_000_000_000L);
 
-    /** How an enforcer lends quota unless its {@code leases} section says otherwise. */
-    static final LeaseTerms DEFAULT_LEASES = new LeaseTerms(5_000, 300, 10);
-
     /** For what an enforcer has taken before. */
     static final RequestRules ANY =
             new RequestRules(Integer.MAX_VALUE, Integer.MAX_VALUE, Integer.MAX_VALUE, Long.MAX_VALUE);
@@ -40,7 +37,7 @@ public final class ClientBuilder {
     private boolean committed;
     private Circuit circuit = Circuit.DEFAULT;
     private boolean leased;
-    private LeaseTerms leases = DEFAULT_LEASES;
+    private LeaseTerms leases = LeaseTerms.DEFAULTS;
     private RequestRules rules = DEFAULT_RULES;
     private Executor executor;
 

@@ -223,7 +223,10 @@ public record WeirConfig(
      */
     public record Leases(Duration term, Duration lead, Duration clockMargin) {
 
-        static final Leases DEFAULTS = new Leases(Duration.ofSeconds(5), Duration.ofMillis(300), Duration.ofMillis(10));
+        static final Leases DEFAULTS = new Leases(
+                Duration.ofMillis(LeaseTerms.DEFAULTS.termMs()),
+                Duration.ofMillis(LeaseTerms.DEFAULTS.leadMs()),
+                Duration.ofMillis(LeaseTerms.DEFAULTS.marginMs()));
 
         public Leases {
             requireDuration("leases.term", term, Duration.ofMillis(LeaseTerms.MIN_TERM_MS), Duration.ofHours(1));

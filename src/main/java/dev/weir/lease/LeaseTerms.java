@@ -14,7 +14,7 @@ public record LeaseTerms(long termMs, long leadMs, long marginMs) {
     /** However short a window is. */
     public static final long MIN_TERM_MS = 200;
 
-    public static final LeaseTerms DEFAULTS = new LeaseTerms(5_000, 100, 10);
+    public static final LeaseTerms DEFAULTS = new LeaseTerms(5_000, 300, 10);
 
     /** @throws IllegalArgumentException if a part is out of its range */
     public LeaseTerms {

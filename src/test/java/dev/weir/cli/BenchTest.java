@@ -65,6 +65,15 @@ class BenchTest {
     }
 
     @Test
+    void lend_tells_how_much_of_a_shared_limit_is_had() {
+        Shell.Result result = Shell.run("bench", "lend", "--of=EVEN,HALF", "--per=PT2S", "--seconds=4", "--warm-up=4");
+        assertThat(result.exit()).as(result.err()).isZero();
+        assertThat(result.out())
+                .containsPattern("twice 1,000/s, 8 partitions alike +[1-9][0-9.]+ +(100|[1-9][0-9.]*)( +[0-9.]+){2}\\n")
+                .containsPattern("half of 8,000/s, 8 partitions alike +[1-9][0-9.]+ +[1-9][0-9.]*( +[0-9.]+){2}\\n");
+    }
+
+    @Test
     void a_report_keeps_the_page_and_replaces_what_was_measured_again(@TempDir Path directory) throws Exception {
         Path page = directory.resolve("page.md");
         Files.writeString(page, "# A page\n");

@@ -1,0 +1,231 @@
+package dev.weir.bench;
+
+import dev.weir.app.KafkaSettings;
+import dev.weir.codec.DecisionAvro;
+import dev.weir.codec.UnreadableException;
+import dev.weir.config.WeirConfig;
+import dev.weir.limit.Account;
+import dev.weir.limit.Limit;
+import dev.weir.policy.Decision;
+import dev.weir.policy.Outcome;
+import dev.weir.topology.Topics;
+import java.nio.charset.StandardCharsets;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.List;
+import java.util.Map;
+import java.util.SplittableRandom;
+import java.util.concurrent.CompletableFuture;
+import java.util.function.Consumer;
+import java.util.function.LongUnaryOperator;
+import org.apache.kafka.clients.consumer.ConsumerRecord;
+import org.apache.kafka.clients.consumer.ConsumerRecords;
+import org.apache.kafka.clients.consumer.KafkaConsumer;
+import org.apache.kafka.clients.producer.internals.BuiltInPartitioner;
+import org.apache.kafka.common.TopicPartition;
+import org.apache.kafka.common.serialization.ByteArrayDeserializer;
+
+/**
+ * How much of a limit that all clients share is had where its quota is lent to several partitions, against one limiter that sees
+ * all requests; by the times of the decisions.
+ */
+public final class LendBench {
+
+    private static final Duration PATIENCE = Duration.ofSeconds(60);
+    private static final int CLIENTS_EACH = 100;
+    private static final double PERCENT = 100;
+
+    private static final List<String> COLUMNS = List.of("had %", "most in use %", "waited %", "messages %");
+
+    /** Who asks, and for how much. */
+    public enum Scene {
+        /** Twice the limit, by all partitions alike. */
+        EVEN("twice 1,000/s, 8 partitions alike", 8, 1, 1_000, 2_000),
+        /** Twice the limit; one partition wants a hundred times what each other one wants. */
+        SKEWED("twice 1,000/s, 8 partitions, 100:1", 8, 100, 1_000, 2_000),
+        /** Twice a low limit, by many partitions. */
+        SPARSE("twice 10/s, 64 partitions alike", 64, 1, 10, 20),
+        /** Half of the limit. */
+        HALF("half of 8,000/s, 8 partitions alike", 8, 1, 8_000, 4_000);
+
+        private final String title;
+        private final int partitions;
+        private final int weight;
+        private final long perSecond;
+        private final long demand;
+
+        /** @param weight how much the first partition wants, by what each other one does */
+        Scene(String title, int partitions, int weight, long perSecond, long demand) {
+            this.title = title;
+            this.partitions = partitions;
+            this.weight = weight;
+            this.perSecond = perSecond;
+            this.demand = demand;
+        }
+
+        /** The partition that asks next. */
+        private int next(SplittableRandom random) {
+            return Math.max(0, random.nextInt(weight + partitions - 1) - weight + 1);
+        }
+    }
+
+    /** @param warmUp how long requests come before they count */
+    public record Effort(Duration warmUp, Duration time) {}
+
+    private record Answer(long decidedAtMs, boolean isAllowed) {}
+
+    private final Effort effort;
+    private final Map<String, String> kafka;
+    private final Consumer<String> progress;
+
+    /**
+     * What is to be measured.
+     *
+     * @param kafka what the candidate is given beyond {@code weir run}'s defaults
+     * @param progress is told what was measured
+     */
+    public LendBench(Effort effort, Map<String, String> kafka, Consumer<String> progress) {
+        this.effort = effort;
+        this.kafka = Map.copyOf(kafka);
+        this.progress = progress;
+    }
+
+    /**
+     * Measures each scene.
+     *
+     * @param per the window of the limit, in whole seconds
+     */
+    public Table run(String algorithm, Duration per, List<Scene> scenes) throws Exception {
+        List<Table.Row> rows = new ArrayList<>();
+        try (Rig rig = new Rig()) {
+            for (Scene scene : scenes) {
+                rows.add(run(rig, scene, algorithm, per));
+                progress.accept(scene.title + ": measured");
+            }
+        }
+        String title = algorithm + " of " + per.toSeconds() + " s";
+        return new Table(
+                "lend",
+                title,
+                COLUMNS,
+                rows,
+                List.of(
+                        "%d s each, after %d s; one instance, one thread; requests may wait 100 ms"
+                                .formatted(effort.time.toSeconds(), effort.warmUp.toSeconds()),
+                        "had: of what one limiter that sees all would have allowed; in use: of the limit, at any time;"
+                                + " waited, messages: of the requests"));
+    }
+
+    private Table.Row run(Rig rig, Scene scene, String algorithm, Duration per) throws Exception {
+        long limit = scene.perSecond * per.toSeconds();
+        String policies = "policies: [{id: all, key: [], limits: [{algorithm: %s, limit: %d, per: %ds}]}]"
+                .formatted(algorithm, limit, per.toSeconds());
+        try (Rig.Workload workload = rig.workload(policies, scene.partitions, kafka);
+                Lane lane = new Lane("lend", Lane.Kind.SHARE, config(workload), DecideBench.JVM)) {
+            lane.resume();
+            SteadyRate demand = new SteadyRate(scene.demand);
+            long count = demand.in(effort.warmUp.plus(effort.time));
+            CompletableFuture<Void> sending = Aside.run(() -> {
+                workload.send(demand, System.nanoTime(), count, clients(scene));
+                return null;
+            });
+            Thread.sleep(effort.warmUp.toMillis());
+            long fromMs = System.currentTimeMillis();
+            Lane.Lent before = lane.lent();
+            sending.get();
+            long toMs = System.currentTimeMillis();
+            Lane.Lent after = lane.lent();
+            List<Answer> answers = read(workload.config(), count);
+            return row(scene, Terms.of(algorithm, limit, per.toMillis()), answers, fromMs, toMs, before, after);
+        }
+    }
+
+    private static WeirConfig config(Rig.Workload workload) {
+        return workload.config("lend", WeirConfig.DEFAULTS.state().hotMemoryBytes());
+    }
+
+    /** Clients whose requests are on the partitions that are to ask. */
+    private static LongUnaryOperator clients(Scene scene) {
+        List<List<Long>> of = new ArrayList<>();
+        for (int i = 0; i < scene.partitions; i++) {
+            of.add(new ArrayList<>());
+        }
+        for (long client = 0; of.stream().anyMatch(some -> some.size() < CLIENTS_EACH); client++) {
+            byte[] key = Rig.client(client).getBytes(StandardCharsets.UTF_8);
+            of.get(BuiltInPartitioner.partitionForKey(key, scene.partitions)).add(client);
+        }
+        SplittableRandom random = new SplittableRandom(1);
+        return number -> {
+            List<Long> some = of.get(scene.next(random));
+            return some.get(random.nextInt(some.size()));
+        };
+    }
+
+    private static List<Answer> read(WeirConfig config, long count) throws UnreadableException {
+        String topic = Topics.of(config.topics().prefix()).decisions();
+        DecisionAvro avro = new DecisionAvro();
+        List<Answer> answers = new ArrayList<>();
+        try (KafkaConsumer<byte[], byte[]> consumer = new KafkaConsumer<>(
+                KafkaSettings.consumer(config), new ByteArrayDeserializer(), new ByteArrayDeserializer())) {
+            List<TopicPartition> partitions = consumer.partitionsFor(topic).stream()
+                    .map(info -> new TopicPartition(topic, info.partition()))
+                    .toList();
+            consumer.assign(partitions);
+            consumer.seekToBeginning(partitions);
+            long lastNanos = System.nanoTime();
+            while (answers.size() < count) {
+                ConsumerRecords<byte[], byte[]> records = consumer.poll(Duration.ofMillis(100));
+                for (ConsumerRecord<byte[], byte[]> record : records) {
+                    Decision decision = avro.decode(record.value());
+                    answers.add(new Answer(decision.decidedAtMs(), decision.outcome() == Outcome.ALLOWED));
+                }
+                long nowNanos = System.nanoTime();
+                lastNanos = records.isEmpty() ? lastNanos : nowNanos;
+                if (nowNanos - lastNanos > PATIENCE.toNanos()) {
+                    throw new IllegalStateException(
+                            "%d of %d answers are on %s".formatted(answers.size(), count, topic));
+                }
+            }
+        }
+        answers.sort(Comparator.comparingLong(Answer::decidedAtMs));
+        return answers;
+    }
+
+    private static Table.Row row(
+            Scene scene,
+            Limit<?> limit,
+            List<Answer> answers,
+            long fromMs,
+            long toMs,
+            Lane.Lent before,
+            Lane.Lent after) {
+        long openMs = answers.get(0).decidedAtMs;
+        Account<?> seeing = Account.open(limit, openMs);
+        Account<?> lent = Account.open(limit, openMs);
+        long decided = 0;
+        long had = 0;
+        long could = 0;
+        long mostUsed = 0;
+        for (Answer answer : answers) {
+            long nowMs = answer.decidedAtMs;
+            boolean counts = nowMs >= fromMs && nowMs < toMs;
+            decided += counts ? 1 : 0;
+            if (seeing.permits(1, nowMs)) {
+                seeing = seeing.charge(1, nowMs);
+                could += counts ? 1 : 0;
+            }
+            if (answer.isAllowed) {
+                lent = lent.charge(1, nowMs);
+                had += counts ? 1 : 0;
+                mostUsed = Math.max(mostUsed, lent.used(nowMs));
+            }
+        }
+        return Table.Row.of(
+                scene.title,
+                PERCENT * had / could,
+                PERCENT * mostUsed / limit.capacity(),
+                PERCENT * (after.waited() - before.waited()) / decided,
+                PERCENT * (after.messages() - before.messages()) / decided);
+    }
+}
