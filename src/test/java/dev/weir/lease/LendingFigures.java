@@ -23,7 +23,8 @@ public final class LendingFigures {
             LendingTest.limits(perMs, perMs).forEach(limit -> {
                 Limit<?> few = like(limit, perMs / 100, perMs);
                 Limit<?> many = like(limit, 16 * perMs, perMs);
-                Lending half = run(many, even(HOLDERS, 8 * A_SECOND), 20_000);
+                Lending begun = run(many, even(HOLDERS, 8 * A_SECOND), 5_000);
+                Lending half = run(many, even(HOLDERS, 8 * A_SECOND), 35_000); // begins in the same way
                 out.printf(
                         "| %s, %d s | %.3f | %.3f | %.3f | %.4f | %.4f |%n",
                         limit.getClass().getSimpleName(),
@@ -32,8 +33,8 @@ public final class LendingFigures {
                                 .share(),
                         run(limit, skewed(), 2 * perMs + 60_000).share(),
                         run(few, even(64, 20), 2 * perMs + 60_000).share(),
-                        (double) half.waited / half.requests,
-                        (double) half.messages / half.requests);
+                        (double) (half.waited - begun.waited) / (half.requests - begun.requests),
+                        (double) (half.messages - begun.messages) / (half.requests - begun.requests));
             });
         }
     }
