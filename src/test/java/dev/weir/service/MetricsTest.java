@@ -33,12 +33,12 @@ class MetricsTest {
 
     private static final Duration PATIENCE = Duration.ofSeconds(90);
 
-    /** A queue with one that was released and two that wait; a limit that permits two of three. */
+    /** A queue with one that was released and two that wait; a limit that permits two of three, and a shared one that permits one of two. */
     private static final String POLICIES = """
             policies:
               - {id: two, match: {endpoint: /two}, limits: [{algorithm: fixed-window, limit: 2, per: 30d}]}
               - {id: slow, match: {endpoint: /slow}, queue: slow}
-              - {id: all, key: [], match: {endpoint: /all}, max-wait: 1m, limits: [{algorithm: gcra, limit: 2, per: 30d}]}
+              - {id: all, key: [], match: {endpoint: /all}, max-wait: 1m, limits: [{algorithm: gcra, limit: 1, per: 30d}]}
             queues:
               - {id: slow, limit: 1, per: 30d, tiers: {gold: {priority: 1}}}
             """;
@@ -70,7 +70,11 @@ class MetricsTest {
         enforcer.begin();
         enforcer.awaitRunning(PATIENCE);
         send(config);
-        await(it -> it.sum("weir_decisions_total") == 7 && it.sum("weir_dead_letters_total") == 1);
+        await(it -> it.text().contains("message=\"REPORTED\""));
+        try (Sender sender = new Sender(config)) {
+            sender.send(request(10, "/all", ""));
+        }
+        await(it -> it.sum("weir_decisions_total") == 8 && it.sum("weir_dead_letters_total") == 1);
         await(it -> it.sum("weir_release_wait_seconds_count") == 1);
         await(it -> it.sum("weir_lag_records") == 0 && it.sum("weir_store_keys") > 0);
         System.gc();
@@ -119,18 +123,25 @@ class MetricsTest {
         assertThat(scrape.lines("weir_decisions_total"))
                 .containsExactlyInAnyOrder(
                         "{outcome=\"ALLOWED\",policy=\"all\",reason=\"WITHIN_LIMITS\"} 1.0",
+                        "{outcome=\"DENIED\",policy=\"all\",reason=\"LIMIT_EXCEEDED\"} 1.0",
                         "{outcome=\"ALLOWED\",policy=\"two\",reason=\"WITHIN_LIMITS\"} 2.0",
                         "{outcome=\"DENIED\",policy=\"two\",reason=\"LIMIT_EXCEEDED\"} 1.0",
                         "{outcome=\"QUEUED\",policy=\"slow\",reason=\"SHAPED\"} 3.0");
-        assertThat(scrape.sum("weir_decision_latency_seconds_count")).isEqualTo(4);
+        assertThat(scrape.sum("weir_decision_latency_seconds_count")).isEqualTo(5);
         assertThat(scrape.lines("weir_dead_letters_total")).containsExactly("{reason=\"NOT_AVRO\"} 1.0");
     }
 
     @Test
     void shared_quota_is_told_by_who_waited_and_what_was_said() {
-        assertThat(scrape.lines("weir_quota_waits_total")).containsExactly("{policy=\"all\"} 1.0");
+        assertThat(scrape.lines("weir_quota_waits_total")).containsExactly("{policy=\"all\"} 2.0");
         assertThat(scrape.lines("weir_lease_messages_total"))
-                .contains("{message=\"ASKED\",policy=\"all\"} 1.0", "{message=\"GRANTED\",policy=\"all\"} 1.0");
+                .contains("{message=\"GRANTED\",policy=\"all\"} 1.0")
+                .extracting(line -> line.replaceFirst(" .*", ""))
+                .containsExactlyInAnyOrder(
+                        "{message=\"ASKED\",policy=\"all\"}",
+                        "{message=\"GRANTED\",policy=\"all\"}",
+                        "{message=\"REFUSED\",policy=\"all\"}",
+                        "{message=\"REPORTED\",policy=\"all\"}");
     }
 
     @Test
@@ -179,12 +190,15 @@ class MetricsTest {
         assertThat(new Queries(List.of(
                                 "weir_nothing > 0",
                                 "rate(weir_decisions_total{tier=\"gold\"}[1m])",
-                                "sum by (tier) (weir_decisions_total)"))
+                                "sum by (tier) (weir_decisions_total)",
+                                "weir_lease_messages_total{message=~\"ASKED|TAKEN\"}"))
                         .faults(scrape))
                 .containsExactly(
                         "there is no weir_nothing: weir_nothing > 0",
                         "weir_decisions_total has no tier: rate(weir_decisions_total{tier=\"gold\"}[1m])",
-                        "nothing has tier: sum by (tier) (weir_decisions_total)");
+                        "nothing has tier: sum by (tier) (weir_decisions_total)",
+                        "weir_lease_messages_total never is message=\"TAKEN\":"
+                                + " weir_lease_messages_total{message=~\"ASKED|TAKEN\"}");
     }
 
     @Test

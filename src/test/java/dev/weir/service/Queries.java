@@ -13,6 +13,7 @@ import java.util.Set;
 import java.util.regex.MatchResult;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
+import java.util.stream.Stream;
 
 /** The PromQL of a file: whatever stands under {@code expr}, and in {@code label_values}. */
 record Queries(List<String> all) {
@@ -20,6 +21,8 @@ record Queries(List<String> all) {
     private static final Pattern METRIC =
             Pattern.compile("\\b((?:weir|jvm|process|system|up)(?:_[a-z0-9_]+)?)\\b(\\{[^}]*})?");
     private static final Pattern MATCHER = Pattern.compile("([a-z_]+) *(?:=~|!=|!~|=)");
+    private static final Pattern OF_WEIR = Pattern.compile("\\b(weir_[a-z0-9_]+)\\{([^}]*)}");
+    private static final Pattern VALUE = Pattern.compile("([a-z_]+)(=~?)\"([^\"$]*)\"");
     private static final Pattern GROUPING = Pattern.compile("by \\(([^)]*)\\)");
 
     /** What Prometheus itself puts on each figure. */
@@ -65,7 +68,22 @@ record Queries(List<String> all) {
                     .flatMap(by -> Arrays.stream(by.group(1).split(", ")))
                     .filter(label -> !labels.contains(label))
                     .forEach(label -> faults.add("nothing has " + label + ": " + query));
+            OF_WEIR.matcher(query).results().forEach(metric -> VALUE.matcher(metric.group(2))
+                    .results()
+                    .filter(value -> scrape.labels(metric.group(1)).contains(value.group(1)))
+                    .flatMap(value -> unheard(scrape, metric.group(1), value))
+                    .forEach(value -> faults.add(metric.group(1) + " never is " + value + ": " + query)));
         }
         return faults;
+    }
+
+    /** The alternatives of a label's value that no figure has. */
+    private static Stream<String> unheard(Scrape scrape, String name, MatchResult value) {
+        String[] alternatives = value.group(2).equals("=")
+                ? new String[] {value.group(3)}
+                : value.group(3).split("\\|", -1);
+        return Arrays.stream(alternatives)
+                .map(one -> value.group(1) + "=\"" + one + "\"")
+                .filter(one -> scrape.lines(name).stream().noneMatch(line -> line.contains(one)));
     }
 }
