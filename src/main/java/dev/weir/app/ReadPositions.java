@@ -34,10 +34,13 @@ public final class ReadPositions {
      */
     public static List<String> gaps(Admin admin, WeirConfig config) {
         Topics topics = Topics.of(config.topics().prefix());
+        String shapingId = KafkaSettings.shapingId(config);
         try {
-            return Stream.concat(
-                            gaps(admin, config.applicationId(), topics.requests()).stream(),
-                            gaps(admin, KafkaSettings.shapingId(config), topics.admissions()).stream())
+            return Stream.of(
+                            gaps(admin, config.applicationId(), topics.requests()),
+                            gaps(admin, shapingId, topics.admissions()),
+                            gaps(admin, shapingId, topics.leaseAsks()))
+                    .flatMap(List::stream)
                     .toList();
         } catch (ExecutionException e) {
             throw new UnreachableException("cannot look where to go on: " + UnreachableException.why(e.getCause()), e);

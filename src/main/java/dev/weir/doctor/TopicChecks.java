@@ -11,6 +11,7 @@ import dev.weir.app.TopicCheck;
 import dev.weir.app.TopicRules;
 import dev.weir.app.TopicSetup;
 import dev.weir.policy.Quantities;
+import dev.weir.topology.Topics;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -200,8 +201,8 @@ final class TopicChecks {
 
     /** Of what Weir has to read once: it goes by its age or size, read or not. */
     static void retention(Cluster cluster, Notes notes) {
-        List<String> read =
-                List.of(cluster.topics().requests(), cluster.topics().admissions());
+        Topics topics = cluster.topics();
+        List<String> read = List.of(topics.requests(), topics.admissions(), topics.leaseAsks());
         Map<String, Map<String, String>> settings = cluster.settings(read);
         boolean isLong = true;
         for (Map.Entry<String, Map<String, String>> topic : settings.entrySet()) {

@@ -2,6 +2,7 @@ package dev.weir.doctor;
 
 import dev.weir.app.KafkaSettings;
 import dev.weir.app.ReadPositions;
+import dev.weir.topology.Topics;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Collection;
@@ -10,6 +11,7 @@ import java.util.HashSet;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Optional;
 import java.util.Properties;
 import java.util.Set;
@@ -45,10 +47,11 @@ final class Work {
 
     private Work() {}
 
-    private static Map<String, String> topicsByGroup(Cluster cluster) {
-        Map<String, String> groups = new LinkedHashMap<>();
-        groups.put(cluster.config().applicationId(), cluster.topics().requests());
-        groups.put(KafkaSettings.shapingId(cluster.config()), cluster.topics().admissions());
+    private static Map<String, List<String>> topicsByGroup(Cluster cluster) {
+        Topics topics = cluster.topics();
+        Map<String, List<String>> groups = new LinkedHashMap<>();
+        groups.put(cluster.config().applicationId(), List.of(topics.requests(), topics.leaseGrants()));
+        groups.put(KafkaSettings.shapingId(cluster.config()), List.of(topics.admissions(), topics.leaseAsks()));
         return groups;
     }
 
@@ -64,16 +67,16 @@ final class Work {
         if (isNew(cluster, notes)) {
             return;
         }
-        topicsByGroup(cluster).forEach((group, topic) -> {
+        topicsByGroup(cluster).forEach((group, topics) -> {
             try {
-                instances(group, topic, cluster, notes);
+                instances(group, topics, cluster, notes);
             } catch (GroupAuthorizationException e) {
                 notes.skip("not allowed to see the group " + group, cluster.grant("Describe", "--group " + group));
             }
         });
     }
 
-    private static void instances(String group, String topic, Cluster cluster, Notes notes) {
+    private static void instances(String group, List<String> topics, Cluster cluster, Notes notes) {
         Optional<ConsumerGroupDescription> described = describe(group, cluster);
         Collection<MemberDescription> members =
                 described.map(ConsumerGroupDescription::members).orElse(List.of());
@@ -83,10 +86,13 @@ final class Work {
         }
         long assigned = members.stream()
                 .flatMap(member -> member.assignment().topicPartitions().stream())
-                .filter(partition -> partition.topic().equals(topic))
+                .filter(partition -> topics.contains(partition.topic()))
                 .count();
-        TopicDescription read = cluster.descriptions().get(topic);
-        int all = read == null ? 0 : read.partitions().size();
+        int all = topics.stream()
+                .map(cluster.descriptions()::get)
+                .filter(Objects::nonNull)
+                .mapToInt(topic -> topic.partitions().size())
+                .sum();
         long instances = members.stream().map(Work::instance).distinct().count();
         GroupState state = described.orElseThrow().groupState();
         String found = "group " + group + ": " + Brokers.count(instances, "instance") + ", "
@@ -124,18 +130,22 @@ final class Work {
         if (isNew(cluster, notes)) {
             return;
         }
-        topicsByGroup(cluster).forEach((group, topic) -> {
-            TopicDescription read = cluster.descriptions().get(topic);
-            if (read == null) {
-                notes.skip(topic + " is not there, or not allowed");
-                return;
-            }
+        topicsByGroup(cluster).forEach((group, topics) -> {
             try {
-                judge(group, topic, unread(group, read, cluster), cluster, notes);
+                topics.forEach(topic -> unread(group, topic, cluster, notes));
             } catch (GroupAuthorizationException e) {
                 notes.skip("not allowed to see the group " + group, cluster.grant("Describe", "--group " + group));
             }
         });
+    }
+
+    private static void unread(String group, String topic, Cluster cluster, Notes notes) {
+        TopicDescription read = cluster.descriptions().get(topic);
+        if (read == null) {
+            notes.skip(topic + " is not there, or not allowed");
+        } else {
+            judge(group, topic, unread(group, read, cluster), cluster, notes);
+        }
     }
 
     private static void judge(String group, String topic, Unread unread, Cluster cluster, Notes notes) {
@@ -147,7 +157,11 @@ final class Work {
                 + unread.oldestMs
                         .map(age -> ", the oldest for " + Machine.time(age))
                         .orElse("");
-        if (describe(group, cluster).map(one -> one.members().isEmpty()).orElse(true)) {
+        boolean isNobodyThere =
+                describe(group, cluster).map(one -> one.members().isEmpty()).orElse(true);
+        if (isNobodyThere && topic.equals(cluster.topics().leaseGrants())) {
+            notes.warn(found + ", and nobody reads: what was lent comes back when it ends", "weir run");
+        } else if (isNobodyThere) {
             notes.fail(found + ", and nobody reads", "weir run");
         } else if (unread.oldestMs.orElse(0L) > LATE_MS) {
             notes.warn(
@@ -223,7 +237,9 @@ final class Work {
         if (isNew(cluster, notes)) {
             return;
         }
-        if (!topicsByGroup(cluster).values().stream().allMatch(cluster.descriptions()::containsKey)) {
+        if (!topicsByGroup(cluster).values().stream()
+                .flatMap(List::stream)
+                .allMatch(cluster.descriptions()::containsKey)) {
             notes.skip("the topics are not there, or not allowed");
             return;
         }

@@ -206,7 +206,8 @@ class TopicCheckTest {
     void what_was_deleted_unread_is_told() throws Exception {
         TopicPartition requests = new TopicPartition(config.topics().prefix() + "requests", 1);
         TopicPartition admissions = new TopicPartition(config.topics().prefix() + "admissions", 0);
-        for (TopicPartition partition : List.of(requests, admissions)) {
+        TopicPartition asks = new TopicPartition(config.topics().prefix() + "lease-asks", 0);
+        for (TopicPartition partition : List.of(requests, admissions, asks)) {
             write(partition, 10);
         }
         commit(config.applicationId(), requests, 3);
@@ -224,12 +225,16 @@ class TopicCheckTest {
                 .get();
         assertThat(ReadPositions.gaps(admin, config)).isEmpty();
 
-        admin.deleteRecords(Map.of(requests, RecordsToDelete.beforeOffset(8)))
+        commit(config.applicationId() + "-shaping", asks, 5);
+        admin.deleteRecords(Map.of(requests, RecordsToDelete.beforeOffset(8), asks, RecordsToDelete.beforeOffset(6)))
                 .all()
                 .get();
         assertThat(ReadPositions.gaps(admin, config))
-                .containsExactly(requests + ": offsets 3 to 7 were deleted before they were read; what was there is"
-                        + " lost, and reading goes on after it");
+                .containsExactly(
+                        requests + ": offsets 3 to 7 were deleted before they were read; what was there is"
+                                + " lost, and reading goes on after it",
+                        asks + ": offsets 5 to 5 were deleted before they were read; what was there is"
+                                + " lost, and reading goes on after it");
     }
 
     @Test

@@ -123,7 +123,7 @@ class DoctorTest {
                 Shell.Result text = Shell.run(args(port, options));
                 assertThat(text.out())
                         .contains("topics\n  OK    there             9 topics, 13 changelogs\n")
-                        .contains("group " + name + ": 1 instance, 1 thread, 2 of 2 partitions, nobody stands by")
+                        .contains("group " + name + ": 1 instance, 1 thread, 4 of 4 partitions, nobody stands by")
                         .contains("1 policy, 0 queues")
                         .endsWith(" OK, 0 WARN, 0 FAIL, 0 SKIP\n");
                 everyCheckIsOnThePage();
@@ -131,19 +131,32 @@ class DoctorTest {
         }
         assertThat(Shell.run("send", "-c", file(port), requests.toString()).exit())
                 .isZero();
+        write(name + ".lease-grants", 0, "a", "b", null);
+        write(name + ".lease-asks", 0, "a", "b", null);
         List<Found> stopped = doctor(1, port);
         assertThat(of(stopped, "application", "instances")).hasSize(2).allSatisfy(one -> {
             assertThat(one.verdict).isEqualTo("WARN");
             assertThat(one.advice).containsExactly("weir run");
         });
-        assertThat(of(stopped, "application", "unread").get(0)).satisfies(one -> {
+        List<Found> unread = of(stopped, "application", "unread");
+        assertThat(unread.get(0)).satisfies(one -> {
             assertThat(one.verdict).isEqualTo("FAIL");
             assertThat(one.found)
                     .startsWith("1 on " + name + ".requests, in 1 partition")
                     .endsWith(", and nobody reads");
             assertThat(one.advice).containsExactly("weir run");
         });
-        assertThat(of(stopped, "application", "unread").get(1).verdict).isEqualTo("OK");
+        assertThat(unread.get(1)).satisfies(one -> {
+            assertThat(one.verdict).isEqualTo("WARN");
+            assertThat(one.found)
+                    .startsWith("1 on " + name + ".lease-grants, in 1 partition")
+                    .endsWith(", and nobody reads: what was lent comes back when it ends");
+        });
+        assertThat(unread.get(2).verdict).isEqualTo("OK");
+        assertThat(unread.get(3)).satisfies(one -> {
+            assertThat(one.verdict).isEqualTo("FAIL");
+            assertThat(one.found).startsWith("1 on " + name + ".lease-asks, in 1 partition");
+        });
     }
 
     private void everyCheckIsOnThePage() throws Exception {
@@ -165,6 +178,7 @@ class DoctorTest {
     @CsvSource(delimiter = '|', textBlock = """
             retention | WARN | requests     | retention.ms                   | 3600000    | (1h): what is not read by then is lost
             retention | WARN | admissions   | retention.bytes                | 1000000    | a flood deletes what is not read yet
+            retention | WARN | lease-asks   | retention.ms                   | 60000      | (1m): what is not read by then is lost
             settings  | FAIL | decisions    | message.timestamp.type         | CreateTime | must be LogAppendTime
             settings  | WARN | requests     | message.timestamp.type         | CreateTime | the producers' clocks count
             settings  | FAIL | admissions   | cleanup.policy                 | compact    | must be delete
