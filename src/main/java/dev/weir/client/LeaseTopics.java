@@ -18,8 +18,13 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.Set;
+import java.util.TreeSet;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
+import org.apache.kafka.clients.admin.Admin;
+import org.apache.kafka.clients.admin.DescribeTopicsOptions;
 import org.apache.kafka.clients.consumer.ConsumerConfig;
 import org.apache.kafka.clients.consumer.ConsumerRecord;
 import org.apache.kafka.clients.consumer.ConsumerRecords;
@@ -30,7 +35,10 @@ import org.apache.kafka.clients.producer.ProducerRecord;
 import org.apache.kafka.common.KafkaException;
 import org.apache.kafka.common.PartitionInfo;
 import org.apache.kafka.common.TopicPartition;
+import org.apache.kafka.common.acl.AclOperation;
+import org.apache.kafka.common.errors.InterruptException;
 import org.apache.kafka.common.errors.TimeoutException;
+import org.apache.kafka.common.errors.TopicAuthorizationException;
 import org.apache.kafka.common.errors.UnknownTopicOrPartitionException;
 import org.apache.kafka.common.errors.WakeupException;
 import org.apache.kafka.common.serialization.ByteArrayDeserializer;
@@ -103,6 +111,7 @@ final class LeaseTopics implements AutoCloseable {
                 throw missing(options.leaseAsks());
             }
             writing.partitionsFor(options.decisions());
+            requireRights();
         } catch (KafkaException e) {
             consumer.close();
             if (writing != null) {
@@ -140,6 +149,36 @@ final class LeaseTopics implements AutoCloseable {
 
     private static KafkaException missing(String topic) {
         return new UnknownTopicOrPartitionException("there is no topic " + topic + ", or this user does not see it");
+    }
+
+    /** Without some of them it would start, and learn only later, with nobody to tell: what it uses would be on no topic. */
+    private void requireRights() {
+        Map<String, Set<AclOperation>> needed = Map.of(
+                options.policies(), Set.of(AclOperation.READ),
+                options.leaseGrants(), Set.of(AclOperation.READ),
+                options.leaseAsks(), Set.of(AclOperation.WRITE),
+                options.decisions(), Set.of(AclOperation.READ, AclOperation.WRITE));
+        DescribeTopicsOptions withRights = new DescribeTopicsOptions().includeAuthorizedOperations(true);
+        try (Admin admin = Admin.create(DecisionReader.settings(options.consumer()))) {
+            Set<String> refused = new TreeSet<>(needed.keySet());
+            admin.describeTopics(needed.keySet(), withRights)
+                    .allTopicNames()
+                    .get(START.toMillis(), TimeUnit.MILLISECONDS)
+                    .forEach((topic, described) -> {
+                        if (described.authorizedOperations().containsAll(needed.get(topic))) {
+                            refused.remove(topic);
+                        }
+                    });
+            if (!refused.isEmpty()) {
+                throw new TopicAuthorizationException(refused);
+            }
+        } catch (ExecutionException e) {
+            throw e.getCause() instanceof KafkaException failure ? failure : new KafkaException(e.getCause());
+        } catch (java.util.concurrent.TimeoutException e) {
+            throw new TimeoutException("the brokers do not tell what this user may do", e);
+        } catch (InterruptedException e) {
+            throw new InterruptException(e);
+        }
     }
 
     private void readToEnd(List<TopicPartition> ofPolicies) {

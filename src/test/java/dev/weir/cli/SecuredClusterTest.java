@@ -7,14 +7,18 @@ import dev.weir.app.Enforcer;
 import dev.weir.app.KafkaSettings;
 import dev.weir.app.TopicSetup;
 import dev.weir.app.UnreachableException;
+import dev.weir.client.Answer;
+import dev.weir.client.Fallback;
 import dev.weir.client.ReleaseConsumer;
 import dev.weir.client.ReleaseWorker;
 import dev.weir.client.RequestBuilder;
+import dev.weir.client.Unanswered;
 import dev.weir.client.WeirClient;
 import dev.weir.config.ConfigFile;
 import dev.weir.config.WeirConfig;
 import dev.weir.dev.JavaProcess;
 import dev.weir.dev.SecuredBroker;
+import dev.weir.policy.Request;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.net.URI;
@@ -29,6 +33,7 @@ import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
@@ -79,7 +84,7 @@ class SecuredClusterTest {
     private static final Duration PATIENCE = Duration.ofMinutes(4);
     private static final String TOKEN = "token-0f3a9c55e1b7";
     private static final String[] ROLES = {
-        "topics", "enforcer", "rules", "requester", "reader", "gateway", "worker", "auditor"
+        "topics", "enforcer", "rules", "requester", "reader", "gateway", "leased", "worker", "auditor"
     };
 
     private static final String RULES = """
@@ -91,6 +96,11 @@ class SecuredClusterTest {
                 layer: sms
                 match: {endpoint: /sms}
                 queue: sms
+              - id: pools
+                key: [pool]
+                match: {pool: "*"}
+                lease: client
+                limits: [{algorithm: fixed-window, limit: 1000, per: 1h}]
             queues:
               - id: sms
                 limit: 10
@@ -188,6 +198,7 @@ class SecuredClusterTest {
             assertThat(weir.check(RequestBuilder.of("client-0").build()).join().unanswered())
                     .isEmpty();
         }
+        slicesAreHeldAndTheFallbackDecidesWithoutTheRightToAskForThem();
         try (ReleaseWorker worker =
                 worker(2)) { // the first attempt fails, and the second, which the queue has released
             await("given up", () -> worker.stats().givenUp() > 0 ? true : null);
@@ -197,6 +208,44 @@ class SecuredClusterTest {
         assertThat(command("rules", "policies", "list")).startsWith("policy\tfree\t1\t");
         assertThat(command("rules", "policies", "history", "free")).startsWith("1\t");
         changesNeedWhatTheRulesRoleHas(service);
+    }
+
+    private static void slicesAreHeldAndTheFallbackDecidesWithoutTheRightToAskForThem() throws Exception {
+        try (WeirClient open = leased(Fallback.FAIL_OPEN);
+                WeirClient closed = leased(Fallback.FAIL_CLOSED)) {
+            await("decision in process", () -> isDecidedHere(closed, "one") ? true : null);
+            List<Answer> without = without(asking(), () -> List.of(answer(closed, "two"), answer(open, "two")));
+            assertThat(without).extracting(Answer::unanswered).containsOnly(Optional.of(Unanswered.NO_LEASE));
+            assertThat(without).extracting(Answer::allowed).containsExactly(false, true);
+            await("decision when it may ask again", () -> isDecidedHere(closed, "two") ? true : null);
+            assertThat(closed.stats().sent()).isZero();
+        }
+        await(
+                "what was used",
+                () -> read("reader", "weir.decisions").stream()
+                                .anyMatch(one -> one.key().startsWith("c-"))
+                        ? true
+                        : null);
+    }
+
+    private static AclTable.Line asking() throws IOException {
+        return AclTable.read().stream()
+                .filter(line ->
+                        line.role().equals("leased") && line.resource().name().equals("weir.lease-asks"))
+                .findFirst()
+                .orElseThrow();
+    }
+
+    private static boolean isDecidedHere(WeirClient weir, String pool) {
+        return answer(weir, pool)
+                .decision()
+                .filter(decision -> decision.source().equals(Request.Source.NONE))
+                .isPresent();
+    }
+
+    private static Answer answer(WeirClient weir, String pool) {
+        return weir.check(RequestBuilder.of("client-0").attribute("pool", pool).build())
+                .join();
     }
 
     private static void changesNeedWhatTheRulesRoleHas(String service) throws Exception {
@@ -254,6 +303,14 @@ class SecuredClusterTest {
 
     private static WeirClient gateway() {
         return WeirClient.builder(client("gateway")).timeout(PATIENCE).start();
+    }
+
+    private static WeirClient leased(Fallback fallback) {
+        return WeirClient.builder(client("leased"))
+                .leased(true)
+                .fallback(fallback)
+                .timeout(PATIENCE)
+                .start();
     }
 
     /** One whose handler never succeeds. */
@@ -405,6 +462,10 @@ class SecuredClusterTest {
                 case "ReleaseConsumer" -> firstRelease();
                 case "WeirClient" -> {
                     gateway().close();
+                    yield "no failure";
+                }
+                case "a leased client" -> {
+                    leased(Fallback.FAIL).close();
                     yield "no failure";
                 }
                 case "ReleaseWorker" -> workerFailure(line);
