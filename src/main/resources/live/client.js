@@ -1,7 +1,8 @@
 import {askJson} from './api.js';
-import {bar, fill, h, isInUse, say, table} from './dom.js';
-import {clock, count, day, duration, percent} from './format.js';
+import {fill, h, isInUse, say, table} from './dom.js';
+import {clock, count, day, duration} from './format.js';
 import {outcome, why} from './outcomes.js';
+import {limit, shared, whoHolds} from './shared.js';
 
 const AGAIN_MS = 3000;
 
@@ -79,37 +80,11 @@ async function usageList({usage}, signal) {
       holders ? whoHolds(holders, free) : null)));
 }
 
-/** What all clients have used of it, which may be with another instance. */
-function shared({policyId, key}, signal) {
-  const parameters = new URLSearchParams(Object.entries(key).map(([name, value]) => [`key.${name}`, value]));
-  return askJson(`/v1/shared/${encodeURIComponent(policyId)}?${parameters}`, {signal});
-}
-
-function whoHolds(holders, free) {
-  return h('p.note', holders
-      .map(({holder, lent}) => `${count(lent)} lent to ${holder.replace(/^p(?=[0-9]+$)/, 'partition ')}`)
-      .concat(`${count(free)} free`)
-      .join(', '));
-}
-
 /** What is counted together beside the client. */
 function others(key) {
   return Object.entries(key)
       .filter(([name]) => name !== 'client')
       .map(([name, value]) => h('small.tag', `${name} ${value}`));
-}
-
-function limit({label, limit, used, remaining, resetAfterMs}) {
-  if (limit === null) {
-    return h('div.usage', h('span', label), h('span.note', 'unlimited'));
-  }
-  const share = limit === 0 ? 1 : used / limit;
-  const kind = remaining <= 0 ? 'denied' : share >= 0.8 ? 'queued' : '';
-  return h('div.usage',
-      h('span', label), bar(share, kind),
-      h('span', h('b', `${count(used)} of ${count(limit)}`), ` used, ${percent(share)}`),
-      h('span', remaining <= 0 ? h('b', 'nothing left') : `${count(remaining)} left`),
-      h('span.note', resetAfterMs > 0 ? `all free in ${duration(resetAfterMs)}` : 'all free'));
 }
 
 function decisionTable(decisions) {

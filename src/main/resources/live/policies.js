@@ -1,6 +1,7 @@
 import {list} from './definitions.js';
 import {fill, h} from './dom.js';
 import {Editor} from './editor.js';
+import {isShared, sharedView} from './shared.js';
 
 const MOST_SHOWN = 500;
 const KINDS = [['policy', 'Policies'], ['queue', 'Queues']];
@@ -10,8 +11,10 @@ export function policiesView(parts) {
   const lists = new Map(KINDS.map(([kind]) => [kind, h('div', h('p.empty', 'Asking.'))]));
   const filter = h('input', {id: 'filter', type: 'search', autocomplete: 'off', spellcheck: 'false', oninput: () => draw()});
   const desk = h('div');
+  const used = h('div');
   const found = new Map();
   let editor = null;
+  let use = null;
   let at = [];
 
   const draw = () => found.forEach(({all, more}, kind) => {
@@ -19,10 +22,10 @@ export function policiesView(parts) {
     const shown = wanted.slice(0, MOST_SHOWN);
     fill(lists.get(kind),
         shown.length === 0 ? h('p.empty', all.length === 0 ? 'None.' : 'None of this name.')
-            : h('ul.rules', shown.map(({id, version}) => h('li', h('a', {
+            : h('ul.rules', shown.map(({id, version, definition}) => h('li', h('a', {
               href: `#/policies/${kind}/${encodeURIComponent(id)}`,
               'aria-current': at[0] === kind && at[1] === id ? 'true' : null,
-            }, h('span', id), h('small', `v${version}`))))),
+            }, h('span', id, kind === 'policy' && isShared(definition) && [' ', h('small.tag', 'shared')]), h('small', `v${version}`))))),
         (more || wanted.length > shown.length) && h('p.note', `The first ${shown.length} of them.`));
   });
   const load = () => KINDS.forEach(async ([kind]) => {
@@ -33,6 +36,11 @@ export function policiesView(parts) {
       fill(lists.get(kind), h('p.fault', e.message));
     }
   });
+  const showUse = (kind, id) => {
+    use?.close();
+    use = kind === 'policy' && id ? sharedView(id) : null;
+    fill(used, use?.root);
+  };
   const open = parts => {
     at = parts;
     editor?.close();
@@ -45,9 +53,11 @@ export function policiesView(parts) {
         at = [kind, applied];
         history.replaceState(null, '', `#/policies/${kind}/${encodeURIComponent(applied)}`);
         load();
+        showUse(kind, applied);
       });
-      fill(desk, editor.root);
+      fill(desk, editor.root, used);
     }
+    showUse(kind, id);
     draw();
     return true;
   };
@@ -67,6 +77,7 @@ export function policiesView(parts) {
     takes: open,
     close() {
       editor?.close();
+      use?.close();
     },
   };
 }

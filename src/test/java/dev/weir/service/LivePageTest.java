@@ -129,6 +129,21 @@ class LivePageTest {
     }
 
     @Test
+    void a_policy_that_all_share_shows_what_is_used_and_who_holds_what() {
+        open("policies");
+        browser.click(".rules a", "whole-site shared");
+        browser.find("h2", "Shared by all clients");
+        browser.find(".usage", "token-bucket 100000/1m");
+        assertThat(browser.find(".card > .note", " lent to partition ").getText())
+                .endsWith(" free");
+        open("policies/policy/each-region");
+        browser.find(".card > .note", "Counted by region: a client’s page shows");
+        open("policies/policy/search");
+        browser.find(".versions", "Version 1");
+        assertThat(browser.text("main")).doesNotContain("Shared by all clients");
+    }
+
+    @Test
     void a_name_with_markup_is_text_and_runs_nothing() {
         open("overview");
         browser.click("main th a", MARKUP);

@@ -47,6 +47,11 @@ final class LiveRun implements AutoCloseable {
                 layer: site
                 key: []
                 limits: [{algorithm: token-bucket, limit: 100000, per: 1m}]
+              - id: each-region
+                layer: regions
+                key: [region]
+                match: {endpoint: /regional}
+                limits: [{algorithm: gcra, limit: 100, per: 1s}]
               - id: all-sms
                 match: {endpoint: /sms}
                 queue: sms
