@@ -60,6 +60,7 @@ final class Answers {
     private final Tools tools;
     private final Scope scope;
     private final Verdicts verdicts;
+    private final Sums sums;
     private final Iterator<ConsumerRecord<byte[], byte[]>> decisions;
     private final Iterator<ConsumerRecord<byte[], byte[]>> releases;
     private final NavigableMap<Long, List<DeadLetter>> deadLetters;
@@ -73,10 +74,11 @@ final class Answers {
     private long lastDecided = -1;
     private long readMs = Long.MIN_VALUE;
 
-    Answers(Tools tools, Scope scope, Records records, Verdicts verdicts) {
+    Answers(Tools tools, Scope scope, Records records, Verdicts verdicts, Sums sums) {
         this.tools = tools;
         this.scope = scope;
         this.verdicts = verdicts;
+        this.sums = sums;
         decisions = records.decisions();
         releases = records.releases();
         deadLetters = new TreeMap<>(records.deadLetters());
@@ -127,6 +129,7 @@ final class Answers {
             return null;
         }
         if (decision.usage() != null) { // a client's account of what it has decided by itself: it answers no request
+            sums.addUsage(decision, place, record.timestamp());
             return null;
         }
         boolean isByRules = decision.policyId() != null && decision.queueing() == null && !decision.repeated();

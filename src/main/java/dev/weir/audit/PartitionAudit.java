@@ -107,7 +107,7 @@ public final class PartitionAudit {
         this.scope = scope;
         this.records = records;
         verdicts = new Verdicts(scope, tools.rules, totals, differences);
-        answers = new Answers(tools, scope, records, verdicts);
+        answers = new Answers(tools, scope, records, verdicts, sums);
         pairing = new Pairing(scope, answers, verdicts);
         inTurn = new InTurn(answers, this::take);
         this.sums = sums;

@@ -6,11 +6,13 @@ import dev.weir.codec.AppliedRules;
 import dev.weir.codec.PolicyAvro;
 import dev.weir.codec.UnreadableException;
 import dev.weir.policy.Kind;
+import dev.weir.policy.LeasedPolicy;
 import dev.weir.policy.Match;
 import dev.weir.policy.OnExceed;
 import dev.weir.policy.Policy;
 import dev.weir.policy.PolicyTable;
 import dev.weir.policy.Request;
+import dev.weir.policy.StateKey;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.HashSet;
@@ -61,6 +63,7 @@ public final class RuleChanges {
     private final Set<Waits> waits = new LinkedHashSet<>();
     private final List<Change> changes = new ArrayList<>();
     private final Map<String, Integer> lastWith = new HashMap<>(); // by id/version
+    private final Map<String, List<Policy>> versions = new HashMap<>(); // by id, each once
     private final long[] latestMs;
     private final long[] earliestMs;
     private final Map<Integer, PolicyTable> tables = new LinkedHashMap<>(16, 0.75f, true) {
@@ -112,6 +115,7 @@ public final class RuleChanges {
             times.add(written.writtenMs());
             before.forEach(policy -> lastWith.put(name(policy), changes.size() - 1));
             policies.forEach(policy -> lastWith.put(name(policy), Integer.MAX_VALUE));
+            policies.forEach(this::addVersion);
             policies.stream()
                     .filter(policy -> policy.isShared() && !policy.observes())
                     .forEach(policy ->
@@ -124,6 +128,13 @@ public final class RuleChanges {
         }
         for (int i = latestMs.length - 1; i >= 0; i--) {
             earliestMs[i] = Math.min(times.get(i), i == latestMs.length - 1 ? Long.MAX_VALUE : earliestMs[i + 1]);
+        }
+    }
+
+    private void addVersion(Policy policy) {
+        List<Policy> known = versions.computeIfAbsent(policy.id(), any -> new ArrayList<>(1));
+        if (known.stream().noneMatch(one -> one.version() == policy.version())) {
+            known.add(policy);
         }
     }
 
@@ -169,6 +180,33 @@ public final class RuleChanges {
     /** Whether there ever was this version of a policy. */
     boolean has(String id, Long version) {
         return lastWith.containsKey(id + "/" + version);
+    }
+
+    /** Whether there may have been this version of a policy, before those that are known. */
+    boolean hasForgotten(String id, Long version) {
+        return hasForgotten(id)
+                && version != null
+                && version > 0
+                && versions.get(id).stream().allMatch(policy -> version < policy.version());
+    }
+
+    /** Whether the first versions of a policy are not known any more. */
+    boolean hasForgotten(String id) {
+        return versions.containsKey(id) && versions.get(id).stream().allMatch(policy -> policy.version() > 1);
+    }
+
+    /**
+     * What a client that holds slices of a policy may count under these values of its key: it names the version in force when it tells
+     * of it, which may have another key than the one that it decided by.
+     */
+    Set<StateKey> leasedKeys(String id, Map<String, String> values) {
+        Set<StateKey> keys = new HashSet<>(2);
+        for (Policy policy : versions.getOrDefault(id, List.of())) {
+            if (LeasedPolicy.isForClients(policy) && values.keySet().equals(Set.copyOf(policy.key()))) {
+                keys.add(policy.sharedKey(values));
+            }
+        }
+        return keys;
     }
 
     /** After how many changes at most this version of a policy was still there; the most that there are if there never was one. */

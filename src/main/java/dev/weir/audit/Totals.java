@@ -1,5 +1,6 @@
 package dev.weir.audit;
 
+import dev.weir.limit.Limit;
 import java.util.EnumMap;
 import java.util.Map;
 
@@ -14,6 +15,7 @@ public final class Totals {
     private long equal;
     private long sent;
     private long summed;
+    private long summedByClients;
 
     void addRequest() {
         requests++;
@@ -35,12 +37,22 @@ public final class Totals {
         sent++;
     }
 
-    void addSummed(int decisions) {
-        summed += decisions;
+    void addSummed(long decisions, boolean isByClient) {
+        summed = plus(summed, decisions);
+        summedByClients = isByClient ? plus(summedByClients, decisions) : summedByClients;
     }
 
     void add(Unjudged why) {
-        unjudged.merge(why, 1L, Long::sum);
+        add(why, 1);
+    }
+
+    void add(Unjudged why, long decisions) {
+        unjudged.merge(why, decisions, Totals::plus);
+    }
+
+    /** Who writes decisions may tell of any number. */
+    private static long plus(long sum, long more) {
+        return Math.min(Limit.MAX_LEVEL, sum + more);
     }
 
     void add(Difference.Kind kind) {
@@ -75,6 +87,11 @@ public final class Totals {
     /** How often something allowed was added to what was taken of a shared quota. */
     public long summed() {
         return summed;
+    }
+
+    /** Of these, those that clients tell to have decided by themselves. */
+    public long summedByClients() {
+        return summedByClients;
     }
 
     /** By why. */

@@ -7,6 +7,7 @@ public enum Unjudged {
     EITHER_VERSION("a rule changed, and either version may have counted"),
     ORDER_UNKNOWN("which of the client's requests was decided first is not known"),
     LIMITS_CHANGE("not summed: the limits changed about then"),
+    WHEN_UNKNOWN("not summed: when a client decided it is not known well enough"),
     TOO_MANY_TO_SUM("not summed: more than are kept"),
     TOO_LATE("it came later than state.forget-after"),
     NOT_RETAINED("the decision, or dead letter, is no longer retained"),

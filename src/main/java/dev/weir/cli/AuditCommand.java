@@ -187,6 +187,7 @@ final class AuditCommand implements Callable<Integer> {
                 .put("equal", totals.equal())
                 .put("sentToQueue", totals.sent())
                 .put("summed", totals.summed())
+                .put("summedByClients", totals.summedByClients())
                 .put("differing", totals.differing());
         ObjectNode differences = object.putObject("differences");
         totals.differences().forEach((kind, count) -> differences.put(kind.name(), count));
@@ -224,6 +225,7 @@ final class AuditCommand implements Callable<Integer> {
         line(out, totals.equal(), "as recomputed, in every field");
         line(out, totals.sent(), "sent to a queue, as recomputed");
         line(out, totals.summed(), "in the sums of shared quotas");
+        line(out, totals.summedByClients(), "  told by clients that decide by themselves");
         totals.unjudged().forEach((why, count) -> line(out, count, "not judged: " + why.text()));
         line(out, totals.differing(), "differences");
         totals.differences().forEach((kind, count) -> line(out, count, "  " + kind.text()));

@@ -18,6 +18,9 @@ import dev.weir.audit.Audit;
 import dev.weir.audit.Difference;
 import dev.weir.audit.Totals;
 import dev.weir.audit.Unjudged;
+import dev.weir.client.ClientBuilder;
+import dev.weir.client.RequestBuilder;
+import dev.weir.client.WeirClient;
 import dev.weir.codec.DeadLetterHeaders;
 import dev.weir.codec.DecisionAvro;
 import dev.weir.codec.DecisionJson;
@@ -116,11 +119,31 @@ class AuditTest {
                 limits: [{algorithm: gcra, limit: 10, per: 1s, burst: 15}]
                 idempotency: 10m
             """;
+    private static final int LEASED_LIMIT = 300;
+    private static final String LEASED_RULES = """
+            policies:
+              - id: lent
+                match: {endpoint: /a}
+                key: []
+                lease: client
+                max-wait: 1m
+                limits: [{algorithm: sliding-window-log, limit: 300, per: 1h}]
+              - id: mail
+                match: {endpoint: /mail}
+                limits: [{algorithm: token-bucket, limit: 1, per: 1h}]
+                on-exceed: shape
+                queue: mail
+            queues:
+              - {id: mail, limit: 20, per: 1s, capacity: 60, max-wait: 2s}
+            """;
     private static final Audit.Range ALL = new Audit.Range(null, null, Duration.ofSeconds(30));
 
     private static EmbeddedBroker broker;
     private static WeirConfig config;
     private static WeirConfig sharing;
+    private static WeirConfig leasing;
+    private static int onTopic;
+    private static int byClient;
     private static Instant middle;
 
     @TempDir
@@ -170,6 +193,7 @@ class AuditTest {
             awaitAnswers(config, ROUNDS * A_ROUND * 99 / 100); // some are dead letters
         }
         runShared();
+        runLeased();
     }
 
     /** Requests for quota of all partitions, some of which wait for it, among others of the same clients; rules change. */
@@ -194,6 +218,52 @@ class AuditTest {
                 }
             }
         }
+    }
+
+    /**
+     * A request that waits for quota, while another one of its client is sent to a queue; then quota that is had over the topic and by a
+     * client that holds slices of it.
+     */
+    @SuppressWarnings("try") // it only runs
+    private static void runLeased() throws Exception {
+        leasing = config("weir-leased", "leased.");
+        try (Admin admin = Admin.create(KafkaSettings.admin(leasing))) {
+            TopicSetup.createMissing(admin, leasing, TopicSetup.RequestTime.LOG_APPEND);
+        }
+        apply(leasing, LEASED_RULES);
+        try (Sender sender = new Sender(leasing)) { // all before there is anybody to lend
+            for (String endpoint : List.of("/a", "/mail", "/mail")) {
+                sender.send(leasedRequest(endpoint));
+            }
+        }
+        try (Enforcer enforcer = Enforcer.start(leasing)) {
+            enforcer.awaitRunning(PATIENCE);
+            awaitAnswers(leasing, 3);
+            try (WeirClient over = client().start();
+                    WeirClient by = client().leased(true).start()) {
+                onTopic = 1 + countAllowed(over, 20);
+                byClient = countAllowed(by, 200);
+                assertThat(by.stats().decidedHere()).isGreaterThanOrEqualTo(byClient);
+            }
+        }
+    }
+
+    private static ClientBuilder client() {
+        return WeirClient.builder(leasing.kafka()).prefix("leased.").timeout(PATIENCE);
+    }
+
+    /** Returns how many of so many are allowed. */
+    private static int countAllowed(WeirClient client, int requests) {
+        int allowed = 0;
+        for (int i = 0; i < requests; i++) {
+            Decision decision = client.decide(leasedRequest("/a")).join();
+            allowed += decision.outcome() == Outcome.ALLOWED ? 1 : 0;
+        }
+        return allowed;
+    }
+
+    private static Request leasedRequest(String endpoint) {
+        return RequestBuilder.of("alice").attribute("endpoint", endpoint).build();
     }
 
     /** Named by its endpoint. */
@@ -303,7 +373,9 @@ class AuditTest {
         expected.add(
                 "UNASKED " + decisions.get(plain.get(8)).decision().source().offset());
         expected.add("UNREADABLE null");
-        instead.put(plain.get(9), List.of(decisions.get(plain.get(9)).value(), usage())); // which is no answer
+        byte[] ofNothing = usage("p", 5, middle.toEpochMilli()); // which answers no request
+        instead.put(plain.get(9), List.of(decisions.get(plain.get(9)).value(), ofNothing));
+        expected.add("DIFFERS null");
         Copied letter = read("weir.dead-letters", 0).get(0);
         expected.add("DEAD_LETTER " + header(letter, DeadLetterHeaders.OFFSET));
         expected.add("NOT_ENDED_ONCE null");
@@ -502,6 +574,57 @@ class AuditTest {
         assertThat(overtaken(0) + overtaken(1)).isPositive();
     }
 
+    @Test
+    void what_clients_decide_by_themselves_is_in_the_sums() throws Exception {
+        List<Difference> found = new ArrayList<>();
+        Totals totals = Audit.run(leasing, ALL, found::add);
+        assertThat(found).isEmpty();
+        assertThat(totals.summedByClients()).isEqualTo(byClient).isPositive();
+        assertThat(totals.summed()).isEqualTo(onTopic + byClient);
+        assertThat(totals.decisions()).isEqualTo(totals.requests());
+    }
+
+    @Test
+    void what_is_sent_to_a_queue_while_another_one_waits_for_quota_has_no_known_order() throws Exception {
+        Totals totals = Audit.run(leasing, ALL, difference -> {});
+        assertThat(totals.unjudged()).containsEntry(Unjudged.ORDER_UNKNOWN, 1L);
+    }
+
+    @Test
+    void one_more_than_there_is_by_a_client_itself_is_found_with_its_place() throws Exception {
+        int ofAlice = read("leased.requests", 0).isEmpty() ? 1 : 0;
+        List<Copied> decisions = read("leased.decisions", ofAlice);
+        int last = decisions.size() - 1;
+        long atMs = 1
+                + IntStream.range(0, PARTITIONS)
+                        .boxed()
+                        .flatMap(partition -> read("leased.decisions", partition).stream())
+                        .mapToLong(record -> record.decision().decidedAtMs())
+                        .max()
+                        .orElseThrow();
+        int left = LEASED_LIMIT - onTopic - byClient;
+        assertThat(left).isPositive();
+        for (int more : List.of(left, left + 1)) {
+            String prefix = more + "-more.";
+            copy(
+                    "leased.",
+                    prefix,
+                    (topic, partition, index) -> (topic + partition).equals("decisions" + ofAlice) && index == last
+                            ? List.of(decisions.get(last).value(), usage("lent", more, atMs))
+                            : null);
+            Shell.Result result = audit("--json", "-c", configFile(prefix));
+            JsonNode counts = counts(result);
+            assertThat(counts.get("summedByClients").asInt()).isEqualTo(byClient + more);
+            assertThat(counts.get("differing").asInt()).isEqualTo(more - left);
+        }
+        Shell.Result above = audit("-c", configFile(left + 1 + "-more."));
+        assertThat(above.exit()).isEqualTo(1);
+        assertThat(above.out())
+                .startsWith("decision " + ofAlice + "@" + (last + 1) + ": takes more of a shared quota than there is"
+                        + " (policy lent: 301 of 300 by sliding-window-log 300/1h at ")
+                .contains("  told by clients that decide by themselves\n");
+    }
+
     /** How many requests were decided after one behind them. */
     private static int overtaken(int partition) {
         long furthest = -1;
@@ -690,14 +813,14 @@ class AuditTest {
                         json.get("sourceOffset").asLong())));
     }
 
-    /** What a client tells that it has decided by itself. */
-    private static byte[] usage() {
+    /** What a client tells that it has decided by itself, all at one time. */
+    private static byte[] usage(String policy, long cost, long atMs) {
         return AVRO.encode(new Decision(
                 "c-1/1/1",
                 "c-1",
                 Outcome.ALLOWED,
                 Reason.WITHIN_LIMITS,
-                "p",
+                policy,
                 1L,
                 null,
                 null,
@@ -711,9 +834,9 @@ class AuditTest {
                 false,
                 null,
                 200,
-                middle.toEpochMilli(),
+                atMs,
                 Request.Source.NONE,
-                new LeaseUse("c-1", 1, Map.of(), 5, 5, 0, middle.toEpochMilli())));
+                new LeaseUse("c-1", 1, Map.of(), cost, cost, 0, atMs)));
     }
 
     /** Writes what is committed under another prefix, with times and offsets of requests as they were. */
