@@ -33,8 +33,7 @@ import org.apache.kafka.clients.consumer.ConsumerRecord;
  * </pre>
  */
 // A decision on limits that is not among the next AHEAD decisions does not come: so much may be out of order, or
-// forged,
-// before what is in order is taken for missing.
+// forged, before what is in order is taken for missing.
 final class Answers {
 
     private static final int AHEAD = 1_000;

@@ -30,8 +30,7 @@ import java.util.Map;
  * </pre>
  */
 // What a queue says comes at any time, so what was sent to one is kept until it is answered, and what was queued until
-// it
-// has ended.
+// it has ended.
 final class Pairing {
 
     private static final int RECENT = 10_000;

@@ -25,10 +25,10 @@ final class UsageCount {
     private final AtomicLong numbers;
     private long lastLease;
 
-    /** What was decided by one slice since it was told last. */
+    /** What was decided by one slice since it was told last; its times are those of what was allowed, if anything was. */
     private static final class Count {
         private final long lease;
-        private final long sinceMs;
+        private long sinceMs;
         private long cost;
         private long requests;
         private long denied;
@@ -57,6 +57,7 @@ final class UsageCount {
             long cost = slice.used() - before.slices().get(i).used();
             if (cost > 0) {
                 Count count = count(slice.lease(), firstMs);
+                count.sinceMs = count.cost == 0 ? firstMs : count.sinceMs;
                 count.cost += cost;
                 count.requests += uncounted;
                 count.lastMs = lastMs;
@@ -70,7 +71,7 @@ final class UsageCount {
     void denied(long nowMs) {
         Count count = count(lastLease, nowMs);
         count.denied++;
-        count.lastMs = nowMs;
+        count.lastMs = count.cost == 0 ? nowMs : count.lastMs;
     }
 
     private Count count(long lease, long nowMs) {

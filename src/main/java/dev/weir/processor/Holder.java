@@ -31,12 +31,9 @@ import org.apache.kafka.streams.state.KeyValueStore;
  * What a task holds of shared quota, in a store; the requests that wait for more of it, in another; and what it asks the ledgers for.
  */
 // A step is all that one record or one alarm does. At its end each book that it has touched is told to its ledger, if
-// there is
-// something to tell, and its alarm is set. Books stay decoded while they are in use, and are written when the task
-// commits. Who
-// waits is in the store by the order of arrival, and on the heap by what it waits for. An alarm that is not set again
-// after a
-// restart is one that a slice was to be given back at: it ends by itself.
+// there is something to tell, and its alarm is set. Books stay decoded while they are in use, and are written when the
+// task commits. Who waits is in the store by the order of arrival, and on the heap by what it waits for. An alarm that
+// is not set again after a restart is one that a slice was to be given back at: it ends by itself.
 final class Holder implements Holdings {
 
     /** More requests do not wait at once: they are denied instead. */

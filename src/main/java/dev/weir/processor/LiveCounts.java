@@ -17,9 +17,8 @@ import java.util.function.UnaryOperator;
  * What the tasks of this process have done since it started, for people. It is counted when it happens: what a task has
  * done and not committed is done again, and counts again. Nothing is decided by it.
  */
-// Names that policies and producers make up are counted by themselves while there are few; clients are not counted, but
-// kept
-// for those who count.
+// Names that policies and producers make up are counted by themselves while there are few; clients are not counted,
+// but kept for those who count.
 public final class LiveCounts {
 
     /** What counts for a decision that names no policy, and a release without a tier. */

@@ -1,0 +1,62 @@
+package dev.weir.client;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.weir.lease.Book;
+import dev.weir.lease.Grant;
+import dev.weir.lease.LeaseTerms;
+import dev.weir.limit.FixedWindow;
+import dev.weir.policy.Decision;
+import dev.weir.policy.Match;
+import dev.weir.policy.OnExceed;
+import dev.weir.policy.Policy;
+import dev.weir.policy.StateKey;
+import java.util.List;
+import java.util.concurrent.atomic.AtomicLong;
+import org.junit.jupiter.api.Test;
+
+class UsageCountTest {
+
+    private static final Policy POLICY = new Policy(
+            "all",
+            1,
+            0,
+            "all",
+            0,
+            Match.ALL,
+            List.of("client"),
+            List.of(new Policy.Term("fixed-window 10/1m", new FixedWindow(10, 60_000, false))),
+            null,
+            OnExceed.DENY,
+            0,
+            null);
+
+    private final UsageCount usage =
+            new UsageCount(new StateKey(StateKey.NO_CLIENT, "all", List.of()), "me", new AtomicLong());
+    private final Book lent =
+            Book.empty(1_000).answered(new Grant.Slice(7, 10, 1_000, 5_000), LeaseTerms.DEFAULTS, 1_000);
+
+    @Test
+    void its_times_are_those_of_what_was_allowed() {
+        usage.allowed(lent, lent.take(1, LeaseTerms.DEFAULTS, 1_000), 1, 1_000, 1_000);
+        usage.take(POLICY);
+        Book later = lent.take(2, LeaseTerms.DEFAULTS, 1_200);
+        usage.denied(1_100);
+        usage.allowed(lent, later, 2, 1_200, 1_300);
+        usage.denied(1_400);
+        Decision told = usage.take(POLICY).get(0);
+        assertThat(told.usage().sinceMs()).isEqualTo(1_200);
+        assertThat(told.decidedAtMs()).isEqualTo(1_300);
+        assertThat(told.usage().requests()).isEqualTo(2);
+        assertThat(told.usage().denied()).isEqualTo(2);
+    }
+
+    @Test
+    void they_are_those_of_the_denied_if_nothing_was_allowed() {
+        usage.denied(1_100);
+        usage.denied(1_400);
+        Decision told = usage.take(POLICY).get(0);
+        assertThat(told.usage().sinceMs()).isEqualTo(1_100);
+        assertThat(told.decidedAtMs()).isEqualTo(1_400);
+    }
+}
