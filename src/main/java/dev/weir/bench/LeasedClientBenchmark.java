@@ -1,5 +1,6 @@
 package dev.weir.bench;
 
+import com.sun.management.ThreadMXBean;
 import dev.weir.app.Enforcer;
 import dev.weir.client.WeirClient;
 import dev.weir.codec.FaultsException;
@@ -7,6 +8,7 @@ import dev.weir.policy.Decision;
 import dev.weir.policy.Kind;
 import dev.weir.policy.Request;
 import java.io.IOException;
+import java.lang.management.ManagementFactory;
 import java.time.Duration;
 import java.util.Map;
 import java.util.Optional;
@@ -31,6 +33,7 @@ public class LeasedClientBenchmark {
 
     private static final Duration PATIENCE = Duration.ofSeconds(60);
     private static final int CLIENTS = 100;
+    private static final ThreadMXBean THREADS = (ThreadMXBean) ManagementFactory.getThreadMXBean();
     private static final Request.Source SOURCE = new Request.Source(0, 0);
 
     /** What applies to a request. */
@@ -50,11 +53,26 @@ public class LeasedClientBenchmark {
         }
     }
 
-    /** How many were not decided at once. */
+    /** What a thread has done in an iteration. */
     @AuxCounters(AuxCounters.Type.EVENTS)
     @State(Scope.Thread)
-    public static class Missed {
+    public static class Done {
+        public long decisions;
+
+        /** How many were not decided at once. */
         public long missed;
+
+        private long bytesBefore;
+
+        @Setup(Level.Iteration)
+        public void begin() {
+            bytesBefore = THREADS.getCurrentThreadAllocatedBytes();
+        }
+
+        /** What it has allocated, by itself. */
+        public long bytes() {
+            return THREADS.getCurrentThreadAllocatedBytes() - bytesBefore;
+        }
     }
 
     @Param({"ONE", "EACH_CLIENT", "TWO_LAYERS"})
@@ -97,11 +115,12 @@ public class LeasedClientBenchmark {
     }
 
     @Benchmark
-    public Optional<Decision> decide(Next next, Missed missed) {
+    public Optional<Decision> decide(Next next, Done done) {
         next.index = next.index + 1 == CLIENTS ? 0 : next.index + 1;
         Optional<Decision> decision = weir.tryDecide(requests[next.index]);
+        done.decisions++;
         if (decision.isEmpty()) {
-            missed.missed++;
+            done.missed++;
         }
         return decision;
     }
