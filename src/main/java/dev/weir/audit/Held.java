@@ -78,7 +78,7 @@ final class Held implements Holdings {
 
     private Book book(long amount, long retryAtMs) {
         Book.Slice slice = new Book.Slice(1, amount, 0, 0, nowMs + LONG_MS, true, false);
-        Book.Question question = new Book.Question(false, 0, 1, retryAtMs, retryAtMs);
+        Book.Question question = new Book.Question(false, nowMs, 1, retryAtMs, retryAtMs);
         return new Book(nowMs, List.of(slice), Book.empty(nowMs).demand(), question, 1, 0);
     }
 

@@ -8,7 +8,6 @@ import dev.weir.policy.Decision;
 import dev.weir.policy.LeasedPolicy;
 import dev.weir.policy.StateKey;
 import java.util.ArrayDeque;
-import java.util.ArrayList;
 import java.util.Deque;
 import java.util.List;
 import java.util.concurrent.locks.ReentrantLock;
@@ -301,18 +300,9 @@ final class Held {
         long dueMs = Math.min(book.tellAtMs(terms), book.forgettableAtMs(terms));
         Waiting first = waiting.peek();
         if (first != null) {
-            Book.Question question = book.question();
-            long askMs = question.isOpen() ? question.askedMs() + terms.termMs() : question.retryAtMs();
+            long askMs = book.question().againAtMs(terms);
             dueMs = Math.min(dueMs, Math.min(first.untilMs, askMs));
         }
         return dueMs;
-    }
-
-    /** All who wait, who do so no more. */
-    List<Leases.Waiter> takeWaiters() {
-        List<Leases.Waiter> all = new ArrayList<>();
-        waiting.forEach(one -> all.add(one.waiter));
-        waiting.clear();
-        return all;
     }
 }

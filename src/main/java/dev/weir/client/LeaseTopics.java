@@ -67,7 +67,8 @@ final class LeaseTopics implements AutoCloseable {
     private final CountDownLatch closing = new CountDownLatch(1);
     private final Answers answers;
     private final Thread thread = new Thread(this::run, "weir-client-grants");
-    private volatile RuntimeException failure;
+    private volatile RuntimeException notRead;
+    private volatile RuntimeException notWritten;
 
     /** Who is told what ledgers answer. */
     interface Answers {
@@ -197,9 +198,9 @@ final class LeaseTopics implements AutoCloseable {
         thread.start();
     }
 
-    /** What last went wrong, none if reading has gone well since. */
+    /** What last went wrong, none if the same has gone well since. */
     Optional<RuntimeException> failure() {
-        return Optional.ofNullable(failure);
+        return Optional.ofNullable(notWritten).or(() -> Optional.ofNullable(notRead));
     }
 
     private void run() {
@@ -209,11 +210,11 @@ final class LeaseTopics implements AutoCloseable {
                     if (take(consumer.poll(POLL))) {
                         policies.update();
                     }
-                    failure = null;
+                    notRead = null;
                 } catch (WakeupException e) {
                     // it is closing
                 } catch (RuntimeException e) { // may pass, as when a permission is given
-                    failure = e;
+                    notRead = e;
                     pause();
                 }
             }
@@ -267,9 +268,7 @@ final class LeaseTopics implements AutoCloseable {
 
     private void send(ProducerRecord<byte[], byte[]> record) {
         var unused = producer.send(record, (metadata, exception) -> {
-            if (exception instanceof KafkaException e) {
-                failure = e;
-            }
+            notWritten = exception instanceof KafkaException e ? e : null;
         });
     }
 
@@ -278,13 +277,17 @@ final class LeaseTopics implements AutoCloseable {
     public void close() {
         closing.countDown();
         consumer.wakeup();
+        boolean isInterrupted = false;
         if (thread.isAlive() && Thread.currentThread() != thread) {
             try {
                 thread.join(CLOSE.toMillis());
             } catch (InterruptedException e) {
-                Thread.currentThread().interrupt();
+                isInterrupted = true;
             }
         }
         producer.close(CLOSE);
+        if (isInterrupted) {
+            Thread.currentThread().interrupt();
+        }
     }
 }

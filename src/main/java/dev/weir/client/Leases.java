@@ -16,6 +16,7 @@ import dev.weir.policy.Reason;
 import dev.weir.policy.Request;
 import dev.weir.policy.Ruling;
 import dev.weir.policy.StateKey;
+import dev.weir.policy.States;
 import dev.weir.policy.Turn;
 import dev.weir.policy.Wait;
 import java.util.ArrayList;
@@ -35,10 +36,9 @@ import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.locks.LockSupport;
 
 /** Decides in this process by the slices of shared quota that it holds, and asks the ledgers for them. */
-// Callers' threads decide under the locks of what they use. One thread looks after what was used, and after what is
-// due:
-// it tells the ledgers, and lets those who wait go on. Another reads what the ledgers answer. What is given back is out
-// of the book, under its lock, before the ledger is told; so it is never used after.
+// Callers' threads decide under the locks of what they use. One thread looks after what was used, and what is due: it
+// tells the ledgers, and lets those who wait go on. Another reads what the ledgers answer. What is given back is out of
+// the book, under its lock, before the ledger is told; so it is never used after.
 final class Leases implements AutoCloseable {
 
     /** Of more keys than that nothing is held at once: they are decided over the topic. */
@@ -135,7 +135,7 @@ final class Leases implements AutoCloseable {
 
     /** What last went wrong, none if it has gone well since. */
     Optional<RuntimeException> failure() {
-        return failure == null ? topics.failure() : Optional.of(failure);
+        return Optional.ofNullable(failure).or(topics::failure);
     }
 
     /** One request after the other, in room that is used again; for one thread. */
@@ -276,8 +276,8 @@ final class Leases implements AutoCloseable {
             for (int i = 0; i < size; i++) {
                 before[i] = held[i].book();
             }
-            Ruling ruling =
-                    Decider.decide(at(request, nowMs), table, null, turn); // it has no states but those that are held
+            States none = null; // all that applies is held
+            Ruling ruling = Decider.decide(at(request, nowMs), table, none, turn);
             boolean isToWake = false;
             Decision decision = null;
             if (ruling instanceof Decision decided) {
@@ -466,10 +466,10 @@ final class Leases implements AutoCloseable {
     }
 
     private void lookAfterAll(long nowMs) {
-        for (Held held = due.poll(); held != null; held = due.poll()) {
+        for (Held held = due.poll(); held != null && !closed; held = due.poll()) {
             lookAfter(held, nowMs);
         }
-        while (!alarms.isEmpty() && alarms.peek().atMs <= nowMs) {
+        while (!closed && !alarms.isEmpty() && alarms.peek().atMs <= nowMs) {
             Alarm alarm = alarms.remove();
             if (alarm.atMs == alarm.held.alarmMs()) {
                 alarm.held.setAlarm(Long.MAX_VALUE);
@@ -479,11 +479,13 @@ final class Leases implements AutoCloseable {
     }
 
     private void lookAfter(Held held, long nowMs) {
+        held.lock();
+        held.setDone(); // what comes from here on makes it due again
+        held.unlock();
         serve(held, nowMs);
         Held.Telling telling = new Held.Telling(null, List.of());
         held.lock();
         try {
-            held.setDone();
             if (!held.isGone()) {
                 LeasedPolicy policy = policies.rules().now(held.key().policyId(), nowMs);
                 telling = held.tell(holder, policy, nowMs);
@@ -565,17 +567,25 @@ final class Leases implements AutoCloseable {
     public void close() {
         closed = true;
         LockSupport.unpark(thread);
+        boolean isInterrupted = false;
         try {
             thread.join(LAST_ANSWERS_MS);
-            int asked = 0;
-            for (Held held : all.values()) {
-                asked += giveBack(held) ? 1 : 0;
-            }
+        } catch (InterruptedException e) {
+            isInterrupted = true;
+        }
+        int asked = 0;
+        for (Held held : all.values()) {
+            asked += giveBack(held) ? 1 : 0;
+        }
+        try {
             var unused = lastAnswers.tryAcquire(asked, LAST_ANSWERS_MS, TimeUnit.MILLISECONDS);
         } catch (InterruptedException e) {
-            Thread.currentThread().interrupt();
+            isInterrupted = true;
         }
         topics.close();
+        if (isInterrupted) {
+            Thread.currentThread().interrupt();
+        }
     }
 
     /** Returns whether more is asked for, which is to be given back as well. */
@@ -584,6 +594,9 @@ final class Leases implements AutoCloseable {
         boolean isOpen;
         held.lock();
         try {
+            if (held.isGone()) {
+                return false;
+            }
             isOpen = held.book().question().isOpen();
             if (isOpen) {
                 open.add(held.key());

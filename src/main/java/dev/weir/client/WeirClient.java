@@ -164,7 +164,9 @@ public final class WeirClient implements AutoCloseable {
 
         /** Its policies have changed meanwhile. */
         private void askOverTopic() {
-            var unused = decideOverTopic(request, headers, call.within).whenComplete((decision, failure) -> {
+            long leftNanos = call.within.toNanos() - (System.nanoTime() - call.startNanos);
+            Duration left = Duration.ofNanos(Math.max(1, leftNanos));
+            var unused = decideOverTopic(request, headers, left).whenComplete((decision, failure) -> {
                 if (failure == null) {
                     call.future.complete(decision);
                 } else {
@@ -399,13 +401,18 @@ public final class WeirClient implements AutoCloseable {
         closed = true;
         timer.shutdownNow();
         calls.keySet().forEach(number -> giveUp(number, Unanswered.CLOSED, null));
+        boolean isInterrupted = Thread.interrupted(); // Kafka's clients would not close
         if (leases != null) {
             leases.close();
         }
+        isInterrupted |= Thread.interrupted();
         reader.close();
         producer.close(CLOSE);
         if (ownExecutor != null) {
             ownExecutor.shutdown();
+        }
+        if (isInterrupted) {
+            Thread.currentThread().interrupt();
         }
     }
 

@@ -28,9 +28,6 @@ public record Book(long clockMs, List<Slice> slices, Demand demand, Question que
 
     private static final long MS_PER_SECOND = 1_000;
 
-    /** Whatever the ledger said of when: its limit may be another one by then. */
-    private static final long MAX_RETRY_MS = 60_000;
-
     private static final Comparator<Slice> BY_END =
             Comparator.comparingLong(Slice::untilMs).thenComparingLong(Slice::lease);
 
@@ -82,14 +79,20 @@ public record Book(long clockMs, List<Slice> slices, Demand demand, Question que
     /**
      * What the ledger was asked, and what it said last.
      *
-     * @param askedMs when it was asked; without a meaning if it is not open
+     * @param askedMs when it was asked or, if it is not open, when it answered
      * @param least what it was asked for at least: what it has refused
-     * @param retryAtMs before that it need not be asked again for as much
+     * @param retryAtMs before that there is not as much, {@link Long#MAX_VALUE}: never; unless somebody gives something back, or the
+     *     limit is another one: so it is asked again a term later at the latest
      * @param aheadAtMs before that it is not asked again but for a request that waits: a slice may be shorter than lead
      */
     public record Question(boolean isOpen, long askedMs, long least, long retryAtMs, long aheadAtMs) {
 
         static final Question NONE = new Question(false, 0, 1, 0, 0);
+
+        /** When it may be asked again for as much. */
+        public long againAtMs(LeaseTerms terms) {
+            return isOpen ? askedMs + terms.termMs() : Math.min(retryAtMs, askedMs + terms.termMs());
+        }
     }
 
     /**
@@ -187,14 +190,16 @@ public record Book(long clockMs, List<Slice> slices, Demand demand, Question que
             next.sort(BY_END);
             long atMs = Math.max(timeMs(nowMs), lent.fromMs());
             long retryAtMs = isGood(slice, terms, atMs) ? atMs : atMs + terms.termMs();
-            Question answered = new Question(false, 0, 1, retryAtMs, atMs + terms.leadMs());
+            Question answered = new Question(false, atMs, 1, retryAtMs, atMs + terms.leadMs());
             return new Book(atMs, next, demand, answered, lent.lease(), settled);
         }
         Grant.Nothing nothing = (Grant.Nothing) grant;
         long atMs = Math.max(timeMs(nowMs), nothing.atMs());
-        long retryAtMs = atMs + Math.min(nothing.retryAfterMs(), MAX_RETRY_MS);
-        return new Book(
-                atMs, slices, demand, new Question(false, 0, question.least, retryAtMs, retryAtMs), lastLease, settled);
+        long retryAtMs =
+                nothing.retryAfterMs() > Long.MAX_VALUE - atMs ? Long.MAX_VALUE : atMs + nothing.retryAfterMs();
+        long aheadAtMs = Math.min(retryAtMs, atMs + terms.termMs());
+        Question refused = new Question(false, atMs, question.least, retryAtMs, aheadAtMs);
+        return new Book(atMs, slices, demand, refused, lastLease, settled);
     }
 
     /**
@@ -250,11 +255,13 @@ public record Book(long clockMs, List<Slice> slices, Demand demand, Question que
     /** Whether so much may come if the ledger is asked: not for a while after it has said that there is not as much. */
     public boolean mayCome(long cost, LeaseTerms terms, long nowMs) {
         long atMs = timeMs(nowMs);
-        return atMs >= question.retryAtMs || Math.max(1, cost - available(terms, atMs)) < question.least;
+        return question.isOpen
+                || atMs >= question.againAtMs(terms)
+                || Math.max(1, cost - available(terms, atMs)) < question.least;
     }
 
     private boolean asks(Demand now, long waits, LeaseTerms terms, long atMs) {
-        boolean isAnswered = !question.isOpen || atMs - question.askedMs >= terms.termMs();
+        boolean isAnswered = !question.isOpen || atMs >= question.againAtMs(terms);
         long available = available(terms, atMs);
         boolean isAhead = available < now.in(terms.leadMs()) && atMs >= question.aheadAtMs;
         return isAnswered && mayCome(waits, terms, atMs) && (available < waits || isAhead);
@@ -275,7 +282,7 @@ public record Book(long clockMs, List<Slice> slices, Demand demand, Question que
         for (Slice slice : slices) {
             atMs = Math.max(atMs, slice.untilMs);
         }
-        return question.isOpen ? Math.max(atMs, question.askedMs + terms.termMs()) : Math.max(atMs, question.retryAtMs);
+        return Math.max(atMs, question.againAtMs(terms));
     }
 
     /** When what will not be used of a slice is given back, so that it is there before the slice ends; or when, used up, it is reported. */

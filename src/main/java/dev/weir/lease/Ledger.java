@@ -59,7 +59,7 @@ public record Ledger(long clockMs, long chargedMs, List<Account<?>> accounts, Li
     public static final int MAX_LOANS = 10_000;
 
     /** A ledger that was forgotten and is opened anew does not give the names of old slices again. */
-    private static final int LEASES_A_MS = 20;
+    private static final int LEASE_BITS_A_MS = 20;
 
     private static final Comparator<Loan> BY_END =
             Comparator.comparingLong(Loan::untilMs).thenComparingLong(Loan::lease);
@@ -81,7 +81,7 @@ public record Ledger(long clockMs, long chargedMs, List<Account<?>> accounts, Li
     public static Ledger open(List<? extends Limit<?>> limits, long nowMs) {
         List<Account<?>> accounts = new ArrayList<>();
         limits.forEach(limit -> accounts.add(Account.open(limit, nowMs)));
-        return new Ledger(nowMs, nowMs, accounts, List.of(), nowMs << LEASES_A_MS);
+        return new Ledger(nowMs, nowMs, accounts, List.of(), nowMs << LEASE_BITS_A_MS);
     }
 
     /**

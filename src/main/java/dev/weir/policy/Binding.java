@@ -81,7 +81,7 @@ record Binding(
         long remaining = 0;
         for (Claim claim : claims) {
             for (int i = 0; i < claim.size(); i++) {
-                if (!isUnlimited(claim, i)) {
+                if (claim.mayBind(i) && !isUnlimited(claim, i)) {
                     long of = claim.remaining(i);
                     int order = least == null ? -1 : Integer.compare(rank(claim), rank(least));
                     if (order < 0 || (order == 0 && of < remaining)) {

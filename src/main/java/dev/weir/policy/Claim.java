@@ -88,6 +88,9 @@ abstract class Claim {
 
     abstract boolean exceeds(int index);
 
+    /** Whether a decision that permits may name the limit: of those that are lent together, only one. */
+    abstract boolean mayBind(int index);
+
     /** Whether the request would be put off for too long. */
     abstract boolean isTooLate();
 

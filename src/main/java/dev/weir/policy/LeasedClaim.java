@@ -22,23 +22,9 @@ final class LeasedClaim extends Claim {
         isFirst = turn.isFirst();
         mayWait = turn.mayWait() && request.kind() == Kind.CONSUME;
         terms = holdings.terms(key);
-        tightest = tightest(policy);
+        tightest = policy.tightest();
         Book held = holdings.book(key);
         book = held == null ? Book.empty(turn.nowMs()) : held;
-    }
-
-    /** Of the limits, which are lent together, the one that gives least at once. */
-    private static int tightest(Policy policy) {
-        int tightest = 0;
-        for (int i = 1; i < policy.terms().size(); i++) {
-            boolean isTighter = capacity(policy, i) < capacity(policy, tightest);
-            tightest = isTighter ? i : tightest;
-        }
-        return tightest;
-    }
-
-    private static long capacity(Policy policy, int index) {
-        return policy.terms().get(index).limit().capacity();
     }
 
     /** The time that its decisions have come to, or {@code atMs} if that is later. */
@@ -69,8 +55,12 @@ final class LeasedClaim extends Claim {
         return isToWait() ? new Wait(key, policy.sharing().maxWaitMs()) : null;
     }
 
+    private long capacity(int index) {
+        return term(index).limit().capacity();
+    }
+
     private boolean neverFits() {
-        return request.cost() > capacity(policy, tightest);
+        return request.cost() > capacity(tightest);
     }
 
     /** Takes note of what is wanted, once for each request. */
@@ -108,7 +98,12 @@ final class LeasedClaim extends Claim {
 
     @Override
     boolean exceeds(int index) {
-        return exceeds && (neverFits() ? request.cost() > capacity(policy, index) : index == tightest);
+        return exceeds && (neverFits() ? request.cost() > capacity(index) : index == tightest);
+    }
+
+    @Override
+    boolean mayBind(int index) {
+        return index == tightest;
     }
 
     @Override
@@ -139,7 +134,8 @@ final class LeasedClaim extends Claim {
 
     @Override
     long retryAfterMs(int index) {
-        return neverFits() ? Long.MAX_VALUE : Math.max(1, book.question().retryAtMs() - nowMs);
+        long retryAtMs = neverFits() ? Long.MAX_VALUE : book.question().retryAtMs();
+        return retryAtMs == Long.MAX_VALUE ? retryAtMs : Math.max(1, retryAtMs - nowMs);
     }
 
     @Override

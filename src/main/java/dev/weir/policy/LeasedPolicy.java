@@ -22,10 +22,8 @@ public final class LeasedPolicy {
         this.policy = policy;
         terms = policy.terms(longest);
         version = policy.version();
-        term = policy.terms().stream()
-                .filter(one -> !(one.limit() instanceof Unlimited))
-                .findFirst()
-                .orElse(null);
+        Policy.Term tightest = policy.terms().get(policy.tightest());
+        term = tightest.limit() instanceof Unlimited ? null : tightest;
         limit = term == null ? null : (Long) term.limit().capacity();
     }
 

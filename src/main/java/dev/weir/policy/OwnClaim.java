@@ -108,6 +108,11 @@ final class OwnClaim extends Claim {
     }
 
     @Override
+    boolean mayBind(int index) {
+        return true;
+    }
+
+    @Override
     boolean isTooLate() {
         return throttle != null && request.kind() != Kind.SETTLE && delayMs > throttle.maxDelayMs();
     }

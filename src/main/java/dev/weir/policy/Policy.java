@@ -164,6 +164,17 @@ public record Policy(
         return longest.within(shortestMs);
     }
 
+    /** Of its limits the one that gives least at once: if they are lent together, decisions name that one. */
+    int tightest() {
+        int tightest = 0;
+        for (int i = 1; i < terms.size(); i++) {
+            boolean isTighter = terms.get(i).limit().capacity()
+                    < terms.get(tightest).limit().capacity();
+            tightest = isTighter ? i : tightest;
+        }
+        return tightest;
+    }
+
     /** The fields of its key that stand behind the client in a {@link StateKey}. */
     List<String> keyFields() {
         return isShared()

@@ -37,6 +37,9 @@ public final class Decide implements Processor<byte[], Object, byte[], Object> {
     /** What is held of shared quota is looked after when something of it is due, but no sooner than after this. */
     private static final long MIN_TICK_MS = 5;
 
+    /** It commits early for those who wait, but not more often: with many keys that are asked for seldom it did nothing else. */
+    private static final long EARLY_COMMIT_MS = 20;
+
     private final LivePolicies policies;
     private final WeirConfig config;
     private final LiveCounts counts;
@@ -50,6 +53,8 @@ public final class Decide implements Processor<byte[], Object, byte[], Object> {
     private Cancellable sweeping;
     private Cancellable tick;
     private long tickAtMs;
+    private long lastEarlyMs = Long.MIN_VALUE / 2;
+    private long commitAtMs = Long.MAX_VALUE;
 
     /**
      * The stores: what was used of the policies, the segments of logs, first answers; what is held of shared quota, and who waits
@@ -117,6 +122,9 @@ public final class Decide implements Processor<byte[], Object, byte[], Object> {
     private void tick() {
         cancelTick();
         long nowMs = context.currentSystemTimeMs();
+        if (nowMs >= commitAtMs) {
+            commitEarly(nowMs);
+        }
         holder.wake(nowMs);
         holder.endStep(nowMs);
         planTick(nowMs);
@@ -129,8 +137,19 @@ public final class Decide implements Processor<byte[], Object, byte[], Object> {
         }
     }
 
+    private void commitEarly(long nowMs) {
+        boolean isClockBack = nowMs < lastEarlyMs;
+        if (isClockBack || nowMs - lastEarlyMs >= EARLY_COMMIT_MS) {
+            lastEarlyMs = nowMs;
+            commitAtMs = Long.MAX_VALUE;
+            context.commit();
+        } else {
+            commitAtMs = lastEarlyMs + EARLY_COMMIT_MS;
+        }
+    }
+
     private void planTick(long nowMs) {
-        long dueMs = holder.dueMs();
+        long dueMs = Math.min(holder.dueMs(), commitAtMs);
         if (dueMs == Long.MAX_VALUE || (tick != null && tickAtMs <= Math.max(dueMs, nowMs + MIN_TICK_MS))) {
             return;
         }
@@ -208,9 +227,10 @@ public final class Decide implements Processor<byte[], Object, byte[], Object> {
             counts.told(new LiveCounts.Leasing(key.policyId(), false, ask.least() == 0));
             AskAvro.Addressed question =
                     new AskAvro.Addressed(ask, context.taskId().partition());
-            context.forward(new Record<>(KeyCodec.encode(key), question, context.currentSystemTimeMs()), outlets.asks);
+            long nowMs = context.currentSystemTimeMs();
+            context.forward(new Record<>(KeyCodec.encode(key), question, nowMs), outlets.asks);
             if (soon) {
-                context.commit();
+                commitEarly(nowMs);
             }
         }
     }

@@ -150,7 +150,10 @@ final class Holder implements Holdings {
 
     @Override
     public void put(StateKey key, Book book) {
-        Holding holding = touch(key);
+        change(touch(key), book);
+    }
+
+    private void change(Holding holding, Book book) {
         holding.book = book;
         if (!holding.isChanged) {
             holding.isChanged = true;
@@ -286,8 +289,7 @@ final class Holder implements Holdings {
         Book book = holding.book == null ? Book.empty(nowMs) : holding.book;
         Book.Telling telling = book.tell(name, waits, lent, nowMs);
         if (telling != null) {
-            put(holding.key, telling.book());
-            holding.isTouched = false;
+            change(holding, telling.book());
             if (telling.ask() != null) {
                 environment.ask(holding.key, telling.ask(), first != null);
             }
@@ -295,8 +297,7 @@ final class Holder implements Holdings {
         }
         long atMs = book.tellAtMs(lent);
         if (first != null) {
-            Book.Question question = book.question();
-            long askMs = question.isOpen() ? question.askedMs() + lent.termMs() : question.retryAtMs();
+            long askMs = book.question().againAtMs(lent);
             atMs = Math.min(atMs, Math.min(first.untilMs, askMs));
         }
         setAlarm(holding, atMs);

@@ -65,10 +65,7 @@ public final class Lend implements Processor<byte[], byte[], byte[], Object> {
         if (sweeping != null) {
             sweeping.cancel(); // of a task that failed and is revived
         }
-        sweeping = context.schedule(state.sweepEvery(), PunctuationType.WALL_CLOCK_TIME, nowMs -> {
-            sweep.observe(nowMs);
-            sweep.run(nowMs);
-        });
+        sweeping = context.schedule(state.sweepEvery(), PunctuationType.WALL_CLOCK_TIME, sweep::run);
     }
 
     @Override
@@ -85,6 +82,7 @@ public final class Lend implements Processor<byte[], byte[], byte[], Object> {
             return;
         }
         long nowMs = context.currentSystemTimeMs();
+        sweep.observe(Math.min(nowMs, record.timestamp())); // the broker's: this clock may run ahead
         Grant grant = answer(key, Bytes.wrap(record.key()), question.ask(), nowMs);
         if (grant != null) {
             counts.told(new LiveCounts.Leasing(key.policyId(), true, grant instanceof Grant.Nothing));

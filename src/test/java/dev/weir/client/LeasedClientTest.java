@@ -238,7 +238,9 @@ class LeasedClientTest {
                                 RequestBuilder.of("alice").kind(Kind.PEEK).build())
                         .filter(decision -> decision.remaining() > 0)
                         .isPresent());
+                Thread.currentThread().interrupt(); // as of a worker that is to stop
             }
+            assertThat(Thread.interrupted()).isTrue();
             List<LeaseUse> usage = usage(live, "all");
             assertThat(cost(usage)).isEqualTo(used);
             assertThat(usage.stream().mapToLong(LeaseUse::requests).sum()).isEqualTo(used);

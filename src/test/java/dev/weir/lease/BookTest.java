@@ -52,6 +52,18 @@ class BookTest {
     }
 
     @Test
+    void it_asks_again_after_a_term_whatever_the_ledger_has_said() {
+        want(3, NOW);
+        tell(3, NOW);
+        book = book.answered(new Grant.Nothing(NOW, 3_600_000), TERMS, NOW);
+        assertThat(book.question().retryAtMs()).isEqualTo(NOW + 3_600_000);
+        assertThat(book.mayCome(3, TERMS, NOW + 999)).isFalse();
+        assertThat(tell(3, NOW + 999)).isNull();
+        assertThat(book.mayCome(3, TERMS, NOW + 1_000)).isTrue();
+        assertThat(tell(3, NOW + 1_000)).isNotNull();
+    }
+
+    @Test
     void what_it_holds_is_had_until_the_margin_before_its_end() {
         book = book.answered(new Grant.Slice(1, 5, NOW + 20, NOW + 1_000), TERMS, NOW);
         assertThat(book.timeMs(NOW)).as("never before it was lent").isEqualTo(NOW + 20);

@@ -173,7 +173,7 @@ final class Lending {
             if (!waiting.isEmpty()) {
                 wakeMs = Math.min(wakeMs, waiting.peek().untilMs);
                 if (!book.question().isOpen()) {
-                    wakeMs = Math.min(wakeMs, book.question().retryAtMs() - skewMs);
+                    wakeMs = Math.min(wakeMs, book.question().againAtMs(scene.terms) - skewMs);
                 }
             }
             wakeAt(Math.max(nowMs + 1, wakeMs), nowMs);

@@ -60,7 +60,7 @@ final class AtHand implements Holdings {
         long amount = key.policyId().equals(tellsOf) ? available : PLENTY;
         Book.Slice slice = new Book.Slice(1, amount, 0, 0, atMs + FAR_MS, true, false);
         return new Book(
-                atMs, List.of(slice), new Book.Demand(0, 0, 0), new Book.Question(false, 0, 1, retryAtMs, 0), 0, 0);
+                atMs, List.of(slice), new Book.Demand(0, 0, 0), new Book.Question(false, atMs, 1, retryAtMs, 0), 0, 0);
     }
 
     @Override

@@ -29,9 +29,11 @@ import java.util.Map;
 import org.apache.kafka.common.serialization.ByteArrayDeserializer;
 import org.apache.kafka.common.serialization.ByteArraySerializer;
 import org.apache.kafka.common.serialization.StringSerializer;
+import org.apache.kafka.common.utils.Bytes;
 import org.apache.kafka.streams.TestInputTopic;
 import org.apache.kafka.streams.TestOutputTopic;
 import org.apache.kafka.streams.TopologyTestDriver;
+import org.apache.kafka.streams.state.KeyValueIterator;
 import org.apache.kafka.streams.test.TestRecord;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -129,7 +131,7 @@ class SharingTest {
         int messages = 0;
         while (!asksOut.isEmpty()) {
             TestRecord<byte[], byte[]> ask = asksOut.readRecord();
-            asksIn.pipeInput(ask.key(), ask.value());
+            asksIn.pipeInput(new TestRecord<>(ask.key(), ask.value(), Instant.ofEpochMilli(nowMs)));
             messages++;
         }
         while (!grantsOut.isEmpty()) {
@@ -282,7 +284,7 @@ class SharingTest {
         request("alice", Kind.SETTLE, -1);
         exchange();
         decided();
-        pass(1_000 * 60);
+        pass(5_000);
         request("alice", 1);
         exchange();
         assertThat(outcomes()).containsExactly(Outcome.ALLOWED);
@@ -297,7 +299,7 @@ class SharingTest {
         }
         assertThat(outcomes()).hasSize(10).containsOnly(Outcome.ALLOWED);
         apply("  - {id: all, key: [], limits: [{algorithm: fixed-window, limit: 12, per: 1h}]}", 2);
-        pass(60_000);
+        pass(5_000); // though the ledger has said that there is nothing for an hour
         for (int i = 0; i < 5; i++) {
             request("alice", 1);
             exchange();
@@ -305,6 +307,50 @@ class SharingTest {
         }
         assertThat(outcomes())
                 .containsExactly(Outcome.ALLOWED, Outcome.ALLOWED, Outcome.DENIED, Outcome.DENIED, Outcome.DENIED);
+    }
+
+    @Test
+    void a_decision_names_the_limit_that_gives_least_at_once() throws Exception {
+        apply(
+                "  - {id: all, key: [], limits: [{algorithm: fixed-window, limit: 1000, per: 1d},"
+                        + " {algorithm: fixed-window, limit: 10, per: 1m}]}",
+                1);
+        request("alice", 1);
+        exchange();
+        assertThat(decided()).singleElement().satisfies(decision -> assertThat(decision.limitedBy())
+                .isEqualTo("fixed-window 10/1m"));
+    }
+
+    @Test
+    void a_ledger_is_forgotten_by_the_time_of_the_questions_and_not_by_a_clock_that_runs_ahead() throws Exception {
+        apply(
+                "  - {id: each, key: [client, endpoint], lease: client,"
+                        + " limits: [{algorithm: fixed-window, limit: 10, per: 1h}]}",
+                1);
+        request("alice", 1);
+        exchange();
+        lending.advanceWallClockTime(Duration.ofDays(3));
+        request("bob", 1);
+        exchange();
+        lending.advanceWallClockTime(Duration.ofMinutes(30));
+        assertThat(ledgers()).as("alice's and bob's").isEqualTo(2);
+        nowMs += Duration.ofDays(9).toMillis();
+        lending.advanceWallClockTime(Duration.ofDays(6));
+        request("carol", 1);
+        exchange();
+        lending.advanceWallClockTime(Duration.ofMinutes(30));
+        assertThat(ledgers()).as("carol's").isEqualTo(1);
+    }
+
+    private int ledgers() {
+        try (KeyValueIterator<Bytes, byte[]> all =
+                lending.<Bytes, byte[]>getKeyValueStore("ledgers").all()) {
+            int count = 0;
+            for (; all.hasNext(); count++) {
+                all.next();
+            }
+            return count;
+        }
     }
 
     @Test
