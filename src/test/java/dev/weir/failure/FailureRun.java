@@ -56,6 +56,7 @@ final class FailureRun implements AutoCloseable {
     }
 
     private final Setup setup;
+    private final Path directory;
     private final Consumer<String> out;
     private final Brokers brokers;
     private final WeirConfig config;
@@ -68,6 +69,7 @@ final class FailureRun implements AutoCloseable {
 
     FailureRun(Setup setup, Path directory, Consumer<String> out) throws Exception {
         this.setup = setup;
+        this.directory = directory;
         this.out = out;
         rules = new Rules(setup.seed);
         brokers = new Brokers(directory);
@@ -107,7 +109,8 @@ final class FailureRun implements AutoCloseable {
         for (Instance instance : instances) {
             stop(instance);
         }
-        List<Finding> findings = Oracle.check(evidence);
+        List<Finding> findings = new ArrayList<>(Oracle.check(evidence));
+        findings.add(AuditProcess.run(instances.get(0).settings(), directory));
         return new Report(load.sent(), kills, watch.recoveries(), findings);
     }
 

@@ -97,6 +97,11 @@ final class Instance extends Node {
         return process.command(command);
     }
 
+    /** Its configuration file. */
+    Path settings() {
+        return settings;
+    }
+
     Path state() {
         return state;
     }
