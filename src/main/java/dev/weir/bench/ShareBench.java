@@ -10,9 +10,9 @@ import java.util.function.LongUnaryOperator;
 /** Decisions a second by a client's own limit, and by that and one that all clients share. */
 public final class ShareBench {
 
-    /** Which nobody reaches. */
+    /** Which nobody reaches, and is lent, whatever its key. */
     private static final String SHARED =
-            "{id: all, layer: all, key: [], limits: [{algorithm: %s, limit: 1000000000, per: 1m}]}";
+            "{id: all, layer: all, key: [%s], lease: client, limits: [{algorithm: %s, limit: 1000000000, per: 1m}]}";
 
     private final Effort effort;
     private final Map<String, String> kafka;
@@ -30,10 +30,15 @@ public final class ShareBench {
         this.progress = progress;
     }
 
-    /** @param clients of whom the k-th asks in proportion to 1/k */
-    public Table run(String algorithm, long clients) throws Exception {
+    /**
+     * Measures both.
+     *
+     * @param clients of whom the k-th asks in proportion to 1/k
+     * @param key the fields by which the shared limit counts; none: all requests together
+     */
+    public Table run(String algorithm, long clients, List<String> key) throws Exception {
         String own = DecideBench.rules(algorithm);
-        String both = own.replace("}]}]", "}]}, " + SHARED.formatted(algorithm) + "]");
+        String both = own.replace("}]}]", "}]}, " + SHARED.formatted(String.join(", ", key), algorithm) + "]");
         Map<String, Rig.Workload> workloads = new HashMap<>();
         List<Lane> lanes = new ArrayList<>();
         try (Rig rig = new Rig();
@@ -46,14 +51,15 @@ public final class ShareBench {
                         new Lane("own and shared", Lane.Kind.SHARE, ofBoth.config("both", hotBytes), DecideBench.JVM));
                 workloads.put("own", ofOwn);
                 workloads.put("own and shared", ofBoth);
-                return run(algorithm, clients, workloads, lanes);
+                return run(algorithm, clients, key, workloads, lanes);
             } finally {
                 lanes.forEach(Lane::close);
             }
         }
     }
 
-    private Table run(String algorithm, long clients, Map<String, Rig.Workload> workloads, List<Lane> lanes)
+    private Table run(
+            String algorithm, long clients, List<String> key, Map<String, Rig.Workload> workloads, List<Lane> lanes)
             throws Exception {
         Slices slices = new Slices(effort, DecideBench.FIRST_GUESS, progress);
         List<LongUnaryOperator> who = List.of(DecideBench.zipf(clients, 1), DecideBench.zipf(clients, 2));
@@ -64,8 +70,9 @@ public final class ShareBench {
         List<Series> series = slices.measure(
                 lanes, (lane, requests) -> workloads.get(lane.name()).reach(requests, who));
         List<String> notes =
-                List.of("%,d clients, by Zipf's law; all of them share the second limit; ".formatted(clients)
-                        + "what lends it is in the same process");
+                List.of("%,d clients, by Zipf's law; the second limit counts %s; what lends it is in the same process"
+                        .formatted(
+                                clients, key.isEmpty() ? "all of them together" : "by " + String.join(" and ", key)));
         return Table.of("share", algorithm, "requests/s", series, notes);
     }
 }

@@ -29,6 +29,12 @@ final class BenchShareCommand implements Callable<Integer> {
     @Option(names = "--algorithm", description = "What decides (default: ${DEFAULT-VALUE}).")
     private String algorithm = "sliding-window-counter";
 
+    @Option(
+            names = "--key",
+            split = ",",
+            description = "The fields by which the shared limit counts (default: none, all requests together).")
+    private List<String> key = List.of();
+
     @Option(names = "--rounds", description = "How often each has its turn (default: ${DEFAULT-VALUE}).")
     private int rounds = 7;
 
@@ -47,7 +53,7 @@ final class BenchShareCommand implements Callable<Integer> {
     @Override
     public Integer call() throws Exception {
         Effort effort = new Effort(rounds, turn, warmUp);
-        bench.print(List.of(new ShareBench(effort, kafka, bench.progress()::println).run(algorithm, clients)));
+        bench.print(List.of(new ShareBench(effort, kafka, bench.progress()::println).run(algorithm, clients, key)));
         return 0;
     }
 }

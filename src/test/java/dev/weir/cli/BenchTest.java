@@ -65,6 +65,17 @@ class BenchTest {
     }
 
     @Test
+    void share_holds_a_shared_limit_beside_an_own_one_against_the_own_one() {
+        Shell.Result result = Shell.run(
+                "bench", "share", "--key=endpoint", "--clients=50", "--rounds=1", "--turn=PT1S", "--warm-up=1000");
+        assertThat(result.exit()).as(result.err()).isZero();
+        assertThat(result.out())
+                .containsPattern("own +[1-9][0-9,]* .* 1\\.00\n")
+                .containsPattern("own and shared +[1-9][0-9,]* .* [0-9]\\.[0-9]{2}\n")
+                .contains("counts by endpoint");
+    }
+
+    @Test
     void lend_tells_how_much_of_a_shared_limit_is_had() {
         Shell.Result result = Shell.run("bench", "lend", "--of=EVEN,HALF", "--per=PT2S", "--seconds=4", "--warm-up=4");
         assertThat(result.exit()).as(result.err()).isZero();
