@@ -4,7 +4,6 @@ import dev.weir.audit.Answers.Left;
 import dev.weir.audit.Answers.Told;
 import dev.weir.audit.Difference.Kind;
 import dev.weir.audit.Difference.Place;
-import dev.weir.audit.PartitionAudit.Scope;
 import dev.weir.audit.Recomputation.Recomputed;
 import dev.weir.policy.Admission;
 import dev.weir.policy.Decision;

@@ -2,20 +2,13 @@ package dev.weir.audit;
 
 import dev.weir.audit.Answers.Told;
 import dev.weir.audit.Difference.Kind;
-import dev.weir.audit.Difference.Place;
 import dev.weir.audit.InTurn.Asked;
 import dev.weir.audit.Recomputation.Recomputed;
-import dev.weir.codec.DecisionAvro;
-import dev.weir.codec.ReleaseAvro;
 import dev.weir.codec.UnreadableException;
-import dev.weir.config.WeirConfig;
 import dev.weir.policy.Rejection;
 import dev.weir.policy.Request;
-import dev.weir.processor.RequestReader;
 import java.util.ArrayList;
-import java.util.Iterator;
 import java.util.List;
-import java.util.NavigableMap;
 import java.util.Objects;
 import java.util.function.Consumer;
 import org.apache.kafka.clients.consumer.ConsumerRecord;
@@ -31,58 +24,6 @@ import org.apache.kafka.common.record.TimestampType;
  * </pre>
  */
 public final class PartitionAudit {
-
-    /** What reads and decides. */
-    public record Tools(
-            WeirConfig config,
-            RequestReader requests,
-            DecisionAvro decisions,
-            ReleaseAvro releases,
-            RuleChanges rules) {}
-
-    /**
-     * Which requests, and what is known of them otherwise.
-     *
-     * @param from the offset of the first that is judged; those before are decided for what they used
-     * @param to the offset behind the last
-     * @param end the offset behind the last that there is
-     * @param decidedTo the offset up to which all are decided, null if that is not known
-     * @param requestsWhole whether none was deleted
-     * @param decisionsWhole whether no decision was deleted
-     * @param deadLettersFromMs dead letters up to then may have been deleted, ms since the epoch; least if none was
-     * @param queuesDone whether the queues have answered all that was sent to them
-     * @param range whence the offsets are
-     */
-    public record Scope(
-            int partition,
-            long from,
-            long to,
-            long end,
-            Long decidedTo,
-            boolean requestsWhole,
-            boolean decisionsWhole,
-            long deadLettersFromMs,
-            boolean queuesDone,
-            Audit.Range range) {}
-
-    /**
-     * A dead letter of a request.
-     *
-     * @param reason null if it has none
-     * @param timestampMs when it was written, ms since the epoch
-     */
-    public record DeadLetter(String reason, Place place, long timestampMs) {}
-
-    /**
-     * What is committed on the partition of each topic, in its order.
-     *
-     * @param deadLetters of its requests, by the request's offset
-     */
-    public record Records(
-            Iterator<ConsumerRecord<byte[], byte[]>> requests,
-            Iterator<ConsumerRecord<byte[], byte[]>> decisions,
-            Iterator<ConsumerRecord<byte[], byte[]>> releases,
-            NavigableMap<Long, List<DeadLetter>> deadLetters) {}
 
     private final Tools tools;
     private final Scope scope;
@@ -106,7 +47,7 @@ public final class PartitionAudit {
         this.tools = tools;
         this.scope = scope;
         this.records = records;
-        verdicts = new Verdicts(scope, tools.rules, totals, differences);
+        verdicts = new Verdicts(scope, tools.rules(), totals, differences);
         answers = new Answers(tools, scope, records, verdicts, sums);
         pairing = new Pairing(scope, answers, verdicts);
         inTurn = new InTurn(answers, this::take);
@@ -115,9 +56,9 @@ public final class PartitionAudit {
 
     /** Judges all. */
     public void run() {
-        while (records.requests.hasNext()) {
-            ConsumerRecord<byte[], byte[]> record = records.requests.next();
-            if (record.offset() >= scope.to) {
+        while (records.requests().hasNext()) {
+            ConsumerRecord<byte[], byte[]> record = records.requests().next();
+            if (record.offset() >= scope.to()) {
                 break;
             }
             if (recomputation == null) {
@@ -149,8 +90,8 @@ public final class PartitionAudit {
         verdicts.addRequest(source, letters.size());
         Request request;
         try {
-            request = tools.requests.read(
-                    record.key(), record.value(), record.headers(), Math.max(0, record.timestamp()), source);
+            request = tools.requests()
+                    .read(record.key(), record.value(), record.headers(), Math.max(0, record.timestamp()), source);
         } catch (UnreadableException e) {
             judgeBad(source, record.timestamp(), e.rejection(), letters);
             told.forEach(one -> verdicts.report(
@@ -158,8 +99,8 @@ public final class PartitionAudit {
             return;
         }
         for (DeadLetter letter : letters) {
-            String note = "it is a request, and a dead letter for " + letter.reason;
-            verdicts.report(Verdicts.difference(Kind.DEAD_LETTER, request, letter.place, note));
+            String note = "it is a request, and a dead letter for " + letter.reason();
+            verdicts.report(Verdicts.difference(Kind.DEAD_LETTER, request, letter.place(), note));
         }
         boolean isAppended = record.timestampType() == TimestampType.LOG_APPEND_TIME;
         inTurn.ask(new Asked(
@@ -167,7 +108,7 @@ public final class PartitionAudit {
                 new ArrayList<>(told),
                 !letters.isEmpty(),
                 isAppended ? record.timestamp() : Long.MIN_VALUE,
-                tools.rules.longestWaitMs(request),
+                tools.rules().longestWaitMs(request),
                 answers.readMs()));
     }
 
@@ -181,7 +122,7 @@ public final class PartitionAudit {
         }
         Recomputed recomputed = recomputation.of(request, first, isPlaced);
         if (asked.isOnLimits()) {
-            if (!scope.requestsWhole && !hasTaken) {
+            if (!scope.requestsWhole() && !hasTaken) {
                 sums.knownFrom(first.timestampMs()); // on a topic of create times the request says nothing of that
             }
             hasTaken = true;
@@ -198,24 +139,24 @@ public final class PartitionAudit {
                 && answers.readMs()
                         <= asked.readMs()
                                 + asked.longestWaitMs()
-                                + scope.range.lag().toMillis();
+                                + scope.range().lag().toMillis();
     }
 
     private void judgeBad(Request.Source source, long timestampMs, Rejection rejection, List<DeadLetter> letters) {
         for (DeadLetter letter : letters) {
-            if (!Objects.equals(letter.reason, rejection.name())) {
-                String note = "it is there for " + letter.reason + ", should be for " + rejection;
-                verdicts.report(new Difference(Kind.DEAD_LETTER, source, letter.place, null, null, List.of(), note));
+            if (!Objects.equals(letter.reason(), rejection.name())) {
+                String note = "it is there for " + letter.reason() + ", should be for " + rejection;
+                verdicts.report(new Difference(Kind.DEAD_LETTER, source, letter.place(), null, null, List.of(), note));
             }
         }
         if (letters.size() > 1) {
             verdicts.report(new Difference(
-                    Kind.DEAD_LETTER, source, letters.get(1).place, null, null, List.of(), "there is one already"));
+                    Kind.DEAD_LETTER, source, letters.get(1).place(), null, null, List.of(), "there is one already"));
         }
         if (!letters.isEmpty()) {
             return;
         }
-        if (timestampMs <= scope.deadLettersFromMs) {
+        if (timestampMs <= scope.deadLettersFromMs()) {
             verdicts.unjudged(source, Unjudged.NOT_RETAINED);
         } else if (!answers.isDue(source)) {
             verdicts.unjudged(source, Unjudged.NOT_YET);

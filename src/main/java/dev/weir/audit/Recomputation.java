@@ -2,8 +2,6 @@ package dev.weir.audit;
 
 import dev.weir.app.MemoryStates;
 import dev.weir.audit.Answers.Told;
-import dev.weir.audit.PartitionAudit.Scope;
-import dev.weir.audit.PartitionAudit.Tools;
 import dev.weir.policy.Admission;
 import dev.weir.policy.Decider;
 import dev.weir.policy.Decision;

@@ -3,8 +3,6 @@ package dev.weir.audit;
 import dev.weir.audit.Answers.Told;
 import dev.weir.audit.Difference.Kind;
 import dev.weir.audit.Difference.Place;
-import dev.weir.audit.PartitionAudit.DeadLetter;
-import dev.weir.audit.PartitionAudit.Scope;
 import dev.weir.audit.Recomputation.Recomputed;
 import dev.weir.codec.UnreadableException;
 import dev.weir.policy.Admission;

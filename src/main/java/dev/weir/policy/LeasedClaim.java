@@ -134,8 +134,12 @@ final class LeasedClaim extends Claim {
 
     @Override
     long retryAfterMs(int index) {
-        long retryAtMs = neverFits() ? Long.MAX_VALUE : book.question().retryAtMs();
-        return retryAtMs == Long.MAX_VALUE ? retryAtMs : Math.max(1, retryAtMs - nowMs);
+        if (neverFits()) {
+            return Long.MAX_VALUE;
+        }
+        Book.Question question = book.question();
+        boolean isTold = question.retryAtMs() < Long.MAX_VALUE; // or else the ledger knows another limit so far
+        return Math.max(1, (isTold ? question.retryAtMs() : question.againAtMs(terms)) - nowMs);
     }
 
     @Override

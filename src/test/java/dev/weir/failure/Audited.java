@@ -1,12 +1,16 @@
 package dev.weir.failure;
 
 import dev.weir.audit.Audit;
+import dev.weir.audit.DeadLetter;
 import dev.weir.audit.Difference;
 import dev.weir.audit.Difference.Place;
 import dev.weir.audit.Difference.Topic;
 import dev.weir.audit.PartitionAudit;
+import dev.weir.audit.Records;
 import dev.weir.audit.RuleChanges;
+import dev.weir.audit.Scope;
 import dev.weir.audit.Sums;
+import dev.weir.audit.Tools;
 import dev.weir.audit.Totals;
 import dev.weir.audit.Unjudged;
 import dev.weir.codec.DecisionAvro;
@@ -40,12 +44,12 @@ final class Audited {
     private final Totals totals = new Totals();
     private final Map<Integer, List<Entry>> decisions = new HashMap<>();
     private final Map<Integer, List<Entry>> releases = new HashMap<>();
-    private final Map<Integer, NavigableMap<Long, List<PartitionAudit.DeadLetter>>> deadLetters = new HashMap<>();
-    private final PartitionAudit.Tools tools;
+    private final Map<Integer, NavigableMap<Long, List<DeadLetter>>> deadLetters = new HashMap<>();
+    private final Tools tools;
     private final Sums sums;
 
     Audited(Evidence evidence) {
-        tools = new PartitionAudit.Tools(
+        tools = new Tools(
                 evidence.config(),
                 new RequestReader(
                         new RequestAvro(), evidence.config().requests().rules()),
@@ -70,7 +74,7 @@ final class Audited {
             deadLetters
                     .computeIfAbsent(letter.source().partition(), any -> new TreeMap<>())
                     .computeIfAbsent(letter.source().offset(), any -> new ArrayList<>(1))
-                    .add(new PartitionAudit.DeadLetter(letter.reason(), new Place(Topic.DEAD_LETTERS, 0, 0), 0));
+                    .add(new DeadLetter(letter.reason(), new Place(Topic.DEAD_LETTERS, 0, 0), 0));
         }
         Audit.Range all = new Audit.Range(null, null, Duration.ZERO);
         sums = new Sums(evidence.config(), tools.rules(), all, totals, this::add);
@@ -88,9 +92,8 @@ final class Audited {
 
     private void audit(int partition, List<Entry> requests, Audit.Range all) {
         long end = requests.get(requests.size() - 1).offset() + 1;
-        PartitionAudit.Scope scope =
-                new PartitionAudit.Scope(partition, 0, end, end, end, true, true, Long.MIN_VALUE, true, all);
-        PartitionAudit.Records records = new PartitionAudit.Records(
+        Scope scope = new Scope(partition, 0, end, end, end, true, true, Long.MIN_VALUE, true, all);
+        Records records = new Records(
                 records(requests),
                 records(decisions.getOrDefault(partition, List.of())),
                 records(releases.getOrDefault(partition, List.of())),
