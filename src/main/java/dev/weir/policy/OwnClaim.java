@@ -42,12 +42,10 @@ final class OwnClaim extends Claim {
         nowMs = atMs;
         ownMs = clockMs(atMs);
         clockMs = throttles() ? startMs : ownMs;
-        adopted = state != null && !state.fits(policy);
-        if (state == null) {
-            state = PolicyState.fresh(policy, ownMs, shelf -> states.segments(key, shelf));
-        } else if (adopted) {
-            state = state.under(policy, ownMs, shelf -> states.segments(key, shelf));
-        }
+        adopted = state != null && !state.fits(policy) && ownMs < state.forgettableAtMs();
+        state = state == null
+                ? PolicyState.fresh(policy, ownMs, shelf -> states.segments(key, shelf))
+                : state.under(policy, ownMs, shelf -> states.segments(key, shelf));
         accounts = new Account<?>[state.accounts().size()];
         for (int i = 0; i < accounts.length; i++) {
             accounts[i] = state.accounts().get(i);
@@ -149,7 +147,8 @@ final class OwnClaim extends Claim {
     }
 
     /**
-     * Charges what is to be charged. Changed terms are written with a denial too: the wait that it tells begins now. What
+     * Charges what is to be charged. Changed terms are written with a denial too, since the wait that it tells begins now; but not by
+     * a state that says nothing any more, as that may have been forgotten. What
      * is put off is charged at the moment to which it is; all else at the policy's own time, so that it puts nothing off.
      * Limits that counted a denial are asked again: it may pass later now.
      *

@@ -641,6 +641,16 @@ class DeciderTest {
         }
 
         @Test
+        void aDenialAfterTheChangeWritesNothingIfNothingIsUsed() {
+            decide(consume(1, 0), policy("p", window(10, 1_000)));
+            Policy changed = policy("p", window(5, 1_000));
+            assertThat(decide(consume(6, 100_000), changed).outcome()).isEqualTo(Outcome.DENIED);
+            assertThat(decide(consume(1, 50_000), changed).decidedAtMs())
+                    .as("as if the state had been forgotten")
+                    .isEqualTo(50_000);
+        }
+
+        @Test
         void aPeekAfterTheChangeWritesNothing() {
             decide(consume(100, 0), policy("p", window(100, 86_400_000)));
             PolicyState before = states.of("c", "p");
