@@ -24,21 +24,24 @@ final class AtHand implements Holdings {
     private final long atMs;
     private final long available;
     private final long retryAtMs;
+    private final boolean standsBehind;
 
-    private AtHand(Request request, String tellsOf, long atMs, long available, long retryAfterMs) {
+    private AtHand(
+            Request request, String tellsOf, long atMs, long available, long retryAfterMs, boolean standsBehind) {
         this.request = request;
         this.tellsOf = tellsOf;
         this.atMs = atMs;
         this.available = available;
         this.retryAtMs = atMs + retryAfterMs;
+        this.standsBehind = standsBehind;
     }
 
     /** The turn at which a request was answered. */
     static Turn turn(Request request, Ruling answer) {
         AtHand atHand = answer instanceof Decision decision
                 ? of(request, decision)
-                : new AtHand(request, exceeded((Admission) answer), 0, 0, 1);
-        return new Turn(atHand, atHand.atMs, false, false);
+                : new AtHand(request, exceeded((Admission) answer), 0, 0, 1, false);
+        return new Turn(atHand, atHand.atMs, atHand.standsBehind, atHand.standsBehind);
     }
 
     private static String exceeded(Admission admission) {
@@ -48,11 +51,22 @@ final class AtHand implements Holdings {
     private static AtHand of(Request request, Decision decision) {
         long left = decision.remaining() == null ? PLENTY : decision.remaining();
         boolean wasTaken = decision.outcome() == Outcome.ALLOWED && request.kind() != Kind.PEEK;
-        long available = decision.outcome() == Outcome.DENIED
-                ? Math.min(left, request.cost() - 1)
-                : left + (wasTaken ? Math.max(0, request.cost()) : 0);
+        boolean standsBehind = request.kind() == Kind.CONSUME
+                && decision.outcome() == Outcome.DENIED
+                && decision.remaining() != null
+                && left >= request.cost(); // others wait, and it may not
+        long available = left + (wasTaken ? Math.max(0, request.cost()) : 0);
+        if (decision.outcome() == Outcome.DENIED && !standsBehind) {
+            available = Math.min(left, request.cost() - 1);
+        }
         long retryAfterMs = decision.retryAfterMs() == null ? 1 : decision.retryAfterMs();
-        return new AtHand(request, decision.policyId(), decision.decidedAtMs(), Math.max(0, available), retryAfterMs);
+        return new AtHand(
+                request,
+                decision.policyId(),
+                decision.decidedAtMs(),
+                Math.max(0, available),
+                retryAfterMs,
+                standsBehind);
     }
 
     @Override
@@ -71,7 +85,7 @@ final class AtHand implements Holdings {
 
     @Override
     public boolean isAwaited(StateKey key) {
-        return false;
+        return standsBehind && key.policyId().equals(tellsOf);
     }
 
     @Override
