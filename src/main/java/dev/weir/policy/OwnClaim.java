@@ -42,10 +42,12 @@ final class OwnClaim extends Claim {
         nowMs = atMs;
         ownMs = clockMs(atMs);
         clockMs = throttles() ? startMs : ownMs;
-        adopted = state != null && !state.fits(policy) && ownMs < state.forgettableAtMs();
-        state = state == null
-                ? PolicyState.fresh(policy, ownMs, shelf -> states.segments(key, shelf))
-                : state.under(policy, ownMs, shelf -> states.segments(key, shelf));
+        if (state == null) {
+            state = PolicyState.fresh(policy, ownMs, shelf -> states.segments(key, shelf));
+        } else if (!state.fits(policy)) {
+            adopted = ownMs < state.forgettableAtMs();
+            state = state.under(policy, ownMs, shelf -> states.segments(key, shelf));
+        }
         accounts = new Account<?>[state.accounts().size()];
         for (int i = 0; i < accounts.length; i++) {
             accounts[i] = state.accounts().get(i);
