@@ -3,10 +3,7 @@ package dev.weir.client;
 import dev.weir.lease.Book;
 import dev.weir.policy.Decision;
 import dev.weir.policy.LeaseUse;
-import dev.weir.policy.Outcome;
 import dev.weir.policy.Policy;
-import dev.weir.policy.Reason;
-import dev.weir.policy.Request;
 import dev.weir.policy.StateKey;
 import java.util.ArrayList;
 import java.util.HashMap;
@@ -16,8 +13,6 @@ import java.util.concurrent.atomic.AtomicLong;
 
 /** Counts what is decided by the slices of one key, to be told in batches. */
 final class UsageCount {
-
-    private static final int OK = 200;
 
     private final Map<String, String> key = new HashMap<>();
     private final String holder;
@@ -96,27 +91,7 @@ final class UsageCount {
     }
 
     private Decision decision(Policy policy, Count count) {
-        return new Decision(
-                holder + "/" + count.lease + "/" + numbers.incrementAndGet(),
-                key.getOrDefault("client", holder),
-                Outcome.ALLOWED,
-                Reason.WITHIN_LIMITS,
-                policy.id(),
-                policy.version(),
-                null,
-                null,
-                null,
-                null,
-                null,
-                0L,
-                null,
-                false,
-                false,
-                false,
-                null,
-                OK,
-                count.lastMs,
-                Request.Source.NONE,
-                new LeaseUse(holder, count.lease, key, count.cost, count.requests, count.denied, count.sinceMs));
+        LeaseUse use = new LeaseUse(holder, count.lease, key, count.cost, count.requests, count.denied, count.sinceMs);
+        return Decision.of(use, numbers.incrementAndGet(), policy.id(), policy.version(), count.lastMs);
     }
 }

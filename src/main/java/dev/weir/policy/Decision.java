@@ -48,6 +48,40 @@ public record Decision(
         LeaseUse usage)
         implements Ruling, FirstAnswer {
 
+    private static final int OK = 200;
+
+    /**
+     * Tells what was decided elsewhere.
+     *
+     * @param number of all that the holder tells
+     * @param policyId of which the quota is
+     * @param decidedAtMs when the last of it was allowed, or denied if nothing was, ms since the epoch
+     */
+    public static Decision of(LeaseUse usage, long number, String policyId, long policyVersion, long decidedAtMs) {
+        return new Decision(
+                usage.holder() + "/" + usage.lease() + "/" + number,
+                usage.key().getOrDefault("client", usage.holder()),
+                Outcome.ALLOWED,
+                Reason.WITHIN_LIMITS,
+                policyId,
+                policyVersion,
+                null,
+                null,
+                null,
+                null,
+                null,
+                0L,
+                null,
+                false,
+                false,
+                false,
+                null,
+                OK,
+                decidedAtMs,
+                Request.Source.NONE,
+                usage);
+    }
+
     /** The answer to a request. */
     public Decision(
             String requestId,

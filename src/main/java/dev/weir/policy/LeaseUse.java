@@ -12,7 +12,7 @@ import java.util.Map;
  * @param cost of the requests that were allowed, in all
  * @param requests how many were allowed
  * @param denied how many were denied by this policy
- * @param sinceMs when the first of them came, ms since the epoch
+ * @param sinceMs when the first of those that were allowed came, or of the denied if none was, ms since the epoch
  */
 public record LeaseUse(
         String holder, long lease, Map<String, String> key, long cost, long requests, long denied, long sinceMs) {

@@ -2,6 +2,7 @@ package dev.weir.audit;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import dev.weir.app.MemoryStates;
 import dev.weir.audit.Difference.Place;
 import dev.weir.audit.Difference.Topic;
 import dev.weir.codec.PolicyAvro;
@@ -9,18 +10,14 @@ import dev.weir.codec.PolicyFile;
 import dev.weir.config.WeirConfig;
 import dev.weir.limit.Account;
 import dev.weir.limit.Limit;
-import dev.weir.limit.LogSegment;
 import dev.weir.limit.Segments;
 import dev.weir.limit.SlidingWindowLog;
 import dev.weir.policy.Decision;
 import dev.weir.policy.LeaseUse;
-import dev.weir.policy.Outcome;
-import dev.weir.policy.Reason;
-import dev.weir.policy.Request;
+import dev.weir.policy.StateKey;
 import java.time.Duration;
 import java.time.Instant;
 import java.util.ArrayList;
-import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Random;
@@ -56,28 +53,7 @@ class SumsTest {
     }
 
     private static Decision told(long version, Map<String, String> key, long sinceMs, long atMs, long cost) {
-        return new Decision(
-                "c-1/1/1",
-                "alice",
-                Outcome.ALLOWED,
-                Reason.WITHIN_LIMITS,
-                "p",
-                version,
-                null,
-                null,
-                null,
-                null,
-                null,
-                0L,
-                null,
-                false,
-                false,
-                false,
-                null,
-                200,
-                atMs,
-                Request.Source.NONE,
-                new LeaseUse("c-1", 1, key, cost, 1, 0, sinceMs));
+        return Decision.of(new LeaseUse("c-1", 1, key, cost, 1, 0, sinceMs), 1, "p", version, atMs);
     }
 
     private static void add(Sums sums, int offset, Decision told) {
@@ -179,23 +155,9 @@ class SumsTest {
         if (!(limit instanceof SlidingWindowLog log)) {
             return Account.open(limit, nowMs);
         }
-        Map<Long, LogSegment> segments = new HashMap<>();
-        return new Account<>(log, log.fresh(nowMs).on(0, new Segments() {
-            @Override
-            public LogSegment get(long number) {
-                return segments.get(number);
-            }
-
-            @Override
-            public void put(long number, LogSegment segment) {
-                segments.put(number, segment);
-            }
-
-            @Override
-            public void delete(long number) {
-                segments.remove(number);
-            }
-        }));
+        Segments segments = new MemoryStates(WeirConfig.DEFAULTS.state())
+                .segments(new StateKey(StateKey.NO_CLIENT, "p", List.of()), 0);
+        return new Account<>(log, log.fresh(nowMs).on(0, segments));
     }
 
     @Test

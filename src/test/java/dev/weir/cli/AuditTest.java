@@ -815,28 +815,8 @@ class AuditTest {
 
     /** What a client tells that it has decided by itself, all at one time. */
     private static byte[] usage(String policy, long cost, long atMs) {
-        return AVRO.encode(new Decision(
-                "c-1/1/1",
-                "c-1",
-                Outcome.ALLOWED,
-                Reason.WITHIN_LIMITS,
-                policy,
-                1L,
-                null,
-                null,
-                null,
-                null,
-                null,
-                0L,
-                null,
-                false,
-                false,
-                false,
-                null,
-                200,
-                atMs,
-                Request.Source.NONE,
-                new LeaseUse("c-1", 1, Map.of(), cost, cost, 0, atMs)));
+        LeaseUse use = new LeaseUse("c-1", 1, Map.of(), cost, cost, 0, atMs);
+        return AVRO.encode(Decision.of(use, 1, policy, 1, atMs));
     }
 
     /** Writes what is committed under another prefix, with times and offsets of requests as they were. */
