@@ -30,6 +30,8 @@ public final class KafkaSettings {
 
     private static final String READ_COMMITTED = "read_committed";
 
+    private static final int BATCH_BYTES = 128 << 10;
+
     private static final String MAX_REQUEST_BYTES = String.valueOf(4 << 20);
 
     private KafkaSettings() {}
@@ -91,6 +93,8 @@ public final class KafkaSettings {
         // the markers of the one before are written; both are refused and sent again, again and again.
         settings.put(StreamsConfig.producerPrefix(ProducerConfig.MAX_IN_FLIGHT_REQUESTS_PER_CONNECTION), 1);
         settings.put(StreamsConfig.producerPrefix(ProducerConfig.RETRY_BACKOFF_MS_CONFIG), 10);
+        // So a request takes one batch of each partition at most, and a commit waits for all that its states fill.
+        settings.put(StreamsConfig.producerPrefix(ProducerConfig.BATCH_SIZE_CONFIG), BATCH_BYTES);
         // A dead letter is a record of any size, and headers come on top.
         settings.put(StreamsConfig.producerPrefix(ProducerConfig.MAX_REQUEST_SIZE_CONFIG), MAX_REQUEST_BYTES);
         for (String key : config.kafka().keySet()) { // what is set for more clients stands over what Weir sets for one
