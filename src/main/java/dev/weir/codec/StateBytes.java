@@ -7,24 +7,36 @@ import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
 
 /** Reads and writes the numbers of a state: seven bits a byte, lowest first, the highest bit telling that more follow. */
-final class StateBytes {
+public final class StateBytes {
 
     private static final VarHandle LONG = MethodHandles.byteArrayViewVarHandle(long[].class, ByteOrder.BIG_ENDIAN);
     private static final int LONGEST_NUMBER = 10;
 
     private byte[] bytes;
     private int position;
+    private final int end; // of what is to be read
 
-    private StateBytes(byte[] bytes, int position) {
+    private StateBytes(byte[] bytes, int end) {
         this.bytes = bytes;
-        this.position = position;
+        this.end = end;
+    }
+
+    /** To be written, time and again. */
+    public static StateBytes empty() {
+        return new StateBytes(new byte[64], 0);
     }
 
     /** Begins with a version. */
     static StateBytes toWrite(int version) {
-        StateBytes out = new StateBytes(new byte[64], 0);
+        StateBytes out = empty();
         out.writeByte(version);
         return out;
+    }
+
+    /** Begins anew, with a version. */
+    void clear(int version) {
+        position = 0;
+        writeByte(version);
     }
 
     /**
@@ -33,12 +45,26 @@ final class StateBytes {
      * @throws IllegalStateException if {@code what} is of another one
      */
     static StateBytes toRead(byte[] bytes, int version, String what) {
-        StateBytes in = new StateBytes(bytes, 0);
+        return toRead(bytes, bytes.length, version, what);
+    }
+
+    static StateBytes toRead(byte[] bytes, int length, int version, String what) {
+        StateBytes in = new StateBytes(bytes, length);
         int found = in.readByte();
         if (found != version) {
             throw new IllegalStateException(what + " is of version " + found + ", not " + version);
         }
         return in;
+    }
+
+    /** What was written is the first {@link #length} bytes of it; not to be changed, nor kept. */
+    public byte[] bytes() {
+        return bytes;
+    }
+
+    /** How many bytes were written. */
+    public int length() {
+        return position;
     }
 
     byte[] written() {
@@ -57,11 +83,11 @@ final class StateBytes {
     }
 
     boolean hasMore() {
-        return position < bytes.length;
+        return position < end;
     }
 
     int readByte() {
-        if (position >= bytes.length) {
+        if (position >= end) {
             throw new IllegalStateException("a state ends after " + position + " bytes");
         }
         return bytes[position++];
@@ -77,7 +103,7 @@ final class StateBytes {
 
     byte[] readBytes() {
         long length = read();
-        if (length < 0 || length > bytes.length - position) {
+        if (length < 0 || length > end - position) {
             throw new IllegalStateException("a state ends within " + length + " bytes at " + position);
         }
         position += (int) length;
@@ -100,8 +126,8 @@ final class StateBytes {
     }
 
     long readFixed() {
-        if (bytes.length - position < Long.BYTES) {
-            throw new IllegalStateException("a state ends after " + bytes.length + " bytes");
+        if (end - position < Long.BYTES) {
+            throw new IllegalStateException("a state ends after " + end + " bytes");
         }
         position += Long.BYTES;
         return (long) LONG.get(bytes, position - Long.BYTES);

@@ -76,7 +76,14 @@ public final class StateCodec {
     private StateCodec() {}
 
     public static byte[] encode(PolicyState state) {
-        StateBytes out = StateBytes.toWrite(VERSION);
+        StateBytes out = StateBytes.empty();
+        encode(state, out);
+        return out.written();
+    }
+
+    /** As {@link #encode(PolicyState)}, in place of what was written before. */
+    public static void encode(PolicyState state, StateBytes out) {
+        out.clear(VERSION);
         out.writeFixed(state.forgettableAtMs());
         out.writeSigned(state.lastMs());
         out.write(state.accounts().size());
@@ -90,7 +97,6 @@ public final class StateCodec {
         if (state.putOffMs() != 0) {
             out.write(state.putOffMs());
         }
-        return out.written();
     }
 
     /** When an encoded state may be forgotten, read without the rest of it. */
@@ -105,7 +111,12 @@ public final class StateCodec {
      * @throws IllegalStateException if the bytes are not those of a state: the store is broken
      */
     public static PolicyState decode(byte[] state, IntFunction<Segments> shelves) {
-        StateBytes in = afterVersion(state);
+        return decode(state, state.length, shelves);
+    }
+
+    /** As {@link #decode(byte[], IntFunction)}, from the first bytes of an array. */
+    public static PolicyState decode(byte[] state, int length, IntFunction<Segments> shelves) {
+        StateBytes in = StateBytes.toRead(state, length, VERSION, "a state");
         in.readFixed();
         long lastMs = in.readSigned();
         int size = (int) in.read();

@@ -42,9 +42,9 @@ public final class HotStates extends WrappedStateStore<KeyValueStore<Bytes, byte
 
     private Entry last;
 
-    /** Reads a state that is in the store under a key. */
+    /** Reads a state that is in the store under a key: the first bytes of an array. */
     interface Reader {
-        PolicyState read(byte[] key, byte[] state);
+        PolicyState read(byte[] key, byte[] state, int length);
     }
 
     /** @param memory of all tasks of the process */
@@ -55,16 +55,18 @@ public final class HotStates extends WrappedStateStore<KeyValueStore<Bytes, byte
 
     /** The newest state under a key, null if there is none. */
     PolicyState get(StateKey key, Reader reader) {
-        Bytes storeKey = encoded(key);
-        Entry entry = heap.find(storeKey);
-        if (entry == null) {
-            entry = add(storeKey, wrapped().get(storeKey));
-        }
+        Entry entry = found(key);
         PolicyState state = heap.read(entry, reader);
         lastKey = key;
         last = entry;
         shrink();
         return state;
+    }
+
+    private Entry found(StateKey key) {
+        EncodedKey encoded = encoded(key);
+        Entry entry = heap.find(encoded);
+        return entry == null ? add(encoded, wrapped().get(Bytes.wrap(encoded.bytes()))) : entry;
     }
 
     void put(StateKey key, PolicyState state) {
@@ -74,11 +76,7 @@ public final class HotStates extends WrappedStateStore<KeyValueStore<Bytes, byte
 
     /** As {@link #get(StateKey, Reader)}, in a store of anything else. */
     byte[] bytes(StateKey key) {
-        Bytes storeKey = encoded(key);
-        Entry entry = heap.find(storeKey);
-        if (entry == null) {
-            entry = add(storeKey, wrapped().get(storeKey));
-        }
+        Entry entry = found(key);
         byte[] bytes = entry.encoded();
         lastKey = key;
         last = entry;
@@ -96,19 +94,19 @@ public final class HotStates extends WrappedStateStore<KeyValueStore<Bytes, byte
     void putThrough(StateKey key, PolicyState state) {
         Entry entry = entry(key);
         heap.change(entry, state);
-        wrapped().put(entry.key, entry.encoded());
+        wrapped().put(Bytes.wrap(entry.bytes()), entry.encoded());
         heap.written(entry);
         shrink();
     }
 
     /** Whether the state under a key of the store is not the one in the store. */
     boolean isNewer(Bytes storeKey) {
-        return heap.isDirty(storeKey);
+        return heap.isDirty(new EncodedKey(storeKey.get()));
     }
 
     /** Replaces a state that is not {@linkplain #isNewer newer} than the store's by what is left of it; null: nothing. */
     void forget(Bytes storeKey, PolicyState left) {
-        heap.remove(storeKey);
+        heap.remove(new EncodedKey(storeKey.get()));
         lastKey = null;
         tellBytes();
         wrapped().put(storeKey, left == null ? null : StateCodec.encode(left));
@@ -128,7 +126,7 @@ public final class HotStates extends WrappedStateStore<KeyValueStore<Bytes, byte
             if (coldest.isDirty()) {
                 write();
             }
-            heap.remove(coldest.key);
+            heap.remove(coldest);
             lastKey = null;
         }
         tellBytes();
@@ -147,27 +145,27 @@ public final class HotStates extends WrappedStateStore<KeyValueStore<Bytes, byte
         if (key == lastKey) {
             return last;
         }
-        Bytes storeKey = encoded(key);
-        Entry entry = heap.peek(storeKey);
-        return entry == null ? add(storeKey, null) : entry;
+        EncodedKey encoded = encoded(key);
+        Entry entry = heap.peek(encoded);
+        return entry == null ? add(encoded, null) : entry;
     }
 
-    private Entry add(Bytes storeKey, byte[] stored) {
+    private Entry add(EncodedKey key, byte[] stored) {
         if (!isSharing) {
             memory.join();
             isSharing = true;
         }
-        return heap.add(storeKey, stored);
+        return heap.add(key, stored);
     }
 
-    private static Bytes encoded(StateKey key) {
-        return Bytes.wrap(KeyCodec.encode(key));
+    private static EncodedKey encoded(StateKey key) {
+        return new EncodedKey(KeyCodec.encode(key));
     }
 
     /** What is in the store without being on its changelog would be lost, so nothing counts as written before all is. */
     private void write() {
         List<KeyValue<Bytes, byte[]>> batch = new ArrayList<>();
-        heap.forEachDirty(entry -> batch.add(KeyValue.pair(entry.key, entry.encoded())));
+        heap.forEachDirty(entry -> batch.add(KeyValue.pair(Bytes.wrap(entry.bytes()), entry.encoded())));
         if (batch.size() == 1) {
             wrapped().put(batch.get(0).key, batch.get(0).value);
         } else if (!batch.isEmpty()) {

@@ -1,16 +1,17 @@
 package dev.weir.processor;
 
+import dev.weir.codec.StateBytes;
 import dev.weir.codec.StateCodec;
 import dev.weir.limit.Account;
 import dev.weir.limit.LogSegment;
 import dev.weir.limit.SlidingWindowLog.Log;
 import dev.weir.policy.PolicyState;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.function.Consumer;
-import org.apache.kafka.common.utils.Bytes;
 
 /** States by their encoded keys on the heap, of which it is known which differ from the store's and about how large they are. */
 // They are kept as the store has them, decoded when they are asked for: that is one array instead of some ten objects
@@ -22,30 +23,36 @@ import org.apache.kafka.common.utils.Bytes;
 final class StateHeap {
 
     /** What an entry takes beside the bytes of its key and its state: itself, the table's, and the heads of both arrays. */
-    private static final int ENTRY_BYTES = 144;
+    private static final int ENTRY_BYTES = 128;
 
     private static final int STATE_BYTES = 128;
     private static final int ACCOUNT_BYTES = 176;
     private static final int LOG_BYTES = 240;
     private static final int BYTES_PER_LOG_ENTRY = 16;
 
+    /** Arrays take heap by as many bytes. */
+    private static final int ROOM = 8;
+
     /** A key and its state. */
-    static final class Entry {
-        final Bytes key;
-        private byte[] encoded;
+    static final class Entry extends EncodedKey {
+        private byte[] encoded; // null if there is no state, or it is decoded; it has room for some bytes more
+        private int length; // of what is encoded
         private PolicyState decoded; // what has a log; all else is encoded
         private int bytes;
         private boolean isFound;
         private boolean isDirty;
         private boolean isListed;
 
-        private Entry(Bytes key) {
-            this.key = key;
+        private Entry(EncodedKey key) {
+            super(key);
         }
 
         /** Null if there is none. */
         byte[] encoded() {
-            return decoded == null ? encoded : StateCodec.encode(decoded);
+            if (decoded != null) {
+                return StateCodec.encode(decoded);
+            }
+            return encoded == null ? null : Arrays.copyOf(encoded, length);
         }
 
         /** Whether the store has another state. */
@@ -54,17 +61,18 @@ final class StateHeap {
         }
     }
 
-    private final Map<Bytes, Entry> entries = new LinkedHashMap<>();
+    private final Map<EncodedKey, Entry> entries = new LinkedHashMap<>();
     private final List<Entry> changed = new ArrayList<>();
+    private final StateBytes scratch = StateBytes.empty();
     private long bytes;
 
     /** What is known of a key, null if nothing is. */
-    Entry peek(Bytes key) {
+    Entry peek(EncodedKey key) {
         return entries.get(key);
     }
 
     /** As {@link #peek}, for somebody who comes again. */
-    Entry find(Bytes key) {
+    Entry find(EncodedKey key) {
         Entry entry = entries.get(key);
         if (entry != null) {
             entry.isFound = true;
@@ -73,10 +81,10 @@ final class StateHeap {
     }
 
     /** Adds a key that was not {@linkplain #find found}, with what the store has under it. */
-    Entry add(Bytes key, byte[] stored) {
+    Entry add(EncodedKey key, byte[] stored) {
         Entry entry = new Entry(key);
-        entries.put(key, entry);
-        set(entry, stored, null);
+        entries.put(entry, entry);
+        encode(entry, stored);
         return entry;
     }
 
@@ -85,16 +93,26 @@ final class StateHeap {
         if (entry.encoded == null) {
             return entry.decoded;
         }
-        PolicyState state = reader.read(entry.key.get(), entry.encoded);
+        PolicyState state = reader.read(entry.bytes(), entry.encoded, entry.length);
         if (hasLog(state)) {
-            set(entry, null, state);
+            decode(entry, state);
         }
         return state;
     }
 
     void change(Entry entry, PolicyState state) {
-        boolean isLong = hasLog(state);
-        set(entry, isLong ? null : StateCodec.encode(state), isLong ? state : null);
+        if (hasLog(state)) {
+            decode(entry, state);
+        } else {
+            StateCodec.encode(state, scratch);
+            encode(entry, scratch.bytes(), scratch.length());
+        }
+        note(entry);
+    }
+
+    /** To what is no state, and has no log. */
+    void change(Entry entry, byte[] encoded) {
+        encode(entry, encoded);
         note(entry);
     }
 
@@ -106,22 +124,40 @@ final class StateHeap {
         }
     }
 
-    /** To what is no state, and has no log. */
-    void change(Entry entry, byte[] encoded) {
-        set(entry, encoded, null);
-        note(entry);
+    private void encode(Entry entry, byte[] state) {
+        if (state == null) {
+            entry.encoded = null;
+            entry.decoded = null;
+            measure(entry, 0);
+        } else {
+            encode(entry, state, state.length);
+        }
     }
 
-    private void set(Entry entry, byte[] encoded, PolicyState decoded) {
-        entry.encoded = encoded;
-        entry.decoded = decoded;
-        int size = ENTRY_BYTES + entry.key.get().length + (decoded == null ? 0 : bytes(decoded));
-        size += encoded == null ? 0 : encoded.length;
+    /** In place if it fits: what is old would else refer to what is new all the time, which costs the collector most. */
+    private void encode(Entry entry, byte[] state, int length) {
+        if (entry.encoded == null || length > entry.encoded.length || length < entry.encoded.length / 2) {
+            entry.encoded = new byte[(length + ROOM - 1) / ROOM * ROOM];
+            entry.decoded = null;
+            measure(entry, entry.encoded.length);
+        }
+        System.arraycopy(state, 0, entry.encoded, 0, length);
+        entry.length = length;
+    }
+
+    private void decode(Entry entry, PolicyState state) {
+        entry.encoded = null;
+        entry.decoded = state;
+        measure(entry, bytes(state));
+    }
+
+    private void measure(Entry entry, int stateBytes) {
+        int size = ENTRY_BYTES + entry.bytes().length + stateBytes;
         bytes += size - entry.bytes;
         entry.bytes = size;
     }
 
-    boolean isDirty(Bytes key) {
+    boolean isDirty(EncodedKey key) {
         Entry entry = entries.get(key);
         return entry != null && entry.isDirty;
     }
@@ -159,14 +195,14 @@ final class StateHeap {
         Entry oldest = entries.values().iterator().next();
         while (oldest.isFound) {
             oldest.isFound = false;
-            entries.remove(oldest.key);
-            entries.put(oldest.key, oldest);
+            entries.remove(oldest);
+            entries.put(oldest, oldest);
             oldest = entries.values().iterator().next();
         }
         return oldest;
     }
 
-    void remove(Bytes key) {
+    void remove(EncodedKey key) {
         Entry entry = entries.remove(key);
         bytes -= entry == null ? 0 : entry.bytes;
     }

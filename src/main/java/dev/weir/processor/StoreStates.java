@@ -19,7 +19,8 @@ final class StoreStates implements States {
     private final HotStates states;
     private final KeyValueStore<Bytes, byte[]> segments;
     private final FirstAnswers firstAnswers;
-    private final HotStates.Reader reader = (key, state) -> StateCodec.decode(state, shelf -> segments(key, shelf));
+    private final HotStates.Reader reader =
+            (key, state, length) -> StateCodec.decode(state, length, shelf -> segments(key, shelf));
     private boolean hasChangedSegments;
 
     StoreStates(HotStates states, KeyValueStore<Bytes, byte[]> segments, FirstAnswers firstAnswers) {
@@ -62,7 +63,7 @@ final class StoreStates implements States {
         if (states.isNewer(key)) {
             return;
         }
-        PolicyState left = reader.read(key.get(), state);
+        PolicyState left = reader.read(key.get(), state, state.length);
         for (int i = 0; left != null && i < FORGETS_AT_ONCE; i++) {
             left = left.forgotten();
         }

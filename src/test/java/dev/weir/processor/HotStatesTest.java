@@ -136,8 +136,8 @@ class HotStatesTest {
         return new PolicyState(0, 0, List.of(Account.open(LIMIT, 0).charge(tokens, 0)), List.of());
     }
 
-    private static PolicyState read(byte[] key, byte[] state) {
-        return StateCodec.decode(state, shelf -> null);
+    private static PolicyState read(byte[] key, byte[] state, int length) {
+        return StateCodec.decode(state, length, shelf -> null);
     }
 
     private static PolicyState get(HotStates states, String client) {
@@ -155,7 +155,7 @@ class HotStatesTest {
 
     private long stored(String client) {
         byte[] state = store.content.get(Bytes.wrap(KeyCodec.encode(key(client))));
-        return state == null ? 0 : tokens(read(null, state));
+        return state == null ? 0 : tokens(read(null, state, state.length));
     }
 
     @Test
@@ -175,6 +175,17 @@ class HotStatesTest {
         states.flushCache();
         assertThat(store.take()).as("it was on the heap").containsExactly("put c");
         assertThat(stored("c")).isEqualTo(2);
+    }
+
+    @Test
+    void a_state_is_as_it_was_put_whether_it_has_grown_or_shrunk() {
+        for (long tokens : List.of(0L, 1L << 40, 127L, 1L << 14, 1L, 1L << 62, 0L)) {
+            states.put(key("a"), used(tokens));
+            assertThat(get(states, "a")).isEqualTo(used(tokens));
+            states.flushCache();
+            assertThat(store.content.get(Bytes.wrap(KeyCodec.encode(key("a")))))
+                    .isEqualTo(StateCodec.encode(used(tokens)));
+        }
     }
 
     @Test
