@@ -18,7 +18,8 @@ public final class DecideBench {
      */
     public record Load(String name, String policies, long clients, boolean known) {}
 
-    static final List<String> JVM = List.of("-Xmx1g");
+    /** As the container image has it. */
+    static final List<String> JVM = List.of("-Xmx1g", "-XX:+UseParallelGC");
 
     /** Requests a second. */
     static final long FIRST_GUESS = 400_000;
