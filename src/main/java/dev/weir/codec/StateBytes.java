@@ -48,6 +48,7 @@ public final class StateBytes {
         return toRead(bytes, bytes.length, version, what);
     }
 
+    /** As {@link #toRead(byte[], int, String)}, from the first bytes of an array. */
     static StateBytes toRead(byte[] bytes, int length, int version, String what) {
         StateBytes in = new StateBytes(bytes, length);
         int found = in.readByte();

@@ -6,7 +6,7 @@ import java.nio.ByteOrder;
 import java.util.Arrays;
 
 /** A key of a store, to be found in a table: hashed eight bytes at a time, and once. */
-// A name is the caller's to choose, so somebody may make hashes alike. Keys have an order, by which a HashMap finds
+// Names are for callers to choose, who may make their hashes alike. So keys have an order, by which a HashMap finds
 // them
 // fast even then.
 class EncodedKey implements Comparable<EncodedKey> {
