@@ -227,20 +227,24 @@ public final class PolicyTopic {
         SortedMap<String, PolicyAvro.Applied> onTopic = new TreeMap<>();
         try (TopicLog log = new TopicLog(config, topics.policies());
                 PolicyHistory history = new PolicyHistory(config, topics.policyHistory())) {
-            Supplier<PolicyUpdate> next = () -> {
-                log.readAll(record -> read(record, onTopic));
-                return update(new PolicyUpdate(onTopic, history::last, nowMs), what);
-            };
+            Runnable read = () -> log.readAll(record -> read(record, onTopic));
+            Supplier<PolicyUpdate> next = () -> update(new PolicyUpdate(onTopic, history::last, nowMs), what);
             if (options.dryRun()) {
+                read.run();
                 return next.get().changes();
             }
+            PolicyUpdate tried = null;
             log.readSeen(record -> read(record, onTopic)); // little is left to read then while others are stopped
             for (int attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
                 try (PolicyWriter writer = new PolicyWriter(config, topics)) {
                     if (writer.begin()) {
-                        PolicyUpdate update = next.get();
-                        if (update.records().isEmpty() || writer.write(update.records())) {
-                            return update.changes();
+                        read.run();
+                        if (tried != null && onTopic.values().containsAll(tried.records())) {
+                            return tried.changes(); // it was written, although the broker did not say so
+                        }
+                        tried = next.get();
+                        if (tried.records().isEmpty() || writer.write(tried.records())) {
+                            return tried.changes();
                         }
                     }
                 }

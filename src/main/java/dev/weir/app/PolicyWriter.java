@@ -52,7 +52,10 @@ final class PolicyWriter implements AutoCloseable {
         return unlessFenced(producer::initTransactions);
     }
 
-    /** Writes all of this, or nothing and returns false, if another writer has begun. */
+    /**
+     * Writes all of this; or returns false if another writer has begun, when nothing is written, or if the broker does not say
+     * what became of it, which who begins next can see.
+     */
     boolean write(List<PolicyAvro.Applied> records) {
         return unlessFenced(() -> {
             producer.beginTransaction();
@@ -90,6 +93,7 @@ final class PolicyWriter implements AutoCloseable {
     }
 
     private static boolean isFenced(Throwable failure) {
+        Throwable root = failure;
         for (Throwable e = failure; e != null; e = e.getCause()) {
             if (e instanceof ProducerFencedException
                     || e instanceof InvalidProducerEpochException
@@ -97,8 +101,10 @@ final class PolicyWriter implements AutoCloseable {
                     || e instanceof TransactionAbortableException) {
                 return true;
             }
+            root = e;
         }
-        return false;
+        // A commit that comes while the broker fences its writer fails there, without a reason that has a name.
+        return root.getClass() == KafkaException.class;
     }
 
     /** Leaves no transaction open. */
