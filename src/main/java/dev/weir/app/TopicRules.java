@@ -26,7 +26,8 @@ public final class TopicRules {
             Stores.LOG_SEGMENTS,
             Stores.FIRST_ANSWERS,
             Stores.LEASE_BOOKS,
-            Stores.WAITING_REQUESTS);
+            Stores.WAITING_REQUESTS,
+            Stores.DECISION_ORDER);
 
     private static final List<String> OF_ADMISSIONS = List.of(
             Stores.QUEUE_STATES,

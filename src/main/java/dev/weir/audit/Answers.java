@@ -5,6 +5,7 @@ import dev.weir.audit.Difference.Place;
 import dev.weir.audit.Difference.Topic;
 import dev.weir.codec.UnreadableException;
 import dev.weir.policy.Decision;
+import dev.weir.policy.DecisionContext;
 import dev.weir.policy.Request;
 import dev.weir.shape.Release;
 import java.util.ArrayList;
@@ -37,9 +38,11 @@ final class Answers {
     /**
      * A decision.
      *
+     * @param decision without its context
+     * @param context when and by which policies it was decided, as it says
      * @param lastCount the most changes of rules that whoever decided had seen, as far as the decision shows
      */
-    record Told(Decision decision, Place place, long timestampMs, int lastCount) {
+    record Told(Decision decision, DecisionContext context, Place place, long timestampMs, int lastCount) {
         boolean isByQueue() {
             return decision.queueing() != null;
         }
@@ -130,7 +133,8 @@ final class Answers {
         boolean isByRules = decision.policyId() != null && decision.queueing() == null && !decision.repeated();
         int lastCount =
                 isByRules ? tools.rules().lastWith(decision.policyId(), decision.policyVersion()) : Integer.MAX_VALUE;
-        Told told = new Told(decision, place, record.timestamp(), lastCount);
+        Told told = new Told(
+                decision.in(DecisionContext.UNKNOWN), decision.context(), place, record.timestamp(), lastCount);
         Request.Source source = decision.source();
         if (source.partition() != scope.partition() || source.offset() >= scope.end() || source.offset() < 0) {
             String note = source.partition() == scope.partition() ? null : "its request is on another partition";

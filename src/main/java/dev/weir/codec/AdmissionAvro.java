@@ -14,10 +14,10 @@ public final class AdmissionAvro {
     private static final int MAX_HEADERS = (2 << 20) / 10;
 
     /** The version of the schema that is written field by field. */
-    private static final long SCHEMA = 0x9EF0E125B5FB3A29L;
+    private static final long SCHEMA = 0x383887D713E3F998L;
 
     private final AvroBytes<dev.weir.avro.Admission> avro =
-            AvroBytes.besides(SCHEMA, new dev.weir.avro.Admission(), 1, MAX_HEADERS);
+            AvroBytes.besides(SCHEMA, new dev.weir.avro.Admission(), 2, MAX_HEADERS);
     private final RequestAvro requests = new RequestAvro();
     private final byte[] header = AvroBytes.header(SCHEMA);
 
@@ -37,6 +37,7 @@ public final class AdmissionAvro {
         out.write(admission.repeated());
         out.write(admission.rememberUntilMs());
         write(admission.headers(), out);
+        ContextAvro.write(admission.context(), out);
         return out.end();
     }
 
@@ -73,6 +74,7 @@ public final class AdmissionAvro {
                 event.getLimit(),
                 event.getRepeated(),
                 event.getRememberUntil().toEpochMilli(),
-                headers);
+                headers,
+                ContextAvro.read(event.getOrder(), event.getPoliciesChecksum()));
     }
 }

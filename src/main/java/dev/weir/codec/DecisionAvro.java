@@ -14,7 +14,7 @@ import java.util.stream.Stream;
 public final class DecisionAvro {
 
     /** The version of the schema that is written field by field. */
-    private static final long SCHEMA = 0x97B79B460B742931L;
+    private static final long SCHEMA = 0x8157C4C934CFC345L;
 
     private static final Decision.Queueing NOT_SHAPED = new Decision.Queueing(null, null, null);
 
@@ -33,7 +33,7 @@ public final class DecisionAvro {
 
     /** Reads what is in Confluent's wire format too, if there is a registry; writes single-object encoding. */
     public DecisionAvro(Optional<SchemaRegistry> registry) {
-        avro = AvroBytes.besides(SCHEMA, new dev.weir.avro.Decision(), 3, registry);
+        avro = AvroBytes.besides(SCHEMA, new dev.weir.avro.Decision(), 4, registry);
         header = AvroBytes.header(SCHEMA);
     }
 
@@ -44,7 +44,7 @@ public final class DecisionAvro {
      * @throws RegistryException if the registry does not answer, or does not take the schema
      */
     public DecisionAvro(Optional<SchemaRegistry> registry, String topic) {
-        avro = AvroBytes.besides(SCHEMA, new dev.weir.avro.Decision(), 3, registry);
+        avro = AvroBytes.besides(SCHEMA, new dev.weir.avro.Decision(), 4, registry);
         header = avro.header(registry, topic);
     }
 
@@ -77,6 +77,7 @@ public final class DecisionAvro {
         if (out.writePresent(decision.usage())) {
             write(decision.usage(), out);
         }
+        ContextAvro.write(decision.context(), out);
         return out.end();
     }
 
@@ -125,7 +126,8 @@ public final class DecisionAvro {
                 event.getHttpStatus(),
                 event.getDecidedAt().toEpochMilli(),
                 new Request.Source(event.getSourcePartition(), event.getSourceOffset()),
-                usage(event.getUsage()));
+                usage(event.getUsage()),
+                ContextAvro.read(event.getOrder(), event.getPoliciesChecksum()));
     }
 
     private static LeaseUse usage(dev.weir.avro.LeaseUse usage) {

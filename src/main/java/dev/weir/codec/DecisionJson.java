@@ -2,6 +2,7 @@ package dev.weir.codec;
 
 import com.fasterxml.jackson.core.JsonGenerator;
 import dev.weir.policy.Decision;
+import dev.weir.policy.DecisionOrder;
 import dev.weir.policy.LeaseUse;
 import java.io.IOException;
 import java.io.Writer;
@@ -46,6 +47,20 @@ public final class DecisionJson extends NdjsonWriter<Decision> {
         json.writeNumberField("sourceOffset", decision.source().offset());
         json.writeFieldName("usage");
         write(decision.usage(), json);
+        json.writeFieldName("order");
+        write(decision.context().order(), json);
+        number(json, "policiesChecksum", decision.context().policiesChecksum());
+    }
+
+    private static void write(DecisionOrder order, JsonGenerator json) throws IOException {
+        if (order == null) {
+            json.writeNull();
+            return;
+        }
+        json.writeStartObject();
+        json.writeNumberField("afterOffset", order.afterOffset());
+        json.writeNumberField("step", order.step());
+        json.writeEndObject();
     }
 
     private static void write(LeaseUse usage, JsonGenerator json) throws IOException {

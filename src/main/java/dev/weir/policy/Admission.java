@@ -13,6 +13,7 @@ import java.util.List;
  * @param repeated its requestId was sent to the queue before: to be answered as it was then
  * @param rememberUntilMs until when a repeated requestId is to be answered as this one, ms since the epoch; 0: not at all
  * @param headers of the request's record, for its release
+ * @param context when and by which policies it was decided; {@link DecisionContext#UNKNOWN} until that is recorded
  */
 public record Admission(
         Request request,
@@ -23,8 +24,33 @@ public record Admission(
         Long limit,
         boolean repeated,
         long rememberUntilMs,
-        List<Header> headers)
+        List<Header> headers,
+        DecisionContext context)
         implements Ruling {
+
+    /** One that is not recorded yet. */
+    public Admission(
+            Request request,
+            String queue,
+            String policyId,
+            Long policyVersion,
+            String limitedBy,
+            Long limit,
+            boolean repeated,
+            long rememberUntilMs,
+            List<Header> headers) {
+        this(
+                request,
+                queue,
+                policyId,
+                policyVersion,
+                limitedBy,
+                limit,
+                repeated,
+                rememberUntilMs,
+                headers,
+                DecisionContext.UNKNOWN);
+    }
 
     /** A header of a record; its value may be null. */
     @SuppressWarnings("ArrayRecordComponent") // carried, never compared
@@ -32,11 +58,13 @@ public record Admission(
 
     /** The same, to be answered again until then. */
     Admission rememberedUntil(long untilMs) {
-        return new Admission(request, queue, policyId, policyVersion, limitedBy, limit, repeated, untilMs, headers);
+        return new Admission(
+                request, queue, policyId, policyVersion, limitedBy, limit, repeated, untilMs, headers, context);
     }
 
-    /** The same with headers. */
-    public Admission withHeaders(List<Header> all) {
-        return new Admission(request, queue, policyId, policyVersion, limitedBy, limit, repeated, rememberUntilMs, all);
+    /** The same with headers and another context. */
+    public Admission with(List<Header> all, DecisionContext other) {
+        return new Admission(
+                request, queue, policyId, policyVersion, limitedBy, limit, repeated, rememberUntilMs, all, other);
     }
 }

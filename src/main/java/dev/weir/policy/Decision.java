@@ -23,6 +23,7 @@ package dev.weir.policy;
  * @param httpStatus what a gateway answers: 200, 202, 404, 410, 413, 429 or 503
  * @param decidedAtMs the time that the decision went by: the request's, or that of its key's last charge if later
  * @param usage null; else it answers no request, but tells what was decided elsewhere
+ * @param context when and by which policies it was decided; {@link DecisionContext#UNKNOWN} until that is recorded
  */
 public record Decision(
         String requestId,
@@ -45,7 +46,8 @@ public record Decision(
         int httpStatus,
         long decidedAtMs,
         Request.Source source,
-        LeaseUse usage)
+        LeaseUse usage,
+        DecisionContext context)
         implements Ruling, FirstAnswer {
 
     private static final int OK = 200;
@@ -79,7 +81,8 @@ public record Decision(
                 OK,
                 decidedAtMs,
                 Request.Source.NONE,
-                usage);
+                usage,
+                DecisionContext.UNKNOWN);
     }
 
     /** The answer to a request. */
@@ -125,7 +128,35 @@ public record Decision(
                 httpStatus,
                 decidedAtMs,
                 source,
-                null);
+                null,
+                DecisionContext.UNKNOWN);
+    }
+
+    /** The same with another context. */
+    public Decision in(DecisionContext other) {
+        return new Decision(
+                requestId,
+                client,
+                outcome,
+                reason,
+                policyId,
+                policyVersion,
+                limitedBy,
+                limit,
+                windowMs,
+                remaining,
+                resetAfterMs,
+                retryAfterMs,
+                delayMs,
+                observed,
+                shadowBanned,
+                repeated,
+                queueing,
+                httpStatus,
+                decidedAtMs,
+                source,
+                usage,
+                other);
     }
 
     /** The same for a repeat of the request, which was read elsewhere. */
@@ -150,7 +181,9 @@ public record Decision(
                 queueing,
                 httpStatus,
                 decidedAtMs,
-                repeat);
+                repeat,
+                null,
+                context);
     }
 
     /** Whether it tells how a wait has ended: the request has had a QUEUED decision before. */

@@ -29,6 +29,14 @@ public final class PolicyTable {
     /** The table without policies. */
     public static final PolicyTable EMPTY = new PolicyTable(List.of());
 
+    private static final long FNV_OFFSET = 0xCBF29CE484222325L;
+    private static final long FNV_PRIME = 0x100000001B3L;
+
+    /** The finalizer of MurmurHash3. */
+    private static final long MIX_1 = 0xFF51AFD7ED558CCDL;
+
+    private static final long MIX_2 = 0xC4CEB9FE1A85EC53L;
+
     private static final Comparator<Policy> BEST_FIRST =
             Comparator.comparingInt(Policy::priority).reversed().thenComparing(Policy::id);
 
@@ -112,6 +120,7 @@ public final class PolicyTable {
     private final Candidates always;
     private final Field[] fields;
     private final Map<String, TreeMap<Long, Policy>> byId = new HashMap<>();
+    private final long checksum;
 
     /** @throws IllegalArgumentException if two policies have the same id and version */
     public PolicyTable(Collection<Policy> policies) {
@@ -122,6 +131,7 @@ public final class PolicyTable {
                 throw new IllegalArgumentException("two policies have the id " + policy.id());
             }
         }
+        checksum = checksum(policies);
         Map<Policy, Long> untilMs = untilMs();
         for (Policy policy : policies) {
             byLayer.computeIfAbsent(policy.layer(), layer -> new ArrayList<>()).add(policy);
@@ -249,6 +259,35 @@ public final class PolicyTable {
                 }
             }
         }
+    }
+
+    /**
+     * Identifies the versions of all policies in this table, whatever the order in which they were applied: 0 to 2^32 - 1, 0 for an
+     * empty table. The same on every machine.
+     */
+    public long checksum() {
+        return checksum;
+    }
+
+    /** The checksum of a table with these policies: the sum of their own checksums, modulo 2^32. */
+    public static long checksum(Collection<Policy> policies) {
+        int sum = 0;
+        for (Policy policy : policies) {
+            sum += (int) checksum(policy);
+        }
+        return Integer.toUnsignedLong(sum);
+    }
+
+    /** 64-bit FNV-1a of the id and the version, mixed so that a sum of such numbers says something of each. */
+    private static long checksum(Policy policy) {
+        long hash = FNV_OFFSET;
+        for (int i = 0; i < policy.id().length(); i++) {
+            hash = (hash ^ policy.id().charAt(i)) * FNV_PRIME;
+        }
+        hash = (hash ^ policy.version()) * FNV_PRIME;
+        hash = (hash ^ hash >>> 33) * MIX_1;
+        hash = (hash ^ hash >>> 33) * MIX_2;
+        return hash ^ hash >>> 33;
     }
 
     /** The version of a policy that holds at a time, null if none does. */

@@ -8,6 +8,7 @@ import dev.weir.lease.Ask;
 import dev.weir.policy.Admission;
 import dev.weir.policy.Decider;
 import dev.weir.policy.Decision;
+import dev.weir.policy.DecisionContext;
 import dev.weir.policy.FirstAnswers;
 import dev.weir.policy.PolicyTable;
 import dev.weir.policy.Request;
@@ -48,6 +49,8 @@ public final class Decide implements Processor<byte[], Object, byte[], Object> {
     private ProcessorContext<byte[], Object> context;
     private StoreStates states;
     private Holder holder;
+    private DecisionSequence sequence;
+    private DecisionContext inOrder = DecisionContext.UNKNOWN; // of the last decision in the order of its own offset
     private StateSweep sweep;
     private StateSweep sweepOfBooks;
     private Cancellable sweeping;
@@ -58,9 +61,10 @@ public final class Decide implements Processor<byte[], Object, byte[], Object> {
 
     /**
      * The stores: what was used of the policies, the segments of logs, first answers; what is held of shared quota, and who waits
-     * for it.
+     * for it; the position of the last decision.
      */
-    public record StoreNames(String states, String segments, String answers, String books, String waiting) {}
+    public record StoreNames(
+            String states, String segments, String answers, String books, String waiting, String order) {}
 
     /** The nodes that take what comes out. */
     public record Outlets(String decisions, String admissions, String asks) {}
@@ -79,6 +83,8 @@ public final class Decide implements Processor<byte[], Object, byte[], Object> {
         HotStates store = context.getStateStore(stores.states);
         FirstAnswers firstAnswers = StoreFirstAnswers.open(context.getStateStore(stores.answers), config.state());
         states = new StoreStates(store, context.getStateStore(stores.segments), firstAnswers);
+        sequence = new DecisionSequence(context.getStateStore(stores.order));
+        store.beforeFlush(sequence::write);
         HotStates books = context.getStateStore(stores.books);
         holder = new Holder(
                 context.taskId().partition(),
@@ -160,17 +166,33 @@ public final class Decide implements Processor<byte[], Object, byte[], Object> {
     }
 
     private void decide(Record<byte[], Object> record, Request request, long nowMs) {
+        sequence.advanceTo(request.source().offset());
+        PolicyTable table = policies.table();
         Turn turn = new Turn(holder, nowMs, true, holder.hasRoom());
-        Ruling ruling = Decider.decide(request, policies.table(), states, turn);
+        Ruling ruling = Decider.decide(request, table, states, turn);
         if (ruling instanceof Decision decision) {
-            answer(record, decision);
+            answer(record, decision.in(inOrder(table)));
         } else if (ruling instanceof Admission admission) {
-            admit(record, admission.withHeaders(headers(record.headers())));
+            admit(record, admission.with(headers(record.headers()), inOrder(table)));
         } else {
             Wait wait = (Wait) ruling;
             counts.waits(wait.on().policyId());
             holder.park(new Waiter(wait.on(), nowMs + wait.maxWaitMs(), request, headers(record.headers())));
         }
+    }
+
+    /** The context of a decision that is taken in the order of the request's own offset. */
+    private DecisionContext inOrder(PolicyTable table) {
+        Long last = inOrder.policiesChecksum();
+        if (last == null || last != table.checksum()) {
+            inOrder = new DecisionContext(null, table.checksum());
+        }
+        return inOrder;
+    }
+
+    /** The context of a decision that is taken out of that order. */
+    private DecisionContext outOfOrder(PolicyTable table) {
+        return new DecisionContext(sequence.next(), table.checksum());
     }
 
     private void answer(Record<byte[], ?> record, Decision decision) {
@@ -205,7 +227,8 @@ public final class Decide implements Processor<byte[], Object, byte[], Object> {
         public Wait again(Waiter waiter, boolean mayWait) {
             Request request = waiter.request();
             Turn turn = new Turn(holder, context.currentSystemTimeMs(), false, mayWait);
-            Ruling ruling = Decider.decide(request, policies.table(), states, turn);
+            PolicyTable table = policies.table();
+            Ruling ruling = Decider.decide(request, table, states, turn);
             if (ruling instanceof Wait wait) {
                 return wait;
             }
@@ -214,9 +237,9 @@ public final class Decide implements Processor<byte[], Object, byte[], Object> {
             byte[] key = request.client().getBytes(StandardCharsets.UTF_8);
             Record<byte[], Object> record = new Record<>(key, null, request.timestampMs(), headers);
             if (ruling instanceof Decision decision) {
-                answer(record, decision);
+                answer(record, decision.in(outOfOrder(table)));
             } else {
-                admit(record, ((Admission) ruling).withHeaders(waiter.headers()));
+                admit(record, ((Admission) ruling).with(waiter.headers(), outOfOrder(table)));
             }
             return null;
         }

@@ -97,7 +97,9 @@ public final class LivePolicies {
 
     /** Puts a policy or queue in force, or out of it if it was deleted. */
     void put(AppliedRules rules) {
-        byKey.put(rules.applied().key(), rules);
+        synchronized (byKey) {
+            byKey.put(rules.applied().key(), rules);
+        }
         switch (rules.applied().kind()) {
             case POLICY -> policyChanges.incrementAndGet();
             case QUEUE -> {
@@ -137,11 +139,14 @@ public final class LivePolicies {
     private synchronized PolicyTable rebuild() {
         long changes = policyChanges.get();
         if (built.changes != changes) {
-            built = new Built(
-                    new PolicyTable(byKey.values().stream()
-                            .flatMap(rules -> rules.policies().stream())
-                            .toList()),
-                    changes);
+            List<AppliedRules> all;
+            synchronized (
+                    byKey) { // a table with a change has all earlier changes too: audit can rebuild no other table
+                all = List.copyOf(byKey.values());
+            }
+            List<Policy> policies =
+                    all.stream().flatMap(rules -> rules.policies().stream()).toList();
+            built = new Built(new PolicyTable(policies), changes);
         }
         return built.table;
     }

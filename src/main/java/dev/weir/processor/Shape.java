@@ -179,7 +179,7 @@ public final class Shape implements Processor<byte[], byte[], byte[], Object> {
         @Override
         public void decide(Admission of, Decision decision) {
             counts.decided(decision);
-            forward(of, decision, outlets.decisions);
+            forward(of, decision.in(of.context()), outlets.decisions);
         }
 
         @Override

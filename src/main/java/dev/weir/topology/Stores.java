@@ -42,6 +42,9 @@ public final class Stores {
     /** The requests that wait for shared quota, by the order in which they came: {@code WaiterCodec}. */
     public static final String WAITING_REQUESTS = "waiting-requests";
 
+    /** The position of the last decision of a task: {@code DecisionSequence}. */
+    public static final String DECISION_ORDER = "decision-order";
+
     /** What is used and lent of shared quota: {@code KeyCodec} to {@code LeaseCodec}. */
     public static final String LEDGERS = "ledgers";
 

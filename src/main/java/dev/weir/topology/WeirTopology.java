@@ -46,6 +46,7 @@ import org.apache.kafka.streams.processor.TimestampExtractor;
  *                          │              ├── (first-answers)
  *                          │              ├── (lease-books)
  *                          │              ├── (waiting-requests)
+ *                          │              ├── (decision-order)
  *                          │              ├──▶ weir.lease-asks
  *                          │              └──▶ weir.admissions
  *                          └──▶ weir.dead-letters
@@ -166,7 +167,8 @@ public final class WeirTopology {
                                         Stores.LOG_SEGMENTS,
                                         Stores.FIRST_ANSWERS,
                                         Stores.LEASE_BOOKS,
-                                        Stores.WAITING_REQUESTS),
+                                        Stores.WAITING_REQUESTS,
+                                        Stores.DECISION_ORDER),
                                 new Decide.Outlets(DECISIONS, ADMISSIONS_OUT, ASKS_OUT)),
                         READ_REQUESTS,
                         READ_GRANTS)
@@ -175,6 +177,7 @@ public final class WeirTopology {
                 .addStateStore(Stores.persistent(Stores.FIRST_ANSWERS), DECIDE)
                 .addStateStore(Stores.leaseBooks(memory), DECIDE)
                 .addStateStore(Stores.persistent(Stores.WAITING_REQUESTS), DECIDE)
+                .addStateStore(Stores.persistent(Stores.DECISION_ORDER), DECIDE)
                 .addSink(DECISIONS, topics.decisions(), BYTES_OUT, decisions(registry, topics), DECIDE)
                 .addSink(ADMISSIONS_OUT, topics.admissions(), BYTES_OUT, admissions(), DECIDE)
                 .addSink(ASKS_OUT, topics.leaseAsks(), BYTES_OUT, asks(), DECIDE)

@@ -11,6 +11,7 @@ import dev.weir.config.WeirConfig;
 import dev.weir.dev.EmbeddedBroker;
 import dev.weir.policy.Decider;
 import dev.weir.policy.Decision;
+import dev.weir.policy.DecisionContext;
 import dev.weir.policy.Outcome;
 import dev.weir.policy.PolicyTable;
 import dev.weir.policy.Reason;
@@ -159,7 +160,9 @@ class LiveTest {
             Request.Source source = new Request.Source(record.partition(), record.offset());
             Request request = requestAvro.decode(record.value(), record.timestamp(), source);
             Decision decision = (Decision) Decider.decide(request, table, states);
-            assertThat(live.get(source)).as(request.requestId()).isEqualTo(avro.encode(decision));
+            assertThat(live.get(source))
+                    .as(request.requestId())
+                    .isEqualTo(avro.encode(decision.in(new DecisionContext(null, table.checksum()))));
             compared.add(decision);
         }
         return compared;

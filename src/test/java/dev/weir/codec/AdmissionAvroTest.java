@@ -4,6 +4,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.weir.policy.Admission;
+import dev.weir.policy.DecisionContext;
+import dev.weir.policy.DecisionOrder;
 import dev.weir.policy.Kind;
 import dev.weir.policy.Rejection;
 import dev.weir.policy.Request;
@@ -48,7 +50,8 @@ class AdmissionAvroTest {
                 List.of(
                         new Admission.Header("ślad", new byte[] {1, 2}),
                         new Admission.Header("twice", null),
-                        new Admission.Header("twice", new byte[0]))));
+                        new Admission.Header("twice", new byte[0])),
+                new DecisionContext(new DecisionOrder(41, 3), 0xFFFF_FFFFL)));
     }
 
     @Test

@@ -4,6 +4,8 @@ import dev.weir.avro.Header;
 import dev.weir.avro.RequestEvent;
 import dev.weir.policy.Admission;
 import dev.weir.policy.Decision;
+import dev.weir.policy.DecisionContext;
+import dev.weir.policy.DecisionOrder;
 import dev.weir.policy.LeaseUse;
 import dev.weir.policy.Request;
 import dev.weir.shape.Release;
@@ -17,9 +19,9 @@ public final class ByAvro {
     private static final long NANOS_PER_SECOND = 1_000_000_000;
 
     private static final AvroBytes<RequestEvent> REQUESTS = new AvroBytes<>(new RequestEvent(), 1);
-    private static final AvroBytes<dev.weir.avro.Decision> DECISIONS = new AvroBytes<>(new dev.weir.avro.Decision(), 3);
+    private static final AvroBytes<dev.weir.avro.Decision> DECISIONS = new AvroBytes<>(new dev.weir.avro.Decision(), 4);
     private static final AvroBytes<dev.weir.avro.Admission> ADMISSIONS =
-            new AvroBytes<>(new dev.weir.avro.Admission(), 1);
+            new AvroBytes<>(new dev.weir.avro.Admission(), 2);
     private static final AvroBytes<dev.weir.avro.Release> RELEASES = new AvroBytes<>(new dev.weir.avro.Release(), 0);
 
     private ByAvro() {}
@@ -104,7 +106,14 @@ public final class ByAvro {
                     usage.denied(),
                     Instant.ofEpochMilli(usage.sinceMs())));
         }
-        return DECISIONS.encode(event.build());
+        return DECISIONS.encode(event.setOrder(order(decision.context()))
+                .setPoliciesChecksum(decision.context().policiesChecksum())
+                .build());
+    }
+
+    private static dev.weir.avro.DecisionOrder order(DecisionContext context) {
+        DecisionOrder order = context.order();
+        return order == null ? null : new dev.weir.avro.DecisionOrder(order.afterOffset(), order.step());
     }
 
     public static byte[] encode(Admission admission) {
@@ -124,6 +133,8 @@ public final class ByAvro {
                 .setHeaders(admission.headers().stream()
                         .map(header -> new Header(header.key(), AvroBytes.toBuffer(header.value())))
                         .toList())
+                .setOrder(order(admission.context()))
+                .setPoliciesChecksum(admission.context().policiesChecksum())
                 .build());
     }
 

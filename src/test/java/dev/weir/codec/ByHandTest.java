@@ -5,6 +5,8 @@ import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
 
 import dev.weir.policy.Admission;
 import dev.weir.policy.Decision;
+import dev.weir.policy.DecisionContext;
+import dev.weir.policy.DecisionOrder;
 import dev.weir.policy.Kind;
 import dev.weir.policy.LeaseUse;
 import dev.weir.policy.Outcome;
@@ -83,7 +85,8 @@ class ByHandTest {
                     orNull(this::number),
                     random.nextBoolean(),
                     number(),
-                    headers);
+                    headers,
+                    context());
             assertThat(admissions.encode(admission)).isEqualTo(ByAvro.encode(admission));
         }
     }
@@ -109,7 +112,7 @@ class ByHandTest {
     @Test
     void a_schema_with_fields_that_a_codec_does_not_know_is_refused() {
         assertThatIllegalStateException()
-                .isThrownBy(() -> AvroBytes.besides(1, new dev.weir.avro.Decision(), 3, Optional.empty()))
+                .isThrownBy(() -> AvroBytes.besides(1, new dev.weir.avro.Decision(), 4, Optional.empty()))
                 .withMessage("Decision has fields that its codec does not know: see schemas/");
     }
 
@@ -213,8 +216,13 @@ class ByHandTest {
                 random.nextInt(),
                 number(),
                 new Request.Source(random.nextInt(), number()),
-                orNull(() -> new LeaseUse(
-                        text(), number(), Map.of(text(), text()), number(), number(), number(), number())));
+                orNull(() ->
+                        new LeaseUse(text(), number(), Map.of(text(), text()), number(), number(), number(), number())),
+                context());
+    }
+
+    private DecisionContext context() {
+        return new DecisionContext(orNull(() -> new DecisionOrder(number(), random.nextInt())), orNull(this::number));
     }
 
     private Request request() {

@@ -76,7 +76,7 @@ class EarlierSchemasTest {
     }
 
     @ParameterizedTest
-    @ValueSource(strings = {"Decision.2", "Decision.3"})
+    @ValueSource(strings = {"Decision.2", "Decision.3", "Decision.4"})
     void decision_later(String version) throws Exception {
         GenericRecord event = decision(version, "sms");
         event.put("position", 3L);
@@ -84,11 +84,12 @@ class EarlierSchemasTest {
         assertThat(new DecisionAvro().decode(encode(event))).isEqualTo(decision(new Decision.Queueing("sms", 3L, 20L)));
     }
 
-    @Test
-    void admission_1() throws Exception {
+    @ParameterizedTest
+    @ValueSource(strings = {"Admission.1", "Admission.2"})
+    void admission(String version) throws Exception {
         Request request =
                 new Request("r1", "żółw", Kind.CONSUME, null, 1, null, Map.of(), null, null, null, 1_000, SOURCE);
-        GenericRecord event = new GenericRecordBuilder(schema("Admission.1"))
+        GenericRecord event = new GenericRecordBuilder(schema(version))
                 .set("request", ByteBuffer.wrap(new RequestAvro().encode(request)))
                 .set("timestamp", 1_000L)
                 .set("sourcePartition", SOURCE.partition())

@@ -4,6 +4,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.weir.policy.Decision;
+import dev.weir.policy.DecisionContext;
+import dev.weir.policy.DecisionOrder;
 import dev.weir.policy.Kind;
 import dev.weir.policy.Outcome;
 import dev.weir.policy.Reason;
@@ -100,26 +102,27 @@ class JsonTest {
         StringWriter out = new StringWriter();
         try (DecisionJson json = new DecisionJson(out)) {
             json.write(new Decision(
-                    "r1",
-                    "c1",
-                    Outcome.DENIED,
-                    Reason.LIMIT_EXCEEDED,
-                    "p",
-                    2L,
-                    "gcra 5/1s",
-                    5L,
-                    1_000L,
-                    0L,
-                    900L,
-                    100L,
-                    20L,
-                    false,
-                    false,
-                    true,
-                    new Decision.Queueing("sms", 3L, 20L),
-                    429,
-                    1_000,
-                    SOURCE));
+                            "r1",
+                            "c1",
+                            Outcome.DENIED,
+                            Reason.LIMIT_EXCEEDED,
+                            "p",
+                            2L,
+                            "gcra 5/1s",
+                            5L,
+                            1_000L,
+                            0L,
+                            900L,
+                            100L,
+                            20L,
+                            false,
+                            false,
+                            true,
+                            new Decision.Queueing("sms", 3L, 20L),
+                            429,
+                            1_000,
+                            SOURCE)
+                    .in(new DecisionContext(new DecisionOrder(41, 3), 7L)));
         }
         assertThat(out)
                 .hasToString("{\"requestId\":\"r1\",\"client\":\"c1\",\"outcome\":\"DENIED\","
@@ -127,7 +130,8 @@ class JsonTest {
                         + "\"limitedBy\":\"gcra 5/1s\",\"limit\":5,\"windowMs\":1000,\"remaining\":0,\"resetAfterMs\":900,"
                         + "\"retryAfterMs\":100,\"delayMs\":20,\"observed\":false,\"shadowBanned\":false,\"repeated\":true,"
                         + "\"queue\":\"sms\",\"position\":3,\"expectedWaitMs\":20,\"httpStatus\":429,"
-                        + "\"decidedAt\":1000,\"sourcePartition\":0,\"sourceOffset\":7,\"usage\":null}\n");
+                        + "\"decidedAt\":1000,\"sourcePartition\":0,\"sourceOffset\":7,\"usage\":null,"
+                        + "\"order\":{\"afterOffset\":41,\"step\":3},\"policiesChecksum\":7}\n");
     }
 
     @Test

@@ -15,7 +15,8 @@ import java.util.Set;
 /**
  * What a {@code read_uncommitted} reader saw of an aborted transaction is what was committed later.
  *
- * <p>A decision on limits is a function of the log: the same bytes; one on shared limits goes by the time at which it is taken, and by what
+ * <p>A decision on limits is a function of the log: it is the same in every field but {@link Decision#context}, since the instance that
+ * decides it again may have applied more policies, which were not in force at its time; one on shared limits goes by the time at which it is taken, and by what
  * was at hand then. What a queue says depends on the clock at which it is asked, so
  * after an abort it may give another place or wait, refuse whom it had let in, release in another order (the tags of fair
  * queueing are not stored) and at another time, and a sequence number may go to another request. What must be the same is whom it
@@ -61,7 +62,7 @@ final class SeenTwice {
         for (Entry committed : told) {
             boolean same = byQueue
                     ? isOfSame(decision, committed.decision())
-                    : Arrays.equals(aborted.value(), committed.value());
+                    : decision.equals(committed.decision().in(decision.context()));
             if (!same) {
                 notes.fault(Oracle.at(decision.source()) + ", client " + decision.client() + ", policy "
                         + decision.policyId() + ": was told " + decision + ", then " + committed.decision());

@@ -56,6 +56,24 @@ class PolicyTableTest {
                 .containsExactly("a");
     }
 
+    @Test
+    void the_checksum_identifies_the_versions_whatever_their_order() {
+        Policy a1 = version(1, 0, policy("a", 0));
+        Policy a2 = version(2, 0, policy("a", 0));
+        Policy b1 = version(1, 0, policy("b", 0));
+        Policy b2 = version(2, 0, policy("b", 0));
+        assertThat(PolicyTable.EMPTY.checksum()).isZero();
+        assertThat(table(a1, b2).checksum())
+                .isEqualTo(table(b2, a1).checksum())
+                .isEqualTo((table(a1).checksum() + table(b2).checksum()) & 0xFFFF_FFFFL)
+                .isEqualTo(PolicyTable.checksum(List.of(b2, a1)));
+        assertThat(List.of(table(a1), table(a2), table(a1, a2), table(a1, b1), table(a1, b2), table(a2, b1)))
+                .extracting(PolicyTable::checksum)
+                .doesNotHaveDuplicates()
+                .allMatch(checksum -> checksum > 0 && checksum <= 0xFFFF_FFFFL);
+        assertThat(table(a1).checksum()).as("the same on every machine").isEqualTo(995_218_672L);
+    }
+
     private static Policy version(long version, long effectiveFromMs, Policy of) {
         return new Policy(
                 of.id(),

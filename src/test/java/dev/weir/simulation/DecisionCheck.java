@@ -12,6 +12,8 @@ import dev.weir.config.WeirConfig;
 import dev.weir.policy.Admission;
 import dev.weir.policy.Decider;
 import dev.weir.policy.Decision;
+import dev.weir.policy.DecisionContext;
+import dev.weir.policy.DecisionOrder;
 import dev.weir.policy.FirstAnswers;
 import dev.weir.policy.Kind;
 import dev.weir.policy.MapStates;
@@ -50,6 +52,7 @@ final class DecisionCheck {
     private final LeaseCheck leases;
     private final Flaw flaw;
     private final Map<Integer, MapStates> states = new HashMap<>();
+    private final Map<Integer, DecisionOrder> positions = new HashMap<>();
     private final Map<Integer, Long> read = new HashMap<>();
     private final Map<Request.Source, Object> due = new HashMap<>();
     private final Set<Request.Source> waited = new HashSet<>();
@@ -156,7 +159,29 @@ final class DecisionCheck {
         Ruling ruling = Decider.decide(
                 request, table, states.computeIfAbsent(request.source().partition(), p -> neverForgotten()), turn);
         leases.answered(asked.request, ruling, table, used.nowMs(), plan.skewMs() == 0);
-        return ruling instanceof Admission admission ? admission.withHeaders(asked.headers) : ruling;
+        DecisionContext context = context(answer);
+        checkContext(asked.request.source(), context, used);
+        return ruling instanceof Admission admission
+                ? admission.with(asked.headers, context)
+                : ruling instanceof Decision decision ? decision.in(context) : ruling;
+    }
+
+    private static DecisionContext context(Ruling answer) {
+        return answer instanceof Decision decision ? decision.context() : ((Admission) answer).context();
+    }
+
+    /** By the recorded positions, the decisions of a task have the order in which they were taken, across restarts too. */
+    private void checkContext(Request.Source source, DecisionContext context, Task.Used used) {
+        DecisionOrder order = context.order() == null ? new DecisionOrder(source.offset(), 0) : context.order();
+        DecisionOrder last = positions.put(source.partition(), order);
+        Violation.unless(
+                last == null || last.compareTo(order) < 0,
+                DECIDED_ALIKE,
+                source + " is recorded at " + order + ", but was decided after " + last);
+        Violation.unless(
+                context.policiesChecksum() == used.policies().checksum(),
+                DECIDED_ALIKE,
+                source + " records other policies than those that decided it");
     }
 
     private MapStates neverForgotten() {

@@ -63,6 +63,8 @@ enum Flaw {
     GRANTS_OUTSIDE_TRANSACTION(Promise.NEVER_ABOVE),
     /** Who takes over does not know who waits for quota. */
     WAITING_FORGOTTEN(Promise.ANSWERED_ONCE),
+    /** The position of a task's last decision is not stored after the first time. */
+    ORDER_FORGOTTEN(Promise.DECIDED_ALIKE),
     /** What is settled beside the slices is not told to the ledger. */
     SETTLES_LOST(Promise.ACCOUNTED_FOR);
 
@@ -79,6 +81,7 @@ enum Flaw {
             case STORE_FORGETS -> store.equals(Stores.POLICY_STATES) && n % 7 == 6;
             case PACE_FORGOTTEN -> store.equals(Stores.QUEUE_STATES) && n > 0;
             case RELEASES_FORGOTTEN -> store.equals(Stores.QUEUE_STATES) && n % 5 == 4;
+            case ORDER_FORGOTTEN -> store.equals(Stores.DECISION_ORDER) && n > 0;
             default -> false;
         };
     }

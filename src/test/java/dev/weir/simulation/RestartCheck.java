@@ -44,7 +44,7 @@ final class RestartCheck {
             case DECIDE -> {
                 checkAnswers(task, Stores.FIRST_ANSWERS);
                 checkWaiting(task);
-                checkStores(task, List.of(Stores.LEASE_BOOKS, Stores.WAITING_REQUESTS));
+                checkStores(task, List.of(Stores.LEASE_BOOKS, Stores.WAITING_REQUESTS, Stores.DECISION_ORDER));
             }
             case LEND -> checkStores(task, List.of(Stores.LEDGERS));
             case SHAPE -> {

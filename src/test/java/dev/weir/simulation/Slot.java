@@ -27,7 +27,8 @@ record Slot(Role role, int partition) implements Comparable<Slot> {
                         Stores.LOG_SEGMENTS,
                         Stores.FIRST_ANSWERS,
                         Stores.LEASE_BOOKS,
-                        Stores.WAITING_REQUESTS)),
+                        Stores.WAITING_REQUESTS,
+                        Stores.DECISION_ORDER)),
         SHAPE(
                 SHAPING,
                 List.of(TOPICS.admissions()),

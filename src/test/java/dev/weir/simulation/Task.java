@@ -58,7 +58,8 @@ final class Task {
             Stores.LOG_SEGMENTS,
             Stores.FIRST_ANSWERS,
             Stores.LEASE_BOOKS,
-            Stores.WAITING_REQUESTS);
+            Stores.WAITING_REQUESTS,
+            Stores.DECISION_ORDER);
     static final Shape.StoreNames SHAPE_STORES = new Shape.StoreNames(
             Stores.QUEUE_STATES,
             Stores.QUEUE_SLOTS,

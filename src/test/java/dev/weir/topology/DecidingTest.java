@@ -6,6 +6,7 @@ import dev.weir.codec.PolicyAvro;
 import dev.weir.codec.PolicyFile;
 import dev.weir.codec.RequestAvro;
 import dev.weir.policy.Decision;
+import dev.weir.policy.DecisionContext;
 import dev.weir.policy.Kind;
 import dev.weir.policy.Outcome;
 import dev.weir.policy.Reason;
@@ -64,7 +65,7 @@ class DecidingTest {
         assertThat(weir.ask("alice", 5_100).remaining()).isZero();
         assertThat(weir.ask("bob", 5_100).remaining()).isEqualTo(1);
         Decision denied = weir.ask("alice", 5_200);
-        assertThat(denied)
+        assertThat(denied.in(DecisionContext.UNKNOWN))
                 .isEqualTo(new Decision(
                         "r3",
                         "alice",

@@ -11,6 +11,7 @@ import dev.weir.codec.RequestAvro;
 import dev.weir.codec.UnreadableException;
 import dev.weir.config.WeirConfig;
 import dev.weir.policy.Decision;
+import dev.weir.policy.DecisionContext;
 import dev.weir.policy.Kind;
 import dev.weir.policy.Outcome;
 import dev.weir.policy.Reason;
@@ -57,6 +58,7 @@ class ShapingTest {
     private Path directory;
 
     private final List<TestInputTopic<String, byte[]>> policies = new ArrayList<>();
+    private LivePolicies live;
     private TopologyTestDriver deciding;
     private TopologyTestDriver shaping;
     private TestInputTopic<byte[], byte[]> requests;
@@ -69,7 +71,7 @@ class ShapingTest {
     @BeforeEach
     void open() {
         WeirConfig config = WeirConfig.DEFAULTS.withStateDirectory(directory.resolve("weir-state"));
-        LivePolicies live = new LivePolicies();
+        live = new LivePolicies();
         deciding = new TopologyTestDriver(
                 WeirTopology.deciding(config, live, new LiveCounts()), KafkaSettings.deciding(config), Instant.EPOCH);
         shaping = new TopologyTestDriver(
@@ -174,6 +176,8 @@ class ShapingTest {
         assertThat(decision.policyId()).isEqualTo("all");
         assertThat(decision.policyVersion()).isEqualTo(1);
         assertThat(decision.queueing()).isEqualTo(new Decision.Queueing("sms", 1L, 0L));
+        assertThat(decision.context())
+                .isEqualTo(new DecisionContext(null, live.table().checksum()));
         assertThat(ask("b", null).queueing().position()).isEqualTo(2);
         List<Release> releases = releases(150);
         assertThat(releases).extracting(Release::requestId).containsExactly("a", "b");

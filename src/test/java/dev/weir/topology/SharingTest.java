@@ -12,6 +12,8 @@ import dev.weir.codec.RequestAvro;
 import dev.weir.config.WeirConfig;
 import dev.weir.lease.Grant;
 import dev.weir.policy.Decision;
+import dev.weir.policy.DecisionContext;
+import dev.weir.policy.DecisionOrder;
 import dev.weir.policy.Kind;
 import dev.weir.policy.Outcome;
 import dev.weir.policy.Reason;
@@ -175,6 +177,24 @@ class SharingTest {
         pass(100);
         exchange();
         assertThat(outcomes()).hasSize(50).containsOnly(Outcome.ALLOWED);
+    }
+
+    @Test
+    void a_request_that_waited_records_after_which_request_it_was_decided() throws Exception {
+        apply("  - {id: sms, key: [], limits: [{algorithm: fixed-window, limit: 1000, per: 1m}]}", 1);
+        request("alice", 3);
+        request("bob", 3);
+        request("alice", Kind.PEEK, 3);
+        exchange();
+        request("alice", 3);
+        long checksum = live.table().checksum();
+        assertThat(decided())
+                .extracting(Decision::context)
+                .containsExactly(
+                        new DecisionContext(null, checksum), // it only asks
+                        new DecisionContext(new DecisionOrder(2, 1), checksum),
+                        new DecisionContext(new DecisionOrder(2, 2), checksum),
+                        new DecisionContext(null, checksum));
     }
 
     @Test
