@@ -1,5 +1,6 @@
 package dev.weir.codec;
 
+import dev.weir.policy.ContentHash;
 import dev.weir.policy.Decision;
 import dev.weir.policy.FirstAnswer;
 import dev.weir.policy.FirstAnswers.Entry;
@@ -11,14 +12,15 @@ import dev.weir.policy.RequestKey;
  * First answers and their notes as bytes. Numbers are written as in {@link StateBytes}, signed ones marked ±.
  *
  * <pre>
- *   answer   version  number  until±  0  decision
- *            version  number  until±  1  queue  policy  version  flags  limited by (if flags & 1)  limit± (if flags & 2)
+ *   answer   version  number  until±  content, 32 bytes  0  decision
+ *            version  number  until±  content, 32 bytes  1  queue  policy  version  flags  limited by (if flags & 1)  limit± (if flags & 2)
  *   note     version  at±  until±  client  kind  request id
  * </pre>
  */
 public final class FirstAnswerCodec {
 
-    private static final int VERSION = 1;
+    private static final int ANSWER_VERSION = 2;
+    private static final int NOTE_VERSION = 1;
     private static final int DECIDED = 0;
     private static final int SENT = 1;
 
@@ -28,9 +30,10 @@ public final class FirstAnswerCodec {
     private final DecisionAvro decisions = new DecisionAvro();
 
     public byte[] encode(Entry entry) {
-        StateBytes out = StateBytes.toWrite(VERSION);
+        StateBytes out = StateBytes.toWrite(ANSWER_VERSION);
         out.write(entry.number());
         out.writeSigned(entry.untilMs());
+        write(entry.content(), out);
         if (entry.answer() instanceof FirstAnswer.Sent sent) {
             out.writeByte(SENT);
             out.write(sent.queue());
@@ -51,14 +54,22 @@ public final class FirstAnswerCodec {
     }
 
     public Entry decodeEntry(byte[] bytes) {
-        StateBytes in = StateBytes.toRead(bytes, VERSION, "a first answer");
+        StateBytes in = StateBytes.toRead(bytes, ANSWER_VERSION, "a first answer");
         long number = in.read();
         long untilMs = in.readSigned();
-        return new Entry(number, untilMs, in.readByte() == SENT ? sent(in) : decision(in));
+        ContentHash content = new ContentHash(in.readFixed(), in.readFixed(), in.readFixed(), in.readFixed());
+        return new Entry(number, untilMs, content, in.readByte() == SENT ? sent(in) : decision(in));
+    }
+
+    private static void write(ContentHash content, StateBytes out) {
+        out.writeFixed(content.first());
+        out.writeFixed(content.second());
+        out.writeFixed(content.third());
+        out.writeFixed(content.fourth());
     }
 
     public static byte[] encode(Note note) {
-        StateBytes out = StateBytes.toWrite(VERSION);
+        StateBytes out = StateBytes.toWrite(NOTE_VERSION);
         out.writeSigned(note.atMs());
         out.writeSigned(note.untilMs());
         out.write(note.key().client());
@@ -68,7 +79,7 @@ public final class FirstAnswerCodec {
     }
 
     public static Note decodeNote(byte[] bytes) {
-        StateBytes in = StateBytes.toRead(bytes, VERSION, "a first answer");
+        StateBytes in = StateBytes.toRead(bytes, NOTE_VERSION, "a first answer");
         long atMs = in.readSigned();
         long untilMs = in.readSigned();
         return new Note(new RequestKey(in.readText(), Kind.valueOf(in.readText()), in.readText()), atMs, untilMs);

@@ -124,6 +124,11 @@ record Binding(
         return new Binding(policy, Reason.TOO_LARGE, "max-size", policy.maxSizeBytes(), null, null, null, null);
     }
 
+    /** The policy that refuses a repeat with another content. */
+    static Binding mismatch(Policy policy) {
+        return new Binding(policy, Reason.IDEMPOTENCY_MISMATCH, "idempotency", null, null, null, null, null);
+    }
+
     private static boolean isUnlimited(Claim claim, int index) {
         return claim.term(index).limit() instanceof Unlimited;
     }

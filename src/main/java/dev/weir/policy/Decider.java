@@ -23,8 +23,9 @@ import java.util.List;
  *   delay  =  start − now,  refused if above max-delay
  * </pre>
  *
- * <p>A request that was answered before is answered as the first time, if its policies ask for that, and charges nothing
- * ({@link Repeats}).
+ * <p>A request that was answered before is answered as the first time, if its policies ask for that, and charges nothing. A request
+ * with the same id but another content is denied, and charges nothing. Policies that only observe do not deny it: then it is
+ * decided and charged as a request of its own ({@link Repeats}).
  *
  * <p>Limits that are shared are asked by what is held of them here, at the time of the request's turn. Where that is not enough, but
  * more may come, the request is to wait, and nothing is charged; unless another limit refuses it anyway.
@@ -36,6 +37,7 @@ public final class Decider {
 
     private static final int OK = 200;
     private static final int TOO_LARGE = 413;
+    private static final int UNPROCESSABLE = 422;
     private static final int TOO_MANY = 429;
 
     private Decider() {}
@@ -59,10 +61,15 @@ public final class Decider {
             return decideFirst(request, applicable, states, turn);
         }
         FirstAnswers memory = states.firstAnswers();
-        Ruling repeat = Repeats.again(request, memory);
-        return repeat != null
-                ? repeat
-                : Repeats.remember(request, decideFirst(request, applicable, states, turn), windowMs, memory);
+        FirstAnswers.Entry first = Repeats.first(request, memory);
+        if (first == null) {
+            return Repeats.remember(request, decideFirst(request, applicable, states, turn), windowMs, memory);
+        }
+        if (Repeats.isSame(request, first)) {
+            return Repeats.again(request, first);
+        }
+        Policy denying = Repeats.denying(applicable);
+        return denying == null ? decideFirst(request, applicable, states, turn) : mismatch(request, denying);
     }
 
     private static Ruling decideFirst(Request request, Policy[] applicable, States states, Turn turn) {
@@ -120,6 +127,13 @@ public final class Decider {
         return decision(request, Outcome.DENIED, binding, null, false, shadowBanned, status(binding), nowMs);
     }
 
+    private static Decision mismatch(Request request, Policy policy) {
+        Binding binding = Binding.mismatch(policy);
+        boolean shadowBanned = policy.onExceed() instanceof OnExceed.ShadowBan;
+        return decision(
+                request, Outcome.DENIED, binding, null, false, shadowBanned, status(binding), request.timestampMs());
+    }
+
     /** What a gateway answers to a request that is denied. */
     private static int status(Binding binding) {
         OnExceed onExceed = binding.policy().onExceed();
@@ -128,6 +142,9 @@ public final class Decider {
         }
         if (binding.reason() == Reason.TOO_LARGE) {
             return TOO_LARGE;
+        }
+        if (binding.reason() == Reason.IDEMPOTENCY_MISMATCH) {
+            return UNPROCESSABLE;
         }
         return onExceed instanceof OnExceed.Deny deny ? deny.httpStatus() : TOO_MANY;
     }

@@ -8,8 +8,8 @@ package dev.weir.policy;
  * @param reason why
  * @param policyId the binding limit's policy, null if none matches
  * @param policyVersion its version, null if none matches
- * @param limitedBy the binding limit, as {@link Policy.Term#label}, or what of a queue bound: {@code capacity},
- *     {@code max-wait}, {@code deadline} or {@code cost}; null if nothing is limited
+ * @param limitedBy the binding limit, as {@link Policy.Term#label}; {@code max-size} or {@code idempotency}; or what of a queue
+ *     bound: {@code capacity}, {@code max-wait}, {@code deadline} or {@code cost}; null if nothing is limited
  * @param limit the most that this limit gives at once, null if nothing is limited
  * @param windowMs in which time that much comes, null if there is no such time
  * @param remaining what could still be had now, after this decision; null if nothing is limited
@@ -20,7 +20,7 @@ package dev.weir.policy;
  * @param shadowBanned it is denied, but the outside is to be told that all is well
  * @param repeated its requestId was seen before: this is what was decided then, and nothing is charged
  * @param queueing where it is to wait, was to wait or waited; null if it was not shaped
- * @param httpStatus what a gateway answers: 200, 202, 404, 410, 413, 429 or 503
+ * @param httpStatus what a gateway answers: 200, 202, 404, 410, 413, 422, 429 or 503
  * @param decidedAtMs the time that the decision went by: the request's, or that of its key's last charge if later
  * @param usage null; else it answers no request, but tells what was decided elsewhere
  * @param context when and by which policies it was decided; {@link DecisionContext#UNKNOWN} until that is recorded

@@ -33,8 +33,9 @@ public final class FirstAnswers {
      *
      * @param number of its note
      * @param untilMs the first moment at which it is not, ms since the epoch
+     * @param content of the request that was answered
      */
-    public record Entry(long number, long untilMs, FirstAnswer answer) {}
+    public record Entry(long number, long untilMs, ContentHash content, FirstAnswer answer) {}
 
     /**
      * A request that was answered.
@@ -81,13 +82,13 @@ public final class FirstAnswers {
         return kept.answers.get(key);
     }
 
-    /** Remembers an answer given at a time, until another. */
-    public void put(RequestKey key, FirstAnswer answer, long atMs, long untilMs) {
+    /** Remembers the answer that a request with this content was given at a time, until another time. */
+    public void put(RequestKey key, ContentHash content, FirstAnswer answer, long atMs, long untilMs) {
         recent.observe(next, atMs);
         for (int drops = 0; drops < DROPS_A_PUT && dropsOldest(); drops++) {
             dropOldest();
         }
-        kept.answers.put(key, new Entry(next, untilMs, answer));
+        kept.answers.put(key, new Entry(next, untilMs, content, answer));
         kept.notes.put(next, new Note(key, atMs, untilMs));
         next++;
     }

@@ -16,6 +16,8 @@ public enum Reason {
     COST_NEVER_FITS,
     /** The request's size is above the policy's {@code max-size}. */
     TOO_LARGE,
+    /** A request with the same id but another content was answered before. */
+    IDEMPOTENCY_MISMATCH,
     /** It waits for its turn. */
     SHAPED,
     /** The queue is full, and nothing of a lower priority waits. */

@@ -3,12 +3,14 @@ package dev.weir.policy;
 import java.util.List;
 
 /**
- * Answers a request that was answered before as the first time. It is one if a request of the same client, kind and id was
- * answered, under policies that ask for that, less than their longest window ago.
+ * Answers a request that was answered before as the first time. It is a repeat if a request of the same client, kind and id was
+ * answered, under policies that ask for that, less than their longest window ago. A repeat must have the {@linkplain
+ * ContentHash content} of the first request; otherwise it is denied.
  *
  * <pre>
- *   repeat  ⟺  now < first decision's time + the longest idempotency of the policies that applied then,
- *               and some policy that applies now asks for idempotency
+ *   repeat    ⟺  now < first decision's time + the longest idempotency of the policies that applied then,
+ *                 and some policy that applies now asks for idempotency
+ *   mismatch  ⟺  repeat, and the content is not that of the first request
  * </pre>
  *
  * <p>{@link Kind#PEEK} takes nothing: it is neither remembered nor answered from memory.
@@ -28,12 +30,34 @@ final class Repeats {
         return windowMs;
     }
 
-    /** What was ruled the first time, made out to this request; null if this is the first time. */
-    static Ruling again(Request request, FirstAnswers memory) {
-        FirstAnswers.Entry first = memory.get(RequestKey.of(request));
-        if (first == null || request.timestampMs() >= first.untilMs()) {
-            return null;
+    /**
+     * The policy that denies a repeat with another content: of those that ask for idempotency and do not only observe, the one
+     * with the longest window, or the first of these by layer. Null if there is none.
+     */
+    static Policy denying(Policy[] applicable) {
+        Policy longest = null;
+        for (Policy policy : applicable) {
+            boolean asks = policy.idempotencyMs() > 0 && !policy.observes();
+            if (asks && (longest == null || policy.idempotencyMs() > longest.idempotencyMs())) {
+                longest = policy;
+            }
         }
+        return longest;
+    }
+
+    /** The first answer to a request with the same client, kind and id; null if there is none, or its window is over. */
+    static FirstAnswers.Entry first(Request request, FirstAnswers memory) {
+        FirstAnswers.Entry first = memory.get(RequestKey.of(request));
+        return first == null || request.timestampMs() >= first.untilMs() ? null : first;
+    }
+
+    /** Whether a repeat asks for what the first request asked for. */
+    static boolean isSame(Request request, FirstAnswers.Entry first) {
+        return first.content().equals(ContentHash.of(request));
+    }
+
+    /** What was ruled the first time, made out to this request. */
+    static Ruling again(Request request, FirstAnswers.Entry first) {
         if (first.answer() instanceof FirstAnswer.Sent sent) {
             return new Admission(
                     request,
@@ -63,10 +87,10 @@ final class Repeats {
                     admission.policyVersion(),
                     admission.limitedBy(),
                     admission.limit());
-            memory.put(RequestKey.of(request), sent, nowMs, untilMs);
+            memory.put(RequestKey.of(request), ContentHash.of(request), sent, nowMs, untilMs);
             return admission.rememberedUntil(untilMs);
         }
-        memory.put(RequestKey.of(request), (Decision) ruling, nowMs, untilMs);
+        memory.put(RequestKey.of(request), ContentHash.of(request), (Decision) ruling, nowMs, untilMs);
         return ruling;
     }
 }

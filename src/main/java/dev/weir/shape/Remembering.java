@@ -1,8 +1,10 @@
 package dev.weir.shape;
 
 import dev.weir.policy.Admission;
+import dev.weir.policy.ContentHash;
 import dev.weir.policy.Decision;
 import dev.weir.policy.FirstAnswers;
+import dev.weir.policy.Request;
 import dev.weir.policy.RequestKey;
 
 /** Passes on what queues say, and remembers the first answers that are to be given again. */
@@ -20,7 +22,8 @@ final class Remembering implements Outlet {
     public void decide(Admission of, Decision decision) {
         if (of.rememberUntilMs() > 0 && !decision.endsWait()) {
             long atMs = of.request().timestampMs();
-            memory.put(RequestKey.of(of.request()), decision, atMs, of.rememberUntilMs());
+            Request request = of.request();
+            memory.put(RequestKey.of(request), ContentHash.of(request), decision, atMs, of.rememberUntilMs());
         }
         next.decide(of, decision);
     }
@@ -38,7 +41,8 @@ final class Remembering implements Outlet {
     /** The answer to a request that was here before; whoever sent it knows that its time is not over. */
     Decision again(Admission repeat, long nowMs) {
         FirstAnswers.Entry first = memory.get(RequestKey.of(repeat.request()));
-        return first == null
+        boolean isKnown = first != null && first.content().equals(ContentHash.of(repeat.request()));
+        return !isKnown
                 ? Answers.taken(repeat, nowMs)
                 : ((Decision) first.answer()).again(repeat.request().source());
     }

@@ -3,6 +3,7 @@ package dev.weir.codec;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import dev.weir.policy.ContentHash;
 import dev.weir.policy.Decision;
 import dev.weir.policy.FirstAnswer;
 import dev.weir.policy.FirstAnswers.Entry;
@@ -48,7 +49,9 @@ class FirstAnswerCodecTest {
                 decision,
                 new FirstAnswer.Sent("kolejka", "reguła", Long.MAX_VALUE, "gcra 1/1s", 0L),
                 new FirstAnswer.Sent("q", "p", 1, null, null))) {
-            for (Entry entry : List.of(new Entry(0, -1, answer), new Entry(1L << 40, 253_402_300_799_999L, answer))) {
+            for (Entry entry : List.of(
+                    new Entry(0, -1, new ContentHash(0, -1, Long.MIN_VALUE, Long.MAX_VALUE), answer),
+                    new Entry(1L << 40, 253_402_300_799_999L, new ContentHash(4, 3, 2, 1), answer))) {
                 assertThat(codec.decodeEntry(codec.encode(entry))).isEqualTo(entry);
             }
         }
@@ -69,6 +72,10 @@ class FirstAnswerCodecTest {
         bytes[0] = 2;
         assertThatThrownBy(() -> FirstAnswerCodec.decodeNote(bytes))
                 .hasMessage("a first answer is of version 2, not 1");
+        FirstAnswer sent = new FirstAnswer.Sent("q", "p", 1, null, null);
+        byte[] ofAnswer = codec.encode(new Entry(0, 1, new ContentHash(0, 0, 0, 0), sent));
+        ofAnswer[0] = 1; // without the content
+        assertThatThrownBy(() -> codec.decodeEntry(ofAnswer)).hasMessage("a first answer is of version 1, not 2");
     }
 
     @Test

@@ -63,7 +63,8 @@ final class WithinLimits {
     private void follow(Request request, Decision decision) {
         boolean takesNothing = request.kind() == Kind.PEEK || request.kind() == Kind.CANCEL;
         boolean tooLarge = decision.outcome() == Outcome.DENIED && decision.reason() == Reason.TOO_LARGE;
-        if (takesNothing || decision.repeated() || tooLarge) {
+        boolean isMismatch = decision.reason() == Reason.IDEMPOTENCY_MISMATCH;
+        if (takesNothing || decision.repeated() || tooLarge || isMismatch) {
             return;
         }
         List<Version> applicable = rules.applicable(request).stream()

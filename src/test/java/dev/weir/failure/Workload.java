@@ -90,7 +90,10 @@ public final class Workload implements Iterator<Request> {
         } else if (draw < 840) {
             return traced();
         } else if (draw < 880) {
-            return isRepeatable(earlier) ? earlier : of(earlier, Kind.SETTLE, random.nextInt(8) - 4, null);
+            boolean isOther = random.nextInt(4) == 0 && !isQueued(earlier); // denied: its id is taken
+            return !isRepeatable(earlier)
+                    ? of(earlier, Kind.SETTLE, random.nextInt(8) - 4, null)
+                    : isOther ? of(earlier, Kind.CONSUME, earlier.cost() + 1, null) : earlier;
         } else if (draw < 920) {
             return of(call(clientOfCall()), Kind.PEEK, 1, null);
         } else if (draw < 995) {

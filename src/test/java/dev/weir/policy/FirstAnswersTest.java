@@ -17,6 +17,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 
 class FirstAnswersTest {
 
+    private static final ContentHash CONTENT = new ContentHash(1, 2, 3, 4);
     private static final long FAR_AHEAD = RequestRules.MAX_TIMESTAMP_MS;
 
     /** A table that shows what it holds. */
@@ -57,7 +58,7 @@ class FirstAnswersTest {
     }
 
     private void put(String id, long atMs, long untilMs) {
-        memory.put(key(id), answer(atMs), atMs, untilMs);
+        memory.put(key(id), CONTENT, answer(atMs), atMs, untilMs);
     }
 
     private List<String> remembered() {
@@ -156,7 +157,7 @@ class FirstAnswersTest {
             atMs = random.nextInt(500) == 0 ? FAR_AHEAD : atMs;
             long untilMs = atMs + 1 + random.nextInt(random.nextInt(10) == 0 ? 3_000 : 30);
             RequestKey key = key("r" + random.nextInt(5_000));
-            memory.put(key, answer(i), atMs, untilMs);
+            memory.put(key, CONTENT, answer(i), atMs, untilMs);
             model.put(key, answer(i), atMs, untilMs);
             if (random.nextInt(100) == 0) {
                 open(most, lateMs);

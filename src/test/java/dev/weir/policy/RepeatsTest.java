@@ -168,6 +168,109 @@ class RepeatsTest {
     }
 
     @Test
+    void another_content_under_the_same_id_is_denied_and_charges_nothing() {
+        PolicyTable table = table(
+                idempotent(60_000, policy("free", "a", 0, match("plan", "free"), log(5, 60_000))),
+                idempotent(30_000, policy("gold", "a", 0, match("plan", "gold"), log(5, 60_000))));
+        Decider.decide(request(Kind.CONSUME, "c", "k", 0, Map.of("plan", "free"), 0), table, states);
+        int puts = states.puts();
+        for (int i = 0; i < 1_000; i++) {
+            Request request = request(Kind.CONSUME, "c", "k", 1_000, Map.of("plan", "gold"), i);
+            assertThat((Decision) Decider.decide(request, table, states))
+                    .returns(Outcome.DENIED, Decision::outcome)
+                    .returns(Reason.IDEMPOTENCY_MISMATCH, Decision::reason)
+                    .returns(422, Decision::httpStatus)
+                    .returns("gold", Decision::policyId)
+                    .returns("idempotency", Decision::limitedBy)
+                    .returns(null, Decision::retryAfterMs)
+                    .returns(null, Decision::remaining)
+                    .returns(false, Decision::repeated)
+                    .returns(request.source(), Decision::source)
+                    .returns((long) i, Decision::decidedAtMs);
+        }
+        assertThat(states.puts()).isEqualTo(puts);
+        Request first = request(Kind.CONSUME, "c", "k", 0, Map.of("plan", "free"), 59_999);
+        assertThat(((Decision) Decider.decide(first, table, states)).repeated()).isTrue();
+    }
+
+    @ParameterizedTest
+    @CsvSource({"tier", "cost", "size", "attributes", "payload"})
+    void each_part_of_the_content_counts(String part) {
+        PolicyTable table = table(idempotent(1_000, policy("p", log(9, 60_000))));
+        Map<String, String> attributes = Map.of("a", "b");
+        for (boolean isOther : new boolean[] {false, true}) {
+            Request request = new Request(
+                    "k",
+                    "c",
+                    Kind.CONSUME,
+                    isOther && part.equals("tier") ? "gold" : "free",
+                    isOther && part.equals("cost") ? 2 : 1,
+                    isOther && part.equals("size") ? 8L : 9L,
+                    isOther && part.equals("attributes") ? Map.of() : attributes,
+                    isOther ? 5L : null, // a deadline is often counted from the attempt
+                    new byte[] {(byte) (isOther && part.equals("payload") ? 1 : 0)},
+                    null,
+                    0,
+                    new Request.Source(1, offset++));
+            assertThat(((Decision) Decider.decide(request, table, states)).reason())
+                    .isEqualTo(isOther ? Reason.IDEMPOTENCY_MISMATCH : Reason.WITHIN_LIMITS);
+        }
+    }
+
+    @Test
+    void a_policy_without_idempotency_charges_each_request_whatever_its_id() {
+        PolicyTable table = table(
+                idempotent(60_000, policy("free", "a", 0, match("plan", "free"), log(5, 60_000))),
+                policy("gold", "a", 0, match("plan", "gold"), log(5, 60_000)));
+        Decider.decide(request(Kind.CONSUME, "c", "k", 0, Map.of("plan", "free"), 0), table, states);
+        int allowed = 0;
+        for (int i = 0; i < 1_000; i++) {
+            Request request = request(Kind.CONSUME, "c", "k", 1, Map.of("plan", "gold"), i);
+            allowed += ((Decision) Decider.decide(request, table, states)).outcome() == Outcome.ALLOWED ? 1 : 0;
+        }
+        assertThat(allowed).isEqualTo(5);
+    }
+
+    @Test
+    void a_policy_that_only_observes_denies_no_mismatch_but_another_one_does() {
+        Policy observing = inLayer("a", idempotent(9_000, onExceed(OnExceed.OBSERVE, policy("o", log(5, 60_000)))));
+        PolicyTable table = table(observing, policy("p", log(3, 60_000)));
+        Decider.decide(request(Kind.CONSUME, "c", "k", 1, Map.of(), 0), table, states);
+        Request other = request(Kind.CONSUME, "c", "k", 2, Map.of(), 1);
+        assertThat((Decision) Decider.decide(other, table, states))
+                .returns(Outcome.ALLOWED, Decision::outcome)
+                .returns(0L, Decision::remaining);
+        Request same = request(Kind.CONSUME, "c", "k", 1, Map.of(), 2);
+        assertThat((Decision) Decider.decide(same, table, states)).returns(true, Decision::repeated);
+        PolicyTable both = table(observing, idempotent(1, policy("p", log(3, 60_000))));
+        assertThat((Decision) Decider.decide(other, both, states))
+                .returns(Reason.IDEMPOTENCY_MISMATCH, Decision::reason)
+                .returns("p", Decision::policyId);
+    }
+
+    @Test
+    void a_shadow_ban_hides_a_mismatch_from_the_outside() {
+        PolicyTable table = table(idempotent(1_000, onExceed(OnExceed.SHADOW_BAN, policy("p", log(5, 60_000)))));
+        Decider.decide(request(Kind.CONSUME, "c", "k", 1, Map.of(), 0), table, states);
+        assertThat((Decision) Decider.decide(request(Kind.CONSUME, "c", "k", 2, Map.of(), 0), table, states))
+                .returns(Outcome.DENIED, Decision::outcome)
+                .returns(true, Decision::shadowBanned)
+                .returns(200, Decision::httpStatus);
+    }
+
+    @Test
+    void another_content_is_not_sent_to_the_queue_of_the_first_request() {
+        Policy policy = onExceed(new OnExceed.Shape("sms"), policy("p", window(1, 60_000)));
+        PolicyTable table = table(idempotent(1_000, policy));
+        Decider.decide(request(Kind.CONSUME, "a", 0), table, states);
+        Ruling sent = Decider.decide(request(Kind.CONSUME, "k", 0), table, states);
+        assertThat(sent).isInstanceOf(Admission.class);
+        assertThat((Decision) Decider.decide(request(Kind.CONSUME, "c", "k", 7, Map.of(), 1), table, states))
+                .returns(Reason.IDEMPOTENCY_MISMATCH, Decision::reason)
+                .returns(null, Decision::queueing);
+    }
+
+    @Test
     void a_cancel_is_not_remembered() {
         PolicyTable table = table(idempotent(1_000, policy("p", log(5, 60_000))));
         for (int i = 0; i < 2; i++) {
@@ -190,7 +293,7 @@ class RepeatsTest {
                         random.nextInt(2),
                         match("endpoint", endpoint),
                         random.nextBoolean() ? log(1 + random.nextInt(9), 100) : tokens(1, 20, 5));
-                policy = random.nextInt(4) == 0 ? onExceed(OnExceed.OBSERVE, policy) : policy;
+                policy = random.nextInt(8) == 0 ? onExceed(OnExceed.OBSERVE, policy) : policy;
                 policies.add(random.nextInt(3) == 0 ? policy : idempotent(1 + random.nextInt(200), policy));
             }
         }
@@ -201,7 +304,9 @@ class RepeatsTest {
         Map<RequestKey, Decision> firsts = new HashMap<>();
         Map<RequestKey, Long> ends = new HashMap<>();
         Kind[] kinds = {Kind.CONSUME, Kind.CONSUME, Kind.CONSUME, Kind.SETTLE, Kind.PEEK};
+        Map<RequestKey, List<Object>> contents = new HashMap<>();
         int repeats = 0;
+        int mismatches = 0;
         long nowMs = 100;
         for (int i = 0; i < 5_000; i++) {
             nowMs += random.nextInt(4);
@@ -220,12 +325,22 @@ class RepeatsTest {
                             .getAsLong();
             RequestKey key = RequestKey.of(request);
             Decision expected;
-            if (windowMs > 0 && request.timestampMs() < ends.getOrDefault(key, Long.MIN_VALUE)) {
+            boolean isRepeat = windowMs > 0 && request.timestampMs() < ends.getOrDefault(key, Long.MIN_VALUE);
+            boolean isSame = isRepeat && contents.get(key).equals(List.of(request.cost(), request.attributes()));
+            boolean onlyObserves = table.applicable(request).stream()
+                    .allMatch(policy -> policy.idempotencyMs() == 0 || policy.observes());
+            if (isSame) {
                 expected = firsts.get(key).again(request.source());
                 repeats++;
+            } else if (isRepeat && !onlyObserves) {
+                mismatches++;
+                Decision decision = (Decision) Decider.decide(request, table, states);
+                assertThat(decision.reason()).isEqualTo(Reason.IDEMPOTENCY_MISMATCH);
+                expected = decision;
             } else {
                 expected = (Decision) Decider.decide(request, forgetful, plain);
-                if (windowMs > 0) {
+                if (windowMs > 0 && !isRepeat) {
+                    contents.put(key, List.of(request.cost(), request.attributes()));
                     firsts.put(key, expected);
                     ends.put(key, expected.decidedAtMs() + windowMs);
                 }
@@ -233,7 +348,8 @@ class RepeatsTest {
             assertThat(Decider.decide(request, table, states)).isEqualTo(expected);
             assertThat(states.all().keySet()).isEqualTo(plain.all().keySet());
         }
-        assertThat(repeats).isBetween(100, 4_900);
+        assertThat(repeats).isBetween(50, 4_900);
+        assertThat(mismatches).isBetween(50, 4_900);
         assertThat(states.puts()).isEqualTo(plain.puts());
     }
 }

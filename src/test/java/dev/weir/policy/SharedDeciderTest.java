@@ -113,6 +113,34 @@ class SharedDeciderTest {
     }
 
     @Test
+    void a_mismatch_is_denied_without_a_wait_and_uses_nothing_of_what_is_held() {
+        Policy idempotent = new Policy(
+                all.id(),
+                1,
+                0,
+                all.layer(),
+                0,
+                all.match(),
+                all.key(),
+                all.terms(),
+                null,
+                all.onExceed(),
+                60_000,
+                all.sharing());
+        grant(ofAll, 3);
+        assertThat(decided(first(request("alice", 1, NOW), idempotent)).outcome())
+                .isEqualTo(Outcome.ALLOWED);
+        assertThat(decided(first(request("alice", 1, NOW), idempotent)).repeated())
+                .isTrue();
+        for (long cost : new long[] {0, 2, 50}) {
+            assertThat(decided(first(request("alice", cost, NOW), idempotent)).reason())
+                    .isEqualTo(Reason.IDEMPOTENCY_MISMATCH);
+        }
+        assertThat(held(ofAll)).isEqualTo(2);
+        assertThat(missed).isEmpty();
+    }
+
+    @Test
     void what_is_held_is_used_together_with_ones_own() {
         grant(ofAll, 3);
         assertThat(decided(first(request("alice", 2, NOW), own, all)).outcome()).isEqualTo(Outcome.ALLOWED);

@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.weir.codec.KeyCodec;
 import dev.weir.config.WeirConfig;
+import dev.weir.policy.ContentHash;
 import dev.weir.policy.FirstAnswer;
 import dev.weir.policy.FirstAnswers;
 import dev.weir.policy.Kind;
@@ -25,6 +26,7 @@ import org.junit.jupiter.api.io.TempDir;
 /** First answers in a RocksDB store that outlives their owner. */
 class StoreFirstAnswersTest {
 
+    private static final ContentHash CONTENT = new ContentHash(1, 2, 3, 4);
     private static final int MOST = 300;
 
     @TempDir
@@ -96,7 +98,7 @@ class StoreFirstAnswersTest {
     void a_restart_goes_on_where_it_was() {
         for (int i = 0; i < 1_000; i++) {
             FirstAnswers memory = open();
-            memory.put(key(i), answer(i), i, Long.MAX_VALUE / 2);
+            memory.put(key(i), CONTENT, answer(i), i, Long.MAX_VALUE / 2);
             assertThat(memory.get(key(i)).number()).isEqualTo(i);
         }
         assertThat(answers()).isEqualTo(MOST);
@@ -111,11 +113,11 @@ class StoreFirstAnswersTest {
     void what_is_over_is_deleted_from_both() {
         FirstAnswers memory = open();
         for (int i = 0; i < 200; i++) {
-            memory.put(key(i), answer(i), 0, 10);
+            memory.put(key(i), CONTENT, answer(i), 0, 10);
         }
         for (int i = 0; i < 900; i++) {
             memory = i % 7 == 0 ? open() : memory;
-            memory.put(key(1_000 + i % 20), answer(i), 20, 30);
+            memory.put(key(1_000 + i % 20), CONTENT, answer(i), 20, 30);
         }
         assertThat(memory.get(key(0))).isNull();
         assertThat(answers()).isEqualTo(20);
@@ -125,13 +127,13 @@ class StoreFirstAnswersTest {
     @Test
     void what_is_over_is_kept_for_those_that_come_late() {
         FirstAnswers memory = open(10_000, Duration.ofMillis(100));
-        memory.put(key(0), answer(0), 0, 10);
+        memory.put(key(0), CONTENT, answer(0), 0, 10);
         for (int i = 1; i < 3_000; i++) {
-            memory.put(key(i), answer(i), 109, 200);
+            memory.put(key(i), CONTENT, answer(i), 109, 200);
         }
         assertThat(memory.get(key(0))).isNotNull();
         for (int i = 3_000; i < 6_000; i++) {
-            memory.put(key(i), answer(i), 110, 200);
+            memory.put(key(i), CONTENT, answer(i), 110, 200);
         }
         assertThat(memory.get(key(0))).isNull();
     }

@@ -31,6 +31,7 @@ class SimulationTest {
             "ALLOWED SETTLED",
             "ALLOWED LIMIT_EXCEEDED",
             "DENIED LIMIT_EXCEEDED",
+            "DENIED IDEMPOTENCY_MISMATCH",
             "QUEUED SHAPED",
             "DENIED QUEUE_FULL",
             "DENIED TOO_LATE",

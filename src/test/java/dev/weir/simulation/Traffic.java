@@ -78,7 +78,8 @@ final class Traffic {
         if (random.nextInt(8) == 0 && !sent.isEmpty()) {
             Request again = sent.get(random.nextInt(sent.size()));
             if (!isShaped(again.tier()) || (repeatsShaped && random.nextBoolean())) {
-                return again;
+                boolean isOther = !isShaped(again.tier()) && left % 4 == 0;
+                return isOther ? ofCost(again, again.cost() + 1) : again;
             }
             return again.kind() == Kind.CONSUME ? cancel(again) : request("r" + left, client, tier, nowMs);
         }
@@ -106,6 +107,23 @@ final class Traffic {
                 deadlineMs,
                 random.nextInt(4) == 0 ? bytes(id) : null,
                 null,
+                0,
+                NOWHERE);
+    }
+
+    /** A request that has the id of another one, which a policy with idempotency denies. */
+    private static Request ofCost(Request of, long cost) {
+        return new Request(
+                of.requestId(),
+                of.client(),
+                of.kind(),
+                of.tier(),
+                cost,
+                of.sizeBytes(),
+                of.attributes(),
+                of.deadlineMs(),
+                of.payload(),
+                of.queue(),
                 0,
                 NOWHERE);
     }

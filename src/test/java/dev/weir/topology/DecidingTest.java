@@ -203,6 +203,20 @@ class DecidingTest {
     }
 
     @Test
+    void an_id_that_was_used_for_another_content_is_denied() throws Exception {
+        weir.apply(TWO_A_SECOND.replace("limits:", "idempotency: 10m, limits:"), 1);
+        weir.ask(request("k", "alice", 0));
+        for (int i = 0; i < 10; i++) {
+            assertThat(weir.ask(request("k", "alice", 2)))
+                    .returns(Outcome.DENIED, Decision::outcome)
+                    .returns(Reason.IDEMPOTENCY_MISMATCH, Decision::reason)
+                    .returns(422, Decision::httpStatus);
+        }
+        assertThat(weir.ask(request("l", "alice", 2)).remaining()).isZero();
+        assertThat(weir.ask(request("k", "alice", 0)).repeated()).isTrue();
+    }
+
+    @Test
     void first_answers_are_dropped_when_they_are_over() throws Exception {
         weir.apply(TWO_A_SECOND.replace("limits:", "idempotency: 1s, limits:"), 1);
         for (int i = 0; i < 1_000; i++) {
