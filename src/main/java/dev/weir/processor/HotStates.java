@@ -31,7 +31,7 @@ public final class HotStates extends WrappedStateStore<KeyValueStore<Bytes, byte
 
     private static final Comparator<KeyValue<Bytes, byte[]>> BY_KEY = Comparator.comparing(entry -> entry.key);
 
-    private final StateHeap heap = new StateHeap();
+    private final StateHeap heap;
     private final HotMemory memory;
     private Runnable beforeFlush = HotStates::nothing;
     private boolean isSharing;
@@ -49,7 +49,12 @@ public final class HotStates extends WrappedStateStore<KeyValueStore<Bytes, byte
 
     /** @param memory of all tasks of the process */
     public HotStates(KeyValueStore<Bytes, byte[]> store, HotMemory memory) {
+        this(store, memory, KeyHash.ofThisProcess());
+    }
+
+    HotStates(KeyValueStore<Bytes, byte[]> store, HotMemory memory, KeyHash hashing) {
         super(store);
+        heap = new StateHeap(hashing);
         this.memory = memory;
     }
 
@@ -64,9 +69,9 @@ public final class HotStates extends WrappedStateStore<KeyValueStore<Bytes, byte
     }
 
     private Entry found(StateKey key) {
-        EncodedKey encoded = encoded(key);
+        byte[] encoded = KeyCodec.encode(key);
         Entry entry = heap.find(encoded);
-        return entry == null ? add(encoded, wrapped().get(Bytes.wrap(encoded.bytes()))) : entry;
+        return entry == null ? add(encoded, wrapped().get(Bytes.wrap(encoded))) : entry;
     }
 
     void put(StateKey key, PolicyState state) {
@@ -94,19 +99,19 @@ public final class HotStates extends WrappedStateStore<KeyValueStore<Bytes, byte
     void putThrough(StateKey key, PolicyState state) {
         Entry entry = entry(key);
         heap.change(entry, state);
-        wrapped().put(Bytes.wrap(entry.bytes()), entry.encoded());
+        wrapped().put(Bytes.wrap(entry.key()), entry.encoded());
         heap.written(entry);
         shrink();
     }
 
     /** Whether the state under a key of the store is not the one in the store. */
     boolean isNewer(Bytes storeKey) {
-        return heap.isDirty(new EncodedKey(storeKey.get()));
+        return heap.isDirty(storeKey.get());
     }
 
     /** Replaces a state that is not {@linkplain #isNewer newer} than the store's by what is left of it; null: nothing. */
     void forget(Bytes storeKey, PolicyState left) {
-        heap.remove(new EncodedKey(storeKey.get()));
+        heap.remove(storeKey.get());
         lastKey = null;
         tellBytes();
         wrapped().put(storeKey, left == null ? null : StateCodec.encode(left));
@@ -145,12 +150,12 @@ public final class HotStates extends WrappedStateStore<KeyValueStore<Bytes, byte
         if (key == lastKey) {
             return last;
         }
-        EncodedKey encoded = encoded(key);
+        byte[] encoded = KeyCodec.encode(key);
         Entry entry = heap.peek(encoded);
         return entry == null ? add(encoded, null) : entry;
     }
 
-    private Entry add(EncodedKey key, byte[] stored) {
+    private Entry add(byte[] key, byte[] stored) {
         if (!isSharing) {
             memory.join();
             isSharing = true;
@@ -158,14 +163,10 @@ public final class HotStates extends WrappedStateStore<KeyValueStore<Bytes, byte
         return heap.add(key, stored);
     }
 
-    private static EncodedKey encoded(StateKey key) {
-        return new EncodedKey(KeyCodec.encode(key));
-    }
-
     /** What is in the store without being on its changelog would be lost, so nothing counts as written before all is. */
     private void write() {
         List<KeyValue<Bytes, byte[]>> batch = new ArrayList<>();
-        heap.forEachDirty(entry -> batch.add(KeyValue.pair(Bytes.wrap(entry.bytes()), entry.encoded())));
+        heap.forEachDirty(entry -> batch.add(KeyValue.pair(Bytes.wrap(entry.key()), entry.encoded())));
         if (batch.size() == 1) {
             wrapped().put(batch.get(0).key, batch.get(0).value);
         } else if (!batch.isEmpty()) {

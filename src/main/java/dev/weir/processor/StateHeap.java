@@ -23,7 +23,7 @@ import java.util.function.Consumer;
 final class StateHeap {
 
     /** What an entry takes beside the bytes of its key and its state: itself, the table's, and the heads of both arrays. */
-    private static final int ENTRY_BYTES = 128;
+    private static final int ENTRY_BYTES = 136;
 
     private static final int STATE_BYTES = 128;
     private static final int ACCOUNT_BYTES = 176;
@@ -34,7 +34,13 @@ final class StateHeap {
     private static final int ROOM = 8;
 
     /** A key and its state. */
-    static final class Entry extends EncodedKey {
+    // Entries are looked up by entries: HashMap searches a crowded bin by order only if all of its keys are of one
+    // class
+    // that is comparable to itself, and linearly otherwise.
+    static final class Entry implements Comparable<Entry> {
+        private final KeyHash hashing;
+        private final byte[] key;
+        private final int hash;
         private byte[] encoded; // null if there is no state, or it is decoded; it has room for some bytes more
         private int length; // of what is encoded
         private PolicyState decoded; // what has a log; all else is encoded
@@ -43,8 +49,30 @@ final class StateHeap {
         private boolean isDirty;
         private boolean isListed;
 
-        private Entry(EncodedKey key) {
-            super(key);
+        private Entry(KeyHash hashing, byte[] key) {
+            this.hashing = hashing;
+            this.key = key;
+            this.hash = hashing.hash(key);
+        }
+
+        /** The encoded key; callers must not change it. */
+        byte[] key() {
+            return key;
+        }
+
+        @Override
+        public boolean equals(Object other) {
+            return other instanceof Entry entry && hash == entry.hash && hashing.equal(key, entry.key);
+        }
+
+        @Override
+        public int hashCode() {
+            return hash;
+        }
+
+        @Override
+        public int compareTo(Entry other) {
+            return hashing.compare(key, other.key);
         }
 
         /** Null if there is none. */
@@ -61,28 +89,37 @@ final class StateHeap {
         }
     }
 
-    private final Map<EncodedKey, Entry> entries = new LinkedHashMap<>();
+    private final KeyHash hashing;
+    private final Map<Entry, Entry> entries = new LinkedHashMap<>();
     private final List<Entry> changed = new ArrayList<>();
     private final StateBytes scratch = StateBytes.empty();
     private long bytes;
 
+    StateHeap(KeyHash hashing) {
+        this.hashing = hashing;
+    }
+
     /** What is known of a key, null if nothing is. */
-    Entry peek(EncodedKey key) {
-        return entries.get(key);
+    Entry peek(byte[] key) {
+        return entries.get(new Entry(hashing, key));
     }
 
     /** As {@link #peek}, for somebody who comes again. */
-    Entry find(EncodedKey key) {
-        Entry entry = entries.get(key);
+    Entry find(byte[] key) {
+        Entry entry = peek(key);
         if (entry != null) {
             entry.isFound = true;
         }
         return entry;
     }
 
-    /** Adds a key that was not {@linkplain #find found}, with what the store has under it. */
-    Entry add(EncodedKey key, byte[] stored) {
-        Entry entry = new Entry(key);
+    /**
+     * Adds a key that was not {@linkplain #find found}, with what the store has under it.
+     *
+     * @param key callers must not change it afterwards
+     */
+    Entry add(byte[] key, byte[] stored) {
+        Entry entry = new Entry(hashing, key);
         entries.put(entry, entry);
         encode(entry, stored);
         return entry;
@@ -93,7 +130,7 @@ final class StateHeap {
         if (entry.encoded == null) {
             return entry.decoded;
         }
-        PolicyState state = reader.read(entry.bytes(), entry.encoded, entry.length);
+        PolicyState state = reader.read(entry.key, entry.encoded, entry.length);
         if (hasLog(state)) {
             decode(entry, state);
         }
@@ -152,13 +189,13 @@ final class StateHeap {
     }
 
     private void measure(Entry entry, int stateBytes) {
-        int size = ENTRY_BYTES + entry.bytes().length + stateBytes;
+        int size = ENTRY_BYTES + entry.key.length + stateBytes;
         bytes += size - entry.bytes;
         entry.bytes = size;
     }
 
-    boolean isDirty(EncodedKey key) {
-        Entry entry = entries.get(key);
+    boolean isDirty(byte[] key) {
+        Entry entry = peek(key);
         return entry != null && entry.isDirty;
     }
 
@@ -202,8 +239,13 @@ final class StateHeap {
         return oldest;
     }
 
-    void remove(EncodedKey key) {
-        Entry entry = entries.remove(key);
+    void remove(byte[] key) {
+        remove(new Entry(hashing, key));
+    }
+
+    /** Removes the entry of the same key. */
+    void remove(Entry sameKey) {
+        Entry entry = entries.remove(sameKey);
         bytes -= entry == null ? 0 : entry.bytes;
     }
 

@@ -188,6 +188,48 @@ class HotStatesTest {
         }
     }
 
+    /** Gives all keys one hash, as callers do who choose client names to this end, and counts comparisons. */
+    private static final class OneHash extends KeyHash {
+        private long comparisons;
+
+        OneHash() {
+            super(0);
+        }
+
+        @Override
+        int hash(byte[] key) {
+            return 4711;
+        }
+
+        @Override
+        boolean equal(byte[] one, byte[] other) {
+            comparisons++;
+            return super.equal(one, other);
+        }
+
+        @Override
+        int compare(byte[] one, byte[] other) {
+            comparisons++;
+            return super.compare(one, other);
+        }
+    }
+
+    @Test
+    void a_lookup_takes_a_logarithmic_number_of_comparisons_if_all_keys_have_one_hash() {
+        OneHash hashing = new OneHash();
+        HotStates crowded = new HotStates(store, new HotMemory(64 << 20), hashing);
+        int clients = 30_000;
+        for (int i = 0; i < clients; i++) {
+            use(crowded, "client-" + i);
+        }
+        hashing.comparisons = 0;
+        for (int i = 0; i < clients; i++) {
+            assertThat(tokens(get(crowded, "client-" + i))).isEqualTo(1);
+        }
+        // A red-black tree of n keys is at most 2 log2(n + 1) high; each step compares for order and for equality.
+        assertThat(hashing.comparisons / clients).isLessThanOrEqualTo(2 * 2 * 15);
+    }
+
     @Test
     void whoever_has_no_state_is_looked_for_once() {
         get(states, "blocked");
