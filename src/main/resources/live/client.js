@@ -8,7 +8,7 @@ const AGAIN_MS = 3000;
 
 /** What one client has used, and what was decided of it. */
 export function clientView([client = '']) {
-  const field = h('input', {id: 'client', name: 'client', value: client, maxlength: 256, autocomplete: 'off', spellcheck: 'false', required: true});
+  const field = h('input', {id: 'client', name: 'client', value: client, maxlength: 512, autocomplete: 'off', spellcheck: 'false', required: true});
   const form = h('form.row', {onsubmit: event => {
     event.preventDefault();
     location.hash = `#/client/${encodeURIComponent(field.value)}`;

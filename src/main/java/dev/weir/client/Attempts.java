@@ -31,7 +31,7 @@ final class Attempts {
     /** The same id each time it is asked for: a policy with {@code idempotency} lets it in once. */
     static String requestId(String first, int attempt) {
         String id = first + "~" + attempt;
-        return id.length() <= RequestRules.MAX_NAME_LENGTH
+        return !RequestRules.isTooLong(id)
                 ? id
                 : UUID.nameUUIDFromBytes(first.getBytes(StandardCharsets.UTF_8)) + "~" + attempt;
     }

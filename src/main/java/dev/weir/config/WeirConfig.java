@@ -173,7 +173,7 @@ public record WeirConfig(
      *
      * @param maxPayloadBytes the largest payload, 1 byte to 1 MiB
      * @param maxAttributes the most attributes, 0 to {@value #MAX_ATTRIBUTES}
-     * @param maxAttributeLength the longest attribute name or value, 1 to {@value #MAX_ATTRIBUTE_LENGTH} characters
+     * @param maxAttributeLength the longest attribute name or value, 1 to {@value #MAX_ATTRIBUTE_LENGTH} code points
      * @param maxCost the largest cost, of either sign, 1 to 2<sup>61</sup>
      */
     public record Requests(long maxPayloadBytes, int maxAttributes, int maxAttributeLength, long maxCost) {

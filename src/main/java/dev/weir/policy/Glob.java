@@ -1,17 +1,18 @@
 package dev.weir.policy;
 
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.BitSet;
 import java.util.List;
 
 /**
  * A pattern over a whole value: {@code *} is any run of characters without a slash, {@code **} any run, {@code ?} one
- * character that is no slash, {@code \} takes the next character as it is. A text costs at most its length times the
- * pattern's, whatever the pattern.
+ * character that is no slash, {@code \} takes the next character as it is. A character is a Unicode code point. A text
+ * costs at most its length times the pattern's, whatever the pattern.
  */
 public final class Glob {
 
-    /** The longest pattern, in characters. */
+    /** The longest pattern, in code points. */
     public static final int MAX_LENGTH = 256;
 
     private enum Wildcard {
@@ -21,17 +22,22 @@ public final class Glob {
         RUN
     }
 
-    private record Token(Wildcard wildcard, char literal) {}
+    private record Token(Wildcard wildcard, int literal) {}
 
     private final String pattern;
     private final List<Token> tokens;
     private final String literalPrefix;
+    private final int literals; // the code points of the literal prefix
     private final boolean literal;
     private final Wildcard onlyLast; // null unless the last token is the only wildcard
 
-    /** @throws IllegalArgumentException if the pattern is too long or ends in a lone backslash */
+    /**
+     * Reads a pattern.
+     *
+     * @throws IllegalArgumentException if the pattern is too long, ends in a lone backslash, or has half of a surrogate pair
+     */
     public Glob(String pattern) {
-        if (pattern.length() > MAX_LENGTH) {
+        if (pattern.codePointCount(0, pattern.length()) > MAX_LENGTH) {
             throw new IllegalArgumentException("a pattern has at most " + MAX_LENGTH + " characters");
         }
         this.pattern = pattern;
@@ -41,11 +47,12 @@ public final class Glob {
             if (token.wildcard != Wildcard.NONE) {
                 break;
             }
-            prefix.append(token.literal);
+            prefix.appendCodePoint(token.literal);
         }
         this.literalPrefix = prefix.toString();
-        this.literal = prefix.length() == tokens.size();
-        this.onlyLast = prefix.length() == tokens.size() - 1 ? tokens.get(tokens.size() - 1).wildcard : null;
+        this.literals = prefix.codePointCount(0, prefix.length());
+        this.literal = literals == tokens.size();
+        this.onlyLast = literals == tokens.size() - 1 ? tokens.get(tokens.size() - 1).wildcard : null;
     }
 
     /** Whether the pattern has no wildcard, so that only {@link #literalPrefix} itself matches. */
@@ -74,7 +81,10 @@ public final class Glob {
         return switch (wildcard) {
             case RUN -> true;
             case RUN_IN_SEGMENT -> text.indexOf('/', start) < 0;
-            case ONE, NONE -> text.length() == start + 1 && text.charAt(start) != '/';
+            case ONE, NONE ->
+                start < text.length()
+                        && text.charAt(start) != '/'
+                        && text.offsetByCodePoints(start, 1) == text.length();
         };
     }
 
@@ -82,9 +92,9 @@ public final class Glob {
     private boolean matchesFrom(int start, String text) {
         BitSet reached = new BitSet(tokens.size() + 1);
         BitSet next = new BitSet(tokens.size() + 1);
-        reach(reached, start);
-        for (int i = start; i < text.length() && !reached.isEmpty(); i++) {
-            char c = text.charAt(i);
+        reach(reached, literals);
+        for (int i = start; i < text.length() && !reached.isEmpty(); i = text.offsetByCodePoints(i, 1)) {
+            int c = text.codePointAt(i);
             next.clear();
             for (int at = reached.nextSetBit(0); at >= 0; at = reached.nextSetBit(at + 1)) {
                 if (at == tokens.size()) {
@@ -131,21 +141,25 @@ public final class Glob {
     }
 
     private static List<Token> tokens(String pattern) {
-        List<Token> tokens = new ArrayList<>(pattern.length());
-        for (int i = 0; i < pattern.length(); i++) {
-            char c = pattern.charAt(i);
+        int[] characters = pattern.codePoints().toArray();
+        if (Arrays.stream(characters).anyMatch(c -> c >= Character.MIN_SURROGATE && c <= Character.MAX_SURROGATE)) {
+            throw new IllegalArgumentException("a pattern must not have half of a surrogate pair");
+        }
+        List<Token> tokens = new ArrayList<>(characters.length);
+        for (int i = 0; i < characters.length; i++) {
+            int c = characters[i];
             switch (c) {
                 case '?' -> tokens.add(new Token(Wildcard.ONE, c));
                 case '*' -> {
-                    boolean twice = i + 1 < pattern.length() && pattern.charAt(i + 1) == '*';
+                    boolean twice = i + 1 < characters.length && characters[i + 1] == '*';
                     tokens.add(new Token(twice ? Wildcard.RUN : Wildcard.RUN_IN_SEGMENT, c));
                     i += twice ? 1 : 0;
                 }
                 case '\\' -> {
-                    if (++i == pattern.length()) {
+                    if (++i == characters.length) {
                         throw new IllegalArgumentException("a pattern must not end in a backslash: " + pattern);
                     }
-                    tokens.add(new Token(Wildcard.NONE, pattern.charAt(i)));
+                    tokens.add(new Token(Wildcard.NONE, characters[i]));
                 }
                 default -> tokens.add(new Token(Wildcard.NONE, c));
             }

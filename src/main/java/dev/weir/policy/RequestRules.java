@@ -4,16 +4,16 @@ import java.util.Map;
 import java.util.Optional;
 
 /**
- * What a request must keep to before it is decided.
+ * What a request must keep to before it is decided. The length of a text is counted in Unicode code points.
  *
  * @param maxPayloadBytes the largest payload
  * @param maxAttributes the most attributes
- * @param maxAttributeLength the longest attribute name or value, in characters
+ * @param maxAttributeLength the longest attribute name or value
  * @param maxCost the largest cost, of either sign
  */
 public record RequestRules(int maxPayloadBytes, int maxAttributes, int maxAttributeLength, long maxCost) {
 
-    /** The longest requestId, client and tier, in characters. */
+    /** The longest requestId, client and tier. */
     public static final int MAX_NAME_LENGTH = 256;
 
     /** The last millisecond of the year 9999. */
@@ -27,16 +27,16 @@ public record RequestRules(int maxPayloadBytes, int maxAttributes, int maxAttrib
         if (request.client().isEmpty()) {
             return violation(Rejection.NO_CLIENT, "client is empty");
         }
-        if (request.client().length() > MAX_NAME_LENGTH) {
+        if (isTooLong(request.client())) {
             return tooLong(Rejection.CLIENT_TOO_LONG, "client", request.client());
         }
         if (request.requestId().isEmpty()) {
             return violation(Rejection.NO_REQUEST_ID, "requestId is empty");
         }
-        if (request.requestId().length() > MAX_NAME_LENGTH) {
+        if (isTooLong(request.requestId())) {
             return tooLong(Rejection.REQUEST_ID_TOO_LONG, "requestId", request.requestId());
         }
-        if (request.tier() != null && request.tier().length() > MAX_NAME_LENGTH) {
+        if (request.tier() != null && isTooLong(request.tier())) {
             return tooLong(Rejection.TIER_TOO_LONG, "tier", request.tier());
         }
         if (request.cost() < 0 && request.kind() != Kind.SETTLE) {
@@ -68,8 +68,7 @@ public record RequestRules(int maxPayloadBytes, int maxAttributes, int maxAttrib
                     Rejection.ATTRIBUTES_TOO_LARGE, attributes.size() + " attributes, the most is " + maxAttributes);
         }
         for (Map.Entry<String, String> attribute : attributes.entrySet()) {
-            int longest =
-                    Math.max(attribute.getKey().length(), attribute.getValue().length());
+            int longest = Math.max(length(attribute.getKey()), length(attribute.getValue()));
             if (longest > maxAttributeLength) {
                 return violation(
                         Rejection.ATTRIBUTES_TOO_LARGE,
@@ -79,8 +78,17 @@ public record RequestRules(int maxPayloadBytes, int maxAttributes, int maxAttrib
         return Optional.empty();
     }
 
+    /** Whether a text is longer than a requestId, a client or a tier may be. */
+    public static boolean isTooLong(String name) {
+        return name.length() > MAX_NAME_LENGTH && length(name) > MAX_NAME_LENGTH;
+    }
+
+    private static int length(String text) {
+        return text.codePointCount(0, text.length());
+    }
+
     private static Optional<Violation> tooLong(Rejection rejection, String field, String value) {
-        return violation(rejection, field + " has " + value.length() + " characters, the most is " + MAX_NAME_LENGTH);
+        return violation(rejection, field + " has " + length(value) + " characters, the most is " + MAX_NAME_LENGTH);
     }
 
     private static Optional<Violation> violation(Rejection rejection, String detail) {

@@ -42,6 +42,8 @@ class AttemptsTest {
     void an_id_that_has_no_room_for_the_attempt_gives_way_to_one_made_of_it() {
         String longest = "x".repeat(RequestRules.MAX_NAME_LENGTH);
         assertThat(Attempts.requestId("r", 2)).isEqualTo("r~2");
+        String faces = "\uD83D\uDE00".repeat(RequestRules.MAX_NAME_LENGTH - 2);
+        assertThat(Attempts.requestId(faces, 2)).isEqualTo(faces + "~2");
         assertThat(Attempts.requestId(longest, 2))
                 .hasSizeLessThan(50)
                 .endsWith("~2")

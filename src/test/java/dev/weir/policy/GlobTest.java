@@ -58,6 +58,14 @@ class GlobTest {
                 "a\\\\b              | a\\b                    | true",
                 "\\a                 | a                       | true",
                 "*ä*                 | xäy                     | true",
+                "/a/?                | /a/\uD83D\uDE00       | true",
+                "?                   | \uD83D\uDE00          | true",
+                "??                  | \uD83D\uDE00          | false",
+                "?b                  | \uD83D\uDE00b         | true",
+                "*??                 | \uD83D\uDE00          | false",
+                "\uD83D\uDE00?     | \uD83D\uDE00x         | true",
+                "\uD83D\uDE00      | \uD83D\uDE01          | false",
+                "\\\uD83D\uDE00* | \uD83D\uDE00b         | true",
             })
     void matches(String pattern, String text, boolean expected) {
         assertThat(new Glob(pattern).matches(text)).isEqualTo(expected);
@@ -79,6 +87,7 @@ class GlobTest {
         assertThat(new Glob("a\\*b?c").literalPrefix()).isEqualTo("a*b");
         assertThat(new Glob("*a").literalPrefix()).isEmpty();
         assertThat(new Glob("abc").literalPrefix()).isEqualTo("abc");
+        assertThat(new Glob("\uD83D\uDE00?").literalPrefix()).isEqualTo("\uD83D\uDE00");
     }
 
     @Test
@@ -93,8 +102,15 @@ class GlobTest {
         assertThatIllegalArgumentException().isThrownBy(() -> new Glob(pattern)).withMessageContaining("backslash");
     }
 
+    @ParameterizedTest
+    @ValueSource(strings = {"\uD83D", "a\uDE00*", "\\\uD83D"})
+    void refusesHalfOfASurrogatePair(String pattern) {
+        assertThatIllegalArgumentException().isThrownBy(() -> new Glob(pattern)).withMessageContaining("surrogate");
+    }
+
     @Test
     void refusesATooLongPattern() {
+        assertThat(new Glob("\uD83D\uDE00".repeat(Glob.MAX_LENGTH)).isLiteral()).isTrue();
         assertThat(new Glob("a".repeat(Glob.MAX_LENGTH)).isLiteral()).isTrue();
         assertThatIllegalArgumentException()
                 .isThrownBy(() -> new Glob("a".repeat(Glob.MAX_LENGTH + 1)))
@@ -104,14 +120,14 @@ class GlobTest {
     @Test
     void agreesWithItsDefinitionOnRandomPatterns() {
         Random random = new Random(20);
-        String patternLetters = "ab/**?\\";
+        String patternLetters = "ab/**?\\\uD83D\uDE00";
         int matched = 0;
         for (int i = 0; i < 300_000; i++) {
             String pattern = randomText(random, patternLetters, 7);
             if (pattern.replace("\\\\", "").endsWith("\\")) {
                 continue;
             }
-            String text = randomText(random, "ab/*", 8);
+            String text = randomText(random, "ab/*\uD83D\uDE00", 8);
             boolean matches = new Glob(pattern).matches(text);
             matched += matches ? 1 : 0;
             assertThat(matches).as("'%s' on '%s'", pattern, text).isEqualTo(NaiveGlob.matches(pattern, text));
@@ -135,7 +151,8 @@ class GlobTest {
     private static String randomText(Random random, String letters, int longest) {
         StringBuilder text = new StringBuilder();
         for (int i = random.nextInt(longest + 1); i > 0; i--) {
-            text.append(letters.charAt(random.nextInt(letters.length())));
+            int[] all = letters.codePoints().toArray();
+            text.appendCodePoint(all[random.nextInt(all.length)]);
         }
         return text.toString();
     }

@@ -1,28 +1,39 @@
 package dev.weir.policy;
 
-/** Globs by their definition, one case after the other, without a thought of speed. */
+import java.util.List;
+
+/** Globs over code points by their definition, one case after the other, without a thought of speed. */
 final class NaiveGlob {
 
     private NaiveGlob() {}
 
     static boolean matches(String pattern, String text) {
+        return matches(
+                pattern.codePoints().boxed().toList(), text.codePoints().boxed().toList());
+    }
+
+    private static boolean matches(List<Integer> pattern, List<Integer> text) {
         if (pattern.isEmpty()) {
             return text.isEmpty();
         }
-        if (pattern.startsWith("**")) {
-            return matches(pattern.substring(2), text) || (!text.isEmpty() && matches(pattern, text.substring(1)));
+        if (pattern.get(0) == '*' && pattern.size() > 1 && pattern.get(1) == '*') {
+            return matches(rest(rest(pattern)), text) || (!text.isEmpty() && matches(pattern, rest(text)));
         }
-        if (pattern.startsWith("*")) {
-            return matches(pattern.substring(1), text)
-                    || (!text.isEmpty() && text.charAt(0) != '/' && matches(pattern, text.substring(1)));
+        if (pattern.get(0) == '*') {
+            return matches(rest(pattern), text)
+                    || (!text.isEmpty() && text.get(0) != '/' && matches(pattern, rest(text)));
         }
         if (text.isEmpty()) {
             return false;
         }
-        if (pattern.startsWith("?")) {
-            return text.charAt(0) != '/' && matches(pattern.substring(1), text.substring(1));
+        if (pattern.get(0) == '?') {
+            return text.get(0) != '/' && matches(rest(pattern), rest(text));
         }
-        String rest = pattern.startsWith("\\") ? pattern.substring(1) : pattern;
-        return rest.charAt(0) == text.charAt(0) && matches(rest.substring(1), text.substring(1));
+        List<Integer> literal = pattern.get(0) == '\\' ? rest(pattern) : pattern;
+        return literal.get(0).equals(text.get(0)) && matches(rest(literal), rest(text));
+    }
+
+    private static List<Integer> rest(List<Integer> list) {
+        return list.subList(1, list.size());
     }
 }
