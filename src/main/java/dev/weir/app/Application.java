@@ -30,6 +30,7 @@ final class Application {
 
     private final String name;
     private final String stateDirectory;
+    private final WakeableClients clients = new WakeableClients();
     private final KafkaStreams streams;
     private final ThreadFailures failures = new ThreadFailures();
     private volatile Throwable lastFailure;
@@ -44,7 +45,7 @@ final class Application {
     /** @throws UnreachableException if the state directory cannot be used */
     private KafkaStreams create(Topology topology, Properties settings) {
         try {
-            return new KafkaStreams(topology, settings);
+            return new KafkaStreams(topology, settings, clients, new MonotonicTime());
         } catch (StreamsException e) {
             if (why(e).contains("state directory")) {
                 throw new UnreachableException("cannot use the state directory " + stateDirectory + ": " + why(e), e);
@@ -111,6 +112,11 @@ final class Application {
         } catch (RuntimeException e) {
             LOG.error("the state of {} cannot be deleted, so delete {}: {}", name, stateDirectory, why(e));
         }
+    }
+
+    /** Lets its threads go on that wait for records; without it they wait on for as long as the wall clock went back. */
+    void wake() {
+        clients.wake();
     }
 
     /** Whether all of its threads work. Streams itself says so too while its only thread is dead and not yet replaced. */

@@ -21,9 +21,12 @@ import java.util.Properties;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
+import java.util.concurrent.Executors;
+import java.util.concurrent.ScheduledExecutorService;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.LongSupplier;
 import java.util.stream.Collectors;
 import org.apache.kafka.clients.consumer.ConsumerConfig;
 import org.apache.kafka.streams.StreamsConfig;
@@ -46,6 +49,9 @@ public final class Enforcer implements AutoCloseable {
     private static final int MOST_QUEUES = 1_000;
     private static final long NANOS_PER_MS = 1_000_000;
 
+    /** How often the wall clock is looked at. */
+    private static final long LOOK_MS = 100;
+
     private static final Logger LOG = LoggerFactory.getLogger(Enforcer.class);
 
     private final String id;
@@ -57,8 +63,13 @@ public final class Enforcer implements AutoCloseable {
     private final Owners owners;
     private final CompletableFuture<Void> running = new CompletableFuture<>();
     private final CompletableFuture<Optional<Throwable>> ended = new CompletableFuture<>();
+    private final ClockWatch clock;
+    private final Duration mostBehind;
+    private final ScheduledExecutorService looks = Executors.newSingleThreadScheduledExecutor(Enforcer::looking);
 
-    private Enforcer(WeirConfig config, Optional<String> reachableAt) {
+    private Enforcer(WeirConfig config, Optional<String> reachableAt, LongSupplier wallMs) {
+        clock = new ClockWatch(wallMs);
+        mostBehind = KafkaSettings.session(config).dividedBy(2);
         policies = new LivePolicies();
         Optional<SchemaRegistry> registry = Registries.of(config).map(PatientRegistry::new);
         LiveQueues queues = new LiveQueues();
@@ -128,7 +139,12 @@ public final class Enforcer implements AutoCloseable {
      * @throws dev.weir.codec.RegistryException if there is a schema registry, and it does not answer
      */
     public static Enforcer create(WeirConfig config, Optional<String> reachableAt) {
-        return new Enforcer(config, reachableAt);
+        return create(config, reachableAt, System::currentTimeMillis);
+    }
+
+    /** @param wallMs the machine's wall clock, in ms */
+    static Enforcer create(WeirConfig config, Optional<String> reachableAt, LongSupplier wallMs) {
+        return new Enforcer(config, reachableAt, wallMs);
     }
 
     /** Starts one that no other instance sends questions to. */
@@ -154,7 +170,24 @@ public final class Enforcer implements AutoCloseable {
 
     /** Starts to restore and decide. If it throws, it is to be closed all the same. */
     public void begin() {
+        var unused = looks.scheduleWithFixedDelay(this::lookAtClock, 0, LOOK_MS, TimeUnit.MILLISECONDS);
         applications.forEach(Application::start);
+    }
+
+    private void lookAtClock() {
+        Duration behind = clock.behind();
+        if (!behind.isZero()) {
+            applications.forEach(Application::wake);
+        }
+        if (behind.compareTo(mostBehind) > 0) { // by then, or soon, the brokers take the instance for dead
+            end(Optional.of(new ClockStepException(behind)));
+        }
+    }
+
+    private static Thread looking(Runnable looks) {
+        Thread thread = new Thread(looks, "clock");
+        thread.setDaemon(true);
+        return thread;
     }
 
     /** @throws UnreachableException if it does not run within the time */
@@ -194,10 +227,10 @@ public final class Enforcer implements AutoCloseable {
     }
 
     public Health health() {
-        if (ended.isDone()) {
+        if (ended.isDone() && !mustStartOver()) {
             return Health.FAILED;
         }
-        if (!running.isDone()) {
+        if (ended.isDone() || !running.isDone()) {
             return Health.STARTING;
         }
         if (!applications.stream().allMatch(Application::isRunning)) {
@@ -206,6 +239,12 @@ public final class Enforcer implements AutoCloseable {
         return applications.stream().anyMatch(application -> application.standsStill(STANDSTILL))
                 ? Health.STANDSTILL
                 : Health.RUNNING;
+    }
+
+    /** Whether it ended because the wall clock went back: once it is closed, another one can go on in its place. */
+    public boolean mustStartOver() {
+        return ended.isDone()
+                && ended.join().filter(ClockStepException.class::isInstance).isPresent();
     }
 
     /** Waits until it is closed or fails, and returns the failure. */
@@ -257,6 +296,7 @@ public final class Enforcer implements AutoCloseable {
         } else {
             LOG.info("stopped: instance {}", id);
         }
+        looks.shutdownNow();
         live.close();
         metrics.close();
     }

@@ -195,6 +195,15 @@ final class RunCommand implements Callable<Integer> {
                     new PolicyTopic(config).apply(contents, PolicyTopic.Options.DEFAULTS, System.currentTimeMillis());
             PolicyChanges.print(out, changes);
         }
+        while (enforceOnce(config, service, beforeBroker)) {
+            service.ifPresent(RulesService::speakForNone);
+        }
+        return 0;
+    }
+
+    /** Returns whether to start over, when it has ended. */
+    private boolean enforceOnce(WeirConfig config, Optional<RulesService> service, Consumer<AutoCloseable> beforeBroker)
+            throws InterruptedException {
         Enforcer enforcer = Enforcer.create(config, service.map(RulesService::address));
         Running running = new Running(enforcer, service, new AtomicBoolean());
         Thread stop = running.hook();
@@ -207,13 +216,18 @@ final class RunCommand implements Callable<Integer> {
         });
         try {
             run(config, running);
-            return 0;
+            return false;
         } catch (RuntimeException e) {
-            if (!running.stopping().get()) {
-                running.close();
-                throw e;
+            if (running.stopping().get()) {
+                return false;
             }
-            return 0;
+            if (enforcer.mustStartOver()) {
+                LOG.warn("starts over: {}", e.getMessage());
+                enforcer.close();
+                return true;
+            }
+            running.close();
+            throw e;
         } finally {
             end(stop, running);
         }

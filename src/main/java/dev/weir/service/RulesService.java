@@ -117,6 +117,11 @@ public final class RulesService implements AutoCloseable {
         instance = new Instance(new Rulebook(config, live), questions);
     }
 
+    /** Answers 503 again until it can {@link #speakFor} an enforcer that takes the place of the one before. */
+    public void speakForNone() {
+        instance = null;
+    }
+
     /** Begins to tell how the enforcer is; until then it is starting. */
     public void tellHealth(Supplier<Health> current) {
         health = current;

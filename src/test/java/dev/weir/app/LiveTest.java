@@ -27,6 +27,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Properties;
+import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.Predicate;
 import org.apache.kafka.clients.admin.Admin;
 import org.apache.kafka.clients.admin.NewTopic;
@@ -185,6 +186,29 @@ class LiveTest {
         }
         assertThat(written(config, config.applicationId() + "-policy-states-changelog"))
                 .isBetween(1L, 1_000L);
+    }
+
+    @Test
+    void an_enforcer_whose_wall_clock_goes_back_by_more_than_half_a_session_ends_and_another_takes_its_place()
+            throws Exception {
+        WeirConfig config = config("step.");
+        create(config, TopicSetup.RequestTime.LOG_APPEND);
+        AtomicLong stepMs = new AtomicLong();
+        try (Enforcer enforcer =
+                Enforcer.create(config, Optional.empty(), () -> System.currentTimeMillis() + stepMs.get())) {
+            enforcer.begin();
+            enforcer.awaitRunning(PATIENCE);
+            assertThat(enforcer.mustStartOver()).isFalse();
+            stepMs.set(-10_000);
+            assertThat(enforcer.awaitEnd()).hasValueSatisfying(why -> assertThat(why)
+                    .isInstanceOf(ClockStepException.class)
+                    .hasMessageMatching("the wall clock went back by \\d+(\\.\\d+)? s"));
+            assertThat(enforcer.mustStartOver()).isTrue();
+            assertThat(enforcer.health()).isEqualTo(Health.STARTING);
+        }
+        try (Enforcer other = Enforcer.start(config)) {
+            other.awaitRunning(PATIENCE);
+        }
     }
 
     /** How many offsets are taken in all partitions of a topic. */
