@@ -80,7 +80,7 @@ public final class Enforcer implements AutoCloseable {
         id = InstanceId.of(config.state().directory());
         Application deciding = new Application(
                 "deciding",
-                WeirTopology.deciding(config, policies, counts, memory, registry),
+                WeirTopology.deciding(config, RequestTopic.partitions(config), policies, counts, memory, registry),
                 of(id, address, KafkaSettings.deciding(config)));
         Application shaping;
         try {
@@ -110,7 +110,7 @@ public final class Enforcer implements AutoCloseable {
                 () -> queues.views(MOST_QUEUES, PATIENCE, System.currentTimeMillis() * NANOS_PER_MS),
                 this::health);
         metrics = new Metrics(source, restores);
-        live = new Sampler(source, address, Topics.of(config.topics().prefix()).policies());
+        live = new Sampler(source, address, Topics.of(config).policies());
         applications.forEach(application -> application.streams().setGlobalStateRestoreListener(restores));
         AtomicInteger starting = new AtomicInteger(applications.size());
         applications.forEach(application -> watch(application, starting));
@@ -134,8 +134,9 @@ public final class Enforcer implements AutoCloseable {
     }
 
     /**
-     * One that is not started yet; see {@link #begin}.
+     * One that is not started yet; see {@link #begin}. The topics must be there.
      *
+     * @throws UnreachableException if they are not, or no broker answers
      * @throws dev.weir.codec.RegistryException if there is a schema registry, and it does not answer
      */
     public static Enforcer create(WeirConfig config, Optional<String> reachableAt) {

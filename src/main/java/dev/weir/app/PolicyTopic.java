@@ -96,7 +96,7 @@ public final class PolicyTopic {
 
     public PolicyTopic(WeirConfig config) {
         this.config = config;
-        this.topics = Topics.of(config.topics().prefix());
+        this.topics = Topics.of(config);
     }
 
     /**

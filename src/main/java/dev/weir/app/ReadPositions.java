@@ -33,11 +33,12 @@ public final class ReadPositions {
      * @throws UnreachableException if there is no broker, or it refuses
      */
     public static List<String> gaps(Admin admin, WeirConfig config) {
-        Topics topics = Topics.of(config.topics().prefix());
+        Topics topics = Topics.of(config);
         String shapingId = KafkaSettings.shapingId(config);
         try {
             return Stream.of(
                             gaps(admin, config.applicationId(), topics.requests()),
+                            gaps(admin, config.applicationId(), topics.routedRequests()),
                             gaps(admin, shapingId, topics.admissions()),
                             gaps(admin, shapingId, topics.leaseAsks()))
                     .flatMap(List::stream)

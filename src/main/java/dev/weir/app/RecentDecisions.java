@@ -39,8 +39,7 @@ public record RecentDecisions(List<Decision> newestFirst, long read, Long sinceM
         Deque<Decision> last = new ArrayDeque<>();
         long[] read = new long[1];
         Long[] since = new Long[1];
-        try (TopicSlice slice =
-                new TopicSlice(config, Topics.of(config.topics().prefix()).decisions())) {
+        try (TopicSlice slice = new TopicSlice(config, Topics.of(config).decisions())) {
             List<TopicPartition> partitions = slice.partitions();
             int number = BuiltInPartitioner.partitionForKey(key, partitions.size());
             List<TopicPartition> one = partitions.stream()

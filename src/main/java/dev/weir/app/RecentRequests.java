@@ -36,8 +36,7 @@ public record RecentRequests(long fromMs, long toMs, boolean isComplete, List<Re
      * @throws UnreachableException if the topic cannot be read
      */
     public static RecentRequests read(WeirConfig config, long fromMs, long toMs, int most) {
-        try (TopicSlice slice =
-                new TopicSlice(config, Topics.of(config.topics().prefix()).requests())) {
+        try (TopicSlice slice = new TopicSlice(config, Topics.of(config).requests())) {
             Map<TopicPartition, Long> end = slice.end(slice.partitions());
             Map<TopicPartition, Long> from = slice.at(fromMs, end);
             boolean isComplete = count(from, end) <= most;

@@ -26,7 +26,7 @@ public final class Sender implements AutoCloseable {
         settings.putIfAbsent(ProducerConfig.ACKS_CONFIG, "all");
         settings.putIfAbsent(ProducerConfig.LINGER_MS_CONFIG, 2);
         settings.putIfAbsent(ProducerConfig.MAX_BLOCK_MS_CONFIG, 30_000);
-        topic = Topics.of(config.topics().prefix()).requests();
+        topic = Topics.of(config).requests();
         avro = new RequestAvro(Registries.of(config), topic);
         producer = new KafkaProducer<>(settings, new StringSerializer(), new ByteArraySerializer());
     }

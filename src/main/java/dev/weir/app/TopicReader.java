@@ -44,7 +44,7 @@ public final class TopicReader<T> implements AutoCloseable {
      * @throws UnreachableException if there is no such topic
      */
     public static TopicReader<Decision> decisions(WeirConfig config, From from, boolean committed) {
-        String topic = Topics.of(config.topics().prefix()).decisions();
+        String topic = Topics.of(config).decisions();
         return new TopicReader<>(config, topic, new DecisionAvro(Registries.of(config))::decode, from, committed);
     }
 
@@ -56,7 +56,7 @@ public final class TopicReader<T> implements AutoCloseable {
      * @throws UnreachableException if there is no such topic
      */
     public static TopicReader<Release> releases(WeirConfig config, From from, boolean committed) {
-        String topic = Topics.of(config.topics().prefix()).releases();
+        String topic = Topics.of(config).releases();
         return new TopicReader<>(config, topic, new ReleaseAvro(Registries.of(config))::decode, from, committed);
     }
 

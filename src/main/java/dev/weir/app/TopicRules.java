@@ -4,6 +4,7 @@ import static org.apache.kafka.common.config.TopicConfig.CLEANUP_POLICY_CONFIG;
 import static org.apache.kafka.common.config.TopicConfig.MAX_MESSAGE_BYTES_CONFIG;
 import static org.apache.kafka.common.config.TopicConfig.MESSAGE_TIMESTAMP_TYPE_CONFIG;
 import static org.apache.kafka.common.config.TopicConfig.MIN_IN_SYNC_REPLICAS_CONFIG;
+import static org.apache.kafka.common.config.TopicConfig.RETENTION_MS_CONFIG;
 
 import dev.weir.config.WeirConfig;
 import dev.weir.topology.Stores;
@@ -85,7 +86,7 @@ public final class TopicRules {
     private final Set<String> onOneInSync = new TreeSet<>();
 
     public TopicRules(WeirConfig config) {
-        topics = Topics.of(config.topics().prefix());
+        topics = Topics.of(config);
         tools = new KafkaTools(config);
         applicationId = config.applicationId();
         OF_REQUESTS.forEach(store -> changelogs.put(changelog(applicationId, store), topics.requests()));
@@ -114,6 +115,7 @@ public final class TopicRules {
         for (String name : List.of(topics.requests(), topics.decisions(), topics.releases(), topics.deadLetters())) {
             judgeNotCompacted(name, "of each key only the last record would stay");
         }
+        judgeNotCompacted(topics.routedRequests(), "of each client only the last request would stay");
         judgeNotCompacted(topics.admissions(), "of each queue only the last request would stay");
         for (String name : List.of(topics.leaseAsks(), topics.leaseGrants())) {
             judgeNotCompacted(name, "what holders and ledgers tell each other would be lost");
@@ -121,7 +123,21 @@ public final class TopicRules {
         for (String name : writtenByWeir()) {
             judgeWritten(name);
         }
-        judgeGrants();
+        judgeAsManyAsRequests(
+                topics.leaseGrants(),
+                "each task reads the answers to what it asks in its own",
+                List.of(
+                        tools.deleteTopic(topics.leaseGrants()),
+                        "then start again, which creates it; what was lent comes back when it ends"));
+        judgeAsManyAsRequests(
+                topics.routedRequests(),
+                "a request is routed to the partition that has its client's state",
+                List.of(
+                        "once all of it is read, without which the rest is lost:",
+                        tools.describeGroup(applicationId),
+                        tools.deleteTopic(topics.routedRequests()),
+                        "then start again, which creates it"));
+        judgeRetention();
         judgePartitions(topics.policies(), ANEW);
         judgePartitions(topics.policyHistory(), WITHOUT_HISTORY);
         for (String name : List.of(topics.policies(), topics.policyHistory())) {
@@ -157,6 +173,7 @@ public final class TopicRules {
 
     private Set<String> writtenByWeir() {
         return Set.of(
+                topics.routedRequests(),
                 topics.decisions(),
                 topics.releases(),
                 topics.deadLetters(),
@@ -212,18 +229,38 @@ public final class TopicRules {
         }
     }
 
-    private void judgeGrants() {
-        Existing grants = existing.get(topics.leaseGrants());
+    private void judgeAsManyAsRequests(String name, String why, List<String> mend) {
+        Existing topic = existing.get(name);
         Existing requests = existing.get(topics.requests());
-        if (grants != null && requests != null && grants.partitions() != requests.partitions()) {
+        if (topic != null && requests != null && topic.partitions() != requests.partitions()) {
             faults.add(new Fault(
-                    grants.name(),
-                    "has " + grants.partitions() + " partitions, must have " + requests.partitions() + " as "
-                            + requests.name() + ": each task reads the answers to what it asks in its own",
-                    List.of(
-                            tools.deleteTopic(grants.name()),
-                            "then start again, which creates it; what was lent comes back when it ends")));
+                    name,
+                    "has " + topic.partitions() + " partitions, must have " + requests.partitions() + " as "
+                            + requests.name() + ": " + why,
+                    mend));
         }
+    }
+
+    /** A routed request must not be deleted before one that waits on the request topic as long. */
+    private void judgeRetention() {
+        if (isSet(
+                topics.requests(),
+                RETENTION_MS_CONFIG,
+                kept -> isSet(
+                        topics.routedRequests(),
+                        RETENTION_MS_CONFIG,
+                        routed -> retentionMs(routed) < retentionMs(kept)))) {
+            String wanted = existing.get(topics.requests()).settings().get(RETENTION_MS_CONFIG);
+            warnings.add(new Warning(
+                    topics.routedRequests() + " has a shorter retention.ms than " + topics.requests()
+                            + ": during a long outage, routed requests are deleted before they are read",
+                    List.of(tools.setTopic(topics.routedRequests(), RETENTION_MS_CONFIG, wanted))));
+        }
+    }
+
+    /** As Kafka has it, -1 is for ever. */
+    private static long retentionMs(String setting) {
+        return setting.equals("-1") ? Long.MAX_VALUE : Long.parseLong(setting);
     }
 
     private void judgeChangelog(String name, String source) {

@@ -3,6 +3,7 @@ package dev.weir.app;
 import dev.weir.config.WeirConfig;
 import dev.weir.topology.Topics;
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
@@ -74,7 +75,8 @@ public final class TopicSetup {
     public static void createMissing(Admin admin, WeirConfig config, RequestTime requestTime) {
         try {
             Set<String> existing = admin.listTopics().names().get(TIMEOUT_SECONDS, TimeUnit.SECONDS);
-            List<NewTopic> missing = new ArrayList<>(topics(config, requestTime, partitions(admin, config, existing)));
+            List<NewTopic> missing =
+                    new ArrayList<>(topics(config, requestTime, requests(admin, config, requestTime, existing)));
             missing.removeIf(topic -> existing.contains(topic.name()));
             for (Map.Entry<String, KafkaFuture<Void>> created :
                     admin.createTopics(missing).values().entrySet()) {
@@ -94,18 +96,13 @@ public final class TopicSetup {
         }
     }
 
-    /** Those of the requests, as they are or will be. */
-    private static int partitions(Admin admin, WeirConfig config, Set<String> existing)
+    /** The request topic, as it is or will be. */
+    private static RequestTopic requests(Admin admin, WeirConfig config, RequestTime time, Set<String> existing)
             throws ExecutionException, InterruptedException, TimeoutException {
-        String requests = Topics.of(config.topics().prefix()).requests();
+        String requests = Topics.of(config).requests();
         return existing.contains(requests)
-                ? admin.describeTopics(List.of(requests))
-                        .allTopicNames()
-                        .get(TIMEOUT_SECONDS, TimeUnit.SECONDS)
-                        .get(requests)
-                        .partitions()
-                        .size()
-                : config.topics().partitions();
+                ? RequestTopic.read(admin, requests)
+                : RequestTopic.of(config.topics().partitions(), time.settings());
     }
 
     /** The controller has created them; a broker tells clients of them a moment later. */
@@ -141,23 +138,27 @@ public final class TopicSetup {
 
     /** All that there must be. */
     public static List<String> names(WeirConfig config) {
-        return topics(config, RequestTime.LOG_APPEND, config.topics().partitions()).stream()
+        RequestTopic requests = new RequestTopic(config.topics().partitions(), Map.of());
+        return topics(config, RequestTime.LOG_APPEND, requests).stream()
                 .map(NewTopic::name)
                 .toList();
     }
 
-    /** @param ofRequests how many partitions the requests have */
-    static List<NewTopic> topics(WeirConfig config, RequestTime requestTime, int ofRequests) {
-        Topics topics = Topics.of(config.topics().prefix());
+    /** @param ofRequests the request topic, as it is or will be */
+    static List<NewTopic> topics(WeirConfig config, RequestTime requestTime, RequestTopic ofRequests) {
+        Topics topics = Topics.of(config);
         int partitions = config.topics().partitions();
+        Map<String, String> routed = new HashMap<>(WRITTEN_BY_WEIR);
+        routed.putAll(ofRequests.retention());
         return List.of(
                 topic(config, topics.requests(), partitions, requestTime.settings()),
+                topic(config, topics.routedRequests(), ofRequests.partitions(), routed),
                 topic(config, topics.decisions(), partitions, WRITTEN_BY_WEIR),
                 topic(config, topics.releases(), partitions, WRITTEN_BY_WEIR),
                 topic(config, topics.deadLetters(), partitions, WRITTEN_BY_WEIR),
                 topic(config, topics.admissions(), partitions, WRITTEN_BY_WEIR),
                 topic(config, topics.leaseAsks(), partitions, WRITTEN_BY_WEIR),
-                topic(config, topics.leaseGrants(), ofRequests, WRITTEN_BY_WEIR),
+                topic(config, topics.leaseGrants(), ofRequests.partitions(), WRITTEN_BY_WEIR),
                 topic(config, topics.policies(), 1, COMPACTED),
                 topic(config, topics.policyHistory(), 1, COMPACTED));
     }

@@ -93,7 +93,7 @@ public final class Audit implements AutoCloseable {
     private Audit(WeirConfig config, Range range) {
         this.config = config;
         this.range = range;
-        topics = Topics.of(config.topics().prefix());
+        topics = Topics.of(config);
         admin = Admin.create(KafkaSettings.admin(config));
     }
 

@@ -43,7 +43,7 @@ final class LaneProcess {
     private LaneProcess(Lane.Kind kind, WeirConfig config) {
         this.kind = kind;
         this.config = config;
-        this.topics = Topics.of(config.topics().prefix());
+        this.topics = Topics.of(config);
     }
 
     public static void main(String[] args) throws Exception {
@@ -85,7 +85,8 @@ final class LaneProcess {
     }
 
     private KafkaStreams deciding() throws InterruptedException {
-        return running(WeirTopology.deciding(config, policies, counts), KafkaSettings.deciding(config));
+        int partitions = config.topics().partitions();
+        return running(WeirTopology.deciding(config, partitions, policies, counts), KafkaSettings.deciding(config));
     }
 
     /** One that is paused does not restore. */
@@ -181,7 +182,7 @@ final class LaneProcess {
     }
 
     private static Topology passThrough(WeirConfig config) {
-        Topics topics = Topics.of(config.topics().prefix());
+        Topics topics = Topics.of(config);
         return new Topology()
                 .addSource("requests", new ByteArrayDeserializer(), new ByteArrayDeserializer(), topics.requests())
                 .addSink("passed", passed(config), new ByteArraySerializer(), new ByteArraySerializer(), "requests");

@@ -61,7 +61,7 @@ final class LatencyLane implements AutoCloseable {
         return new LatencyLane(
                 new Lane(name, Lane.Kind.DECIDE, workload.config("decide", hotMemory), DecideBench.JVM),
                 workload,
-                Topics.of(workload.config().topics().prefix()).decisions(),
+                Topics.of(workload.config()).decisions(),
                 answer -> avro.decode(answer).requestId());
     }
 

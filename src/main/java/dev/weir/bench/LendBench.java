@@ -163,7 +163,7 @@ public final class LendBench {
     }
 
     private static List<Answer> read(WeirConfig config, long count) throws UnreadableException {
-        String topic = Topics.of(config.topics().prefix()).decisions();
+        String topic = Topics.of(config).decisions();
         DecisionAvro avro = new DecisionAvro();
         List<Answer> answers = new ArrayList<>();
         try (KafkaConsumer<byte[], byte[]> consumer = new KafkaConsumer<>(

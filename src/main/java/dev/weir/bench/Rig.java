@@ -126,7 +126,7 @@ final class Rig implements AutoCloseable {
 
         Workload(WeirConfig config) {
             this.config = config;
-            this.topics = Topics.of(config.topics().prefix());
+            this.topics = Topics.of(config);
         }
 
         WeirConfig config() {
@@ -302,6 +302,7 @@ final class Rig implements AutoCloseable {
         public void close() {
             admin.deleteTopics(List.of(
                     topics.requests(),
+                    topics.routedRequests(),
                     topics.decisions(),
                     topics.policies(),
                     topics.admissions(),

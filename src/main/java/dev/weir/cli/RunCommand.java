@@ -251,7 +251,7 @@ final class RunCommand implements Callable<Integer> {
     }
 
     private static String where(WeirConfig config, Optional<RulesService> service) {
-        Topics topics = Topics.of(config.topics().prefix());
+        Topics topics = Topics.of(config);
         return "requests on %s, decisions on %s%s, brokers %s"
                 .formatted(
                         topics.requests(),

@@ -2,6 +2,7 @@ package dev.weir.config;
 
 import dev.weir.codec.YamlTree;
 import dev.weir.config.WeirConfig.Leases;
+import dev.weir.config.WeirConfig.Misplaced;
 import dev.weir.config.WeirConfig.Requests;
 import dev.weir.config.WeirConfig.Service;
 import dev.weir.config.WeirConfig.Shaping;
@@ -161,19 +162,32 @@ final class Settings {
         text("requests.max-payload", (c, size) -> {
             Requests r = c.requests();
             long bytes = Quantities.sizeBytes(size);
-            return with(c, new Requests(bytes, r.maxAttributes(), r.maxAttributeLength(), r.maxCost()));
+            return with(c, new Requests(bytes, r.maxAttributes(), r.maxAttributeLength(), r.maxCost(), r.misplaced()));
         });
         number("requests.max-attributes", 0, Requests.MAX_ATTRIBUTES, (c, n) -> {
             Requests r = c.requests();
-            return with(c, new Requests(r.maxPayloadBytes(), n.intValue(), r.maxAttributeLength(), r.maxCost()));
+            return with(
+                    c,
+                    new Requests(
+                            r.maxPayloadBytes(), n.intValue(), r.maxAttributeLength(), r.maxCost(), r.misplaced()));
         });
         number("requests.max-attribute-length", 1, Requests.MAX_ATTRIBUTE_LENGTH, (c, n) -> {
             Requests r = c.requests();
-            return with(c, new Requests(r.maxPayloadBytes(), r.maxAttributes(), n.intValue(), r.maxCost()));
+            return with(
+                    c, new Requests(r.maxPayloadBytes(), r.maxAttributes(), n.intValue(), r.maxCost(), r.misplaced()));
         });
         number("requests.max-cost", 1, Requests.MAX_COST, (c, n) -> {
             Requests r = c.requests();
-            return with(c, new Requests(r.maxPayloadBytes(), r.maxAttributes(), r.maxAttributeLength(), n));
+            return with(
+                    c, new Requests(r.maxPayloadBytes(), r.maxAttributes(), r.maxAttributeLength(), n, r.misplaced()));
+        });
+        text("requests.misplaced", (c, text) -> {
+            Requests r = c.requests();
+            Misplaced misplaced = Misplaced.of(text);
+            return with(
+                    c,
+                    new Requests(
+                            r.maxPayloadBytes(), r.maxAttributes(), r.maxAttributeLength(), r.maxCost(), misplaced));
         });
 
         number(

@@ -17,6 +17,7 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.TreeMap;
 import java.util.regex.Pattern;
+import java.util.stream.Stream;
 
 /**
  * What an operator sets. The constructors throw IllegalArgumentException if a value is out of its range; the message
@@ -175,14 +176,16 @@ public record WeirConfig(
      * @param maxAttributes the most attributes, 0 to {@value #MAX_ATTRIBUTES}
      * @param maxAttributeLength the longest attribute name or value, 1 to {@value #MAX_ATTRIBUTE_LENGTH} code points
      * @param maxCost the largest cost, of either sign, 1 to 2<sup>61</sup>
+     * @param misplaced what is done with a record that is not in the partition of its client
      */
-    public record Requests(long maxPayloadBytes, int maxAttributes, int maxAttributeLength, long maxCost) {
+    public record Requests(
+            long maxPayloadBytes, int maxAttributes, int maxAttributeLength, long maxCost, Misplaced misplaced) {
 
         public static final int MAX_ATTRIBUTES = 10_000;
         public static final int MAX_ATTRIBUTE_LENGTH = 1_000_000;
         public static final long MAX_COST = Limit.MAX_LEVEL;
 
-        static final Requests DEFAULTS = new Requests(64L << 10, 64, 1024, 1_000_000_000_000L);
+        static final Requests DEFAULTS = new Requests(64L << 10, 64, 1024, 1_000_000_000_000L, Misplaced.ROUTE);
 
         public Requests {
             requireBytes("requests.max-payload", maxPayloadBytes, 1, 1L << 20);
@@ -193,6 +196,33 @@ public record WeirConfig(
 
         public RequestRules rules() {
             return new RequestRules((int) maxPayloadBytes, maxAttributes, maxAttributeLength, maxCost);
+        }
+    }
+
+    /** What is done with a record of the request topic that is not in the partition of its client. */
+    public enum Misplaced {
+        /** It is forwarded to the partition of its client, and decided there. */
+        ROUTE("route"),
+        /** It is a dead letter. */
+        DEAD_LETTER("dead-letter");
+
+        private final String text;
+
+        Misplaced(String text) {
+            this.text = text;
+        }
+
+        /** @throws IllegalArgumentException if the text is neither {@code route} nor {@code dead-letter} */
+        static Misplaced of(String text) {
+            return Stream.of(values())
+                    .filter(value -> value.text.equals(text))
+                    .findAny()
+                    .orElseThrow(() -> new IllegalArgumentException("must be route or dead-letter, is '" + text + "'"));
+        }
+
+        @Override
+        public String toString() {
+            return text;
         }
     }
 

@@ -58,7 +58,7 @@ final class Cluster implements AutoCloseable {
         this.config = config.withKafka("admin.request.timeout.ms", String.valueOf(TIMEOUT_MS / 2))
                 .withKafka("admin.default.api.timeout.ms", String.valueOf(TIMEOUT_MS));
         this.services = services;
-        topics = Topics.of(config.topics().prefix());
+        topics = Topics.of(config);
         tools = new KafkaTools(config);
     }
 

@@ -28,6 +28,7 @@ final class Permissions {
         var topics = cluster.topics();
         for (String name : List.of(
                 topics.requests(),
+                topics.routedRequests(),
                 topics.policies(),
                 topics.admissions(),
                 topics.leaseAsks(),
@@ -37,6 +38,7 @@ final class Permissions {
         }
         for (String name : List.of(
                 topics.policies(),
+                topics.routedRequests(),
                 topics.admissions(),
                 topics.leaseAsks(),
                 topics.leaseGrants(),

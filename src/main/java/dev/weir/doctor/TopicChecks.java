@@ -202,7 +202,8 @@ final class TopicChecks {
     /** Of what Weir has to read once: it goes by its age or size, read or not. */
     static void retention(Cluster cluster, Notes notes) {
         Topics topics = cluster.topics();
-        List<String> read = List.of(topics.requests(), topics.admissions(), topics.leaseAsks());
+        List<String> read =
+                List.of(topics.requests(), topics.routedRequests(), topics.admissions(), topics.leaseAsks());
         Map<String, Map<String, String>> settings = cluster.settings(read);
         boolean isLong = true;
         for (Map.Entry<String, Map<String, String>> topic : settings.entrySet()) {

@@ -50,7 +50,9 @@ final class Work {
     private static Map<String, List<String>> topicsByGroup(Cluster cluster) {
         Topics topics = cluster.topics();
         Map<String, List<String>> groups = new LinkedHashMap<>();
-        groups.put(cluster.config().applicationId(), List.of(topics.requests(), topics.leaseGrants()));
+        groups.put(
+                cluster.config().applicationId(),
+                List.of(topics.requests(), topics.routedRequests(), topics.leaseGrants()));
         groups.put(KafkaSettings.shapingId(cluster.config()), List.of(topics.admissions(), topics.leaseAsks()));
         return groups;
     }

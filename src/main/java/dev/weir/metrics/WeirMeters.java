@@ -29,6 +29,9 @@ final class WeirMeters implements MultiCollector {
                         .spread(counts.latenciesMs())
                         .histogram(),
                 deadLetters(counts),
+                new Family("weir_requests_misplaced", "Requests that were not in the partition of their client")
+                        .add(counts.misplacedRequests())
+                        .counter(),
                 quotaWaits(counts),
                 leasing(counts),
                 waits(counts),

@@ -11,10 +11,10 @@ public enum Rejection {
     UNKNOWN_SCHEMA,
     /** More than 2 MiB uncompressed; the dead letter has only the key, the record is where it was. */
     RECORD_TOO_LARGE,
-    /** The record has no key. */
-    NO_KEY,
-    /** The record's key is not the event's client. */
-    KEY_IS_NOT_CLIENT,
+    /** The record is not in the partition of its client, and {@code requests.misplaced} is {@code dead-letter}. */
+    MISPLACED,
+    /** Of the topic of routed requests: the origin is missing or unreadable, or the record is not where its client belongs. */
+    INVALID_ROUTING,
     /** The client is empty. */
     NO_CLIENT,
     CLIENT_TOO_LONG,
@@ -36,6 +36,8 @@ public enum Rejection {
     NO_QUEUE,
     /** A time before 1970 or after the year 9999. */
     TIMESTAMP_OUT_OF_RANGE,
+    /** Of the policies topic: the record has no key. */
+    NO_KEY,
     /** Of the policies topic: the key is that of no policy and no queue, or of another than the record's. */
     KEY_IS_NOT_POLICY,
     /** Of the policies topic: what it defines does not validate. */

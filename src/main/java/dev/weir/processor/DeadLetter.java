@@ -3,6 +3,7 @@ package dev.weir.processor;
 import dev.weir.codec.DeadLetterHeaders;
 import dev.weir.codec.OneLine;
 import dev.weir.policy.Rejection;
+import dev.weir.policy.Request;
 import java.nio.charset.StandardCharsets;
 import org.apache.kafka.common.header.Header;
 import org.apache.kafka.common.header.Headers;
@@ -30,13 +31,20 @@ public final class DeadLetter {
     /** A record as it came, with the reason in headers of its own; the record's stay as they are. */
     static Record<byte[], byte[]> of(
             Record<byte[], byte[]> record, Rejection rejection, String detail, RecordMetadata metadata) {
+        Request.Source source = new Request.Source(metadata.partition(), metadata.offset());
+        return of(record, rejection, detail, metadata.topic(), source);
+    }
+
+    /** A record as it came, of a topic and a place there. */
+    static Record<byte[], byte[]> of(
+            Record<byte[], byte[]> record, Rejection rejection, String detail, String topic, Request.Source source) {
         Record<byte[], byte[]> dead = record.withHeaders(record.headers());
         Headers headers = dead.headers();
         add(headers, DeadLetterHeaders.REASON, rejection.name());
         add(headers, DeadLetterHeaders.DETAIL, detail == null ? "" : OneLine.of(detail, DeadLetterHeaders.MAX_DETAIL));
-        add(headers, DeadLetterHeaders.TOPIC, metadata.topic());
-        add(headers, DeadLetterHeaders.PARTITION, String.valueOf(metadata.partition()));
-        add(headers, DeadLetterHeaders.OFFSET, String.valueOf(metadata.offset()));
+        add(headers, DeadLetterHeaders.TOPIC, topic);
+        add(headers, DeadLetterHeaders.PARTITION, String.valueOf(source.partition()));
+        add(headers, DeadLetterHeaders.OFFSET, String.valueOf(source.offset()));
         add(headers, DeadLetterHeaders.TIMESTAMP, String.valueOf(record.timestamp()));
         return dead;
     }

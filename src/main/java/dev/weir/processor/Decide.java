@@ -166,14 +166,18 @@ public final class Decide implements Processor<byte[], Object, byte[], Object> {
     }
 
     private void decide(Record<byte[], Object> record, Request request, long nowMs) {
-        sequence.advanceTo(request.source().offset());
+        boolean isRouted = request.source().partition() != context.taskId().partition();
+        if (!isRouted) {
+            sequence.advanceTo(request.source().offset());
+        }
         PolicyTable table = policies.table();
         Turn turn = new Turn(holder, nowMs, true, holder.hasRoom());
         Ruling ruling = Decider.decide(request, table, states, turn);
         if (ruling instanceof Decision decision) {
-            answer(record, decision.in(inOrder(table)));
+            answer(record, decision.in(isRouted ? outOfOrder(table) : inOrder(table)));
         } else if (ruling instanceof Admission admission) {
-            admit(record, admission.with(headers(record.headers()), inOrder(table)));
+            DecisionContext taken = isRouted ? outOfOrder(table) : inOrder(table);
+            admit(record, admission.with(headers(record.headers()), taken));
         } else {
             Wait wait = (Wait) ruling;
             counts.waits(wait.on().policyId());

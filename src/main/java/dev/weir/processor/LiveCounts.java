@@ -38,6 +38,7 @@ public final class LiveCounts {
 
     private final Map<Kind, LongAdder> decisions = new ConcurrentHashMap<>();
     private final Map<Rejection, LongAdder> deadLetters = new ConcurrentHashMap<>();
+    private final LongAdder misplaced = new LongAdder();
     private final Map<String, LongAdder> queued = new ConcurrentHashMap<>();
     private final Map<String, LongAdder> released = new ConcurrentHashMap<>();
     private final Map<String, LongAdder> waitedForQuota = new ConcurrentHashMap<>();
@@ -93,6 +94,11 @@ public final class LiveCounts {
         deadLetters.computeIfAbsent(rejection, r -> new LongAdder()).increment();
     }
 
+    /** Counts a request that is not in the partition of its client. */
+    void misplaced() {
+        misplaced.increment();
+    }
+
     void released(Release release, long nowMs) {
         of(released, release.queue(), q -> OTHER, q -> new LongAdder()).increment();
         Line line = new Line(release.queue(), release.tier() == null ? NONE : release.tier());
@@ -117,6 +123,11 @@ public final class LiveCounts {
 
     public Map<Rejection, Long> deadLetters() {
         return read(deadLetters);
+    }
+
+    /** How many requests were not in the partition of their client. */
+    public long misplacedRequests() {
+        return misplaced.sum();
     }
 
     /** How many each queue has let in. */

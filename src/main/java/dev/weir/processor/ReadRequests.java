@@ -1,33 +1,41 @@
 package dev.weir.processor;
 
-import dev.weir.codec.RequestAvro;
 import dev.weir.codec.UnreadableException;
+import dev.weir.config.WeirConfig.Misplaced;
 import dev.weir.policy.Rejection;
 import dev.weir.policy.Request;
-import dev.weir.policy.RequestRules;
 import org.apache.kafka.streams.processor.api.Processor;
 import org.apache.kafka.streams.processor.api.ProcessorContext;
 import org.apache.kafka.streams.processor.api.Record;
 import org.apache.kafka.streams.processor.api.RecordMetadata;
 
-/** Reads records as requests; what is none goes to the dead letters as it came, with the reason in its headers. */
+/**
+ * Reads records of the request topic. A request that is in the partition of its client is decided here, keyed by its client;
+ * one that is in another partition is misplaced, and is routed. A record that is no request goes to the dead letters as it
+ * is, with the reason in headers.
+ */
 public final class ReadRequests implements Processor<byte[], byte[], byte[], Object> {
 
     private final RequestReader reader;
+    private final Placement placement;
     private final LiveCounts counts;
-    private final String next;
-    private final String deadLetters;
+    private final Outlets outlets;
     private ProcessorContext<byte[], Object> context;
 
     /**
-     * @param next the node that takes requests
-     * @param deadLetters the node that takes the others
+     * The nodes that take what comes out.
+     *
+     * @param requests takes requests that are decided here
+     * @param misplaced takes records of requests that are decided in another partition
+     * @param deadLetters takes records that are no requests
      */
-    public ReadRequests(RequestAvro avro, RequestRules rules, LiveCounts counts, String next, String deadLetters) {
-        reader = new RequestReader(avro, rules);
+    public record Outlets(String requests, String misplaced, String deadLetters) {}
+
+    public ReadRequests(RequestReader reader, Placement placement, LiveCounts counts, Outlets outlets) {
+        this.reader = reader;
+        this.placement = placement;
         this.counts = counts;
-        this.next = next;
-        this.deadLetters = deadLetters;
+        this.outlets = outlets;
     }
 
     @Override
@@ -43,16 +51,34 @@ public final class ReadRequests implements Processor<byte[], byte[], byte[], Obj
         try {
             request = reader.read(record.key(), record.value(), record.headers(), record.timestamp(), source);
         } catch (UnreadableException e) {
-            reject(record, metadata, e);
+            reject(record, metadata, e.rejection(), e.getMessage());
             return;
         }
-        context.forward(record.withValue(request), next);
+        byte[] client = RequestReader.utf8(request.client(), record.key());
+        int partition = placement.partitionOf(client);
+        if (partition == metadata.partition()) {
+            context.forward(new Record<>(client, request, record.timestamp(), record.headers()), outlets.requests);
+            return;
+        }
+        counts.misplaced();
+        if (placement.misplaced() == Misplaced.ROUTE) {
+            Origin origin = new Origin(source, record.timestamp());
+            context.forward(
+                    new Record<>(client, record.value(), record.timestamp(), origin.addTo(record.headers())),
+                    outlets.misplaced);
+        } else {
+            reject(
+                    record,
+                    metadata,
+                    Rejection.MISPLACED,
+                    "the client belongs in partition " + partition + ": set partitioner=murmur2_random in the producer,"
+                            + " and send the client as the key");
+        }
     }
 
-    private void reject(Record<byte[], byte[]> record, RecordMetadata metadata, UnreadableException e) {
-        Rejection rejection = e.rejection();
+    private void reject(Record<byte[], byte[]> record, RecordMetadata metadata, Rejection rejection, String detail) {
         Record<byte[], byte[]> kept = rejection == Rejection.RECORD_TOO_LARGE ? DeadLetter.withoutBulk(record) : record;
         counts.rejected(rejection);
-        context.forward(DeadLetter.of(kept, rejection, e.getMessage(), metadata), deadLetters);
+        context.forward(DeadLetter.of(kept, rejection, detail, metadata), outlets.deadLetters);
     }
 }

@@ -10,7 +10,7 @@ import java.util.Arrays;
 import java.util.Optional;
 import org.apache.kafka.common.header.Headers;
 
-/** Reads a record of the request topic: it is a request, or there is a reason why it is none. */
+/** Reads records as requests, or tells why they are none. */
 public final class RequestReader {
 
     private final RequestAvro avro;
@@ -22,7 +22,7 @@ public final class RequestReader {
     }
 
     /**
-     * Reads one.
+     * Reads a record of the request topic. Its key is not looked at, but for its size.
      *
      * @param timestampMs the record's, 0 if it has none
      * @throws UnreadableException if it is no request
@@ -36,19 +36,18 @@ public final class RequestReader {
                     Rejection.RECORD_TOO_LARGE,
                     "the record has " + size + " bytes, the most is " + DeadLetter.MAX_RECORD_BYTES);
         }
-        if (key == null) {
-            throw new UnreadableException(Rejection.NO_KEY, "the record has no key");
-        }
         Request request = avro.decode(value, timestampMs, source);
         Optional<RequestRules.Violation> violation = rules.check(request);
         if (violation.isPresent()) {
             throw new UnreadableException(
                     violation.get().rejection(), violation.get().detail());
         }
-        if (!isUtf8(key, request.client())) {
-            throw new UnreadableException(Rejection.KEY_IS_NOT_CLIENT, "the record's key is not its client");
-        }
         return request;
+    }
+
+    /** Returns the client in UTF-8: the record's key if that is the same, so that it need not be encoded. */
+    static byte[] utf8(String client, byte[] key) {
+        return key != null && isUtf8(key, client) ? key : client.getBytes(StandardCharsets.UTF_8);
     }
 
     /** Whether the bytes are those of the text; while it is ASCII, without making them. */

@@ -1,9 +1,12 @@
 package dev.weir.topology;
 
+import dev.weir.config.WeirConfig;
+
 /**
  * The topics' names: persisted, so that another prefix is another Weir.
  *
- * @param requests request events, keyed by client
+ * @param requests request events; their keys are advisory
+ * @param routedRequests misplaced request events on their way to the partition of their client, keyed by client; internal
  * @param decisions the answers, keyed by client
  * @param releases requests whose turn has come, keyed by client
  * @param policies the rules, compacted
@@ -15,6 +18,7 @@ package dev.weir.topology;
  */
 public record Topics(
         String requests,
+        String routedRequests,
         String decisions,
         String releases,
         String policies,
@@ -24,10 +28,24 @@ public record Topics(
         String leaseAsks,
         String leaseGrants) {
 
-    /** @param prefix stands before each name, {@code weir.} by default */
-    public static Topics of(String prefix) {
+    /** Starts the name of the topic of routed requests, which ends in the application id. */
+    public static final String ROUTED_REQUESTS = "routed-requests.";
+
+    /** Returns the topics of a configuration. */
+    public static Topics of(WeirConfig config) {
+        return of(config.topics().prefix(), config.applicationId());
+    }
+
+    /**
+     * Returns the topics of an application.
+     *
+     * @param prefix the start of each name, {@code weir.} by default
+     * @param applicationId the end of the names of topics that applications do not share
+     */
+    public static Topics of(String prefix, String applicationId) {
         return new Topics(
                 prefix + "requests",
+                prefix + ROUTED_REQUESTS + applicationId,
                 prefix + "decisions",
                 prefix + "releases",
                 prefix + "policies",

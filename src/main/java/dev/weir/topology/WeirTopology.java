@@ -17,13 +17,18 @@ import dev.weir.processor.Lend;
 import dev.weir.processor.LiveCounts;
 import dev.weir.processor.LivePolicies;
 import dev.weir.processor.LiveQueues;
+import dev.weir.processor.Origin;
+import dev.weir.processor.Placement;
 import dev.weir.processor.ReadGrants;
 import dev.weir.processor.ReadRequests;
+import dev.weir.processor.ReadRouted;
+import dev.weir.processor.RequestReader;
 import dev.weir.processor.Shape;
 import dev.weir.processor.UpdatePolicies;
 import dev.weir.shape.Release;
 import java.util.Optional;
 import java.util.Set;
+import org.apache.kafka.clients.producer.internals.BuiltInPartitioner;
 import org.apache.kafka.common.serialization.ByteArrayDeserializer;
 import org.apache.kafka.common.serialization.ByteArraySerializer;
 import org.apache.kafka.common.serialization.Deserializer;
@@ -40,16 +45,17 @@ import org.apache.kafka.streams.processor.TimestampExtractor;
  * <pre>
  *   weir.policies ──▶ update-policies ──▶ (policies)
  *                                             ┊
- *   weir.requests ──▶ read-requests ──▶ decide ──▶ weir.decisions
- *                          │            ↗ ├── (policy-states)
- *   weir.lease-grants ─▶ read-grants ──╯  ├── (log-segments)
- *                          │              ├── (first-answers)
- *                          │              ├── (lease-books)
- *                          │              ├── (waiting-requests)
- *                          │              ├── (decision-order)
- *                          │              ├──▶ weir.lease-asks
- *                          │              └──▶ weir.admissions
- *                          └──▶ weir.dead-letters
+ *   weir.requests ────────▶ read-requests ──▶ decide ──▶ weir.decisions
+ *                           │  │            ↗ ├── (policy-states)
+ *               misplaced   │  │           │  ├── (log-segments)
+ *        ╭──────────────────╯  │           │  ├── (first-answers)
+ *        ▼                     │           │  ├── (lease-books)
+ *   weir.routed-requests. ─▶ read-routed ──┤  ├── (waiting-requests)
+ *                              │           │  ├── (decision-order)
+ *                              │           │  ├──▶ weir.lease-asks
+ *   weir.lease-grants ─────▶ read-grants ──╯  └──▶ weir.admissions
+ *                              │
+ *                              └──▶ weir.dead-letters
  *
  *   weir.policies ──▶ check-policies ──▶ weir.policies
  *                          ├── (good-policies)
@@ -78,6 +84,9 @@ public final class WeirTopology {
 
     private static final String REQUESTS = "requests";
     private static final String READ_REQUESTS = "read-requests";
+    private static final String MISPLACED = "misplaced";
+    private static final String ROUTED = "routed-requests";
+    private static final String READ_ROUTED = "read-routed";
     private static final String DECIDE = "decide";
     private static final String ADMISSIONS_IN = "admissions";
     private static final String SHAPE = "shape";
@@ -100,6 +109,10 @@ public final class WeirTopology {
     /** A record without a time is as old as can be: it is decided at its client's last charge. */
     private static final TimestampExtractor RECORD_TIME = (record, partitionTime) -> Math.max(0, record.timestamp());
 
+    /** The time of a routed request is that of its original record; a record without one is a dead letter, whose time is its own. */
+    private static final TimestampExtractor ORIGINAL_TIME = (record, partitionTime) ->
+            Origin.read(record.headers()).map(Origin::timestampMs).orElseGet(() -> Math.max(0, record.timestamp()));
+
     /**
      * Sources start where the consumer's own setting says, which is Streams' {@code earliest}. If a source said it, Streams
      * would start its consumer without one, and a commit before the first successful poll (while a broker is away) would
@@ -110,6 +123,10 @@ public final class WeirTopology {
     /** What ledgers answer goes before the requests that are there: some of them may wait for it. */
     private static final TimestampExtractor AT_ONCE = (record, partitionTime) -> 0;
 
+    /** To the partition of the client, whatever partitioner the {@code kafka} section sets. */
+    private static final StreamPartitioner<byte[], byte[]> TO_CLIENT = (topic, client, value, partitions) ->
+            Optional.of(Set.of(BuiltInPartitioner.partitionForKey(client, partitions)));
+
     private static final StreamPartitioner<byte[], GrantAvro.Addressed> TO_HOLDER =
             (topic, key, answer, partitions) -> Optional.of(Set.of(Math.min(answer.partition(), partitions - 1)));
 
@@ -118,14 +135,16 @@ public final class WeirTopology {
 
     private WeirTopology() {}
 
-    /** As {@link #deciding(WeirConfig, LivePolicies, LiveCounts, HotMemory, Optional)}, without a schema registry. */
-    public static Topology deciding(WeirConfig config, LivePolicies policies, LiveCounts counts) {
-        return deciding(config, policies, counts, new HotMemory(config.state().hotMemoryBytes()), Optional.empty());
+    /** As {@link #deciding(WeirConfig, int, LivePolicies, LiveCounts, HotMemory, Optional)}, without a schema registry. */
+    public static Topology deciding(WeirConfig config, int partitions, LivePolicies policies, LiveCounts counts) {
+        HotMemory memory = new HotMemory(config.state().hotMemoryBytes());
+        return deciding(config, partitions, policies, counts, memory, Optional.empty());
     }
 
     /**
      * Answers requests, or sends them to a queue.
      *
+     * @param partitions how many the request topic has, and the topic of routed requests
      * @param policies kept up to date by the topology
      * @param counts counted up by the topology
      * @param memory for states on the heap
@@ -134,11 +153,13 @@ public final class WeirTopology {
      */
     public static Topology deciding(
             WeirConfig config,
+            int partitions,
             LivePolicies policies,
             LiveCounts counts,
             HotMemory memory,
             Optional<SchemaRegistry> registry) {
-        Topics topics = Topics.of(config.topics().prefix());
+        Topics topics = Topics.of(config);
+        Placement placement = new Placement(partitions, config.requests().misplaced());
         return new Topology()
                 .addGlobalStore(
                         Stores.policies(),
@@ -152,8 +173,21 @@ public final class WeirTopology {
                 .addProcessor(
                         READ_REQUESTS,
                         () -> new ReadRequests(
-                                new RequestAvro(registry), config.requests().rules(), counts, DECIDE, DEAD_LETTERS),
+                                requests(config, registry),
+                                placement,
+                                counts,
+                                new ReadRequests.Outlets(DECIDE, MISPLACED, DEAD_LETTERS)),
                         REQUESTS)
+                .addSource(AS_THE_CONSUMER, ROUTED, ORIGINAL_TIME, BYTES_IN, BYTES_IN, topics.routedRequests())
+                .addProcessor(
+                        READ_ROUTED,
+                        () -> new ReadRouted(
+                                requests(config, registry),
+                                placement,
+                                counts,
+                                topics.requests(),
+                                new ReadRouted.Outlets(DECIDE, DEAD_LETTERS)),
+                        ROUTED)
                 .addSource(AS_THE_CONSUMER, GRANTS_IN, AT_ONCE, BYTES_IN, BYTES_IN, topics.leaseGrants())
                 .addProcessor(READ_GRANTS, () -> new ReadGrants(counts, DECIDE, DEAD_LETTERS), GRANTS_IN)
                 .addProcessor(
@@ -171,6 +205,7 @@ public final class WeirTopology {
                                         Stores.DECISION_ORDER),
                                 new Decide.Outlets(DECISIONS, ADMISSIONS_OUT, ASKS_OUT)),
                         READ_REQUESTS,
+                        READ_ROUTED,
                         READ_GRANTS)
                 .addStateStore(Stores.policyStates(memory), DECIDE)
                 .addStateStore(Stores.persistent(Stores.LOG_SEGMENTS), DECIDE)
@@ -181,7 +216,15 @@ public final class WeirTopology {
                 .addSink(DECISIONS, topics.decisions(), BYTES_OUT, decisions(registry, topics), DECIDE)
                 .addSink(ADMISSIONS_OUT, topics.admissions(), BYTES_OUT, admissions(), DECIDE)
                 .addSink(ASKS_OUT, topics.leaseAsks(), BYTES_OUT, asks(), DECIDE)
-                .addSink(DEAD_LETTERS, topics.deadLetters(), BYTES_OUT, BYTES_OUT, READ_REQUESTS, READ_GRANTS);
+                .addSink(MISPLACED, topics.routedRequests(), BYTES_OUT, BYTES_OUT, TO_CLIENT, READ_REQUESTS)
+                .addSink(
+                        DEAD_LETTERS,
+                        topics.deadLetters(),
+                        BYTES_OUT,
+                        BYTES_OUT,
+                        READ_REQUESTS,
+                        READ_ROUTED,
+                        READ_GRANTS);
     }
 
     /** As {@link #shaping(WeirConfig, LivePolicies, LiveQueues, LiveCounts, Optional)}, without a schema registry. */
@@ -204,7 +247,7 @@ public final class WeirTopology {
             LiveQueues queues,
             LiveCounts counts,
             Optional<SchemaRegistry> registry) {
-        Topics topics = Topics.of(config.topics().prefix());
+        Topics topics = Topics.of(config);
         return new Topology()
                 .addSource(AS_THE_CONSUMER, POLICIES, RECORD_TIME, BYTES_IN, BYTES_IN, topics.policies())
                 .addProcessor(
@@ -254,6 +297,10 @@ public final class WeirTopology {
                 .addStateStore(Stores.persistent(Stores.LEDGER_SEGMENTS), LEND)
                 .addSink(GRANTS_OUT, topics.leaseGrants(), BYTES_OUT, grants(), TO_HOLDER, LEND)
                 .addSink(DEAD_LETTERS, topics.deadLetters(), BYTES_OUT, BYTES_OUT, SHAPE, LEND);
+    }
+
+    private static RequestReader requests(WeirConfig config, Optional<SchemaRegistry> registry) {
+        return new RequestReader(new RequestAvro(registry), config.requests().rules());
     }
 
     private static Serializer<AskAvro.Addressed> asks() {

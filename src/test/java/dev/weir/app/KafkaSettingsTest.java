@@ -86,7 +86,7 @@ class KafkaSettingsTest {
         LivePolicies policies = new LivePolicies();
         LiveCounts counts = new LiveCounts();
         assertThat(startsOfConsumers(
-                        WeirTopology.deciding(WeirConfig.DEFAULTS, policies, counts),
+                        WeirTopology.deciding(WeirConfig.DEFAULTS, 4, policies, counts),
                         KafkaSettings.deciding(WeirConfig.DEFAULTS)))
                 .containsExactly("earliest");
         assertThat(startsOfConsumers(

@@ -143,7 +143,7 @@ class LivePoliciesTest {
     @Test
     void a_bad_record_changes_nothing_now_or_after_a_restart_and_is_a_dead_letter_once() throws Exception {
         WeirConfig config = config("bad.", TopicSetup.RequestTime.LOG_APPEND);
-        Topics topics = Topics.of("bad.");
+        Topics topics = Topics.of("bad.", "weir");
         PolicyTopic topic = new PolicyTopic(config);
         topic.apply(limit(1, ""), Options.DEFAULTS, 0);
         byte[] good = LiveTest.read(config, topics.policies(), 1).get(0).value();
@@ -183,7 +183,7 @@ class LivePoliciesTest {
     @Test
     void after_its_topic_was_lost_a_policy_goes_on_counting_so_that_the_change_is_in_force() throws Exception {
         WeirConfig config = config("lost.", TopicSetup.RequestTime.LOG_APPEND);
-        Topics topics = Topics.of("lost.");
+        Topics topics = Topics.of("lost.", "weir");
         PolicyTopic topic = new PolicyTopic(config);
         topic.apply(limit(1, ""), Options.DEFAULTS, 0);
         topic.apply(limit(2, ""), Options.DEFAULTS, 0);
@@ -236,7 +236,7 @@ class LivePoliciesTest {
     private static List<Decision> decisions(WeirConfig config, int count) throws Exception {
         DecisionAvro avro = new DecisionAvro();
         List<Decision> decisions = new ArrayList<>();
-        String topic = Topics.of(config.topics().prefix()).decisions();
+        String topic = Topics.of(config).decisions();
         for (ConsumerRecord<byte[], byte[]> record : LiveTest.read(config, topic, count)) {
             decisions.add(avro.decode(record.value()));
         }
@@ -245,7 +245,7 @@ class LivePoliciesTest {
 
     private static void write(WeirConfig config, String nonsense) throws Exception {
         Properties settings = KafkaSettings.producer(config);
-        String topic = Topics.of(config.topics().prefix()).policies();
+        String topic = Topics.of(config).policies();
         try (KafkaProducer<String, byte[]> producer =
                 new KafkaProducer<>(settings, new StringSerializer(), new ByteArraySerializer())) {
             producer.send(new ProducerRecord<>(topic, 0, "policy/p", nonsense.getBytes(StandardCharsets.UTF_8)))

@@ -234,7 +234,7 @@ class LiveShapingTest {
     /** As the shaper sees it that learns of both deletions before the other half of Weir learns of the policy's. */
     private static void deleteUnderItsPolicy(WeirConfig config, String queue) throws Exception {
         PolicyAvro.Applied deletion = new PolicyAvro.Applied(PolicyAvro.Kind.QUEUE, queue, 2, null, 0);
-        String topic = Topics.of(config.topics().prefix()).policies();
+        String topic = Topics.of(config).policies();
         try (KafkaProducer<String, byte[]> producer = new KafkaProducer<>(
                 KafkaSettings.producer(config), new StringSerializer(), new ByteArraySerializer())) {
             producer.send(new ProducerRecord<>(topic, 0, deletion.key(), new PolicyAvro().encode(deletion)))

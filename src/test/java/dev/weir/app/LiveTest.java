@@ -234,8 +234,12 @@ class LiveTest {
                 .isEqualTo("LogAppendTime");
         assertThat(setting(config, topics.policies(), TopicConfig.CLEANUP_POLICY_CONFIG))
                 .isEqualTo("compact");
-        for (String written :
-                List.of(topics.decisions(), topics.releases(), topics.admissions(), topics.deadLetters())) {
+        for (String written : List.of(
+                topics.routedRequests(),
+                topics.decisions(),
+                topics.releases(),
+                topics.admissions(),
+                topics.deadLetters())) {
             assertThat(setting(config, written, TopicConfig.MESSAGE_TIMESTAMP_TYPE_CONFIG))
                     .isEqualTo("LogAppendTime");
             assertThat(setting(config, written, TopicConfig.MAX_MESSAGE_BYTES_CONFIG))
@@ -249,6 +253,7 @@ class LiveTest {
                     .extracting(topic -> topic.name() + " " + topic.partitions().size())
                     .containsExactlyInAnyOrder(
                             "fresh.requests 4",
+                            "fresh.routed-requests." + config.applicationId() + " 4",
                             "fresh.decisions 4",
                             "fresh.releases 4",
                             "fresh.admissions 4",
@@ -367,7 +372,7 @@ class LiveTest {
     }
 
     private static Topics topics(WeirConfig config) {
-        return Topics.of(config.topics().prefix());
+        return Topics.of(config);
     }
 
     private static void create(WeirConfig config, TopicSetup.RequestTime time) {

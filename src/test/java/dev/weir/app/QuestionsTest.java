@@ -310,7 +310,7 @@ class QuestionsTest {
             Properties settings = KafkaSettings.consumer(config);
             settings.put(ConsumerConfig.ISOLATION_LEVEL_CONFIG, "read_committed");
             consumer = new KafkaConsumer<>(settings, new ByteArrayDeserializer(), new ByteArrayDeserializer());
-            String topic = Topics.of(config.topics().prefix()).decisions();
+            String topic = Topics.of(config).decisions();
             List<TopicPartition> partitions = consumer.partitionsFor(topic).stream()
                     .map(info -> new TopicPartition(topic, info.partition()))
                     .toList();

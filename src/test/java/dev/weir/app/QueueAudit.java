@@ -30,7 +30,7 @@ public final class QueueAudit {
 
     private record Id(String client, String requestId) {}
 
-    private record Flow(String client, String tier) {}
+    private record Flow(String client, String tier, int partition) {}
 
     private final List<Request> requests;
     private final List<Release> releases;
@@ -218,7 +218,7 @@ public final class QueueAudit {
         return faults;
     }
 
-    /** One client's requests of one tier leave in the order in which they came. */
+    /** One client's requests of one tier leave in the order in which they came on one partition. */
     public List<String> order() {
         List<String> faults = new ArrayList<>();
         for (List<Release> queue : releasesByQueue.values()) {
@@ -228,7 +228,12 @@ public final class QueueAudit {
                 if (request == null) {
                     continue;
                 }
-                Request before = last.put(new Flow(request.client(), request.tier()), request);
+                Request before = last.put(
+                        new Flow(
+                                request.client(),
+                                request.tier(),
+                                request.source().partition()),
+                        request);
                 if (before != null
                         && before.source().offset() > request.source().offset()) {
                     faults.add(name(release) + " leaves after " + name(before) + ", which came later");

@@ -39,7 +39,7 @@ public final class QueueHistory implements AutoCloseable {
     private final KafkaConsumer<byte[], byte[]> consumer;
 
     public QueueHistory(WeirConfig config) {
-        topics = Topics.of(config.topics().prefix());
+        topics = Topics.of(config);
         Properties settings = KafkaSettings.consumer(config);
         settings.put(ConsumerConfig.ISOLATION_LEVEL_CONFIG, "read_committed");
         consumer = new KafkaConsumer<>(settings, new ByteArrayDeserializer(), new ByteArrayDeserializer());

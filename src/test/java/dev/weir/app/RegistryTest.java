@@ -122,7 +122,7 @@ class RegistryTest {
     @Test
     void what_users_read_and_write_is_a_zero_the_schemas_id_and_the_record() throws Exception {
         WeirConfig config = config("wire.");
-        Topics topics = Topics.of("wire.");
+        Topics topics = Topics.of("wire.", "weir");
         Request request = request("r1", "alice", "/a");
         try (Enforcer enforcer = enforcer(config);
                 Sender sender = new Sender(config)) {
@@ -182,7 +182,7 @@ class RegistryTest {
     @Test
     void a_topic_holds_what_apicurios_serializer_others_and_those_without_a_registry_write() throws Exception {
         WeirConfig config = config("mixed.");
-        Topics topics = Topics.of("mixed.");
+        Topics topics = Topics.of("mixed.", "weir");
         try (Enforcer enforcer = enforcer(config)) {
             enforcer.awaitRunning(PATIENCE);
             byte[] single = new RequestAvro().encode(request("single", "alice", "/a"));
@@ -202,7 +202,7 @@ class RegistryTest {
     @Test
     void what_does_not_resolve_is_a_dead_letter_and_the_rest_goes_on() throws Exception {
         WeirConfig config = config("bad.");
-        Topics topics = Topics.of("bad.");
+        Topics topics = Topics.of("bad.", "weir");
         try (Enforcer enforcer = enforcer(config)) {
             enforcer.awaitRunning(PATIENCE);
             Schema incompatible = new Schema.Parser()
@@ -231,7 +231,7 @@ class RegistryTest {
     void records_wait_for_a_registry_that_is_away_and_none_is_lost() throws Exception {
         assumeTrue(real == null, "the real one cannot be sent away");
         WeirConfig config = config("away.");
-        Topics topics = Topics.of("away.");
+        Topics topics = Topics.of("away.", "weir");
         byte[] known = serialized(topics.requests(), event("known"));
         byte[] unknown = serialized("other." + topics.requests(), another("unknown"));
         try (Enforcer enforcer = enforcer(config)) {
@@ -257,8 +257,9 @@ class RegistryTest {
     }
 
     @Test
-    void who_cannot_have_the_ids_of_what_he_writes_does_not_begin() {
+    void who_cannot_have_the_ids_of_what_he_writes_does_not_begin() throws Exception {
         WeirConfig config = config("none.").withRegistry(Map.of("url", "http://localhost:1/apis/registry/v3"));
+        createTopics(config);
         assertThatExceptionOfType(RegistryException.class)
                 .isThrownBy(() -> Enforcer.create(config, Optional.empty()))
                 .withMessageStartingWith(
@@ -301,10 +302,14 @@ class RegistryTest {
                 .withStateDirectory(directory.resolve("weir-state"));
     }
 
-    private static Enforcer enforcer(WeirConfig config) throws Exception {
+    private static void createTopics(WeirConfig config) {
         try (Admin admin = Admin.create(KafkaSettings.admin(config))) {
             TopicSetup.createMissing(admin, config, TopicSetup.RequestTime.LOG_APPEND);
         }
+    }
+
+    private static Enforcer enforcer(WeirConfig config) throws Exception {
+        createTopics(config);
         new PolicyTopic(config).apply(PolicyFile.read("p", POLICIES), PolicyTopic.Options.DEFAULTS, 0);
         return Enforcer.start(config);
     }

@@ -88,7 +88,7 @@ class TopicCheckTest {
                 "max.message.bytes", "1000000");
         TopicRules rules = new TopicRules(config);
         rules.judge(
-                TopicSetup.topics(config, TopicSetup.RequestTime.LOG_APPEND, 2).stream()
+                TopicSetup.topics(config, TopicSetup.RequestTime.LOG_APPEND, new RequestTopic(2, Map.of())).stream()
                         .map(topic -> {
                             Map<String, String> settings = new HashMap<>(others);
                             settings.putAll(topic.configs());
@@ -107,6 +107,8 @@ class TopicCheckTest {
             decisions      | cleanup.policy         | compact        | must be delete: of each key only the last record | delete
             releases       | cleanup.policy         | compact        | must be delete: of each key only the last record | delete
             dead-letters   | cleanup.policy         | compact        | must be delete: of each key only the last record | delete
+            ROUTED         | cleanup.policy         | compact        | must be delete: of each client only the last     | delete
+            ROUTED         | message.timestamp.type | CreateTime     | must be LogAppendTime: by a request's time       | LogAppendTime
             admissions     | cleanup.policy         | compact        | must be delete: of each queue only the last      | delete
             policies       | cleanup.policy         | delete         | must be compact: what is still in use            | compact
             policies       | cleanup.policy         | compact,delete | must be compact: what is still in use            | compact
@@ -122,7 +124,7 @@ class TopicCheckTest {
             """)
     void a_setting_that_is_wrong_is_told_with_the_command_that_mends_it(
             String topic, String setting, String value, String must, String mended) throws Exception {
-        String name = config.topics().prefix() + topic;
+        String name = topic.equals("ROUTED") ? routed() : config.topics().prefix() + topic;
         set(name, setting, value);
         assertThat(refusal().lines()).hasSize(3).satisfies(lines -> {
             assertThat(lines.get(1)).startsWith(name + ": " + setting + " is " + value + ", " + must);
@@ -152,10 +154,40 @@ class TopicCheckTest {
                     .contains(config.topics().prefix()
                             + "lease-grants: has 2 partitions, must have 5 as "
                             + config.topics().prefix()
-                            + "requests");
+                            + "requests")
+                    .contains(routed() + ": has 2 partitions, must have 5 as "
+                            + config.topics().prefix()
+                            + "requests: a request is routed to the partition that has its client's state")
+                    .contains("--describe --group " + config.applicationId() + "\n")
+                    .contains("--delete --topic " + routed() + "\n");
             grow(config.topics().prefix() + "lease-grants", 5);
+            grow(routed(), 5);
         }
         TopicCheck.require(admin, config);
+    }
+
+    private String routed() {
+        return config.topics().prefix() + "routed-requests." + config.applicationId();
+    }
+
+    @Test
+    void a_topic_of_routed_requests_keeps_them_as_long_as_the_requests_are_kept() throws Exception {
+        String requests = config.topics().prefix() + "requests";
+        set(requests, "retention.ms", "1209600000");
+        assertThat(TopicCheck.judge(admin, config).warnings())
+                .singleElement()
+                .satisfies(warning -> assertThat(warning.what())
+                        .startsWith(routed() + " has a shorter retention.ms than " + requests))
+                .satisfies(warning -> assertThat(warning.mend())
+                        .singleElement()
+                        .asString()
+                        .endsWith("--entity-name " + routed() + " --add-config retention.ms=1209600000"));
+        admin.deleteTopics(List.of(routed())).all().get();
+        awaitTrue(() -> !admin.listTopics().names().get().contains(routed()));
+        TopicSetup.createMissing(admin, config, TopicSetup.RequestTime.LOG_APPEND);
+        assertThat(setting(routed(), "retention.ms")).isEqualTo("1209600000");
+        assertThat(setting(routed(), "message.timestamp.type")).isEqualTo("LogAppendTime");
+        assertThat(TopicCheck.judge(admin, config).warnings()).isEmpty();
     }
 
     @Test

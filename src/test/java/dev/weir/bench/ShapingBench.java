@@ -210,7 +210,7 @@ public final class ShapingBench {
         final EmbeddedBroker broker = EmbeddedBroker.start();
         final Path directory = Files.createTempDirectory("weir-bench-");
         final WeirConfig config;
-        final Topics topics = Topics.of("weir.");
+        final Topics topics = Topics.of("weir.", "weir");
         final KafkaConsumer<byte[], byte[]> releases;
         final AdmissionAvro avro = new AdmissionAvro();
         Enforcer enforcer;

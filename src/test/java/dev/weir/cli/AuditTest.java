@@ -38,6 +38,7 @@ import dev.weir.policy.Outcome;
 import dev.weir.policy.Reason;
 import dev.weir.policy.Request;
 import dev.weir.shape.Release;
+import dev.weir.topology.Topics;
 import java.io.StringWriter;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -829,7 +830,9 @@ class AuditTest {
                 KafkaProducer<byte[], byte[]> producer = producer()) {
             for (String name : TopicSetup.names(config)) {
                 String topic = name.substring("weir.".length());
-                boolean isRead = !topic.equals("admissions") && !topic.startsWith("lease-");
+                boolean isRead = !topic.equals("admissions")
+                        && !topic.startsWith("lease-")
+                        && !topic.startsWith(Topics.ROUTED_REQUESTS);
                 int partitions = topic.startsWith("polic") ? 1 : PARTITIONS;
                 admin.createTopics(List.of(new NewTopic(prefix + topic, partitions, (short) 1)))
                         .all()

@@ -75,7 +75,7 @@ class ConsoleConsumerTest {
         }
         try (EmbeddedBroker broker = EmbeddedBroker.start()) {
             WeirConfig config = WeirConfig.DEFAULTS.withKafka("bootstrap.servers", broker.bootstrapServers());
-            Topics topics = Topics.of(config.topics().prefix());
+            Topics topics = Topics.of(config);
             try (Admin admin = Admin.create(KafkaSettings.admin(config))) {
                 TopicSetup.createMissing(admin, config, TopicSetup.RequestTime.LOG_APPEND);
             }

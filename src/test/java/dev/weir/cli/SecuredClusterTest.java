@@ -14,10 +14,12 @@ import dev.weir.client.ReleaseWorker;
 import dev.weir.client.RequestBuilder;
 import dev.weir.client.Unanswered;
 import dev.weir.client.WeirClient;
+import dev.weir.codec.RequestAvro;
 import dev.weir.config.ConfigFile;
 import dev.weir.config.WeirConfig;
 import dev.weir.dev.JavaProcess;
 import dev.weir.dev.SecuredBroker;
+import dev.weir.policy.Kind;
 import dev.weir.policy.Request;
 import java.io.IOException;
 import java.io.UncheckedIOException;
@@ -50,6 +52,7 @@ import org.apache.kafka.clients.consumer.ConsumerRecord;
 import org.apache.kafka.clients.consumer.KafkaConsumer;
 import org.apache.kafka.clients.producer.KafkaProducer;
 import org.apache.kafka.clients.producer.ProducerRecord;
+import org.apache.kafka.clients.producer.internals.BuiltInPartitioner;
 import org.apache.kafka.common.KafkaException;
 import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.acl.AclBinding;
@@ -189,8 +192,8 @@ class SecuredClusterTest {
             requireAlive(enforcer);
             return traffic.isAnswered() ? true : null;
         });
-        assertThat(command("reader", "watch", "decisions", "--from-beginning", "-n", "1"))
-                .contains("\"outcome\":\"QUEUED\"");
+        assertThat(command("reader", "watch", "decisions", "--from-beginning", "-n", "2"))
+                .contains("\"outcome\":\"QUEUED\"", "\"client\":\"misplaced-0\"");
         assertThat(command("reader", "watch", "releases", "--from-beginning", "-n", "1"))
                 .contains("\"client\":\"client-0\"");
         assertThat(firstRelease()).isEqualTo("client-0");
@@ -346,7 +349,7 @@ class SecuredClusterTest {
         }
     }
 
-    /** A request for a queue, a record that is no request, and one that is no policy. */
+    /** A request for a queue, a misplaced request, a record that is no request, and one that is no policy. */
     private record Traffic(int number) {
 
         void send() throws Exception {
@@ -358,6 +361,36 @@ class SecuredClusterTest {
                     """.formatted(number)).toString());
             write("requester", "weir.requests", "somebody", "no request " + number);
             write("rules", "weir.policies", "policy/free", "no policy " + number);
+            misplace();
+        }
+
+        /** Sends a request without a key to a partition that is not that of its client. */
+        private void misplace() throws Exception {
+            Request request = new Request(
+                    "r",
+                    misplaced(),
+                    Kind.CONSUME,
+                    "free",
+                    1,
+                    null,
+                    Map.of(),
+                    null,
+                    null,
+                    null,
+                    0,
+                    Request.Source.NONE);
+            try (KafkaProducer<byte[], byte[]> producer = new KafkaProducer<>(
+                    new HashMap<>(client("requester")), new ByteArraySerializer(), new ByteArraySerializer())) {
+                int partitions = producer.partitionsFor("weir.requests").size();
+                byte[] client = misplaced().getBytes(StandardCharsets.UTF_8);
+                int other = (BuiltInPartitioner.partitionForKey(client, partitions) + 1) % partitions;
+                producer.send(new ProducerRecord<>("weir.requests", other, null, new RequestAvro().encode(request)))
+                        .get();
+            }
+        }
+
+        private String misplaced() {
+            return "misplaced-" + number;
         }
 
         boolean isAnswered() {
@@ -365,6 +398,8 @@ class SecuredClusterTest {
                     .map(SecuredClusterTest::text)
                     .toList();
             return deadLetters.containsAll(List.of("no request " + number, "no policy " + number))
+                    && read("reader", "weir.decisions").stream()
+                            .anyMatch(one -> one.key().equals(misplaced()))
                     && read("reader", "weir.releases").stream()
                             .anyMatch(one -> one.key().equals("client-" + number))
                     && read("rules", "weir.policies").stream()

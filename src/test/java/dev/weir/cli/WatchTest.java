@@ -22,8 +22,7 @@ import org.junit.jupiter.api.Test;
 
 class WatchTest {
 
-    private static final String TOPIC =
-            Topics.of(WeirConfig.DEFAULTS.topics().prefix()).releases();
+    private static final String TOPIC = Topics.of(WeirConfig.DEFAULTS).releases();
 
     private static EmbeddedBroker broker;
 

@@ -96,7 +96,7 @@ public record Evidence(
      * @param patience for each topic
      */
     public static Evidence read(WeirConfig config, Duration patience) {
-        Topics topics = Topics.of(config.topics().prefix());
+        Topics topics = Topics.of(config);
         TopicRecords<Entry> decisions = TopicRecords.read(config, topics.decisions(), Entry::of, patience);
         TopicRecords<Entry> releases = TopicRecords.read(config, topics.releases(), Entry::of, patience);
         return new Evidence(

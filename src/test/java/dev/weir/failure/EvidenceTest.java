@@ -131,7 +131,7 @@ class EvidenceTest {
 
     /** Leaves a decision and a release as one leaves them who dies before the commit: the decision as that of a repeat. */
     private static void abort(WeirConfig config, Evidence evidence) throws Exception {
-        Topics topics = Topics.of(config.topics().prefix());
+        Topics topics = Topics.of(config);
         Properties settings = KafkaSettings.producer(config);
         settings.put(ProducerConfig.TRANSACTIONAL_ID_CONFIG, "dies");
         try (KafkaProducer<byte[], byte[]> producer =

@@ -252,7 +252,7 @@ final class FailureRun implements AutoCloseable {
 
     /** What a broker's fault hits. */
     private Set<TopicPartition> everybodys() {
-        Topics topics = Topics.of(config.topics().prefix());
+        Topics topics = Topics.of(config);
         Set<TopicPartition> all = new HashSet<>();
         for (int partition = 0; partition < setup.partitions; partition++) {
             all.add(new TopicPartition(topics.requests(), partition));

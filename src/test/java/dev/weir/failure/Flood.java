@@ -138,7 +138,7 @@ public final class Flood implements Callable<Integer> {
         }
         TopicSetup.createMissing(brokers.admin(), config, TopicSetup.RequestTime.LOG_APPEND);
         if (large || scenario == Scenario.TOO_LARGE) {
-            takeLarge(Topics.of(config.topics().prefix()).requests());
+            takeLarge(Topics.of(config).requests());
         }
         new PolicyTopic(config).apply(PolicyFile.read("rules", RULES), PolicyTopic.Options.DEFAULTS, 0);
         Map<String, String> settings = new LinkedHashMap<>(kafka);
@@ -178,7 +178,8 @@ public final class Flood implements Callable<Integer> {
                 new WeirConfig.Topics("weir.", PARTITIONS, Optional.empty()),
                 defaults.state(),
                 large
-                        ? new WeirConfig.Requests(1 << 20, requests.maxAttributes(), 1_000_000, requests.maxCost())
+                        ? new WeirConfig.Requests(
+                                1 << 20, requests.maxAttributes(), 1_000_000, requests.maxCost(), requests.misplaced())
                         : requests,
                 defaults.shaping(),
                 defaults.service(),

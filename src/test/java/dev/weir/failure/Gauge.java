@@ -29,7 +29,7 @@ final class Gauge {
         return lag(
                 admin,
                 config.applicationId(),
-                Topics.of(config.topics().prefix()).requests(),
+                Topics.of(config).requests(),
                 config.topics().partitions());
     }
 

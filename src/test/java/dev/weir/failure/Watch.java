@@ -51,7 +51,7 @@ final class Watch implements AutoCloseable {
     private volatile Exception failure;
 
     Watch(WeirConfig config) {
-        topics = Topics.of(config.topics().prefix());
+        topics = Topics.of(config);
         partitions = config.topics().partitions();
         Properties settings = KafkaSettings.consumer(config);
         settings.put(ConsumerConfig.ISOLATION_LEVEL_CONFIG, "read_committed");

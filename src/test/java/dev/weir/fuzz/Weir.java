@@ -50,9 +50,11 @@ final class Weir implements AutoCloseable {
 
     Weir(Path directory) {
         WeirConfig config = WeirConfig.DEFAULTS.withStateDirectory(directory.resolve("weir-state"));
-        Topics topics = Topics.of("weir.");
+        Topics topics = Topics.of("weir.", "weir");
         deciding = new TopologyTestDriver(
-                WeirTopology.deciding(config, live, new LiveCounts()), KafkaSettings.deciding(config), Instant.EPOCH);
+                WeirTopology.deciding(config, 1, live, new LiveCounts()),
+                KafkaSettings.deciding(config),
+                Instant.EPOCH);
         shaping = new TopologyTestDriver(
                 WeirTopology.shaping(config, live, new LiveQueues(), new LiveCounts()),
                 KafkaSettings.shaping(config),

@@ -146,6 +146,9 @@ final class Checks {
             }
         }
         queues.releases().forEach(release -> trace.count("RELEASED"));
+        if (decisions.misplaced() > 0) {
+            trace.count("MISPLACED");
+        }
         if (decisions.waited() > 0) {
             trace.count("WAITED_FOR_QUOTA");
         }

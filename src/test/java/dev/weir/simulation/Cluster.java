@@ -3,13 +3,13 @@ package dev.weir.simulation;
 import dev.weir.policy.Request;
 import dev.weir.simulation.Partition.Entry;
 import java.util.ArrayList;
-import java.util.Arrays;
 import java.util.HashMap;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.TreeMap;
+import org.apache.kafka.clients.producer.internals.BuiltInPartitioner;
 import org.apache.kafka.common.header.Headers;
 
 /**
@@ -60,9 +60,9 @@ final class Cluster {
         return isOfShaping ? plan.queuePartitions() : plan.partitions();
     }
 
-    /** Where a record of this key goes. */
+    /** Where a record of this key goes; null, as a dead letter may have, goes anywhere. */
     Partition outputPartition(String topic, byte[] key) {
-        return partition(topic, Math.floorMod(Arrays.hashCode(key), partitions(topic)));
+        return partition(topic, key == null ? 0 : BuiltInPartitioner.partitionForKey(key, partitions(topic)));
     }
 
     Partition partition(String topic, int number) {

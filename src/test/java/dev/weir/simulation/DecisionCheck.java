@@ -21,6 +21,7 @@ import dev.weir.policy.PolicyTable;
 import dev.weir.policy.Request;
 import dev.weir.policy.Ruling;
 import dev.weir.policy.Turn;
+import dev.weir.processor.Origin;
 import dev.weir.simulation.Partition.Entry;
 import dev.weir.topology.Stores;
 import java.nio.charset.StandardCharsets;
@@ -31,6 +32,8 @@ import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.function.Consumer;
+import org.apache.kafka.clients.producer.internals.BuiltInPartitioner;
 import org.apache.kafka.common.header.Header;
 import org.apache.kafka.common.header.Headers;
 
@@ -53,11 +56,13 @@ final class DecisionCheck {
     private final Flaw flaw;
     private final Map<Integer, MapStates> states = new HashMap<>();
     private final Map<Integer, DecisionOrder> positions = new HashMap<>();
-    private final Map<Integer, Long> read = new HashMap<>();
+    private final Map<Partition, Long> read = new HashMap<>();
     private final Map<Request.Source, Object> due = new HashMap<>();
+    private final Map<Request.Source, Object> underWay = new HashMap<>();
     private final Set<Request.Source> waited = new HashSet<>();
     private final List<Request> requests = new ArrayList<>();
     private final List<Decision> decisions = new ArrayList<>();
+    private int misplaced;
 
     DecisionCheck(Cluster cluster, Plan plan, Rulebook rulebook, LimitCheck limits, LeaseCheck leases, Flaw flaw) {
         this.cluster = cluster;
@@ -84,7 +89,10 @@ final class DecisionCheck {
     /** @param committed what was committed since the last check */
     void check(List<Entry> committed) {
         for (int partition = 0; partition < plan.partitions(); partition++) {
-            decide(cluster.partition(Slot.TOPICS.requests(), partition));
+            read(cluster.partition(Slot.TOPICS.requests(), partition), this::received);
+        }
+        for (int partition = 0; partition < plan.partitions(); partition++) {
+            read(cluster.partition(Slot.TOPICS.routedRequests(), partition), this::routed);
         }
         for (Entry entry : committed) {
             if (entry.transaction().group.equals(Slot.DECIDING)) {
@@ -108,14 +116,19 @@ final class DecisionCheck {
 
     /** How many have no answer yet. */
     int waiting() {
-        return due.size();
+        return due.size() + underWay.size();
+    }
+
+    /** How many were not in the partition of their client. */
+    int misplaced() {
+        return misplaced;
     }
 
     /** Those without an answer, and none else, are those that a task lets wait. */
     void checkWaiting(Task task) {
         if (task.slot.role() == Slot.Role.DECIDE) {
-            long without = due.keySet().stream()
-                    .filter(source -> source.partition() == task.slot.partition())
+            long without = due.values().stream()
+                    .filter(asked -> asked instanceof Asked of && partition(of.request) == task.slot.partition())
                     .count();
             int waiting = task.state().store(Stores.WAITING_REQUESTS).size();
             Violation.unless(
@@ -125,13 +138,38 @@ final class DecisionCheck {
         }
     }
 
-    private void decide(Partition partition) {
+    private void read(Partition partition, Consumer<Entry> each) {
         long until = cluster.committedOffset(Slot.DECIDING, partition);
-        for (long offset = read.getOrDefault(partition.number, 0L); offset < until; offset++) {
-            Request.Source source = new Request.Source(partition.number, offset);
-            due.put(source, asked(partition.at(offset), source));
+        for (long offset = read.getOrDefault(partition, 0L); offset < until; offset++) {
+            if (partition.at(offset).isCommitted()) {
+                each.accept(partition.at(offset));
+            }
         }
-        read.put(partition.number, until);
+        read.put(partition, until);
+    }
+
+    private void received(Entry entry) {
+        Request.Source source = new Request.Source(entry.partition().number, entry.offset());
+        Object asked = asked(entry, source);
+        if (asked instanceof Asked of && partition(of.request) != source.partition()) {
+            misplaced++;
+            underWay.put(source, asked);
+        } else {
+            due.put(source, asked);
+        }
+    }
+
+    /** One that was misplaced is to be answered when it is read for good where its client belongs. */
+    private void routed(Entry entry) {
+        Request.Source source = Origin.read(entry.headers()).orElseThrow().source();
+        Object asked = underWay.remove(source);
+        Violation.unless(asked != null, ANSWERED_ONCE, source + " is routed, but was not read, or routed before");
+        due.put(source, asked);
+    }
+
+    /** The partition that decides a request. */
+    private int partition(Request request) {
+        return BuiltInPartitioner.partitionForKey(request.client().getBytes(StandardCharsets.UTF_8), plan.partitions());
     }
 
     private Object asked(Entry entry, Request.Source source) {
@@ -139,9 +177,6 @@ final class DecisionCheck {
         try {
             request = REQUEST.decode(entry.value(), entry.timestampMs(), source);
         } catch (UnreadableException e) {
-            return DEAD;
-        }
-        if (!Arrays.equals(entry.key(), request.client().getBytes(StandardCharsets.UTF_8))) {
             return DEAD;
         }
         requests.add(request);
@@ -156,11 +191,11 @@ final class DecisionCheck {
         Request request = flaw.seen(asked.request);
         PolicyTable table = plan.changesFromATime() ? rulebook.table() : used.policies();
         Turn turn = AtHand.turn(request, answer);
-        Ruling ruling = Decider.decide(
-                request, table, states.computeIfAbsent(request.source().partition(), p -> neverForgotten()), turn);
+        Ruling ruling =
+                Decider.decide(request, table, states.computeIfAbsent(partition(request), p -> neverForgotten()), turn);
         leases.answered(asked.request, ruling, table, used.nowMs(), plan.skewMs() == 0);
         DecisionContext context = context(answer);
-        checkContext(asked.request.source(), context, used);
+        checkContext(asked.request, context, used);
         return ruling instanceof Admission admission
                 ? admission.with(asked.headers, context)
                 : ruling instanceof Decision decision ? decision.in(context) : ruling;
@@ -171,9 +206,15 @@ final class DecisionCheck {
     }
 
     /** By the recorded positions, the decisions of a task have the order in which they were taken, across restarts too. */
-    private void checkContext(Request.Source source, DecisionContext context, Task.Used used) {
+    private void checkContext(Request request, DecisionContext context, Task.Used used) {
+        Request.Source source = request.source();
+        int partition = partition(request);
+        Violation.unless(
+                context.order() != null || source.partition() == partition,
+                DECIDED_ALIKE,
+                source + " was routed, but its position is not recorded");
         DecisionOrder order = context.order() == null ? new DecisionOrder(source.offset(), 0) : context.order();
-        DecisionOrder last = positions.put(source.partition(), order);
+        DecisionOrder last = positions.put(partition, order);
         Violation.unless(
                 last == null || last.compareTo(order) < 0,
                 DECIDED_ALIKE,

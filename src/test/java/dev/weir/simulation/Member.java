@@ -102,7 +102,7 @@ final class Member implements Task.Writes {
             return false;
         }
         state.restore();
-        Task task = new Task(slot, instance, this, config, flaw);
+        Task task = new Task(slot, cluster.partitions(Slot.TOPICS.requests()), instance, this, config, flaw);
         tasks.put(slot, task);
         task.open(state, from);
         return true;

@@ -21,6 +21,7 @@ import java.util.Random;
  * @param changesFromATime whether changes of policies hold from a record's time on, or when they are heard of
  * @param skewMs how far the machines' clocks are off the true time, at most
  * @param shares whether there are limits that all clients share
+ * @param misplaces whether half of the requests have no key, another one, or are in any partition
  * @param weights how often an event comes in proportion to the others
  */
 record Plan(
@@ -34,6 +35,7 @@ record Plan(
         boolean changesFromATime,
         int skewMs,
         boolean shares,
+        boolean misplaces,
         WeirConfig config,
         Map<Event, Integer> weights) {
 
@@ -73,9 +75,10 @@ record Plan(
     /** For how long at most a slice is lent. */
     static final int MOST_TERM_MS = 1_000;
 
+    private static final int LONGEST_FORGET_AFTER_MS = 3_600_000;
     private static final int[] HOT_MEMORY = {0, 1_500, 1 << 20};
     private static final int[] REMEMBERED = {3, 20, 1_000_000};
-    private static final int[] FORGET_AFTER_MS = {500, 2_000, 3_600_000};
+    private static final int[] FORGET_AFTER_MS = {500, 2_000, LONGEST_FORGET_AFTER_MS};
 
     static Plan draw(Random random, Flaw flaw) {
         Map<Event, Integer> weights = new EnumMap<>(Event.class);
@@ -85,6 +88,7 @@ record Plan(
         }
         boolean createTimes = random.nextInt(3) == 0;
         boolean changesFromATime = random.nextBoolean() || flaw == Flaw.CHANGES_AT_ONCE;
+        boolean misplaces = random.nextInt(3) == 0;
         return new Plan(
                 1 + random.nextInt(3),
                 1 + random.nextInt(2),
@@ -96,12 +100,15 @@ record Plan(
                 changesFromATime,
                 random.nextBoolean() ? 0 : random.nextInt(50),
                 random.nextBoolean(),
-                config(random),
+                misplaces,
+                config(random, misplaces),
                 weights);
     }
 
-    private static WeirConfig config(Random random) {
+    /** With routed requests, which may be as late as a pause is long, nothing is forgotten. */
+    private static WeirConfig config(Random random, boolean misplaces) {
         WeirConfig from = WeirConfig.DEFAULTS;
+        int forgetAfterMs = FORGET_AFTER_MS[random.nextInt(FORGET_AFTER_MS.length)];
         return new WeirConfig(
                 from.applicationId(),
                 from.threads(),
@@ -112,7 +119,7 @@ record Plan(
                         HOT_MEMORY[random.nextInt(HOT_MEMORY.length)],
                         Duration.ofMillis(10 + random.nextInt(200)),
                         1 + random.nextInt(10),
-                        Duration.ofMillis(FORGET_AFTER_MS[random.nextInt(FORGET_AFTER_MS.length)]),
+                        Duration.ofMillis(misplaces ? LONGEST_FORGET_AFTER_MS : forgetAfterMs),
                         REMEMBERED[random.nextInt(REMEMBERED.length)]),
                 from.requests(),
                 from.shaping(),

@@ -133,8 +133,12 @@ final class Simulation {
         }
         Sent sent = traffic.next(nowMs);
         long timestampMs = plan.createTimes() ? nowMs - random.nextInt(1 + plan.lateMs()) : cluster.appendMs();
+        String requests = Slot.TOPICS.requests();
+        Partition partition = sent.partition() == null
+                ? cluster.outputPartition(requests, sent.key())
+                : cluster.partition(requests, sent.partition());
         return "at "
-                + cluster.outputPartition(Slot.TOPICS.requests(), sent.key())
+                + partition
                         .append(sent.key(), sent.value(), sent.headers(), timestampMs, null)
                         .offset();
     }

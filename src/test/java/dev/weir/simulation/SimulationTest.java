@@ -43,6 +43,7 @@ class SimulationTest {
             "LENT",
             "NOT_LENT",
             "WAITED_FOR_QUOTA",
+            "MISPLACED",
             "SHARED_ALLOWED",
             "SHARED_DENIED",
             "SHARED_SHAPED",

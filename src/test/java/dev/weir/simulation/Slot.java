@@ -9,7 +9,7 @@ import java.util.Locale;
 /** A task as Kafka Streams assigns them: a part of a topology, and a partition of its inputs. */
 record Slot(Role role, int partition) implements Comparable<Slot> {
 
-    static final Topics TOPICS = Topics.of("weir.");
+    static final Topics TOPICS = Topics.of("weir.", "weir");
     static final String DECIDING = "weir";
     static final String SHAPING = "weir-shaping";
 
@@ -21,7 +21,7 @@ record Slot(Role role, int partition) implements Comparable<Slot> {
     enum Role {
         DECIDE(
                 DECIDING,
-                List.of(TOPICS.leaseGrants(), TOPICS.requests()),
+                List.of(TOPICS.leaseGrants(), TOPICS.requests(), TOPICS.routedRequests()),
                 List.of(
                         Stores.POLICY_STATES,
                         Stores.LOG_SEGMENTS,

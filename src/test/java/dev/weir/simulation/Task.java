@@ -19,13 +19,18 @@ import dev.weir.processor.Decide;
 import dev.weir.processor.HotStates;
 import dev.weir.processor.Lend;
 import dev.weir.processor.LiveCounts;
+import dev.weir.processor.Origin;
+import dev.weir.processor.Placement;
 import dev.weir.processor.ReadGrants;
 import dev.weir.processor.ReadRequests;
+import dev.weir.processor.ReadRouted;
+import dev.weir.processor.RequestReader;
 import dev.weir.processor.Shape;
 import dev.weir.shape.Release;
 import dev.weir.simulation.Partition.Entry;
 import dev.weir.topology.Stores;
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -47,6 +52,7 @@ final class Task {
     private static final String DECIDE = "decide";
     private static final String DECISIONS = Slot.TOPICS.decisions();
     private static final String ADMISSIONS = Slot.TOPICS.admissions();
+    private static final String ROUTED = Slot.TOPICS.routedRequests();
     private static final String LEASE_ASKS = Slot.TOPICS.leaseAsks();
     private static final String LEASE_GRANTS = Slot.TOPICS.leaseGrants();
     private static final String RELEASES = Slot.TOPICS.releases();
@@ -116,13 +122,14 @@ final class Task {
     private long openedMs;
     private long wokenMs;
 
-    Task(Slot slot, Instance instance, Writes writes, WeirConfig config, Flaw flaw) {
+    /** @param partitions how many partitions the requests have */
+    Task(Slot slot, int partitions, Instance instance, Writes writes, WeirConfig config, Flaw flaw) {
         this.slot = slot;
         this.instance = instance;
         this.writes = writes;
         this.flaw = flaw;
         timers = new Timers(flaw);
-        make(config);
+        make(config, partitions);
         slot.role().stores.forEach(this::makeStore);
     }
 
@@ -132,15 +139,20 @@ final class Task {
         stores.put(name, HOT.contains(name) ? new HotStates(store, instance.hotMemory) : store);
     }
 
-    private void make(WeirConfig config) {
+    private void make(WeirConfig config, int partitions) {
         switch (slot.role()) {
             case DECIDE -> {
+                RequestReader reader = new RequestReader(
+                        new RequestAvro(), WeirConfig.DEFAULTS.requests().rules());
+                Placement placement = new Placement(partitions, WeirConfig.Misplaced.ROUTE);
                 ReadRequests read = new ReadRequests(
-                        new RequestAvro(),
-                        WeirConfig.DEFAULTS.requests().rules(),
+                        reader, placement, new LiveCounts(), new ReadRequests.Outlets(DECIDE, ROUTED, DEAD_LETTERS));
+                ReadRouted readRouted = new ReadRouted(
+                        reader,
+                        placement,
                         new LiveCounts(),
-                        DECIDE,
-                        DEAD_LETTERS);
+                        Slot.TOPICS.requests(),
+                        new ReadRouted.Outlets(DECIDE, DEAD_LETTERS));
                 decide = new Decide(
                         instance.policies,
                         new LiveCounts(),
@@ -148,8 +160,9 @@ final class Task {
                         DECIDE_STORES,
                         new Decide.Outlets(DECISIONS, ADMISSIONS, LEASE_ASKS));
                 ReadGrants readGrants = new ReadGrants(new LiveCounts(), DECIDE, DEAD_LETTERS);
-                processors.addAll(List.of(read, readGrants, decide));
+                processors.addAll(List.of(read, readRouted, readGrants, decide));
                 first.put(Slot.TOPICS.requests(), read::process);
+                first.put(ROUTED, readRouted::process);
                 first.put(LEASE_GRANTS, readGrants::process);
             }
             case SHAPE -> {
@@ -251,18 +264,32 @@ final class Task {
 
     /** Takes one record; false if there is none. */
     boolean step() {
-        for (Map.Entry<Partition, Long> position : positions.entrySet()) {
-            Entry entry = position.getKey().next(position.getValue());
+        for (Partition input : inputs()) {
+            Entry entry = input.next(positions.get(input));
             if (entry != null) {
-                position.setValue(entry.offset() + 1);
+                positions.put(input, entry.offset() + 1);
                 context.setRecord(entry);
                 first.get(entry.partition().topic)
-                        .accept(new Record<>(
-                                entry.key(), entry.value(), Math.max(0, entry.timestampMs()), entry.headers()));
+                        .accept(new Record<>(entry.key(), entry.value(), timestampMs(entry), entry.headers()));
                 return true;
             }
         }
         return false;
+    }
+
+    /** The first of them goes first. Which of two is ahead may change, so that their order differs after a crash. */
+    private List<Partition> inputs() {
+        List<Partition> inputs = new ArrayList<>(positions.keySet());
+        if (inputs.size() > 1 && instance.nowMs() % 2 == 0) {
+            Collections.swap(inputs, inputs.size() - 2, inputs.size() - 1);
+        }
+        return inputs;
+    }
+
+    private static long timestampMs(Entry entry) {
+        return entry.partition().topic.equals(ROUTED)
+                ? Origin.read(entry.headers()).orElseThrow().timestampMs()
+                : Math.max(0, entry.timestampMs());
     }
 
     int punctuate() {

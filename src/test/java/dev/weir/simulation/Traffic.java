@@ -30,17 +30,25 @@ final class Traffic {
     private final List<Request> sent = new ArrayList<>();
     private final boolean repeatsShaped;
     private final List<String> tiers;
+    private final boolean misplaces;
+    private final int partitions;
     private int left;
 
-    /** A record on its way to the requests topic. */
+    /**
+     * A record on its way to the requests topic.
+     *
+     * @param partition null: by its key
+     */
     @SuppressWarnings("ArrayRecordComponent") // never compared
-    record Sent(byte[] key, byte[] value, Headers headers) {}
+    record Sent(byte[] key, byte[] value, Headers headers, Integer partition) {}
 
     Traffic(Random random, Plan plan) {
         this.random = random;
         this.left = plan.requests();
         this.repeatsShaped = plan.repeatsShaped();
         this.tiers = plan.tiers();
+        this.misplaces = plan.misplaces();
+        this.partitions = plan.partitions();
     }
 
     boolean isOver() {
@@ -67,9 +75,18 @@ final class Traffic {
         if (random.nextInt(4) == 0) {
             headers.add("trace", new byte[] {(byte) random.nextInt(100)});
         }
-        byte[] key = bytes(random.nextInt(60) == 0 ? "another" : request.client());
+        if (random.nextInt(10) == 0) {
+            headers.add("weir.origin", bytes("0:" + random.nextInt(100) + ":0")); // of a producer that lies
+        }
         byte[] value = random.nextInt(60) == 0 ? new byte[] {(byte) random.nextInt(5)} : AVRO.encode(request);
-        return new Sent(key, value, headers);
+        if (!misplaces || random.nextInt(2) == 0) {
+            return new Sent(bytes(request.client()), value, headers, null);
+        }
+        return switch (random.nextInt(3)) {
+            case 0 -> new Sent(null, value, headers, random.nextInt(partitions));
+            case 1 -> new Sent(bytes("another"), value, headers, null);
+            default -> new Sent(bytes(request.client()), value, headers, random.nextInt(partitions));
+        };
     }
 
     private Request make(long nowMs) {

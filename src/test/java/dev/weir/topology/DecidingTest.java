@@ -269,8 +269,6 @@ class DecidingTest {
         byte[] unknown = good.clone();
         unknown[2]++;
         byte[] cut = java.util.Arrays.copyOf(good, good.length - 1);
-        byte[] noUtf8 = new RequestAvro().encode(request("r", "\1", 1));
-        noUtf8[13] = (byte) 0xFF; // the client, behind the header and "r"
         Map<String, String> many = new HashMap<>();
         IntStream.range(0, 65).forEach(i -> many.put("a" + i, ""));
         return List.of(
@@ -283,18 +281,6 @@ class DecidingTest {
                 new Bad("NOT_AVRO", "", alice, cut, 1),
                 new Bad("NOT_AVRO", "the record has no value", alice, null, 1),
                 new Bad("UNKNOWN_SCHEMA", "Cannot resolve schema", alice, unknown, 1),
-                new Bad("NO_KEY", "the record has no key", null, good, 1),
-                new Bad(
-                        "KEY_IS_NOT_CLIENT",
-                        "the record's key is not its client",
-                        "bob".getBytes(StandardCharsets.UTF_8),
-                        good,
-                        1),
-                otherKey("alic", good),
-                otherKey("alice ", good),
-                otherKey("alicé", good),
-                otherKey("zolw", new RequestAvro().encode(request("r", "żółw", 1))),
-                new Bad("KEY_IS_NOT_CLIENT", "the record's key is not", new byte[] {(byte) 0xFF}, noUtf8, 1),
                 new Bad("NO_CLIENT", "client is empty", request("r", "", 1)),
                 new Bad(
                         "CLIENT_TOO_LONG",
@@ -326,15 +312,6 @@ class DecidingTest {
                         "TIMESTAMP_OUT_OF_RANGE",
                         "timestamp is 253402300800000",
                         request(null, null, Map.of(), null, RequestRules.MAX_TIMESTAMP_MS + 1)));
-    }
-
-    private static Bad otherKey(String key, byte[] value) {
-        return new Bad(
-                "KEY_IS_NOT_CLIENT",
-                "the record's key is not its client",
-                key.getBytes(StandardCharsets.UTF_8),
-                value,
-                1);
     }
 
     private static Request cancel(String queue) {

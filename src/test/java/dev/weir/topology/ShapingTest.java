@@ -73,12 +73,14 @@ class ShapingTest {
         WeirConfig config = WeirConfig.DEFAULTS.withStateDirectory(directory.resolve("weir-state"));
         live = new LivePolicies();
         deciding = new TopologyTestDriver(
-                WeirTopology.deciding(config, live, new LiveCounts()), KafkaSettings.deciding(config), Instant.EPOCH);
+                WeirTopology.deciding(config, 1, live, new LiveCounts()),
+                KafkaSettings.deciding(config),
+                Instant.EPOCH);
         shaping = new TopologyTestDriver(
                 WeirTopology.shaping(config, live, new LiveQueues(), new LiveCounts()),
                 KafkaSettings.shaping(config),
                 Instant.EPOCH);
-        Topics topics = Topics.of("weir.");
+        Topics topics = Topics.of("weir.", "weir");
         requests = in(deciding, topics.requests());
         admissionsOut = out(deciding, topics.admissions());
         admissionsIn = in(shaping, topics.admissions());

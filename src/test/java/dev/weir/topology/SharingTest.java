@@ -68,10 +68,10 @@ class SharingTest {
     @BeforeEach
     void start() {
         WeirConfig config = WeirConfig.DEFAULTS.withStateDirectory(directory);
-        Topics topics = Topics.of("weir.");
+        Topics topics = Topics.of("weir.", "weir");
         LiveCounts counts = new LiveCounts();
         deciding = new TopologyTestDriver(
-                WeirTopology.deciding(config, live, counts), KafkaSettings.deciding(config), START);
+                WeirTopology.deciding(config, 1, live, counts), KafkaSettings.deciding(config), START);
         lending = new TopologyTestDriver(
                 WeirTopology.shaping(config, live, new LiveQueues(), counts), KafkaSettings.shaping(config), START);
         requests = in(deciding, topics.requests());

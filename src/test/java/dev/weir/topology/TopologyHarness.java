@@ -49,8 +49,9 @@ final class TopologyHarness implements AutoCloseable {
     TopologyHarness(Path stateDirectory) {
         WeirConfig config = WeirConfig.DEFAULTS.withStateDirectory(stateDirectory);
         Properties settings = KafkaSettings.deciding(config);
-        driver = new TopologyTestDriver(WeirTopology.deciding(config, live, new LiveCounts()), settings, Instant.EPOCH);
-        Topics topics = Topics.of("weir.");
+        driver = new TopologyTestDriver(
+                WeirTopology.deciding(config, 1, live, new LiveCounts()), settings, Instant.EPOCH);
+        Topics topics = Topics.of("weir.", "weir");
         requests = driver.createInputTopic(topics.requests(), new ByteArraySerializer(), new ByteArraySerializer());
         policies = driver.createInputTopic(topics.policies(), new StringSerializer(), new ByteArraySerializer());
         decisions = driver.createOutputTopic(topics.decisions(), new StringDeserializer(), new ByteArrayDeserializer());
