@@ -44,6 +44,7 @@ public final class Doctor {
             new Check("application", "instances", Work::instances),
             new Check("application", "unread", Work::unread),
             new Check("application", "positions", Work::positions),
+            new Check("application", "placement", RequestPlacement::look),
             new Check("application", "service", Services::ready),
             new Check("clocks", "controller", Clocks::controller),
             new Check("clocks", "brokers", Clocks::brokers),

@@ -5,9 +5,12 @@ import static org.assertj.core.api.Assertions.assertThat;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import dev.weir.app.Enforcer;
 import dev.weir.app.TopicSetup;
+import dev.weir.codec.RequestAvro;
 import dev.weir.config.ConfigFile;
 import dev.weir.config.WeirConfig;
 import dev.weir.dev.EmbeddedBroker;
+import dev.weir.policy.Kind;
+import dev.weir.policy.Request;
 import dev.weir.service.RulesService;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
@@ -36,6 +39,7 @@ import org.apache.kafka.clients.admin.RecordsToDelete;
 import org.apache.kafka.clients.consumer.OffsetAndMetadata;
 import org.apache.kafka.clients.producer.KafkaProducer;
 import org.apache.kafka.clients.producer.ProducerRecord;
+import org.apache.kafka.clients.producer.internals.BuiltInPartitioner;
 import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.config.ConfigResource;
 import org.apache.kafka.common.serialization.ByteArraySerializer;
@@ -122,8 +126,8 @@ class DoctorTest {
                 });
                 Shell.Result text = Shell.run(args(port, options));
                 assertThat(text.out())
-                        .contains("topics\n  OK    there             9 topics, 13 changelogs\n")
-                        .contains("group " + name + ": 1 instance, 1 thread, 4 of 4 partitions, nobody stands by")
+                        .contains("topics\n  OK    there             10 topics, 14 changelogs\n")
+                        .contains("group " + name + ": 1 instance, 1 thread, 6 of 6 partitions, nobody stands by")
                         .contains("1 policy, 0 queues")
                         .endsWith(" OK, 0 WARN, 0 FAIL, 0 SKIP\n");
                 everyCheckIsOnThePage();
@@ -302,6 +306,42 @@ class DoctorTest {
                 .startsWith("policy/free: its last record is no rule (")
                 .contains("holds on");
         assertThat(broken.get(1).found).isEqualTo("1 policy, 0 queues");
+    }
+
+    @Test
+    void requests_in_other_partitions_than_their_clients_are_told_with_the_fix() throws Exception {
+        String requests = name + ".requests";
+        int right = BuiltInPartitioner.partitionForKey(bytes("a"), 2);
+        misplace(requests, right);
+        misplace(requests, right);
+        assertThat(only(doctor(1, ""), "application", "placement")).satisfies(one -> {
+            assertThat(one.verdict).isEqualTo("OK");
+            assertThat(one.found).isEqualTo("all of the last 2 requests are in the partition of their client");
+        });
+        misplace(requests, 1 - right);
+        assertThat(only(doctor(1, ""), "application", "placement")).satisfies(one -> {
+            assertThat(one.verdict).isEqualTo("WARN");
+            assertThat(one.found)
+                    .isEqualTo("1 of the last 3 requests are not in the partition of their client: the one at offset 0 of "
+                            + requests + "-" + (1 - right) + " belongs in partition " + right
+                            + "; they are routed, which takes a second commit");
+            assertThat(one.advice).hasSize(2).first().asString().contains("partitioner=murmur2_random");
+        });
+        assertThat(only(doctor(1, "requests: {misplaced: dead-letter}\n"), "application", "placement"))
+                .satisfies(one -> {
+                    assertThat(one.verdict).isEqualTo("FAIL");
+                    assertThat(one.found).endsWith("; they are dead letters (requests.misplaced)");
+                });
+    }
+
+    /** Writes a request of the client a without a key. */
+    private static void misplace(String topic, int partition) throws Exception {
+        Request request = new Request(
+                "r", "a", Kind.CONSUME, null, 1, null, Map.of(), null, null, null, 0, Request.Source.NONE);
+        try (KafkaProducer<byte[], byte[]> producer = producer(Map.of())) {
+            producer.send(new ProducerRecord<>(topic, partition, null, new RequestAvro().encode(request)))
+                    .get();
+        }
     }
 
     @Test

@@ -1,0 +1,66 @@
+package dev.weir.doctor;
+
+import dev.weir.app.RecentRequests;
+import dev.weir.app.TooMuchException;
+import dev.weir.config.WeirConfig.Misplaced;
+import dev.weir.policy.Request;
+import dev.weir.processor.Placement;
+import java.nio.charset.StandardCharsets;
+import java.time.Duration;
+import java.util.List;
+import org.apache.kafka.clients.admin.TopicDescription;
+
+/** Whether producers write requests to the partitions of their clients. */
+final class RequestPlacement {
+
+    private static final Duration RECENT = Duration.ofHours(1);
+    private static final int MAX_REQUESTS = 10_000;
+
+    private static final String[] FIX = {
+        "in librdkafka producers (Python, Go, C#, Node) set partitioner=murmur2_random;",
+        "in every producer, send the client in UTF-8 as the key"
+    };
+
+    private RequestPlacement() {}
+
+    static void look(Cluster cluster, Notes notes) {
+        String topic = cluster.topics().requests();
+        TopicDescription description = cluster.descriptions().get(topic);
+        if (description == null) {
+            notes.skip(topic + " is not there, or not allowed");
+            return;
+        }
+        long nowMs = System.currentTimeMillis();
+        List<Request> recent;
+        try {
+            recent = RecentRequests.read(cluster.config(), nowMs - RECENT.toMillis(), nowMs, MAX_REQUESTS)
+                    .requests();
+        } catch (TooMuchException e) {
+            notes.skip("the requests of the last hour are too large to be read");
+            return;
+        }
+        Placement placement = new Placement(
+                description.partitions().size(), cluster.config().requests().misplaced());
+        List<Request> misplaced = recent.stream()
+                .filter(request -> partition(request, placement) != request.source().partition())
+                .toList();
+        String of = "of the last " + Brokers.count(recent.size(), "request");
+        if (misplaced.isEmpty()) {
+            notes.ok(recent.isEmpty() ? "no request in the last hour" : "all " + of + " are in the partition of their client");
+            return;
+        }
+        Request last = misplaced.get(misplaced.size() - 1);
+        String found = misplaced.size() + " " + of + " are not in the partition of their client: the one at offset "
+                + last.source().offset() + " of " + topic + "-" + last.source().partition() + " belongs in partition "
+                + partition(last, placement);
+        if (placement.misplaced() == Misplaced.ROUTE) {
+            notes.warn(found + "; they are routed, which takes a second commit", FIX);
+        } else {
+            notes.fail(found + "; they are dead letters (requests.misplaced)", FIX);
+        }
+    }
+
+    private static int partition(Request request, Placement placement) {
+        return placement.partitionOf(request.client().getBytes(StandardCharsets.UTF_8));
+    }
+}
