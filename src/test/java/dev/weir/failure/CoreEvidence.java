@@ -17,6 +17,7 @@ import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import org.apache.kafka.clients.producer.internals.BuiltInPartitioner;
 
 /** Evidence of a run in memory: nothing fails in it, and time is that of the requests. */
 final class CoreEvidence {
@@ -55,8 +56,8 @@ final class CoreEvidence {
         for (int i = 0; i < count; i++) {
             nowMs[0] = START_MS + i * 1_000L / A_SECOND;
             Request request = workload.next();
-            int partition = Math.floorMod(request.client().hashCode(), PARTITIONS);
             byte[] key = request.client().getBytes(StandardCharsets.UTF_8);
+            int partition = BuiltInPartitioner.partitionForKey(key, PARTITIONS);
             Entry entry = new Entry(partition, ends[partition]++, nowMs[0], key, avro.encode(request));
             evidence.requests().add(entry);
             Evidence.Read read = evidence.request(entry);

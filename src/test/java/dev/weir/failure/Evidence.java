@@ -10,6 +10,7 @@ import dev.weir.config.WeirConfig;
 import dev.weir.policy.Decision;
 import dev.weir.policy.Rejection;
 import dev.weir.policy.Request;
+import dev.weir.processor.Placement;
 import dev.weir.processor.RequestReader;
 import dev.weir.shape.Release;
 import dev.weir.topology.Topics;
@@ -137,6 +138,20 @@ public record Evidence(
                     .add(entry);
         }
         return partitions;
+    }
+
+    /** The clients with requests that were not in the partition of their client: their order may differ after a crash. */
+    Set<String> routed() {
+        Placement placement = new Placement(config.topics().partitions(), config.requests().misplaced());
+        Set<String> routed = new HashSet<>();
+        for (Entry entry : requests) {
+            Request request = request(entry).request();
+            if (request != null
+                    && placement.partitionOf(request.client().getBytes(StandardCharsets.UTF_8)) != entry.partition()) {
+                routed.add(request.client());
+            }
+        }
+        return routed;
     }
 
     /** The places of requests that limits which are shared had a part in. */

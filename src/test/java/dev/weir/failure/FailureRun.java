@@ -43,10 +43,17 @@ final class FailureRun implements AutoCloseable {
      *
      * @param seed of the load and the changes of rules
      * @param perSecond requests
+     * @param otherPercent how many of 100 requests are written by other producers: with CRC32, under another key, or without one
      * @param kafka further settings of the enforcers
      */
     record Setup(
-            long seed, List<Fault> schedule, int enforcers, int partitions, int perSecond, Map<String, String> kafka) {}
+            long seed,
+            List<Fault> schedule,
+            int enforcers,
+            int partitions,
+            int perSecond,
+            int otherPercent,
+            Map<String, String> kafka) {}
 
     /** What came of it. */
     record Report(long requests, int kills, List<Watch.Recovery> recoveries, List<Finding> findings) {
@@ -127,7 +134,10 @@ final class FailureRun implements AutoCloseable {
             instance.awaitReady();
         }
         watch = new Watch(config);
-        load = new Load(config, new Workload(setup.seed, System::currentTimeMillis), setup.perSecond);
+        load = new Load(
+                new Workload(setup.seed, System::currentTimeMillis),
+                new Producers(config, setup.seed, setup.otherPercent),
+                setup.perSecond);
         say("%d brokers, %d enforcers, %d partitions, %,d requests a second, seed %d"
                 .formatted(Brokers.COUNT, setup.enforcers, setup.partitions, setup.perSecond, setup.seed));
         await("the first answers", () -> watch.answered() > setup.perSecond);

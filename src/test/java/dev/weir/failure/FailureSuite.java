@@ -38,6 +38,11 @@ public final class FailureSuite implements Callable<Integer> {
     @Option(names = "--rate", description = "Requests a second (default: ${DEFAULT-VALUE}).")
     private int rate = 300;
 
+    @Option(
+            names = "--others",
+            description = "Of 100 requests, write so many with CRC32, another key or none (default: ${DEFAULT-VALUE}).")
+    private int others = 10;
+
     @Option(names = "--kafka", description = "A setting of the enforcers' Kafka clients, as KEY=VALUE.")
     private Map<String, String> kafka = new LinkedHashMap<>();
 
@@ -53,7 +58,7 @@ public final class FailureSuite implements Callable<Integer> {
         PrintStream out = System.out;
         List<Fault> schedule =
                 faults.isEmpty() ? Fault.schedule(seed, kills, enforcers) : Fault.sequence(seed, faults, enforcers);
-        FailureRun.Setup setup = new FailureRun.Setup(seed, schedule, enforcers, partitions, rate, kafka);
+        FailureRun.Setup setup = new FailureRun.Setup(seed, schedule, enforcers, partitions, rate, others, kafka);
         try (FailureRun run = new FailureRun(setup, directory, out::println)) {
             FailureRun.Report report = run.run();
             print(report, out);

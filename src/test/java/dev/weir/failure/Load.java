@@ -1,7 +1,5 @@
 package dev.weir.failure;
 
-import dev.weir.app.Sender;
-import dev.weir.config.WeirConfig;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.locks.LockSupport;
@@ -12,7 +10,7 @@ final class Load implements AutoCloseable {
     private static final long MAX_BACKLOG_NANOS = TimeUnit.SECONDS.toNanos(1);
 
     private final Workload workload;
-    private final Sender sender;
+    private final Producers producers;
     private final Thread thread = new Thread(this::run, "load");
     private volatile long nanosPerRequest;
     private volatile String hot;
@@ -20,10 +18,9 @@ final class Load implements AutoCloseable {
     private volatile RuntimeException failure;
     private final AtomicLong sent = new AtomicLong();
 
-    Load(WeirConfig config, Workload workload, int perSecond) {
+    Load(Workload workload, Producers producers, int perSecond) {
         this.workload = workload;
-        sender = new Sender(config.withKafka("producer.delivery.timeout.ms", "240000")
-                .withKafka("producer.max.block.ms", "240000"));
+        this.producers = producers;
         rate(perSecond);
         thread.setDaemon(true);
         thread.start();
@@ -49,7 +46,7 @@ final class Load implements AutoCloseable {
         if (failure != null) {
             throw failure;
         }
-        sender.flush();
+        producers.flush();
     }
 
     private void run() {
@@ -59,7 +56,7 @@ final class Load implements AutoCloseable {
                 LockSupport.parkNanos(due - System.nanoTime());
                 if (System.nanoTime() - due >= 0) {
                     workload.hot(hot);
-                    sender.send(workload.next());
+                    producers.send(workload.next());
                     sent.incrementAndGet();
                     due = Math.max(due + nanosPerRequest, System.nanoTime() - MAX_BACKLOG_NANOS);
                 }
@@ -72,6 +69,6 @@ final class Load implements AutoCloseable {
     @Override
     public void close() {
         stopped = true;
-        sender.close();
+        producers.close();
     }
 }

@@ -15,6 +15,9 @@ import java.util.Set;
 /**
  * What a {@code read_uncommitted} reader saw of an aborted transaction is what was committed later.
  *
+ * <p>The order between requests of a client that were written to different partitions is not the same after an abort, so what is
+ * decided of such clients may differ; it must be about the same request.
+ *
  * <p>A decision on limits is a function of the log: it is the same in every field but {@link Decision#context}, since the instance that
  * decides it again may have applied more policies, which were not in force at its time; one on shared limits goes by the time at which it is taken, and by what
  * was at hand then. What a queue says depends on the clock at which it is asked, so
@@ -30,11 +33,17 @@ final class SeenTwice {
 
     static Finding check(Evidence evidence, Answers answers, RuleHistory rules) {
         Finding.Notes notes = new Finding.Notes(
-                "7 seen-twice-alike", "decisions", "queues' answers", "releases", "releases that came again otherwise");
+                "7 seen-twice-alike",
+                "decisions",
+                "of clients on several partitions",
+                "queues' answers",
+                "releases",
+                "releases that came again otherwise");
         Set<Request.Source> shared = evidence.shared(rules);
+        Set<String> routed = evidence.routed();
         for (Entry entry : evidence.abortedDecisions()) {
             if (!shared.contains(entry.decision().source())) {
-                compare(entry, answers, notes);
+                compare(entry, answers, routed, notes);
             }
         }
         Map<Id, Release> released = new HashMap<>();
@@ -51,23 +60,34 @@ final class SeenTwice {
         return notes.done();
     }
 
-    private static void compare(Entry aborted, Answers answers, Finding.Notes notes) {
+    private static void compare(Entry aborted, Answers answers, Set<String> routed, Finding.Notes notes) {
         Decision decision = aborted.decision();
         boolean byQueue = decision.queueing() != null;
-        notes.count(byQueue ? "queues' answers" : "decisions");
+        boolean isRouted = routed.contains(decision.client());
+        notes.count(byQueue ? "queues' answers" : isRouted ? "of clients on several partitions" : "decisions");
         List<Entry> told = answers.to(decision.source());
         if (told.isEmpty()) {
             notes.fault(Oracle.at(decision.source()) + ": was told " + decision + " and then nothing");
         }
         for (Entry committed : told) {
-            boolean same = byQueue
-                    ? isOfSame(decision, committed.decision())
-                    : decision.equals(committed.decision().in(decision.context()));
+            Decision later = committed.decision();
+            boolean same;
+            if (isRouted) {
+                same = isOfSameRequest(decision, later);
+            } else if (byQueue) {
+                same = isOfSame(decision, later);
+            } else {
+                same = decision.equals(later.in(decision.context()));
+            }
             if (!same) {
                 notes.fault(Oracle.at(decision.source()) + ", client " + decision.client() + ", policy "
                         + decision.policyId() + ": was told " + decision + ", then " + committed.decision());
             }
         }
+    }
+
+    private static boolean isOfSameRequest(Decision one, Decision other) {
+        return one.client().equals(other.client()) && one.requestId().equals(other.requestId());
     }
 
     private static boolean isOfSame(Decision one, Decision other) {

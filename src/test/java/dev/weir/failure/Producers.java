@@ -1,0 +1,103 @@
+package dev.weir.failure;
+
+import dev.weir.app.KafkaSettings;
+import dev.weir.app.UnreachableException;
+import dev.weir.codec.RequestAvro;
+import dev.weir.config.WeirConfig;
+import dev.weir.policy.Request;
+import dev.weir.topology.Topics;
+import java.nio.charset.StandardCharsets;
+import java.util.Properties;
+import java.util.Random;
+import java.util.concurrent.atomic.AtomicReference;
+import java.util.zip.CRC32;
+import org.apache.kafka.clients.producer.KafkaProducer;
+import org.apache.kafka.clients.producer.ProducerConfig;
+import org.apache.kafka.clients.producer.ProducerRecord;
+import org.apache.kafka.common.serialization.ByteArraySerializer;
+
+/**
+ * Writes requests as a mix of producers does: most by the client with Kafka's default partitioner, a share with CRC32, under another
+ * key, or without a key on any partition. A seed makes the same choices each time.
+ */
+final class Producers implements AutoCloseable {
+
+    private static final int PERCENT = 100;
+    private static final int PATIENCE_MS = 240_000;
+
+    private final KafkaProducer<byte[], byte[]> producer;
+    private final RequestAvro avro = new RequestAvro();
+    private final AtomicReference<Exception> failure = new AtomicReference<>();
+    private final Random random;
+    private final String topic;
+    private final int partitions;
+    private final int otherPercent;
+
+    /** @param otherPercent how many of 100 requests are not written by the client with the default partitioner */
+    Producers(WeirConfig config, long seed, int otherPercent) {
+        Properties settings = KafkaSettings.producer(config);
+        settings.put(ProducerConfig.ACKS_CONFIG, "all");
+        settings.put(ProducerConfig.LINGER_MS_CONFIG, 2);
+        settings.put(ProducerConfig.DELIVERY_TIMEOUT_MS_CONFIG, PATIENCE_MS);
+        settings.put(ProducerConfig.MAX_BLOCK_MS_CONFIG, PATIENCE_MS);
+        producer = new KafkaProducer<>(settings, new ByteArraySerializer(), new ByteArraySerializer());
+        random = new Random(seed);
+        topic = Topics.of(config).requests();
+        partitions = config.topics().partitions();
+        this.otherPercent = otherPercent;
+    }
+
+    /** Writes one, without waiting until it is written. */
+    void send(Request request) {
+        byte[] client = request.client().getBytes(StandardCharsets.UTF_8);
+        if (random.nextInt(PERCENT) >= otherPercent) {
+            write(null, client, request);
+            return;
+        }
+        switch (random.nextInt(3)) {
+            case 0 -> write(crc32(client), client, request);
+            case 1 -> write(null, request.requestId().getBytes(StandardCharsets.UTF_8), request);
+            default -> write(random.nextInt(partitions), null, request);
+        }
+    }
+
+    private void write(Integer partition, byte[] key, Request request) {
+        var unused = producer.send( // the callback tells
+                new ProducerRecord<>(topic, partition, request.timestampMs(), key, avro.encode(request)),
+                (metadata, exception) -> {
+                    if (exception != null) {
+                        failure.compareAndSet(null, exception);
+                    }
+                });
+        throwFailure();
+    }
+
+    private int crc32(byte[] key) {
+        CRC32 crc = new CRC32();
+        crc.update(key);
+        return (int) (crc.getValue() % partitions);
+    }
+
+    /**
+     * Waits until all are written.
+     *
+     * @throws UnreachableException if one could not be written
+     */
+    void flush() {
+        producer.flush();
+        throwFailure();
+    }
+
+    @Override
+    public void close() {
+        producer.close();
+    }
+
+    private void throwFailure() {
+        if (failure.get() != null) {
+            throw new UnreachableException(
+                    "cannot write to the topic " + topic + ": " + UnreachableException.why(failure.get()),
+                    failure.get());
+        }
+    }
+}
