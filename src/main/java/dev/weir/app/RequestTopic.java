@@ -13,6 +13,7 @@ import org.apache.kafka.clients.admin.ConfigEntry;
 import org.apache.kafka.common.config.ConfigResource;
 import org.apache.kafka.common.config.TopicConfig;
 import org.apache.kafka.common.errors.AuthorizationException;
+import org.apache.kafka.common.errors.UnknownTopicOrPartitionException;
 
 /**
  * What other topics take over from the request topic.
@@ -23,6 +24,8 @@ import org.apache.kafka.common.errors.AuthorizationException;
 record RequestTopic(int partitions, Map<String, String> retention) {
 
     private static final int TIMEOUT_SECONDS = 30;
+    private static final int NEWS_SECONDS = 10;
+    private static final int POLL_MS = 50;
     private static final List<String> RETENTION =
             List.of(TopicConfig.RETENTION_MS_CONFIG, TopicConfig.RETENTION_BYTES_CONFIG);
 
@@ -48,7 +51,7 @@ record RequestTopic(int partitions, Map<String, String> retention) {
     static int partitions(WeirConfig config) {
         String name = Topics.of(config).requests();
         try (Admin admin = Admin.create(KafkaSettings.admin(config))) {
-            return partitions(admin, name);
+            return awaitPartitions(admin, name);
         } catch (ExecutionException e) {
             throw new UnreachableException(
                     "cannot look up the partitions of " + name + ": " + UnreachableException.why(e.getCause()), e);
@@ -57,6 +60,23 @@ record RequestTopic(int partitions, Map<String, String> retention) {
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
             throw new UnreachableException("interrupted while looking up the partitions of " + name, e);
+        }
+    }
+
+    /** A broker may not have heard yet of a topic that was just created. */
+    private static int awaitPartitions(Admin admin, String name)
+            throws ExecutionException, InterruptedException, TimeoutException {
+        long deadlineNanos = System.nanoTime() + TimeUnit.SECONDS.toNanos(NEWS_SECONDS);
+        while (true) {
+            try {
+                return partitions(admin, name);
+            } catch (ExecutionException e) {
+                if (!(e.getCause() instanceof UnknownTopicOrPartitionException)
+                        || System.nanoTime() - deadlineNanos > 0) {
+                    throw e;
+                }
+                Thread.sleep(POLL_MS);
+            }
         }
     }
 

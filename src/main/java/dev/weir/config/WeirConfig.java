@@ -44,6 +44,9 @@ public record WeirConfig(
 
     public static final int MAX_THREADS = 64;
 
+    /** Kafka's topic names have 249 characters at most; the longest one has 16 besides. */
+    private static final int MAX_PREFIX_AND_ID = 233;
+
     private static final Pattern APPLICATION_ID = Pattern.compile("(?!\\.{1,2}$)[A-Za-z0-9._-]{1,100}");
 
     /** What the shaping application's id adds to the deciding one's. */
@@ -72,6 +75,10 @@ public record WeirConfig(
                 !applicationId.endsWith(SHAPING_SUFFIX),
                 "application-id must not end in " + SHAPING_SUFFIX
                         + ", as the shaping application of another one does, is '" + applicationId + "'");
+        require(
+                topics.prefix().length() + applicationId.length() <= MAX_PREFIX_AND_ID,
+                "topics.prefix and application-id must have at most " + MAX_PREFIX_AND_ID
+                        + " characters together: both are in the name of a topic");
         requireRange("threads", threads, 1, MAX_THREADS);
         kafka = Collections.unmodifiableMap(new TreeMap<>(kafka));
         kafka.forEach((key, value) -> KafkaRules.fault(key, value).ifPresent(fault -> {

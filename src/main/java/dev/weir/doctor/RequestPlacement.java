@@ -42,11 +42,15 @@ final class RequestPlacement {
         Placement placement = new Placement(
                 description.partitions().size(), cluster.config().requests().misplaced());
         List<Request> misplaced = recent.stream()
-                .filter(request -> partition(request, placement) != request.source().partition())
+                .filter(request ->
+                        partition(request, placement) != request.source().partition())
                 .toList();
         String of = "of the last " + Brokers.count(recent.size(), "request");
         if (misplaced.isEmpty()) {
-            notes.ok(recent.isEmpty() ? "no request in the last hour" : "all " + of + " are in the partition of their client");
+            notes.ok(
+                    recent.isEmpty()
+                            ? "no request in the last hour"
+                            : "all " + of + " are in the partition of their client");
             return;
         }
         Request last = misplaced.get(misplaced.size() - 1);

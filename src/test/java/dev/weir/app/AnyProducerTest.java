@@ -63,9 +63,9 @@ class AnyProducerTest {
     private static final String POLICIES = """
             queues: [{id: q, limit: 1, per: 1d, capacity: 100}]
             policies:
-              - {id: own, limits: [{algorithm: token-bucket, limit: 5, per: 3650d}]}
+              - {id: own, limits: [{algorithm: token-bucket, limit: 5, per: 30d}]}
               - {id: all, layer: shared, match: {tier: shared}, key: [], max-wait: 20s,
-                 limits: [{algorithm: token-bucket, limit: 12, per: 3650d}]}
+                 limits: [{algorithm: token-bucket, limit: 12, per: 30d}]}
               - {id: slow, priority: 1, match: {tier: slow}, on-exceed: shape, queue: q}
             """;
 
@@ -143,15 +143,15 @@ class AnyProducerTest {
             }
         }
         assertThat(TWICE).isEmpty();
-        Map<String, List<Decision>> byClient =
-                decisionsOf(sent).stream().collect(groupingBy(Decision::client));
+        Map<String, List<Decision>> byClient = decisionsOf(sent).stream().collect(groupingBy(Decision::client));
         byClient.forEach((client, of) -> {
             assertAllowed(client, of, LIMIT);
             assertInOrder(of);
             assertUsedUp(client);
         });
         assertThat(byClient).hasSize(Choice.values().length);
-        assertThat(byClient.get("client-RANDOM").stream().map(decision -> decision.source().partition()))
+        assertThat(byClient.get("client-RANDOM").stream()
+                        .map(decision -> decision.source().partition()))
                 .as("they were on all partitions")
                 .contains(0, 1, 2, 3);
     }
@@ -222,7 +222,8 @@ class AnyProducerTest {
     private static void assertInOrder(List<Decision> of) {
         Map<Integer, Long> last = new HashMap<>();
         for (Decision decision : of) {
-            Long before = last.put(decision.source().partition(), decision.source().offset());
+            Long before =
+                    last.put(decision.source().partition(), decision.source().offset());
             assertThat(before == null || before < decision.source().offset())
                     .as(decision + " after offset " + before)
                     .isTrue();
@@ -233,7 +234,12 @@ class AnyProducerTest {
         Request peek = request("peek", client, null);
         Questions.Answer<List<Usage>> usage = enforcer.questions().usage(peek);
         assertThat(usage).isInstanceOf(Questions.Answer.Here.class);
-        assertThat(((Questions.Answer.Here<List<Usage>>) usage).value().get(0).limits().get(0).remaining())
+        assertThat(((Questions.Answer.Here<List<Usage>>) usage)
+                        .value()
+                        .get(0)
+                        .limits()
+                        .get(0)
+                        .remaining())
                 .as(client)
                 .isZero();
         Questions.Answer<Decision> check = enforcer.questions().check(peek);
@@ -255,8 +261,8 @@ class AnyProducerTest {
     }
 
     private static void write(Integer partition, byte[] key, Request request) {
-        var unused =
-                producer.send(new ProducerRecord<>(topics.requests(), partition, key, new RequestAvro().encode(request)));
+        var unused = producer.send(
+                new ProducerRecord<>(topics.requests(), partition, key, new RequestAvro().encode(request)));
     }
 
     private static int crc32(byte[] key) {
@@ -358,8 +364,7 @@ class AnyProducerTest {
     }
 
     private static Request request(String id, String client, String tier) {
-        return new Request(
-                id, client, Kind.CONSUME, tier, 1, null, Map.of(), null, null, null, 0, Request.Source.NONE);
+        return new Request(id, client, Kind.CONSUME, tier, 1, null, Map.of(), null, null, null, 0, Request.Source.NONE);
     }
 
     private static byte[] bytes(String text) {

@@ -399,6 +399,17 @@ class ConfigFileTest {
                         Shaping.DEFAULTS,
                         Service.DEFAULTS,
                         Map.of()));
+        assertRefused(
+                "topics.prefix and application-id must have at most 233 characters together: both are in the name of a topic",
+                () -> new WeirConfig(
+                        "a".repeat(100),
+                        1,
+                        new Topics("p".repeat(134), 1, Optional.empty()),
+                        State.DEFAULTS,
+                        Requests.DEFAULTS,
+                        Shaping.DEFAULTS,
+                        Service.DEFAULTS,
+                        Map.of()));
         assertRefused("topics.partitions must be 1 to 10000, is 0", () -> new Topics("", 0, Optional.empty()));
         assertRefused(
                 "topics.replication-factor must be 1 to 32767, is 32768", () -> new Topics("", 1, Optional.of(32_768)));

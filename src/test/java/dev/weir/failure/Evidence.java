@@ -142,7 +142,8 @@ public record Evidence(
 
     /** The clients with requests that were not in the partition of their client: their order may differ after a crash. */
     Set<String> routed() {
-        Placement placement = new Placement(config.topics().partitions(), config.requests().misplaced());
+        Placement placement =
+                new Placement(config.topics().partitions(), config.requests().misplaced());
         Set<String> routed = new HashSet<>();
         for (Entry entry : requests) {
             Request request = request(entry).request();

@@ -41,7 +41,7 @@ public final class FailureSuite implements Callable<Integer> {
     @Option(
             names = "--others",
             description = "Of 100 requests, write so many with CRC32, another key or none (default: ${DEFAULT-VALUE}).")
-    private int others = 10;
+    private int others = 0;
 
     @Option(names = "--kafka", description = "A setting of the enforcers' Kafka clients, as KEY=VALUE.")
     private Map<String, String> kafka = new LinkedHashMap<>();
