@@ -8,6 +8,7 @@ import dev.weir.config.WeirConfig;
 import dev.weir.policy.Admission;
 import dev.weir.policy.Decider;
 import dev.weir.policy.Decision;
+import dev.weir.policy.DecisionContext;
 import dev.weir.policy.PolicyTable;
 import dev.weir.policy.Request;
 import dev.weir.policy.Ruling;
@@ -114,6 +115,7 @@ public final class Backtest {
         final Tally tally = new Tally();
         private final DecisionJson decisions;
         private final ReleaseJson releases;
+        private final DecisionContext context = new DecisionContext(null, policies.checksum());
         private final Shaper shaper = new Shaper(queues::get, new MemoryQueues(config.state()), this);
         private long nowMs;
         private long admitted;
@@ -154,7 +156,7 @@ public final class Backtest {
             tally.add(request.tier(), decision);
             if (decisions != null) {
                 try {
-                    decisions.write(decision);
+                    decisions.write(decision.in(context));
                 } catch (IOException e) {
                     throw new UncheckedIOException(e);
                 }

@@ -14,6 +14,7 @@ import dev.weir.codec.SchemaRegistry;
 import dev.weir.codec.UnreadableException;
 import dev.weir.config.WeirConfig;
 import dev.weir.policy.Request;
+import dev.weir.processor.Placement;
 import dev.weir.processor.RequestReader;
 import dev.weir.topology.Topics;
 import java.nio.charset.StandardCharsets;
@@ -22,6 +23,7 @@ import java.time.Instant;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.HashSet;
+import java.util.Iterator;
 import java.util.List;
 import java.util.Map;
 import java.util.NavigableMap;
@@ -33,6 +35,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import java.util.function.Consumer;
 import java.util.function.Function;
+import java.util.function.IntFunction;
 import org.apache.kafka.clients.admin.Admin;
 import org.apache.kafka.clients.admin.OffsetSpec;
 import org.apache.kafka.clients.admin.TopicDescription;
@@ -117,6 +120,7 @@ public final class Audit implements AutoCloseable {
         Map<TopicPartition, Long> decidedTo =
                 read(KafkaSettings.deciding(config).getProperty("application.id"));
         boolean queuesDone = queuesDone();
+        Set<Integer> routedDone = routedDone(decidedTo, partitions);
         Map<Integer, Extent> releases = extents(topics.releases(), partitions);
         Map<Integer, Extent> decisions = extents(topics.decisions(), partitions);
         Map<Integer, Extent> deadLetters = extents(topics.deadLetters(), count(topics.deadLetters()));
@@ -131,29 +135,44 @@ public final class Audit implements AutoCloseable {
                 new DecisionAvro(registry),
                 new ReleaseAvro(registry),
                 rules());
+        Placement placement = new Placement(partitions, config.requests().misplaced());
         Totals totals = new Totals();
         Sums sums = new Sums(config, tools.rules(), range, totals, differences);
+        PartitionAudit.Shared shared = new PartitionAudit.Shared(new MisplacedPartitions(), sums, totals, differences);
         for (int partition = 0; partition < partitions; partition++) {
-            Extent asked = retained(topics.requests(), partition, requests.get(partition));
             Extent decided = retained(topics.decisions(), partition, decisions.get(partition));
             Extent released = retained(topics.releases(), partition, releases.get(partition));
+            Map<Integer, Scope.Bounds> bounds = new HashMap<>();
+            extents(topics.requests(), partitions).forEach((of, now) -> {
+                Long untilDecided = decidedTo.get(new TopicPartition(topics.requests(), of));
+                long end = requests.get(of).end;
+                bounds.put(of, new Scope.Bounds(now.begin, from.get(of), to.get(of), end, untilDecided));
+            });
             Scope scope = new Scope(
                     partition,
-                    from.get(partition),
-                    to.get(partition),
-                    asked.end,
-                    decidedTo.get(new TopicPartition(topics.requests(), partition)),
-                    asked.isWhole(),
+                    bounds,
+                    client -> placement.partitionOf(client.getBytes(StandardCharsets.UTF_8)),
+                    bounds.get(partition).begin() == 0,
                     decided.isWhole(),
                     letters.fromMs,
                     queuesDone,
+                    routedDone,
                     range);
-            try (Committed in = committed(topics.requests(), partition, asked);
-                    Committed told = committed(topics.decisions(), partition, decided);
+            List<Committed> opened = new ArrayList<>();
+            IntFunction<Iterator<ConsumerRecord<byte[], byte[]>>> open = of -> {
+                Committed some = committed(
+                        topics.requests(),
+                        of,
+                        new Extent(bounds.get(of).begin(), bounds.get(of).end()));
+                opened.add(some);
+                return some;
+            };
+            try (Committed told = committed(topics.decisions(), partition, decided);
                     Committed left = committed(topics.releases(), partition, released)) {
-                Records records =
-                        new Records(in, told, left, letters.byPartition.getOrDefault(partition, new TreeMap<>()));
-                new PartitionAudit(tools, scope, records, sums, totals, differences).run();
+                Records records = new Records(open.apply(partition), told, left, open, letters.byPartition);
+                new PartitionAudit(tools, scope, records, shared).run();
+            } finally {
+                opened.forEach(Committed::close);
             }
         }
         sums.judge();
@@ -262,6 +281,42 @@ public final class Audit implements AutoCloseable {
             throw interrupted(e);
         }
         return read;
+    }
+
+    /**
+     * The tasks that have decided all requests that were routed to them so far.
+     *
+     * @param decidedTo up to where the tasks have read
+     */
+    private Set<Integer> routedDone(Map<TopicPartition, Long> decidedTo, int partitions) {
+        Set<Integer> done = new HashSet<>();
+        for (int task = 0; task < partitions; task++) {
+            done.add(task);
+        }
+        if (!exists(topics.routedRequests())) { // nothing was ever routed
+            return done;
+        }
+        extents(topics.routedRequests(), count(topics.routedRequests())).forEach((task, extent) -> {
+            TopicPartition partition = new TopicPartition(topics.routedRequests(), task);
+            long from = Math.max(extent.begin, decidedTo.getOrDefault(partition, 0L));
+            try (Committed unread = new Committed(config, partition, from, extent.end)) {
+                if (from < extent.end && unread.hasNext()) {
+                    done.remove(task);
+                }
+            }
+        });
+        return done;
+    }
+
+    private boolean exists(String topic) {
+        try {
+            return count(topic) > 0;
+        } catch (UnreachableException e) {
+            if (e.getCause() == null) {
+                return false;
+            }
+            throw e;
+        }
     }
 
     /** Whether the queues have answered all that was sent to them so far. */

@@ -8,8 +8,8 @@ import dev.weir.policy.Outcome;
 import dev.weir.policy.Policy;
 import dev.weir.policy.Request;
 import dev.weir.policy.StateKey;
+import java.util.Collection;
 import java.util.HashMap;
-import java.util.List;
 import java.util.Map;
 import java.util.function.Consumer;
 
@@ -66,8 +66,14 @@ final class Doubts {
         }
     }
 
+    /** No count is known from here on. */
+    void addAll(Unjudged why) {
+        ofOthers = ofOthers == null ? why : ofOthers;
+        doubts.clear();
+    }
+
     /** Why a request cannot be judged by these policies, null if it can. */
-    Unjudged about(Request request, List<Policy> applicable) {
+    Unjudged about(Request request, Collection<Policy> applicable) {
         if (ofOthers == null && doubts.isEmpty()) {
             return null;
         }
@@ -123,7 +129,7 @@ final class Doubts {
      * @param told the decision on limits, null if there is none
      * @param isCharged whether counts that are known are charged as they were
      */
-    void learn(Request request, List<Policy> applicable, Decision told, boolean isCharged) {
+    void learn(Request request, Collection<Policy> applicable, Decision told, boolean isCharged) {
         if (request.kind() == Kind.PEEK || (ofOthers == null && doubts.isEmpty())) {
             return;
         }
@@ -162,7 +168,7 @@ final class Doubts {
         }
     }
 
-    private Unjudged whyOf(Request request, List<Policy> applicable) {
+    private Unjudged whyOf(Request request, Collection<Policy> applicable) {
         return applicable.stream()
                 .filter(policy -> !policy.isShared())
                 .map(policy -> of(policy.stateKey(request)).why)

@@ -1,7 +1,7 @@
 package dev.weir.audit;
 
-import dev.weir.audit.Answers.Left;
-import dev.weir.audit.Answers.Told;
+import dev.weir.audit.DecisionLog.Left;
+import dev.weir.audit.DecisionLog.Told;
 import dev.weir.audit.Difference.Kind;
 import dev.weir.audit.Difference.Place;
 import dev.weir.audit.Recomputation.Recomputed;
@@ -62,28 +62,24 @@ final class Pairing {
             return answer != null;
         }
 
-        long offset() {
-            return request.source().offset();
-        }
-
         Id id(String queue) {
             return new Id(request.client(), request.requestId(), queue);
         }
     }
 
     private final Scope scope;
-    private final Answers answers;
+    private final DecisionLog decisions;
     private final Verdicts verdicts;
-    private final Map<Long, Place> recent = new LinkedHashMap<>();
-    private final Map<Long, Sent> sent = new LinkedHashMap<>();
-    private final Map<Id, List<Long>> waiting = new LinkedHashMap<>();
+    private final Map<Request.Source, Place> recent = new LinkedHashMap<>();
+    private final Map<Request.Source, Sent> sent = new LinkedHashMap<>();
+    private final Map<Id, List<Request.Source>> waiting = new LinkedHashMap<>();
     private final Map<Id, List<Unpaired>> released = new LinkedHashMap<>();
     private int releasedCount;
     private boolean hasGivenUp;
 
-    Pairing(Scope scope, Answers answers, Verdicts verdicts) {
+    Pairing(Scope scope, DecisionLog decisions, Verdicts verdicts) {
         this.scope = scope;
-        this.answers = answers;
+        this.decisions = decisions;
         this.verdicts = verdicts;
     }
 
@@ -115,14 +111,13 @@ final class Pairing {
 
     /** Takes what is told of a request that has been taken. */
     void late(Told told) {
-        Sent of = sent.get(told.offset());
+        Sent of = sent.get(told.source());
         follow(told, of == null ? null : of.request, of == null ? null : of.recomputed);
     }
 
     /** What is told of a request beside, or after, its decision on limits. */
     private void follow(Told told, Request request, Recomputed recomputed) {
-        long offset = told.offset();
-        Sent of = sent.get(offset);
+        Sent of = sent.get(told.source());
         if (told.isByQueue() && of != null && told.decision().endsWait() == of.waits()) {
             if (of.waits()) {
                 ended(told, of);
@@ -131,8 +126,8 @@ final class Pairing {
             }
         } else if (told.isByQueue() && told.decision().endsWait()) {
             notEndedOnce(told);
-        } else if (recent.containsKey(offset) || of != null) {
-            Place before = of == null ? recent.get(offset) : of.waits() ? of.answer.place() : null;
+        } else if (recent.containsKey(told.source()) || of != null) {
+            Place before = of == null ? recent.get(told.source()) : of.waits() ? of.answer.place() : null;
             String note = before == null ? null : "the first is " + before;
             verdicts.report(Verdicts.difference(Kind.SECOND, told, note));
         } else if (request != null && recomputed != null && recomputed.ruling() instanceof Decision expected) {
@@ -148,12 +143,12 @@ final class Pairing {
         if (sent.size() == MAX_OPEN) {
             giveUp(sent.values().iterator().next());
         }
-        sent.put(request.source().offset(), new Sent(request, recomputed));
+        sent.put(request.source(), new Sent(request, recomputed));
     }
 
     private void giveUp(Sent oldest) {
         verdicts.unjudged(oldest.request.source(), Unjudged.WAITS);
-        sent.remove(oldest.offset());
+        sent.remove(oldest.request.source());
         if (oldest.waits()) {
             stopWaiting(oldest);
         }
@@ -162,9 +157,9 @@ final class Pairing {
 
     private void stopWaiting(Sent of) {
         Id id = of.id(of.answer.decision().queueing().queue());
-        List<Long> offsets = waiting.get(id);
-        offsets.remove(Long.valueOf(of.offset()));
-        if (offsets.isEmpty()) {
+        List<Request.Source> sources = waiting.get(id);
+        sources.remove(of.request.source());
+        if (sources.isEmpty()) {
             waiting.remove(id);
         }
     }
@@ -179,13 +174,13 @@ final class Pairing {
                 && of.request.kind() == dev.weir.policy.Kind.CONSUME;
         Id id = of.id(decision.queueing().queue());
         if (!waits) {
-            sent.remove(told.offset());
+            sent.remove(told.source());
         } else if (take(released, id) != null) {
             releasedCount--;
-            sent.remove(told.offset());
+            sent.remove(told.source());
         } else {
             of.answer = told;
-            waiting.computeIfAbsent(id, any -> new ArrayList<>(1)).add(told.offset());
+            waiting.computeIfAbsent(id, any -> new ArrayList<>(1)).add(told.source());
         }
     }
 
@@ -196,14 +191,15 @@ final class Pairing {
             verdicts.differs(of.request, told, fields);
         }
         stopWaiting(of);
-        sent.remove(told.offset());
+        sent.remove(told.source());
     }
 
     private void notEndedOnce(Told told) {
-        Long other = take(waiting, Id.of(told.decision())); // another of the same id, which a release was taken for
+        Request.Source other =
+                take(waiting, Id.of(told.decision())); // another of the same id, which a release was taken for
         if (other != null) {
             sent.remove(other);
-        } else if (!hasGivenUp && !answers.mayBeDeleted(told.offset())) {
+        } else if (!hasGivenUp && !decisions.mayBeDeleted(told.source())) {
             String note = "it ends what does not wait: " + told.decision().reason();
             verdicts.report(Verdicts.difference(Kind.NOT_ENDED_ONCE, told, note));
         }
@@ -213,9 +209,9 @@ final class Pairing {
     void release(Left left) {
         Release release = left.release();
         Id id = new Id(release.client(), release.requestId(), release.queue());
-        Long offset = take(waiting, id);
-        if (offset != null) {
-            sent.remove(offset);
+        Request.Source source = take(waiting, id);
+        if (source != null) {
+            sent.remove(source);
         } else if (releasedCount < MAX_OPEN) {
             released.computeIfAbsent(id, any -> new ArrayList<>(1)).add(new Unpaired(left.place(), left.timestampMs()));
             releasedCount++;
@@ -237,8 +233,12 @@ final class Pairing {
         return first;
     }
 
-    /** Tells what has found no other: nothing comes any more. */
-    void end() {
+    /**
+     * Tells what has found no other: nothing comes any more.
+     *
+     * @param hasRouted whether requests of other partitions were among them
+     */
+    void end(boolean hasRouted) {
         for (Sent of : sent.values()) {
             Request.Source source = of.request.source();
             if (of.waits()) {
@@ -253,6 +253,7 @@ final class Pairing {
                 && scope.decisionsWhole()
                 && scope.from() == 0
                 && scope.to() >= scope.end()
+                && (!hasRouted || (scope.isAllRetained() && scope.isAllJudged()))
                 && !hasGivenUp;
         released.forEach((id, all) -> all.forEach(one -> {
             if (allRead) {
@@ -263,11 +264,15 @@ final class Pairing {
         }));
     }
 
-    /** @param isDone whether who was to decide it has answered all that it was sent */
-    private void undecided(Request request, boolean isDone, String note) {
-        if (answers.mayBeDeleted(request.source().offset())) {
+    /**
+     * Judges a request without a decision.
+     *
+     * @param isDone whether who was to decide it has answered all that it was sent
+     */
+    void undecided(Request request, boolean isDone, String note) {
+        if (decisions.mayBeDeleted(request.source())) {
             verdicts.unjudged(request.source(), Unjudged.NOT_RETAINED);
-        } else if (!isDone || !answers.isDue(request.source())) {
+        } else if (!isDone || !decisions.isDue(request.source())) {
             verdicts.unjudged(request.source(), Unjudged.NOT_YET);
         } else {
             verdicts.report(Verdicts.difference(Kind.UNDECIDED, request, null, note));
@@ -280,9 +285,9 @@ final class Pairing {
     }
 
     private void remember(Told told) {
-        recent.put(told.offset(), told.place());
+        recent.put(told.source(), told.place());
         if (recent.size() > RECENT) {
-            Iterator<Long> oldest = recent.keySet().iterator();
+            Iterator<Request.Source> oldest = recent.keySet().iterator();
             oldest.next();
             oldest.remove();
         }

@@ -1,10 +1,12 @@
 package dev.weir.audit;
 
-import dev.weir.audit.Answers.Told;
+import dev.weir.audit.DecisionLog.Told;
 import dev.weir.audit.Difference.Kind;
-import dev.weir.audit.InTurn.Asked;
 import dev.weir.audit.Recomputation.Recomputed;
+import dev.weir.audit.ReplayOrder.Asked;
+import dev.weir.audit.ReplayOrder.Placing;
 import dev.weir.codec.UnreadableException;
+import dev.weir.config.WeirConfig;
 import dev.weir.policy.Rejection;
 import dev.weir.policy.Request;
 import java.util.ArrayList;
@@ -12,15 +14,15 @@ import java.util.List;
 import java.util.Objects;
 import java.util.function.Consumer;
 import org.apache.kafka.clients.consumer.ConsumerRecord;
-import org.apache.kafka.common.record.TimestampType;
 
 /**
- * Decides the requests of one partition anew, in the order of their decisions, and holds what was committed against it.
+ * Decides the requests of one task again, in the order in which they were decided, and compares what was committed: the requests of the
+ * task's own partition and those that were routed to it from other partitions.
  *
  * <pre>
- *   requests ──▶ InTurn ───▶ Recomputation ──▶ Pairing ──▶ Verdicts ──▶ differences, Totals
- *   decisions, releases, ──▶ Answers ─────────────┘
- *   dead letters
+ *   requests of the partition ──▶ ReplayOrder ──▶ Recomputation ──▶ Pairing ──▶ Verdicts ──▶ differences, Totals
+ *   of others ──▶ RoutedRequests ─────┘                               │
+ *   decisions, releases, dead letters ──▶ DecisionLog ────────────────┘
  * </pre>
  */
 public final class PartitionAudit {
@@ -29,63 +31,113 @@ public final class PartitionAudit {
     private final Scope scope;
     private final Records records;
     private final Verdicts verdicts;
-    private final Answers answers;
+    private final DecisionLog decisions;
     private final Pairing pairing;
-    private final InTurn inTurn;
+    private final ReplayOrder order;
+    private final RoutedRequests routed;
+    private final MisplacedPartitions misplaced;
     private final Sums sums;
-    private Recomputation recomputation;
+    private final Recomputation recomputation;
+    private final Heard heard = new Heard();
+    private boolean hasBegun;
     private boolean hasTaken;
+    private boolean hasRouted;
+
+    /** What the others of the same audit share. */
+    public record Shared(MisplacedPartitions misplaced, Sums sums, Totals totals, Consumer<Difference> differences) {}
 
     /**
      * Begins.
      *
-     * @param sums is told what was taken of shared quota
-     * @param differences is told each
+     * @param shared with the audits of the other partitions
      */
-    public PartitionAudit(
-            Tools tools, Scope scope, Records records, Sums sums, Totals totals, Consumer<Difference> differences) {
+    public PartitionAudit(Tools tools, Scope scope, Records records, Shared shared) {
         this.tools = tools;
         this.scope = scope;
         this.records = records;
-        verdicts = new Verdicts(scope, tools.rules(), totals, differences);
-        answers = new Answers(tools, scope, records, verdicts, sums);
-        pairing = new Pairing(scope, answers, verdicts);
-        inTurn = new InTurn(answers, this::take);
-        this.sums = sums;
+        misplaced = shared.misplaced;
+        sums = shared.sums;
+        verdicts = new Verdicts(scope, tools.rules(), shared.totals, shared.differences);
+        decisions = new DecisionLog(tools, scope, records, verdicts, sums);
+        pairing = new Pairing(scope, decisions, verdicts);
+        order = new ReplayOrder(decisions, scope.partition(), this::take);
+        routed = new RoutedRequests(tools, scope, records.others(), this::unanswered);
+        recomputation = new Recomputation(tools, scope);
     }
 
     /** Judges all. */
     public void run() {
         while (records.requests().hasNext()) {
             ConsumerRecord<byte[], byte[]> record = records.requests().next();
-            if (record.offset() >= scope.to()) {
+            if (record.offset() >= scope.to() && !order.hasJudged(scope)) {
+                order.stopAt(record.offset());
                 break;
             }
-            if (recomputation == null) {
-                answers.begin(record);
-                recomputation = new Recomputation(tools, scope, answers, record.timestamp());
+            if (!hasBegun) {
+                decisions.begin(record);
+                hasBegun = true;
             }
-            answers.readAhead(record.offset(), this::late);
+            readDecisions(record.offset());
             judge(record);
-            answers.readReleases(pairing::release);
+            decisions.readReleases(pairing::release);
         }
-        answers.readAhead(Long.MAX_VALUE, this::late);
-        inTurn.end();
-        answers.readAllReleases(pairing::release);
-        pairing.end();
-        answers.end();
-        sums.knownFrom(answers.knownFromMs());
+        readDecisions(Long.MAX_VALUE);
+        order.end();
+        misplaced.partitionsFor(scope.partition()).forEach(routed::begin);
+        routed.end();
+        misplaced.done(scope.partition(), routed::hasBegun, scope.decisionsWhole());
+        decisions.readAllReleases(pairing::release);
+        pairing.end(hasRouted);
+        decisions.end();
+        sums.knownFrom(decisions.knownFromMs());
     }
 
-    private void late(Told told) {
-        if (!inTurn.late(told)) {
-            pairing.late(told);
+    private void readDecisions(long offset) {
+        boolean isFull = decisions.readAhead(offset, heard);
+        while (isFull && order.makeRoom(offset)) {
+            isFull = decisions.readAhead(offset, heard);
+        }
+    }
+
+    /** Takes decisions that are on no request to come of the own partition. */
+    private final class Heard implements DecisionLog.Listener {
+
+        @Override
+        public void routed(Told told) {
+            if (!hasRouted && !scope.isAllRetained()) {
+                recomputation.doubtAll(Unjudged.BEFORE_THE_LOG); // of what others sent here, some is not there
+            }
+            hasRouted = true;
+            if (order.late(told)) {
+                return;
+            }
+            if (told.source().offset() < scope.bounds(told.source().partition()).begin()) {
+                return;
+            }
+            Request request = routed.take(told.source());
+            if (request == null) {
+                pairing.late(told);
+            } else {
+                order.routed(new Asked(request, new ArrayList<>(List.of(told)), false, 0, decisions.readMs()));
+            }
+        }
+
+        @Override
+        public void late(Told told) {
+            if (!order.late(told)) {
+                pairing.late(told);
+            }
+        }
+
+        @Override
+        public int kept() {
+            return order.size();
         }
     }
 
     private void judge(ConsumerRecord<byte[], byte[]> record) {
-        List<Told> told = answers.takeDecisions(record.offset());
-        List<DeadLetter> letters = answers.takeDeadLetters(record.offset());
+        List<Told> told = decisions.takeDecisions(record.offset());
+        List<DeadLetter> letters = decisions.takeDeadLetters(record.offset());
         Request.Source source = new Request.Source(record.partition(), record.offset());
         verdicts.addRequest(source, letters.size());
         Request request;
@@ -98,29 +150,36 @@ public final class PartitionAudit {
                     Verdicts.difference(Kind.UNASKED, one, e.rejection().name())));
             return;
         }
+        int task = scope.taskOf().applyAsInt(request.client());
+        if (task != scope.partition()) {
+            judgeMisplaced(request, task, record.timestamp(), letters);
+            told.forEach(one ->
+                    verdicts.report(Verdicts.difference(Kind.UNASKED, one, "its client belongs to partition " + task)));
+            return;
+        }
         for (DeadLetter letter : letters) {
             String note = "it is a request, and a dead letter for " + letter.reason();
             verdicts.report(Verdicts.difference(Kind.DEAD_LETTER, request, letter.place(), note));
         }
-        boolean isAppended = record.timestampType() == TimestampType.LOG_APPEND_TIME;
-        inTurn.ask(new Asked(
+        order.own(new Asked(
                 request,
                 new ArrayList<>(told),
                 !letters.isEmpty(),
-                isAppended ? record.timestamp() : Long.MIN_VALUE,
                 tools.rules().longestWaitMs(request),
-                answers.readMs()));
+                decisions.readMs()));
     }
 
-    private void take(Asked asked, boolean isPlaced) {
+    private void take(Asked asked, Placing placing) {
         Request request = asked.request();
         Told first = asked.first();
-        recomputation.decidedFrom(asked.decidedFromMs());
         if (first == null && mayStillWait(asked)) {
             verdicts.unjudged(request.source(), Unjudged.NOT_YET);
             return;
         }
-        Recomputed recomputed = recomputation.of(request, first, isPlaced);
+        if (placing == Placing.IMPOSSIBLE) {
+            verdicts.impossibleOrder(request, first);
+        }
+        Recomputed recomputed = recomputation.of(request, first, placing == Placing.KNOWN);
         if (asked.isOnLimits()) {
             if (!scope.requestsWhole() && !hasTaken) {
                 sums.knownFrom(first.timestampMs()); // on a topic of create times the request says nothing of that
@@ -135,11 +194,36 @@ public final class PartitionAudit {
     private boolean mayStillWait(Asked asked) {
         return asked.canWait()
                 && !asked.isDead()
-                && !answers.mayBeDeleted(asked.offset())
-                && answers.readMs()
+                && !decisions.mayBeDeleted(asked.request().source())
+                && decisions.readMs()
                         <= asked.readMs()
                                 + asked.longestWaitMs()
                                 + scope.range().lag().toMillis();
+    }
+
+    /** A request that was routed here has no decision. */
+    private void unanswered(Request request) {
+        boolean isRouted = tools.config().requests().misplaced() == WeirConfig.Misplaced.ROUTE;
+        if (isRouted && !records.isDead(request.source())) { // else its own partition judges that
+            pairing.undecided(request, true, "it belongs to partition " + scope.partition());
+        }
+    }
+
+    /** A request that another task decides. */
+    private void judgeMisplaced(Request request, int task, long timestampMs, List<DeadLetter> letters) {
+        if (!letters.isEmpty() || tools.config().requests().misplaced() == WeirConfig.Misplaced.DEAD_LETTER) {
+            judgeBad(request.source(), timestampMs, Rejection.MISPLACED, letters);
+        } else if (misplaced.isUnread(task, scope.partition())) {
+            boolean isDue = decisions.isDue(request.source()) && scope.isRoutedDone(task);
+            if (!misplaced.isWhole(task) || !isDue) {
+                verdicts.unjudged(request.source(), isDue ? Unjudged.NOT_RETAINED : Unjudged.NOT_YET);
+            } else {
+                String note = "it belongs to partition " + task;
+                verdicts.report(Verdicts.difference(Kind.UNDECIDED, request, null, note));
+            }
+        } else {
+            misplaced.add(task, scope.partition());
+        }
     }
 
     private void judgeBad(Request.Source source, long timestampMs, Rejection rejection, List<DeadLetter> letters) {
@@ -158,7 +242,7 @@ public final class PartitionAudit {
         }
         if (timestampMs <= scope.deadLettersFromMs()) {
             verdicts.unjudged(source, Unjudged.NOT_RETAINED);
-        } else if (!answers.isDue(source)) {
+        } else if (!decisions.isDue(source)) {
             verdicts.unjudged(source, Unjudged.NOT_YET);
         } else {
             String note = "there is no dead letter for " + rejection;

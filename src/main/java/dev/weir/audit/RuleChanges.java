@@ -20,17 +20,22 @@ import java.util.LinkedHashMap;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.NavigableSet;
+import java.util.OptionalInt;
 import java.util.Set;
 import java.util.TreeMap;
+import java.util.TreeSet;
 
 /**
- * All changes of policies in their order, and the table after each number of them. Which table an enforcer had at a decision
- * nobody has written down: it is one of those between what it must have seen and what it can have seen.
+ * All changes of policies in their order, and the table after each number of them. Each decision records the checksum of the table that
+ * it was taken by.
  */
 public final class RuleChanges {
 
     private static final PolicyAvro AVRO = new PolicyAvro();
+    private static final String POLICIES = PolicyAvro.key(PolicyAvro.Kind.POLICY, "");
     private static final int MAX_TABLES = 64;
+    private static final long CHECKSUM_BITS = 0xFFFF_FFFFL;
 
     /** By how much the clocks of brokers, and of who changes rules, may differ. */
     static final long CLOCKS_MS = 10_000;
@@ -46,11 +51,9 @@ public final class RuleChanges {
     /**
      * What a change put in force.
      *
-     * @param appliedAtMs the same for all that were written together
      * @param policies its versions; none if it was deleted
-     * @param before the versions that it took over from
      */
-    private record Change(String key, long appliedAtMs, List<Policy> policies, List<Policy> before) {}
+    private record Change(String id, List<Policy> policies) {}
 
     /**
      * A time, ms since the epoch, in which the limits of a shared policy were those of this version, wherever somebody decides or lends.
@@ -62,7 +65,7 @@ public final class RuleChanges {
 
     private final Set<Waits> waits = new LinkedHashSet<>();
     private final List<Change> changes = new ArrayList<>();
-    private final Map<String, Integer> lastWith = new HashMap<>(); // by id/version
+    private final Map<Long, NavigableSet<Integer>> countsByChecksum = new HashMap<>();
     private final Map<String, List<Policy>> versions = new HashMap<>(); // by id, each once
     private final long[] latestMs;
     private final long[] earliestMs;
@@ -74,15 +77,17 @@ public final class RuleChanges {
             return size() > MAX_TABLES;
         }
     };
-    private int wholeFrom;
+    private boolean hasForgotten;
 
     /** @param inOrder as they came into force; queues are passed over */
     public RuleChanges(List<Written> inOrder) {
         Map<String, PolicyAvro.Applied> last = new HashMap<>();
         Map<String, List<Policy>> inForce = new HashMap<>();
         List<Long> times = new ArrayList<>();
+        long checksum = PolicyTable.EMPTY.checksum();
+        addTable(checksum);
         for (Written written : inOrder) {
-            if (!written.key().startsWith(PolicyAvro.key(PolicyAvro.Kind.POLICY, ""))) {
+            if (!written.key().startsWith(POLICIES)) {
                 continue;
             }
             PolicyAvro.Applied old = last.get(written.key());
@@ -99,22 +104,15 @@ public final class RuleChanges {
                     continue; // never in force
                 }
             }
-            boolean hasForgotten = !inForce.containsKey(written.key())
+            hasForgotten |= !inForce.containsKey(written.key())
                     && written.applied() != null
                     && written.applied().version() > 1;
-            wholeFrom = hasForgotten ? changes.size() + 1 : wholeFrom;
             List<Policy> before = inForce.getOrDefault(written.key(), List.of());
-            changes.add(new Change(
-                    written.key(),
-                    written.applied() == null
-                            ? written.writtenMs()
-                            : written.applied().appliedAtMs(),
-                    policies,
-                    before));
+            changes.add(new Change(written.key().substring(POLICIES.length()), policies));
             inForce.put(written.key(), policies);
             times.add(written.writtenMs());
-            before.forEach(policy -> lastWith.put(name(policy), changes.size() - 1));
-            policies.forEach(policy -> lastWith.put(name(policy), Integer.MAX_VALUE));
+            checksum = checksum - PolicyTable.checksum(before) + PolicyTable.checksum(policies) & CHECKSUM_BITS;
+            addTable(checksum);
             policies.forEach(this::addVersion);
             policies.stream()
                     .filter(policy -> policy.isShared() && !policy.observes())
@@ -129,6 +127,10 @@ public final class RuleChanges {
         for (int i = latestMs.length - 1; i >= 0; i--) {
             earliestMs[i] = Math.min(times.get(i), i == latestMs.length - 1 ? Long.MAX_VALUE : earliestMs[i + 1]);
         }
+    }
+
+    private void addTable(long checksum) {
+        countsByChecksum.computeIfAbsent(checksum, any -> new TreeSet<>()).add(changes.size());
     }
 
     private void addVersion(Policy policy) {
@@ -148,38 +150,45 @@ public final class RuleChanges {
         }
     }
 
-    /** From how many changes on all policies are known: before, one had versions that the history has forgotten. */
-    int wholeFrom() {
-        return wholeFrom;
-    }
-
-    /** How many changes were written by a time, whoever's clock is ahead. */
-    int seenBy(long atMs) {
-        return countUpTo(latestMs, atMs);
-    }
-
-    /** How many changes may have been written by a time. */
-    int writtenBy(long atMs) {
-        return countUpTo(earliestMs, atMs);
-    }
-
-    private static int countUpTo(long[] ascending, long atMs) {
-        int low = 0;
-        int high = ascending.length;
-        while (low < high) {
-            int middle = (low + high) >>> 1;
-            if (ascending[middle] <= atMs) {
-                low = middle + 1;
-            } else {
-                high = middle;
-            }
+    /**
+     * After how many changes a table has this checksum, empty if no known one has. Of several, the first that is no older than the table
+     * of the decision before.
+     *
+     * @param lastCount after how many changes the decision before was taken
+     */
+    OptionalInt countOf(long checksum, int lastCount) {
+        NavigableSet<Integer> counts = countsByChecksum.get(checksum);
+        if (counts == null) {
+            return OptionalInt.empty();
         }
-        return low;
+        Integer next = counts.ceiling(lastCount);
+        return OptionalInt.of(next == null ? counts.last() : next);
+    }
+
+    /** Whether the first versions of some policy are not known any more: there were other tables than those that are known. */
+    boolean hasForgotten() {
+        return hasForgotten;
+    }
+
+    /** All versions of policies that a request may have been decided by. */
+    List<Policy> matching(Request request) {
+        return versions.values().stream()
+                .flatMap(List::stream)
+                .filter(policy -> policy.match().matches(request))
+                .toList();
+    }
+
+    /** Whether one of the changes after so many others concerns the request: some version of the policy that was changed matches it. */
+    boolean changesAfter(int count, Request request) {
+        return changes.subList(count, changes.size()).stream()
+                .flatMap(change -> versions.getOrDefault(change.id, List.of()).stream())
+                .anyMatch(policy -> policy.match().matches(request));
     }
 
     /** Whether there ever was this version of a policy. */
     boolean has(String id, Long version) {
-        return lastWith.containsKey(id + "/" + version);
+        return version != null
+                && versions.getOrDefault(id, List.of()).stream().anyMatch(policy -> policy.version() == version);
     }
 
     /** Whether there may have been this version of a policy, before those that are known. */
@@ -207,15 +216,6 @@ public final class RuleChanges {
             }
         }
         return keys;
-    }
-
-    /** After how many changes at most this version of a policy was still there; the most that there are if there never was one. */
-    int lastWith(String id, Long version) {
-        return lastWith.getOrDefault(id + "/" + version, Integer.MAX_VALUE);
-    }
-
-    private static String name(Policy policy) {
-        return policy.id() + "/" + policy.version();
     }
 
     /** The longest by which a policy ever put a request off. */
@@ -274,10 +274,9 @@ public final class RuleChanges {
     private record Start(Policy policy, long earliestMs, long latestMs) {}
 
     private List<Start> starts(String id) {
-        String key = PolicyAvro.key(PolicyAvro.Kind.POLICY, id);
         List<Start> starts = new ArrayList<>();
         for (int i = 0; i < latestMs.length; i++) {
-            if (!changes.get(i).key.equals(key)) {
+            if (!changes.get(i).id.equals(id)) {
                 continue;
             }
             long writtenMs = latestMs[i];
@@ -307,56 +306,11 @@ public final class RuleChanges {
         PolicyTable table = tables.get(count);
         if (table == null) {
             Map<String, List<Policy>> inForce = new TreeMap<>();
-            changes.subList(0, count).forEach(change -> inForce.put(change.key, change.policies));
+            changes.subList(0, count).forEach(change -> inForce.put(change.id, change.policies));
             table = new PolicyTable(
                     inForce.values().stream().flatMap(List::stream).toList());
             tables.put(count, table);
         }
         return table;
-    }
-
-    /**
-     * After how many changes, from the one number to the other, other policies apply to a request than before, the first
-     * number among them. What was written together counts as seen together.
-     */
-    List<Integer> turns(Request request, int from, int to) {
-        if (from == to) {
-            return List.of(from);
-        }
-        List<Integer> turns = new ArrayList<>(1);
-        Set<List<Policy>> seen = new HashSet<>();
-        boolean concerned = true;
-        for (int count = from; count <= to; count++) {
-            concerned |= count > from && concerns(changes.get(count - 1), request);
-            boolean isEnd = count == from
-                    || count == changes.size()
-                    || changes.get(count - 1).appliedAtMs != changes.get(count).appliedAtMs;
-            if (isEnd && concerned) {
-                concerned = false;
-                if (seen.add(table(count).applicable(request))) {
-                    turns.add(count);
-                }
-            }
-        }
-        return turns;
-    }
-
-    /** As {@link #turns}, with only a part of what was written together: each change that has to do with the request. */
-    List<Integer> partialTurns(Request request, int from, int to) {
-        List<Integer> turns = new ArrayList<>();
-        for (int count = from + 1; count <= to; count++) {
-            if (concerns(changes.get(count - 1), request)) {
-                turns.add(count);
-            }
-        }
-        return turns;
-    }
-
-    private static boolean concerns(Change change, Request request) {
-        return matches(change.policies, request) || matches(change.before, request);
-    }
-
-    private static boolean matches(List<Policy> policies, Request request) {
-        return policies.stream().anyMatch(policy -> policy.match().matches(request));
     }
 }

@@ -1,6 +1,6 @@
 package dev.weir.audit;
 
-import dev.weir.audit.Answers.Told;
+import dev.weir.audit.DecisionLog.Told;
 import dev.weir.audit.Difference.Kind;
 import dev.weir.audit.Difference.Place;
 import dev.weir.audit.Difference.Topic;
@@ -104,7 +104,7 @@ public final class Sums {
                                 1,
                                 told.place().partition(),
                                 told.place().offset(),
-                                told.offset()));
+                                told.source().offset()));
             }
         }
     }

@@ -4,6 +4,7 @@ package dev.weir.audit;
 public enum Unjudged {
     BEFORE_THE_LOG("what was used before the oldest request that is retained is not known"),
     RULES_FORGOTTEN("a rule of that time is no longer in the history"),
+    NOT_RECORDED("the decision does not record which policies were in force: an earlier version of Weir took it"),
     EITHER_VERSION("a rule changed, and either version may have counted"),
     ORDER_UNKNOWN("which of the client's requests was decided first is not known"),
     LIMITS_CHANGE("not summed: the limits changed about then"),

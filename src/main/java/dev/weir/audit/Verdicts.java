@@ -1,12 +1,13 @@
 package dev.weir.audit;
 
-import dev.weir.audit.Answers.Told;
+import dev.weir.audit.DecisionLog.Told;
 import dev.weir.audit.Difference.Kind;
 import dev.weir.audit.Difference.Place;
 import dev.weir.audit.Recomputation.Recomputed;
 import dev.weir.codec.UnreadableException;
 import dev.weir.policy.Admission;
 import dev.weir.policy.Decision;
+import dev.weir.policy.DecisionOrder;
 import dev.weir.policy.Request;
 import java.util.List;
 import java.util.function.Consumer;
@@ -35,14 +36,19 @@ final class Verdicts {
         if (recomputed.unjudged() != null) {
             unjudged(request.source(), recomputed.unjudged());
         } else if (recomputed.ruling() instanceof Decision expected) {
-            if (!expected.equals(told.decision())) {
+            if (!isSame(told.decision(), expected)) {
                 differs(request, told, Fields.of(told.decision(), expected));
-            } else if (isJudged(request.source())) {
+            } else if (scope.isJudged(request.source())) {
                 totals.addEqual();
             }
         } else {
             differs(request, told, Fields.of(told.decision(), (Admission) recomputed.ruling()));
         }
+    }
+
+    /** Whether all fields are the same that can be recomputed. */
+    private static boolean isSame(Decision told, Decision expected) {
+        return told.equals(expected);
     }
 
     /** Judges the first that a queue tells of a request that was sent to it. */
@@ -54,7 +60,7 @@ final class Verdicts {
         List<Difference.Field> fields = Fields.of(told.decision(), (Admission) recomputed.ruling());
         if (!fields.isEmpty()) {
             differs(request, told, fields);
-        } else if (isJudged(request.source())) {
+        } else if (scope.isJudged(request.source())) {
             totals.addSent();
         }
     }
@@ -69,8 +75,16 @@ final class Verdicts {
                 Kind.DIFFERS, request.source(), told.place(), request.client(), request.requestId(), fields, note));
     }
 
+    /** Tells that a decision records a position that it cannot have had. */
+    void impossibleOrder(Request request, Told told) {
+        DecisionOrder order = told.order();
+        String note = "it records the position after offset %d, step %d, where it cannot have been decided"
+                .formatted(order.afterOffset(), order.step());
+        report(difference(Kind.DIFFERS, request, told.place(), note));
+    }
+
     void addRequest(Request.Source source, int deadLetters) {
-        if (isJudged(source)) {
+        if (scope.isJudged(source)) {
             totals.addRequest();
             for (int i = 0; i < deadLetters; i++) {
                 totals.addDeadLetter();
@@ -79,13 +93,13 @@ final class Verdicts {
     }
 
     void addDecision(Request.Source source) {
-        if (isJudged(source)) {
+        if (scope.isJudged(source)) {
             totals.addDecision();
         }
     }
 
     void unjudged(Request.Source source, Unjudged why) {
-        if (isJudged(source)) {
+        if (scope.isJudged(source)) {
             totals.add(why);
         }
     }
@@ -103,7 +117,7 @@ final class Verdicts {
 
     /** Tells what is on a request of this partition, if that is in the range. */
     void report(Difference difference) {
-        if (isJudged(difference.request())) {
+        if (scope.isJudged(difference.request())) {
             tell(difference);
         }
     }
@@ -119,10 +133,6 @@ final class Verdicts {
     void tell(Difference difference) {
         totals.add(difference.kind());
         differences.accept(difference);
-    }
-
-    private boolean isJudged(Request.Source source) {
-        return source.offset() >= scope.from() && source.offset() < scope.to();
     }
 
     static Difference difference(Kind kind, Told told, String note) {

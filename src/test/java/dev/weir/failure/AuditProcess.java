@@ -2,12 +2,15 @@ package dev.weir.failure;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
+import dev.weir.audit.Unjudged;
 import dev.weir.cli.Main;
 import dev.weir.dev.JavaProcess;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.EnumMap;
 import java.util.List;
+import java.util.Map;
 
 /** What {@code weir audit} says of a cluster, as an operator runs it. */
 final class AuditProcess {
@@ -34,10 +37,16 @@ final class AuditProcess {
         }
         JsonNode totals = new ObjectMapper().readTree(lines.get(lines.size() - 1));
         COUNTED.forEach(what -> notes.count(what, totals.get(what).asLong()));
+        Map<Unjudged, Long> unjudged = new EnumMap<>(Unjudged.class);
         totals.get("notJudged")
                 .properties()
-                .forEach(why -> notes.count(
-                        "not judged: " + why.getKey(), why.getValue().asLong()));
+                .forEach(why -> unjudged.put(
+                        Unjudged.valueOf(why.getKey()), why.getValue().asLong()));
+        unjudged.forEach((why, count) -> notes.count("not judged: " + why, count));
+        double share = JudgedShare.of(totals.get("requests").asLong(), unjudged);
+        if (share < JudgedShare.LEAST) {
+            notes.fault("only " + share + " of the requests can be judged: " + unjudged);
+        }
         return notes.done();
     }
 }

@@ -5,6 +5,7 @@ import dev.weir.audit.DeadLetter;
 import dev.weir.audit.Difference;
 import dev.weir.audit.Difference.Place;
 import dev.weir.audit.Difference.Topic;
+import dev.weir.audit.MisplacedPartitions;
 import dev.weir.audit.PartitionAudit;
 import dev.weir.audit.Records;
 import dev.weir.audit.RuleChanges;
@@ -18,6 +19,7 @@ import dev.weir.codec.ReleaseAvro;
 import dev.weir.codec.RequestAvro;
 import dev.weir.failure.Evidence.Dead;
 import dev.weir.failure.Evidence.Entry;
+import dev.weir.processor.Placement;
 import dev.weir.processor.RequestReader;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
@@ -30,13 +32,13 @@ import java.util.Map;
 import java.util.NavigableMap;
 import java.util.Optional;
 import java.util.TreeMap;
+import java.util.function.ToIntFunction;
 import org.apache.kafka.clients.consumer.ConsumerRecord;
 import org.apache.kafka.common.header.internals.RecordHeaders;
 import org.apache.kafka.common.record.TimestampType;
 
 /**
- * What `weir audit` finds in a run that is over: nothing, and all of it can be judged. Rules were known to all before they
- * came into force, so it gives no time to learn of them.
+ * What `weir audit` finds in a run that is over: no difference, and nearly all of it can be judged.
  */
 final class Audited {
 
@@ -45,8 +47,8 @@ final class Audited {
     private final Map<Integer, List<Entry>> decisions = new HashMap<>();
     private final Map<Integer, List<Entry>> releases = new HashMap<>();
     private final Map<Integer, NavigableMap<Long, List<DeadLetter>>> deadLetters = new HashMap<>();
+    private final Map<Integer, List<Entry>> requests;
     private final Tools tools;
-    private final Sums sums;
 
     Audited(Evidence evidence) {
         tools = new Tools(
@@ -58,17 +60,15 @@ final class Audited {
                 new RuleChanges(evidence.rules().stream()
                         .map(one -> new RuleChanges.Written(one.key(), one, one.appliedAtMs()))
                         .toList()));
-        Map<String, Integer> partitions = new HashMap<>();
-        for (Entry request : evidence.requests()) {
-            if (request.key() != null) {
-                partitions.put(new String(request.key(), StandardCharsets.UTF_8), request.partition());
-            }
-        }
+        int partitions = evidence.config().topics().partitions();
+        Placement placement =
+                new Placement(partitions, evidence.config().requests().misplaced());
+        ToIntFunction<String> taskOf = client -> placement.partitionOf(client.getBytes(StandardCharsets.UTF_8));
         for (Entry entry : evidence.decisions()) {
-            add(decisions, entry.decision().source().partition(), entry);
+            add(decisions, entry.partition(), entry);
         }
         for (Entry entry : evidence.releases()) {
-            add(releases, partitions.getOrDefault(entry.release().client(), 0), entry);
+            add(releases, taskOf.applyAsInt(entry.release().client()), entry);
         }
         for (Dead letter : evidence.deadLetters()) {
             deadLetters
@@ -77,8 +77,25 @@ final class Audited {
                     .add(new DeadLetter(letter.reason(), new Place(Topic.DEAD_LETTERS, 0, 0), 0));
         }
         Audit.Range all = new Audit.Range(null, null, Duration.ZERO);
-        sums = new Sums(evidence.config(), tools.rules(), all, totals, this::add);
-        evidence.requestsByPartition().forEach((partition, requests) -> audit(partition, requests, all));
+        Sums sums = new Sums(evidence.config(), tools.rules(), all, totals, this::add);
+        PartitionAudit.Shared shared = new PartitionAudit.Shared(new MisplacedPartitions(), sums, totals, this::add);
+        requests = evidence.requestsByPartition();
+        Map<Integer, Scope.Bounds> bounds = new HashMap<>();
+        for (int partition = 0; partition < partitions; partition++) {
+            List<Entry> some = requests.getOrDefault(partition, List.of());
+            long end = some.isEmpty() ? 0 : some.get(some.size() - 1).offset() + 1;
+            bounds.put(partition, new Scope.Bounds(0, 0, end, end, end));
+        }
+        for (int partition = 0; partition < partitions; partition++) {
+            Scope scope = new Scope(partition, bounds, taskOf, true, true, Long.MIN_VALUE, true, bounds.keySet(), all);
+            Records records = new Records(
+                    requests(partition),
+                    records(decisions.getOrDefault(partition, List.of())),
+                    records(releases.getOrDefault(partition, List.of())),
+                    this::requests,
+                    deadLetters);
+            new PartitionAudit(tools, scope, records, shared).run();
+        }
         sums.judge();
     }
 
@@ -90,15 +107,8 @@ final class Audited {
         differences.computeIfAbsent(difference.kind(), any -> new ArrayList<>()).add(difference);
     }
 
-    private void audit(int partition, List<Entry> requests, Audit.Range all) {
-        long end = requests.get(requests.size() - 1).offset() + 1;
-        Scope scope = new Scope(partition, 0, end, end, end, true, true, Long.MIN_VALUE, true, all);
-        Records records = new Records(
-                records(requests),
-                records(decisions.getOrDefault(partition, List.of())),
-                records(releases.getOrDefault(partition, List.of())),
-                deadLetters.getOrDefault(partition, new TreeMap<>()));
-        new PartitionAudit(tools, scope, records, sums, totals, this::add).run();
+    private Iterator<ConsumerRecord<byte[], byte[]>> requests(int partition) {
+        return records(requests.getOrDefault(partition, List.of()));
     }
 
     private static Iterator<ConsumerRecord<byte[], byte[]>> records(List<Entry> entries) {
@@ -146,10 +156,15 @@ final class Audited {
         notes.count("sent to a queue", totals.sent());
         notes.count("versions of policies", versions);
         note(notes, Difference.Kind.DIFFERS, Difference.Kind.SUM_ABOVE);
-        Map<Unjudged, Long> unjudged = new HashMap<>(totals.unjudged());
-        Long inUnknownOrder = unjudged.remove(Unjudged.ORDER_UNKNOWN); // of those who wait for shared quota
+        Map<Unjudged, Long> unjudged = new EnumMap<>(Unjudged.class);
+        unjudged.putAll(totals.unjudged());
+        Long inUnknownOrder = unjudged.remove(Unjudged.ORDER_UNKNOWN); // an answer by a queue that came very late
         notes.count("in an order that is not known", inUnknownOrder == null ? 0 : inUnknownOrder);
         unjudged.forEach((why, count) -> notes.fault(count + " not judged: " + why.text()));
+        double share = JudgedShare.of(totals.requests(), totals.unjudged());
+        if (share < JudgedShare.LEAST) {
+            notes.fault("only " + share + " of the requests can be judged: " + totals.unjudged());
+        }
         return notes.done();
     }
 

@@ -10,6 +10,7 @@ import dev.weir.codec.RequestAvro;
 import dev.weir.config.WeirConfig;
 import dev.weir.failure.Evidence.Dead;
 import dev.weir.failure.Evidence.Entry;
+import dev.weir.policy.DecisionContext;
 import dev.weir.policy.Request;
 import dev.weir.shape.QueueRules;
 import java.nio.charset.StandardCharsets;
@@ -24,7 +25,7 @@ final class CoreEvidence {
 
     static final long START_MS = 1_800_000_000_000L;
 
-    private static final int PARTITIONS = 4;
+    private static final int PARTITIONS = WeirConfig.DEFAULTS.topics().partitions();
     private static final int A_SECOND = 3_000;
 
     private CoreEvidence() {}
@@ -70,13 +71,14 @@ final class CoreEvidence {
         }
         core.runDry();
         DecisionAvro decisions = new DecisionAvro();
+        DecisionContext context = new DecisionContext(null, history.table().checksum());
         core.decisions().forEach(decision -> evidence.decisions()
                 .add(new Entry(
                         decision.source().partition(),
                         evidence.decisions().size(),
                         decision.decidedAtMs(),
                         null,
-                        decisions.encode(decision))));
+                        decisions.encode(decision.in(context)))));
         ReleaseAvro releases = new ReleaseAvro();
         core.releases().forEach(release -> evidence.releases().add(written(releases.encode(release))));
         evidence.abortedDecisions().addAll(evidence.decisions().subList(count / 2, count / 2 + count / 10));

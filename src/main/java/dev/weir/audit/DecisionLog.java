@@ -6,54 +6,75 @@ import dev.weir.audit.Difference.Topic;
 import dev.weir.codec.UnreadableException;
 import dev.weir.policy.Decision;
 import dev.weir.policy.DecisionContext;
+import dev.weir.policy.DecisionOrder;
 import dev.weir.policy.Request;
 import dev.weir.shape.Release;
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.Iterator;
 import java.util.List;
+import java.util.Map;
 import java.util.NavigableMap;
-import java.util.NavigableSet;
 import java.util.TreeMap;
-import java.util.TreeSet;
 import java.util.function.Consumer;
 import org.apache.kafka.clients.consumer.ConsumerRecord;
 
 /**
- * What the requests of one partition were answered, read along with them: decisions some way ahead, releases up to the time of
- * those, and dead letters by their request.
+ * The decisions on the requests of one task, read some way ahead of the requests; releases, read up to the time of those; and dead letters
+ * by their request.
  *
  * <pre>
- *   requests   17   18   19   20 …            decided one after the other
- *   decisions  17   19   16   20 …            those on limits in the order of the requests; 16, by a queue, when it liked,
- *                                             or after a wait for shared quota
- *                             └ read so far ahead of the requests
+ *   requests   17   18   19   20 …
+ *   decisions  17  3@7   19   18   16   20 …      18 has waited for shared quota; 3@7 was routed from partition 3; 16 is by a queue
+ *                                   └ read so far ahead of the requests
  * </pre>
  */
-// A decision on limits that is not among the next AHEAD decisions does not come: so much may be out of order, or
-// forged, before what is in order is taken for missing.
-final class Answers {
+// What was decided before a request has to be known when that request is taken. The decisions on limits of a task are
+// in their order here,
+// but what is sent to a queue shows its position only when the queue answers. So the log is read AHEAD; what is
+// answered later than that
+// has no known position.
+final class DecisionLog {
 
-    private static final int AHEAD = 1_000;
+    /** So many decisions are kept at once. */
+    private static final int AHEAD = 50_000;
 
     /**
      * A decision.
      *
      * @param decision without its context
      * @param context when and by which policies it was decided, as it says
-     * @param lastCount the most changes of rules that whoever decided had seen, as far as the decision shows
      */
-    record Told(Decision decision, DecisionContext context, Place place, long timestampMs, int lastCount) {
+    record Told(Decision decision, DecisionContext context, Place place, long timestampMs) {
         boolean isByQueue() {
             return decision.queueing() != null;
         }
 
-        long offset() {
-            return decision.source().offset();
+        Request.Source source() {
+            return decision.source();
+        }
+
+        /** Null if it was decided in the order of its own offset. */
+        DecisionOrder order() {
+            return context.order();
         }
     }
 
     /** What left a queue, and the time of that record, ms since the epoch. */
     record Left(Release release, Place place, long timestampMs) {}
+
+    /** Takes the decisions that are on no request to come of the task's own partition. */
+    interface Listener {
+
+        /** Of a request of another partition. */
+        void routed(Told told);
+
+        /** Of a request that came before. */
+        void late(Told told);
+
+        /** How many of these it keeps. */
+        int kept();
+    }
 
     private final Tools tools;
     private final Scope scope;
@@ -63,23 +84,23 @@ final class Answers {
     private final Iterator<ConsumerRecord<byte[], byte[]>> releases;
     private final NavigableMap<Long, List<DeadLetter>> deadLetters;
     private final NavigableMap<Long, List<Told>> ahead = new TreeMap<>();
-    private final NavigableSet<Long> placesAhead = new TreeSet<>(); // of decisions on limits
+    private final Map<Integer, Long> firstDecided = new HashMap<>(); // by partition of the request
     private int aheadCount;
     private ConsumerRecord<byte[], byte[]> nextRelease;
     private long knownFromMs = Long.MIN_VALUE;
     private long firstRequest = -1;
-    private long firstDecided = Long.MAX_VALUE;
+    private long readTo;
     private long lastDecided = -1;
     private long readMs = Long.MIN_VALUE;
 
-    Answers(Tools tools, Scope scope, Records records, Verdicts verdicts, Sums sums) {
+    DecisionLog(Tools tools, Scope scope, Records records, Verdicts verdicts, Sums sums) {
         this.tools = tools;
         this.scope = scope;
         this.verdicts = verdicts;
         this.sums = sums;
         decisions = records.decisions();
         releases = records.releases();
-        deadLetters = new TreeMap<>(records.deadLetters());
+        deadLetters = new TreeMap<>(records.deadLetters(scope.partition()));
     }
 
     /** Takes note of the first request that is read: what is about those before is passed over. */
@@ -88,32 +109,35 @@ final class Answers {
         knownFromMs = scope.requestsWhole() ? knownFromMs : Math.max(knownFromMs, first.timestamp());
     }
 
-    /** Reads on, and hands out what is about requests before an offset. */
-    void readAhead(long offset, Consumer<Told> late) {
+    /** Reads on, and hands out what is not about requests from an offset on. Returns whether it stopped since too much is kept. */
+    boolean readAhead(long offset, Listener listener) {
         while (!ahead.isEmpty() && ahead.firstKey() < offset) {
             List<Told> some = ahead.pollFirstEntry().getValue();
-            drop(some);
-            some.stream().filter(this::isOnRead).forEach(late);
+            aheadCount -= some.size();
+            some.stream().filter(this::isOnRead).forEach(listener::late);
         }
-        while (aheadCount < AHEAD && decisions.hasNext()) {
+        while (aheadCount < AHEAD && listener.kept() < AHEAD && decisions.hasNext()) {
             Told told = read(decisions.next());
             if (told == null) {
                 continue;
             }
-            if (told.offset() >= offset) {
-                ahead.computeIfAbsent(told.offset(), any -> new ArrayList<>(1)).add(told);
+            if (told.source().partition() != scope.partition()) {
+                listener.routed(told);
+            } else if (told.source().offset() >= offset) {
+                ahead.computeIfAbsent(told.source().offset(), any -> new ArrayList<>(1))
+                        .add(told);
                 aheadCount++;
-                if (!told.isByQueue()) {
-                    placesAhead.add(told.place.offset());
-                }
             } else if (isOnRead(told)) {
-                late.accept(told);
+                listener.late(told);
             }
         }
+        return decisions.hasNext() && listener.kept() >= AHEAD;
     }
 
     private boolean isOnRead(Told told) {
-        return firstRequest >= 0 && told.offset() >= firstRequest && told.offset() < scope.to();
+        return firstRequest >= 0
+                && told.source().offset() >= firstRequest
+                && told.source().offset() < readTo;
     }
 
     /** Null if it has no place here. */
@@ -130,14 +154,11 @@ final class Answers {
             sums.addUsage(decision, place, record.timestamp());
             return null;
         }
-        boolean isByRules = decision.policyId() != null && decision.queueing() == null && !decision.repeated();
-        int lastCount =
-                isByRules ? tools.rules().lastWith(decision.policyId(), decision.policyVersion()) : Integer.MAX_VALUE;
-        Told told = new Told(
-                decision.in(DecisionContext.UNKNOWN), decision.context(), place, record.timestamp(), lastCount);
-        Request.Source source = decision.source();
-        if (source.partition() != scope.partition() || source.offset() >= scope.end() || source.offset() < 0) {
-            String note = source.partition() == scope.partition() ? null : "its request is on another partition";
+        Told told = new Told(decision.in(DecisionContext.UNKNOWN), decision.context(), place, record.timestamp());
+        Request.Source source = told.source();
+        boolean isRouted = source.partition() != scope.partition();
+        if (!scope.has(source) || (isRouted && told.order() == null)) {
+            String note = isRouted ? "its request is on another partition" : null;
             verdicts.report(Verdicts.difference(Kind.UNASKED, told, note), told.timestampMs);
             return null;
         }
@@ -147,27 +168,18 @@ final class Answers {
         }
         readMs = Math.max(readMs, record.timestamp());
         if (!told.isByQueue()) {
-            firstDecided = Math.min(firstDecided, told.offset());
-            lastDecided = Math.max(lastDecided, told.offset());
+            firstDecided.merge(source.partition(), source.offset(), Math::min);
+            lastDecided = isRouted ? lastDecided : Math.max(lastDecided, source.offset());
         }
         return told;
     }
 
     /** Takes the decisions on a request, of those that are read ahead. */
     List<Told> takeDecisions(long offset) {
+        readTo = offset + 1;
         List<Told> told = ahead.containsKey(offset) ? ahead.remove(offset) : List.of();
-        drop(told);
-        return told;
-    }
-
-    private void drop(List<Told> told) {
         aheadCount -= told.size();
-        told.forEach(one -> placesAhead.remove(one.place.offset()));
-    }
-
-    /** Where the first decision on limits is of those that are read ahead; the most if there is none. */
-    long firstAhead() {
-        return placesAhead.isEmpty() ? Long.MAX_VALUE : placesAhead.first();
+        return told;
     }
 
     /** Takes the dead letters of a request. */
@@ -223,28 +235,21 @@ final class Answers {
         return readMs;
     }
 
-    /** The most changes of rules that had been seen before what is read ahead, as that shows: who has seen one does not unsee it. */
-    int lastCount() {
-        int lastCount = Integer.MAX_VALUE;
-        for (List<Told> some : ahead.values()) {
-            for (Told next : some) {
-                lastCount = Math.min(lastCount, next.lastCount);
-            }
-        }
-        return lastCount;
-    }
-
     /** Whether a request's decision may have been there, and deleted. */
-    boolean mayBeDeleted(long offset) {
-        return !scope.decisionsWhole() && offset < firstDecided;
+    boolean mayBeDeleted(Request.Source source) {
+        return !scope.decisionsWhole()
+                && source.offset() < firstDecided.getOrDefault(source.partition(), Long.MAX_VALUE);
     }
 
     /** Whether the instances have come past a request. */
     boolean isDue(Request.Source source) {
+        if (source.partition() != scope.partition()) {
+            return scope.bounds(source.partition()).isDecided(source.offset()) && scope.isRoutedDone(scope.partition());
+        }
         Long lastDead = deadLetters.lowerKey(scope.end());
-        long decidedTo =
-                scope.decidedTo() != null ? scope.decidedTo() : Math.max(lastDecided, lastDead == null ? -1 : lastDead);
-        return source.offset() < decidedTo;
+        Long decidedTo = scope.bounds(source.partition()).decidedTo();
+        return source.offset()
+                < (decidedTo != null ? decidedTo : Math.max(lastDecided, lastDead == null ? -1 : lastDead));
     }
 
     /** Tells the dead letters on no request that was read. */
