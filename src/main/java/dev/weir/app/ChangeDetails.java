@@ -7,6 +7,7 @@ import dev.weir.codec.FaultsException;
 import dev.weir.codec.PolicyAvro;
 import dev.weir.codec.PolicyFile;
 import dev.weir.policy.CarryOver;
+import dev.weir.policy.Quantities;
 import java.util.ArrayList;
 import java.util.List;
 
@@ -59,10 +60,16 @@ public final class ChangeDetails {
         }
         List<String> lines = new ArrayList<>();
         for (CarryOver.OfLimit limit : carryOver.limits()) {
-            lines.add(limit.label() + ": " + start(limit));
+            lines.add(limit.label() + ": " + start(limit) + longestWait(limit));
         }
         carryOver.dropped().forEach(label -> lines.add(label + ": its count ends"));
         return lines;
+    }
+
+    private static String longestWait(CarryOver.OfLimit limit) {
+        return limit.longestWaitMs() == 0
+                ? ""
+                : ", and a client that has used all of it waits up to " + Quantities.duration(limit.longestWaitMs());
     }
 
     private static String start(CarryOver.OfLimit limit) {

@@ -103,7 +103,7 @@ final class LimitReader {
         Algorithm algorithm = tree.require("algorithm").oneOf(ALGORITHMS);
         String name = algorithm == null ? null : tree.get("algorithm").text();
         requireApplicable(tree, name);
-        Long limit = tree.require("limit").wholeNumber(0, Limit.MAX_LEVEL);
+        Long limit = tree.require("limit").wholeNumber(0, Limit.MAX_CAPACITY);
         boolean blocked = limit != null && limit == 0;
         Per per = per(blocked ? tree.get("per") : tree.require("per"), tree.get("timezone"), name);
         Long burst = burst(tree.get("burst"), blocked);
@@ -147,9 +147,9 @@ final class LimitReader {
 
     private static Long burst(YamlTree tree, boolean blocked) {
         if (!blocked) {
-            return tree.wholeNumber(1, Limit.MAX_LEVEL);
+            return tree.wholeNumber(1, Limit.MAX_CAPACITY);
         }
-        Long burst = tree.wholeNumber(0, Limit.MAX_LEVEL);
+        Long burst = tree.wholeNumber(0, Limit.MAX_CAPACITY);
         if (burst != null && burst > 0) {
             tree.fault("must be 0 or left out where limit is 0, is '" + burst + "'");
         }

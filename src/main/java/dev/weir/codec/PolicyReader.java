@@ -1,5 +1,6 @@
 package dev.weir.codec;
 
+import dev.weir.limit.Limit;
 import dev.weir.limit.Unlimited;
 import dev.weir.policy.Glob;
 import dev.weir.policy.Match;
@@ -31,6 +32,7 @@ final class PolicyReader {
             "queue",
             "deny-status",
             "max-delay",
+            "max-debt",
             "idempotency",
             "effective-from",
             "max-wait",
@@ -171,7 +173,18 @@ final class PolicyReader {
         if (limits.isList() && terms.isEmpty()) {
             limits.fault("must be 1 to " + Policy.MAX_LIMITS + ", are 0");
         }
-        return terms.isEmpty() ? List.of(HARMLESS_TERM) : terms;
+        return terms.isEmpty() ? List.of(HARMLESS_TERM) : withMaxDebt(terms, tree.get("max-debt"));
+    }
+
+    private static List<Policy.Term> withMaxDebt(List<Policy.Term> terms, YamlTree tree) {
+        Long maxDebt = tree.wholeNumber(0, Limit.MAX_CAPACITY);
+        if (maxDebt == null) {
+            return terms;
+        }
+        List<Policy.Term> bounded = tree.noting(() -> terms.stream()
+                .map(term -> new Policy.Term(term.label(), term.limit(), maxDebt))
+                .toList());
+        return bounded == null ? terms : bounded;
     }
 
     /** What is written; if nothing is, a queue without limits shapes everything. Null if it cannot be read. */

@@ -24,6 +24,19 @@ public record Account<S>(Limit<S> limit, S state) {
         return next == state ? this : new Account<>(limit, next);
     }
 
+    /**
+     * The account once a {@code cost} of either sign was charged, or as much of it as leaves at most {@code mostUsed} tokens in use.
+     * What is in use already stays in use.
+     */
+    public Account<S> chargeUpTo(long mostUsed, long cost, long nowMs) {
+        return cost <= 0 ? charge(cost, nowMs) : charge(Math.min(cost, Math.max(0, mostUsed - used(nowMs))), nowMs);
+    }
+
+    /** The account once a {@code cost} (0 or more) that was denied is counted: at most {@link Limit#maxUsedByDenied} are in use then. */
+    public Account<S> chargeDenied(long cost, long nowMs) {
+        return chargeUpTo(limit.maxUsedByDenied(), cost, nowMs);
+    }
+
     /** How long until {@code cost} (0 or more) passes; {@link Long#MAX_VALUE} if it never does. */
     public long waitMs(long cost, long nowMs) {
         return cost > limit.capacity() ? Long.MAX_VALUE : limit.waitMs(state, cost, nowMs);
@@ -61,8 +74,24 @@ public record Account<S>(Limit<S> limit, S state) {
         return limit.forgettableAtMs(state, nowMs);
     }
 
-    /** This account under other terms: what was used stays used. */
+    /** Whole tokens that are in use beyond the capacity; 0 if none are, or if denied requests may have caused them. */
+    private long debt(long nowMs) {
+        return limit.countDenied() ? 0 : Math.max(0, used(nowMs) - limit.capacity());
+    }
+
+    /** As {@link #under(Limit, long, long)}, with a debt of up to one capacity. */
     public <T> Account<T> under(Limit<T> terms, long nowMs) {
-        return new Account<>(terms, terms.adopt(this, nowMs));
+        return under(terms, terms.capacity(), nowMs);
+    }
+
+    /**
+     * This account under other terms: what was used stays used, but only so much that the client waits no longer than one that has
+     * just used the whole of the new limit. A debt comes on top.
+     *
+     * @param maxDebt the most of a debt that stays, in tokens
+     */
+    public <T> Account<T> under(Limit<T> terms, long maxDebt, long nowMs) {
+        long mostDebt = Math.min(maxDebt, terms.maxUsed() - terms.capacity());
+        return new Account<>(terms, terms.adopt(this, terms.capacity() + Math.min(mostDebt, debt(nowMs)), nowMs));
     }
 }

@@ -30,6 +30,11 @@ public sealed interface AlignedWindow extends Limit<AlignedWindow.Window> permit
     }
 
     @Override
+    default long maxUsed() {
+        return MAX_LEVEL;
+    }
+
+    @Override
     default long windowMs(long nowMs) {
         long startMs = startMs(nowMs);
         return endMs(startMs) - startMs;
@@ -60,6 +65,12 @@ public sealed interface AlignedWindow extends Limit<AlignedWindow.Window> permit
     default Window charge(Window window, long cost, long nowMs) {
         Window now = at(window, nowMs);
         return new Window(now.startMs(), Limit.addToLevel(now.count(), cost));
+    }
+
+    /** Ends with the window, however much is in use. */
+    @Override
+    default Window adopt(Account<?> old, long mostUsed, long nowMs) {
+        return charge(fresh(nowMs), old.used(nowMs), nowMs);
     }
 
     private Window at(Window window, long nowMs) {

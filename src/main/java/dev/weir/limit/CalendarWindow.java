@@ -31,7 +31,7 @@ public record CalendarWindow(long limit, CalendarPeriod period, ZoneId zone, boo
 
     /** @throws IllegalArgumentException if the limit is not positive */
     public CalendarWindow {
-        Limit.requirePositive("limit", limit);
+        Limit.requireCapacity("limit", limit);
     }
 
     @Override

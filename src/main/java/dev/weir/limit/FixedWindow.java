@@ -10,7 +10,7 @@ public record FixedWindow(long limit, long perMs, boolean countDenied) implement
 
     /** @throws IllegalArgumentException if a number is not positive */
     public FixedWindow {
-        Limit.requirePositive("limit", limit);
+        Limit.requireCapacity("limit", limit);
         Limit.requirePositive("per", perMs);
     }
 

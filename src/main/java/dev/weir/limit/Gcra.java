@@ -35,6 +35,11 @@ public record Gcra(Rate rate, long burst, boolean countDenied) implements Limit<
     }
 
     @Override
+    public long maxUsed() {
+        return rate.maxTokens();
+    }
+
+    @Override
     public long windowMs(long nowMs) {
         return rate.msToFlow(rate.units(burst));
     }
@@ -61,7 +66,10 @@ public record Gcra(Rate rate, long burst, boolean countDenied) implements Limit<
 
     @Override
     public Arrival charge(Arrival arrival, long cost, long nowMs) {
-        long units = Limit.addToLevel(unitsAhead(arrival, nowMs), rate.units(cost));
+        return ahead(Limit.addToLevel(unitsAhead(arrival, nowMs), rate.units(cost)), nowMs);
+    }
+
+    private Arrival ahead(long units, long nowMs) {
         long wholeMs = rate.wholeMs(units);
         return new Arrival(nowMs + wholeMs, units - wholeMs * rate.unitsPerMs());
     }
@@ -72,8 +80,13 @@ public record Gcra(Rate rate, long burst, boolean countDenied) implements Limit<
     }
 
     @Override
-    public Arrival adopt(Account<?> old, long nowMs) {
-        return continues(old.limit()) ? (Arrival) old.state() : Limit.super.adopt(old, nowMs);
+    public Arrival adopt(Account<?> old, long mostUsed, long nowMs) {
+        if (!continues(old.limit())) {
+            return Limit.super.adopt(old, mostUsed, nowMs);
+        }
+        Arrival arrival = (Arrival) old.state();
+        long most = rate.units(mostUsed);
+        return unitsAhead(arrival, nowMs) <= most ? arrival : ahead(most, nowMs);
     }
 
     /** How far the theoretical arrival time lies ahead of now, in units; 0 if it has passed. */

@@ -22,8 +22,8 @@ public record IntervalBucket(long tokens, long perMs, long burst, boolean countD
     public IntervalBucket {
         Limit.requirePositive("limit", tokens);
         Limit.requirePositive("per", perMs);
-        Limit.requirePositive("burst", burst);
-        if (burst / tokens >= MAX_LEVEL / perMs) {
+        Limit.requireCapacity("burst", burst);
+        if (2 * burst / tokens >= MAX_LEVEL / perMs) {
             throw new IllegalArgumentException("a burst of " + burst + " takes too long to fill at " + tokens + " per "
                     + perMs + " ms to be counted");
         }
@@ -40,6 +40,12 @@ public record IntervalBucket(long tokens, long perMs, long burst, boolean countD
     @Override
     public long capacity() {
         return burst;
+    }
+
+    @Override
+    public long maxUsed() {
+        long mostSteps = MAX_LEVEL / perMs - 1;
+        return tokens > MAX_LEVEL / Math.max(1, mostSteps) ? MAX_LEVEL : Math.max(2 * burst, mostSteps * tokens);
     }
 
     @Override
@@ -81,11 +87,12 @@ public record IntervalBucket(long tokens, long perMs, long burst, boolean countD
     }
 
     @Override
-    public Steps adopt(Account<?> old, long nowMs) {
-        return old.limit() instanceof IntervalBucket bucket && continues(bucket)
-                ? new Steps(
-                        old.used(nowMs), bucket.at((Steps) old.state(), nowMs).stepMs())
-                : Limit.super.adopt(old, nowMs);
+    public Steps adopt(Account<?> old, long mostUsed, long nowMs) {
+        if (!(old.limit() instanceof IntervalBucket bucket) || !continues(bucket)) {
+            return Limit.super.adopt(old, mostUsed, nowMs);
+        }
+        long stepMs = bucket.at((Steps) old.state(), nowMs).stepMs();
+        return new Steps(Math.min(mostUsed, old.used(nowMs)), stepMs);
     }
 
     /** The steps up to now; now itself is step zero once they are forgotten. */

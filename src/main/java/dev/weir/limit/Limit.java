@@ -23,8 +23,14 @@ public sealed interface Limit<S>
     /** Costs and levels saturate here (in tokens or units): far above any limit, far below overflow. */
     long MAX_LEVEL = 1L << 61;
 
+    /** The largest capacity: a state can then hold a whole capacity of debt, and stays exact. */
+    long MAX_CAPACITY = MAX_LEVEL / 2;
+
     /** The most that can be had at once; a larger cost never passes. */
     long capacity();
+
+    /** The most tokens in use that a state counts exactly, at least twice the {@link #capacity}. */
+    long maxUsed();
 
     /**
      * The time in which the whole capacity comes once: a window, or how long an empty bucket takes to fill. Whole
@@ -39,6 +45,14 @@ public sealed interface Limit<S>
 
     /** Whether denied requests count as well. */
     boolean countDenied();
+
+    /**
+     * How many tokens may be in use once a denied cost was counted: one extra capacity. So a client that stops is served again
+     * within two windows, however much it was denied.
+     */
+    default long maxUsedByDenied() {
+        return 2 * capacity();
+    }
 
     /** The state of one who has not asked before. */
     S fresh(long nowMs);
@@ -81,16 +95,26 @@ public sealed interface Limit<S>
     /**
      * The state to go on with when these terms replace those of {@code old}: that of terms which these {@linkplain
      * #continues continue} is kept; else what is in use stays in use, in whole tokens rounded up, as if it had all been
-     * taken now.
+     * taken now. Where the wait grows with what is in use, at most {@code mostUsed} stays in use.
+     *
+     * @param mostUsed at least the capacity, so that the client waits no longer than one that has just used as much
      */
-    default S adopt(Account<?> old, long nowMs) {
-        return charge(fresh(nowMs), old.used(nowMs), nowMs);
+    default S adopt(Account<?> old, long mostUsed, long nowMs) {
+        return charge(fresh(nowMs), Math.min(mostUsed, old.used(nowMs)), nowMs);
     }
 
     /** Throws unless {@code value} is positive and at most {@link #MAX_LEVEL}. */
     static long requirePositive(String name, long value) {
         if (value < 1 || value > MAX_LEVEL) {
             throw new IllegalArgumentException(name + " must be 1 to " + MAX_LEVEL + ", is " + value);
+        }
+        return value;
+    }
+
+    /** Throws unless {@code value} is positive and at most {@link #MAX_CAPACITY}. */
+    static long requireCapacity(String name, long value) {
+        if (value < 1 || value > MAX_CAPACITY) {
+            throw new IllegalArgumentException(name + " must be 1 to " + MAX_CAPACITY + ", is " + value);
         }
         return value;
     }

@@ -31,6 +31,11 @@ public sealed interface Meter extends Limit<Meter.Level> permits TokenBucket, Le
     }
 
     @Override
+    default long maxUsed() {
+        return rate().maxTokens();
+    }
+
+    @Override
     default long windowMs(long nowMs) {
         return rate().msToFlow(rate().units(burst()));
     }
@@ -66,10 +71,12 @@ public sealed interface Meter extends Limit<Meter.Level> permits TokenBucket, Le
     }
 
     @Override
-    default Level adopt(Account<?> old, long nowMs) {
-        return continues(old.limit())
-                ? new Level(((Meter) old.limit()).unitsAt((Level) old.state(), nowMs), nowMs)
-                : Limit.super.adopt(old, nowMs);
+    default Level adopt(Account<?> old, long mostUsed, long nowMs) {
+        if (!continues(old.limit())) {
+            return Limit.super.adopt(old, mostUsed, nowMs);
+        }
+        long units = ((Meter) old.limit()).unitsAt((Level) old.state(), nowMs);
+        return new Level(Math.min(rate().units(mostUsed), units), nowMs);
     }
 
     private long unitsAt(Level level, long nowMs) {

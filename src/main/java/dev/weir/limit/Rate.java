@@ -28,13 +28,18 @@ public record Rate(long tokens, long perMs, long unitsPerToken, long unitsPerMs)
         return new Rate(tokens, perMs, perMs / divisor, tokens / divisor);
     }
 
-    /** Throws unless a bucket of {@code capacity} tokens can be counted in units without overflow. */
+    /** Throws unless a bucket of {@code capacity} tokens, and as much debt, can be counted in units without overflow. */
     void requireCountable(long capacity) {
-        Limit.requirePositive("burst", capacity);
-        if (capacity > Limit.MAX_LEVEL / unitsPerToken) {
+        Limit.requireCapacity("burst", capacity);
+        if (capacity > Limit.MAX_CAPACITY / unitsPerToken) {
             throw new IllegalArgumentException("a burst of " + capacity + " at " + tokens + " per " + perMs
-                    + " ms is too large to count exactly; the most is " + Limit.MAX_LEVEL / unitsPerToken);
+                    + " ms is too large to count exactly; the most is " + Limit.MAX_CAPACITY / unitsPerToken);
         }
+    }
+
+    /** The most tokens that a level can hold exactly. */
+    long maxTokens() {
+        return Limit.MAX_LEVEL / unitsPerToken;
     }
 
     /** The units of some tokens (of either sign), kept within {@link Limit#MAX_LEVEL}. */

@@ -17,11 +17,11 @@ public record SlidingWindowCounter(long limit, long perMs, boolean strict, boole
 
     /** @throws IllegalArgumentException if a number is not positive or their product is too large to weigh exactly */
     public SlidingWindowCounter {
-        Limit.requirePositive("limit", limit);
+        Limit.requireCapacity("limit", limit);
         Limit.requirePositive("per", perMs);
-        if (limit > MAX_LEVEL / perMs) {
+        if (limit > MAX_CAPACITY / perMs) {
             throw new IllegalArgumentException("a limit of " + limit + " per " + perMs
-                    + " ms is too large to weigh exactly; the most is " + MAX_LEVEL / perMs);
+                    + " ms is too large to weigh exactly; the most is " + MAX_CAPACITY / perMs);
         }
     }
 
@@ -37,6 +37,11 @@ public record SlidingWindowCounter(long limit, long perMs, boolean strict, boole
     @Override
     public long capacity() {
         return limit;
+    }
+
+    @Override
+    public long maxUsed() {
+        return MAX_LEVEL / perMs;
     }
 
     @Override
@@ -89,8 +94,12 @@ public record SlidingWindowCounter(long limit, long perMs, boolean strict, boole
     }
 
     @Override
-    public Windows adopt(Account<?> old, long nowMs) {
-        return continues(old.limit()) ? (Windows) old.state() : Limit.super.adopt(old, nowMs);
+    public Windows adopt(Account<?> old, long mostUsed, long nowMs) {
+        if (!continues(old.limit())) {
+            return Limit.super.adopt(old, mostUsed, nowMs);
+        }
+        Windows windows = slide((Windows) old.state(), nowMs);
+        return new Windows(windows.startMs(), windows.previous(), Math.min(mostUsed, windows.current()));
     }
 
     /** The first elapsed time of a window at which the share of {@code previous} is at most {@code room}. */

@@ -30,7 +30,7 @@ public record SlidingWindowLog(long limit, long perMs, boolean countDenied) impl
 
     /** @throws IllegalArgumentException if a number is not positive */
     public SlidingWindowLog {
-        Limit.requirePositive("limit", limit);
+        Limit.requireCapacity("limit", limit);
         Limit.requirePositive("per", perMs);
     }
 
@@ -108,6 +108,17 @@ public record SlidingWindowLog(long limit, long perMs, boolean countDenied) impl
     }
 
     @Override
+    public long maxUsed() {
+        return MAX_LEVEL;
+    }
+
+    /** Each denial is an entry of its own, and leaves when it is as old as the window. */
+    @Override
+    public long maxUsedByDenied() {
+        return MAX_LEVEL;
+    }
+
+    @Override
     public long windowMs(long nowMs) {
         return perMs;
     }
@@ -155,10 +166,10 @@ public record SlidingWindowLog(long limit, long perMs, boolean countDenied) impl
     }
 
     @Override
-    public Log adopt(Account<?> old, long nowMs) {
+    public Log adopt(Account<?> old, long mostUsed, long nowMs) {
         return old.limit() instanceof SlidingWindowLog log
                 ? log.slide((Log) old.state(), nowMs) // what has left the old window does not come back in a longer one
-                : Limit.super.adopt(old, nowMs);
+                : charge(fresh(nowMs), old.used(nowMs), nowMs); // all of it leaves after one window
     }
 
     /** The log without the entries that have left the window. */

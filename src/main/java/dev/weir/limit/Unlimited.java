@@ -14,6 +14,17 @@ public record Unlimited() implements Limit<Unlimited.Nothing> {
     }
 
     @Override
+    public long maxUsed() {
+        return Long.MAX_VALUE;
+    }
+
+    /** Nothing is counted. */
+    @Override
+    public long maxUsedByDenied() {
+        return 0;
+    }
+
+    @Override
     public long windowMs(long nowMs) {
         return 0;
     }

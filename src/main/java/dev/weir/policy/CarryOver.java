@@ -1,5 +1,6 @@
 package dev.weir.policy;
 
+import dev.weir.limit.Account;
 import dev.weir.limit.Blocked;
 import dev.weir.limit.Limit;
 import dev.weir.limit.Unlimited;
@@ -17,6 +18,9 @@ import java.util.Set;
  * @param dropped the labels of the old limits whose counts end, in their order
  */
 public record CarryOver(boolean sameKey, List<OfLimit> limits, List<String> dropped) {
+
+    /** 30 December 1969: of calendar windows, the next one is as long as any. */
+    private static final long IN_DECEMBER_MS = -172_800_000;
 
     /** What a limit starts from. */
     public enum Start {
@@ -37,8 +41,10 @@ public record CarryOver(boolean sameKey, List<OfLimit> limits, List<String> drop
      *
      * @param label the new limit's
      * @param from the label of the old limit that it goes on from, null if there is none
+     * @param longestWaitMs how long a client that has used all of the old limit waits for the next token, if that is longer
+     *     because of the change; else 0
      */
-    public record OfLimit(String label, Start start, String from) {}
+    public record OfLimit(String label, Start start, String from, long longestWaitMs) {}
 
     /** What happens where {@code before} was in force and {@code after} takes its place. */
     public static CarryOver of(Policy before, Policy after) {
@@ -52,7 +58,8 @@ public record CarryOver(boolean sameKey, List<OfLimit> limits, List<String> drop
             Policy.Term old = index == null ? null : before.terms().get(index);
             Start start = start(old == null ? null : old.limit(), term.limit());
             boolean goesOn = start != Start.AFRESH && start != Start.UNCOUNTED;
-            limits.add(new OfLimit(term.label(), start, goesOn ? old.label() : null));
+            long longestWaitMs = goesOn ? longestWaitMs(old.limit(), term.limit()) : 0;
+            limits.add(new OfLimit(term.label(), start, goesOn ? old.label() : null, longestWaitMs));
             if (goesOn) {
                 carried.add(index);
             }
@@ -89,6 +96,15 @@ public record CarryOver(boolean sameKey, List<OfLimit> limits, List<String> drop
             return Start.COUNT;
         }
         return limit.continues(old) ? Start.USE : Start.IN_USE;
+    }
+
+    /** The wait is longest if the limit was used up at the moment at which a window starts. */
+    private static long longestWaitMs(Limit<?> old, Limit<?> limit) {
+        long windowMs = limit.windowEndsMs(IN_DECEMBER_MS);
+        long atMs = windowMs == Long.MAX_VALUE ? 0 : windowMs;
+        Account<?> usedUp = Account.open(old, atMs).charge(old.capacity(), atMs);
+        long waitMs = usedUp.under(limit, atMs).waitMs(1, atMs);
+        return waitMs > usedUp.waitMs(1, atMs) ? waitMs : 0;
     }
 
     private static boolean counts(Limit<?> limit) {

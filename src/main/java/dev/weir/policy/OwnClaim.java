@@ -148,6 +148,15 @@ final class OwnClaim extends Claim {
         return clockMs;
     }
 
+    private Account<?> charged(int index, boolean denied, long atMs) {
+        if (denied) {
+            return accounts[index].chargeDenied(request.cost(), atMs);
+        }
+        return request.kind() == Kind.SETTLE
+                ? accounts[index].chargeUpTo(term(index).maxUsed(), request.cost(), atMs)
+                : accounts[index].charge(request.cost(), atMs);
+    }
+
     /**
      * Charges what is to be charged. Changed terms are written with a denial too, since the wait that it tells begins now; but not by
      * a state that says nothing any more, as that may have been forgotten. What
@@ -165,7 +174,7 @@ final class OwnClaim extends Claim {
         for (int i = 0; i < accounts.length; i++) {
             Account<?> before = accounts[i];
             if (!denied || (!isTooLarge() && before.limit().countDenied())) {
-                accounts[i] = before.charge(request.cost(), chargedAtMs);
+                accounts[i] = charged(i, denied, chargedAtMs);
             }
             if (accounts[i] != before) {
                 charged = true;

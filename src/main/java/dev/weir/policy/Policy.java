@@ -1,7 +1,9 @@
 package dev.weir.policy;
 
 import dev.weir.lease.LeaseTerms;
+import dev.weir.limit.Blocked;
 import dev.weir.limit.Limit;
+import dev.weir.limit.Unlimited;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -50,8 +52,33 @@ public record Policy(
      * A limit and how decisions name it.
      *
      * @param label such as {@code token-bucket 10/1s}
+     * @param maxDebt how many tokens beyond its capacity a {@link Kind#SETTLE} leaves in use at most
      */
-    public record Term(String label, Limit<?> limit) {}
+    public record Term(String label, Limit<?> limit, long maxDebt) {
+
+        /** @throws IllegalArgumentException if a debt of this size cannot be counted exactly */
+        public Term {
+            long most = limit.maxUsed() - limit.capacity();
+            if (maxDebt < 0 || (maxDebt > most && isCounted(limit))) {
+                throw new IllegalArgumentException(
+                        "max-debt must be 0 to " + most + " for " + label + ", is " + maxDebt);
+            }
+        }
+
+        /** A limit whose debt is at most one more capacity. */
+        public Term(String label, Limit<?> limit) {
+            this(label, limit, limit.capacity());
+        }
+
+        private static boolean isCounted(Limit<?> limit) {
+            return !(limit instanceof Unlimited) && !(limit instanceof Blocked);
+        }
+
+        /** The most tokens in use that a {@link Kind#SETTLE} leaves. */
+        public long maxUsed() {
+            return isCounted(limit) ? limit.capacity() + maxDebt : limit.maxUsed();
+        }
+    }
 
     /** @throws IllegalArgumentException if a part is out of its range; the message names the part */
     public Policy {

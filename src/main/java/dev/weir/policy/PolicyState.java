@@ -54,7 +54,8 @@ public record PolicyState(long lastMs, long putOffMs, List<Account<?>> accounts,
             Integer old = pairs.get(i);
             next[i] = old == null
                     ? Account.open(limits.get(i), nowMs)
-                    : accounts.get(old).under(limits.get(i), nowMs);
+                    : accounts.get(old)
+                            .under(limits.get(i), policy.terms().get(i).maxDebt(), nowMs);
         }
         return new PolicyState(lastMs, putOffMs, shelve(next, shelves), retire(next));
     }

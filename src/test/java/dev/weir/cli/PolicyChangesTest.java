@@ -63,9 +63,10 @@ class PolicyChangesTest {
             limits: [G]                 | limits: [G], key: [client, ip] | key: added [client, ip]; everything is counted anew: the key is another
             limits: [G]                 | limits: [L, G]                 | limits[0]: added L; sliding-window-log 5/1m: starts afresh; gcra 5/1m: keeps its count
             limits: [G, L]              | limits: [L]                    | limits[0]: removed G; sliding-window-log 5/1m: keeps its count; gcra 5/1m: its count ends
-            limits: [G]                 | limits: [L]                    | limits[0].algorithm: gcra -> sliding-window-log; sliding-window-log 5/1m: counts what is in use of gcra 5/1m at the change, rounded up, as taken then
+            limits: [G]                 | limits: [L]                    | limits[0].algorithm: gcra -> sliding-window-log; sliding-window-log 5/1m: counts what is in use of gcra 5/1m at the change, rounded up, as taken then, and a client that has used all of it waits up to 1m
             limits: [L]                 | limits: [{algorithm: sliding-window-log, limit: 9, per: 1m}] | limits[0].limit: 5 -> 9; sliding-window-log 9/1m: keeps what was used of sliding-window-log 5/1m
             limits: [L]                 | limits: [{algorithm: sliding-window-log, limit: 5, per: 1m, count-denied: true}] | limits[0].count-denied: added true; sliding-window-log 5/1m: keeps what was used
+            limits: [{algorithm: gcra, limit: 1000, per: 1h}] | limits: [{algorithm: gcra, limit: 10, per: 1h}] | limits[0].limit: 1000 -> 10; gcra 10/1h: counts what is in use of gcra 1000/1h at the change, rounded up, as taken then, and a client that has used all of it waits up to 6m
             limits: [L, {unlimited: true}] | limits: [{unlimited: true}] | limits[0]: removed L; unlimited: counts nothing; sliding-window-log 5/1m: its count ends
             limits: [{unlimited: true}] | limits: [{unlimited: true}], priority: 1 | priority: added 1
             limits: [G]                 | queue: sms                     | queue: added sms; limits: removed [G]; gcra 5/1m: its count ends

@@ -305,13 +305,13 @@ class PolicyFileTest {
                                 + " token-bucket, leaky-bucket, gcra, is empty"),
                 Arguments.of(
                         "algorithm: gcra, limit: -1, per: 1m",
-                        "limit: must be a whole number from 0 to 2305843009213693952, is '-1'"),
+                        "limit: must be a whole number from 0 to 1152921504606846976, is '-1'"),
                 Arguments.of(
                         "algorithm: gcra, limit: 1.5, per: 1m",
-                        "limit: must be a whole number from 0 to 2305843009213693952, is '1.5'"),
+                        "limit: must be a whole number from 0 to 1152921504606846976, is '1.5'"),
                 Arguments.of(
-                        "algorithm: gcra, limit: 2305843009213693953, per: 1m",
-                        "limit: must be a whole number from 0 to 2305843009213693952, is '2305843009213693953'"),
+                        "algorithm: gcra, limit: 1152921504606846977, per: 1m",
+                        "limit: must be a whole number from 0 to 1152921504606846976, is '1152921504606846977'"),
                 Arguments.of(
                         "algorithm: gcra, limit: 5, per: soon",
                         "per: must be a duration such as 500ms, 11s, 1m, 2h or 1d, is 'soon'"),
@@ -323,8 +323,8 @@ class PolicyFileTest {
                         "per: must be a duration such as 500ms, 11s, 1m, 2h or 1d, is '0s'"),
                 Arguments.of("algorithm: gcra, limit: 5, per: [1s]", "per: must be a single value, is a list"),
                 Arguments.of(
-                        "algorithm: gcra, limit: 5, per: 2305843009213693953ms",
-                        "per: must be a duration such as 500ms, 11s, 1m, 2h or 1d, is '2305843009213693953ms'"),
+                        "algorithm: gcra, limit: 5, per: 1152921504606846977ms",
+                        "per: must be a duration such as 500ms, 11s, 1m, 2h or 1d, is '1152921504606846977ms'"),
                 Arguments.of(
                         "algorithm: gcra, limit: 5, per: 999999999999999999d",
                         "per: is too large: '999999999999999999d'"),
@@ -379,7 +379,7 @@ class PolicyFileTest {
                 Arguments.of("unlimited: true, timezone: UTC", "timezone: must be left out where unlimited is true"),
                 Arguments.of(
                         "algorithm: gcra, limit: 5, per: 1s, burst: 0",
-                        "burst: must be a whole number from 1 to 2305843009213693952, is '0'"),
+                        "burst: must be a whole number from 1 to 1152921504606846976, is '0'"),
                 Arguments.of(
                         "algorithm: gcra, limit: 0, per: 1s, burst: 5",
                         "burst: must be 0 or left out where limit is 0, is '5'"),
@@ -433,16 +433,16 @@ class PolicyFileTest {
     static Stream<Arguments> uncountableLimits() {
         return Stream.of(
                 Arguments.of(
-                        "algorithm: token-bucket, limit: 7, per: 11s, burst: 2305843009213693952",
-                        "a burst of 2305843009213693952 at 7 per 11000 ms is too large to count exactly; the most is "
-                                + Limit.MAX_LEVEL / 11_000),
+                        "algorithm: token-bucket, limit: 7, per: 11s, burst: 1152921504606846976",
+                        "a burst of 1152921504606846976 at 7 per 11000 ms is too large to count exactly; the most is "
+                                + Limit.MAX_CAPACITY / 11_000),
                 Arguments.of(
-                        "algorithm: sliding-window-counter, limit: 2305843009213693952, per: 2ms",
-                        "a limit of 2305843009213693952 per 2 ms is too large to weigh exactly; the most is "
-                                + Limit.MAX_LEVEL / 2),
+                        "algorithm: sliding-window-counter, limit: 1152921504606846976, per: 2ms",
+                        "a limit of 1152921504606846976 per 2 ms is too large to weigh exactly; the most is "
+                                + Limit.MAX_CAPACITY / 2),
                 Arguments.of(
-                        "algorithm: token-bucket, limit: 1, per: 10s, burst: 2305843009213693952, refill: interval",
-                        "a burst of 2305843009213693952 takes too long to fill at 1 per 10000 ms to be counted"));
+                        "algorithm: token-bucket, limit: 1, per: 10s, burst: 1152921504606846976, refill: interval",
+                        "a burst of 1152921504606846976 takes too long to fill at 1 per 10000 ms to be counted"));
     }
 
     @ParameterizedTest
@@ -560,6 +560,9 @@ class PolicyFileTest {
                 Arguments.of("id: a, queue: ", "queue: must be a single value, is empty"),
                 Arguments.of("id: a, max-delay: 2s, " + unlimited, "max-delay: needs on-exceed: throttle"),
                 Arguments.of(
+                        "id: a, max-debt: -1, " + unlimited,
+                        "max-debt: must be a whole number from 0 to 1152921504606846976, is '-1'"),
+                Arguments.of(
                         "id: a, on-exceed: throttle, max-delay: 2d, " + unlimited,
                         "max-delay: must be 1ms to 1d, is 172800000ms"),
                 Arguments.of("id: a, deny-status: 500, " + unlimited, "deny-status: must be one of 429, 503, is '500'"),
@@ -661,7 +664,7 @@ class PolicyFileTest {
                         "policies.yaml:2: policies[0].id: must be 1 to 128 letters, digits or . _ -, is 'a b'",
                         "policies.yaml:3: policies[0].max-size: must be a size such as 1500, 64KiB or 10MB, is 'huge'",
                         "policies.yaml:7: policies[0].limits[1].limit: must be a whole number from 0 to"
-                                + " 2305843009213693952, is 'many'",
+                                + " 1152921504606846976, is 'many'",
                         "policies.yaml:8: policies[0].limits[1].per: must be a duration such as 500ms, 11s, 1m, 2h or"
                                 + " 1d, is 'soon'",
                         "policies.yaml:9: policies[0].limits[1].burst: does not apply to fixed-window",

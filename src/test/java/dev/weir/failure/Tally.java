@@ -46,7 +46,24 @@ sealed interface Tally {
         if (!goesOn && terms.counts()) {
             next.book(inUse(atMs), atMs);
         }
+        long most = terms.counts() && waitGrows(terms) ? terms.capacity() : Long.MAX_VALUE;
+        next.book(Math.min(0, most - 1 - next.inUse(atMs)), atMs); // what is in use is rounded down
         return next;
+    }
+
+    /** Whether the wait grows with what is in use: then a change carries over one full limit at most. */
+    private static boolean waitGrows(Terms terms) {
+        return !terms.algorithm().equals("fixed-window") && !terms.algorithm().equals("sliding-window-log");
+    }
+
+    /**
+     * Notes a cost that is charged though it does not fit: up to one capacity beyond the limit, for a denial that counts in a log all
+     * of it. Below zero it is given back. What is in use is rounded down here, so one token less may be charged than by the enforcer.
+     */
+    default void bookBeyond(Terms terms, long cost, boolean isDenial, long atMs) {
+        boolean isBounded = terms.counts() && !(isDenial && terms.algorithm().equals("sliding-window-log"));
+        long room = isBounded ? Math.max(0, 2 * terms.capacity() - inUse(atMs) - 1) : Long.MAX_VALUE;
+        book(Math.min(cost, room), atMs);
     }
 
     /** Takes over what another has counted, if that means the same here. */

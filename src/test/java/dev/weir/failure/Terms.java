@@ -51,6 +51,12 @@ record Terms(String algorithm, long limit, long perMs, long burst, boolean stric
                 json.path("count-denied").asBoolean());
     }
 
+    /** The most that is had at once. */
+    long capacity() {
+        boolean isWindow = algorithm.endsWith("window") || algorithm.startsWith("sliding-window");
+        return isWindow ? limit : burst;
+    }
+
     /** Whether there is something to count. */
     boolean counts() {
         return limit > 0 && !algorithm.equals(UNLIMITED);

@@ -46,8 +46,12 @@ final class Usage {
     }
 
     /** Books what is charged whether it fits or not. */
-    void correct(int limit, long cost, long requestMs, long atMs) {
-        tallies.get(limit).book(cost, atMs);
+    void correct(int limit, long cost, boolean isDenial, long requestMs, long atMs) {
+        tallies.get(limit).bookBeyond(version.limits().get(limit), cost, isDenial, atMs);
+        booked(cost, requestMs, atMs);
+    }
+
+    private void booked(long cost, long requestMs, long atMs) {
         if (cost != 0) {
             requestedMs = Math.max(requestedMs, requestMs);
             bookedMs = Math.max(bookedMs, atMs);
@@ -56,7 +60,8 @@ final class Usage {
 
     /** Books what was admitted; by how much that was too much, 0 or less if it was not. */
     long admit(int limit, long cost, long requestMs, long atMs) {
-        correct(limit, cost, requestMs, atMs);
+        tallies.get(limit).book(cost, atMs);
+        booked(cost, requestMs, atMs);
         return cost > 0 ? tallies.get(limit).excess(atMs) : 0;
     }
 

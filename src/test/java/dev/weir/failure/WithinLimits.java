@@ -90,8 +90,9 @@ final class WithinLimits {
         usage.goBy(version, usage.notBefore(nowMs));
         for (int i = 0; i < version.limits().size(); i++) {
             Terms terms = version.limits().get(i);
-            if (request.kind() == Kind.SETTLE || (!admitted && terms.countDenied())) {
-                usage.correct(i, request.cost(), nowMs, usage.notBefore(nowMs));
+            boolean settles = request.kind() == Kind.SETTLE;
+            if (settles || (!admitted && terms.countDenied())) {
+                usage.correct(i, request.cost(), !settles, nowMs, usage.notBefore(nowMs));
             } else if (admitted) {
                 notes.count("admissions");
                 limits.add(List.of(version.policy().id(), version.policy().version(), i));

@@ -64,10 +64,69 @@ class AdoptTest {
             }
             // a strict counter rounds the same windows up, a lenient one down
             long rounding = before.limit() instanceof SlidingWindowCounter ? 1 : 0;
-            long used = trial.used(nowMs);
             assertThat(trial.under(after.limit(), nowMs).used(nowMs))
-                    .isBetween(Math.min(used, after.ceiling()) - rounding, used + 1);
+                    .isBetween(stays(trial, after.limit(), nowMs) - rounding, trial.used(nowMs) + 1);
         });
+    }
+
+    /** How much of what is in use stays in use: where the wait grows with it, one full limit, and a debt of up to as much. */
+    private static long stays(Trial<?> trial, Limit<?> after, long nowMs) {
+        boolean endsWithTheWindow = after instanceof AlignedWindow || after instanceof SlidingWindowLog;
+        return endsWithTheWindow ? trial.used(nowMs) : Math.min(trial.used(nowMs), mostUsed(trial, after, nowMs));
+    }
+
+    private static long mostUsed(Trial<?> trial, Limit<?> after, long nowMs) {
+        long beyond = trial.limit().countDenied() ? 0 : Math.max(0, trial.used(nowMs) - trial.capacity());
+        return after.capacity() + Math.min(after.capacity(), beyond);
+    }
+
+    @Test
+    void whateverChanges_theWaitIsNoLongerThanThatOfAClientThatHasJustUsedTheNewLimit() {
+        tryAll(Terms.all(), Terms.all(), (before, after, trial, nowMs, random) -> {
+            if (!counts(after)) {
+                return;
+            }
+            Trial<?> adopted = trial.under(after.limit(), nowMs);
+            long mostUsed = mostUsed(trial, after.limit(), nowMs);
+            Trial<?> other = Trial.open(after.limit(), nowMs).charge(mostUsed, nowMs);
+            for (long cost : new long[] {1, 1 + random.nextLong(adopted.capacity()), adopted.capacity()}) {
+                assertThat(adopted.waitMs(cost, nowMs)).isLessThanOrEqualTo(other.waitMs(cost, nowMs));
+            }
+            boolean isEstimate = after.limit() instanceof SlidingWindowCounter; // keeps the window before in view
+            if (mostUsed == adopted.capacity() && !isEstimate) {
+                assertThat(adopted.waitMs(adopted.capacity(), nowMs))
+                        .isLessThanOrEqualTo(after.limit().windowMs(nowMs));
+            }
+        });
+    }
+
+    @Test
+    void aThousandAnHourUsedUp_loweredToTen_isServedAgainWithinTheHour() {
+        long hourMs = 3_600_000;
+        Rate many = Rate.of(1_000, hourMs);
+        Rate few = Rate.of(10, hourMs);
+        List<Limit<?>> before = List.of(
+                new TokenBucket(many, 1_000, false),
+                new LeakyBucket(many, 1_000, false),
+                new Gcra(many, 1_000, false),
+                new IntervalBucket(1_000, hourMs, 1_000, false),
+                new SlidingWindowLog(1_000, hourMs, false),
+                new FixedWindow(1_000, hourMs, false));
+        List<Limit<?>> after = List.of(
+                new TokenBucket(few, 10, false),
+                new LeakyBucket(few, 10, false),
+                new Gcra(few, 10, false),
+                new IntervalBucket(10, hourMs, 10, false),
+                new SlidingWindowLog(10, hourMs, false),
+                new FixedWindow(10, hourMs, false));
+        for (Limit<?> old : before) {
+            Trial<?> trial = Trial.open(old, 0).charge(1_000, 0);
+            for (Limit<?> lowered : after) {
+                assertThat(trial.under(lowered, 60_000).waitMs(10, 60_000))
+                        .as("%s, then %s", old, lowered)
+                        .isLessThanOrEqualTo(hourMs);
+            }
+        }
     }
 
     @Test
@@ -125,9 +184,9 @@ class AdoptTest {
                             List.of(old),
                             List.of(new Terms<>(limit, old.perMs(), old.ceiling())),
                             (terms, after, trial, nowMs, random) -> {
-                                long used = trial.used(nowMs);
+                                long stays = stays(trial, after.limit(), nowMs);
                                 assertThat(trial.under(after.limit(), nowMs).used(nowMs))
-                                        .isBetween(used, used + rounding);
+                                        .isBetween(stays, trial.used(nowMs) + rounding);
                             });
                 }
             }

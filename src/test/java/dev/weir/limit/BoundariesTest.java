@@ -1,5 +1,6 @@
 package dev.weir.limit;
 
+import static dev.weir.limit.Limit.MAX_CAPACITY;
 import static dev.weir.limit.Limit.MAX_LEVEL;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException;
@@ -65,7 +66,7 @@ class BoundariesTest {
             for (int i = 0; i < 50; i++) {
                 trial.request(1, 0);
             }
-            assertThat(trial.used(999)).isEqualTo(50);
+            assertThat(trial.used(999)).as("one extra limit").isEqualTo(2);
             assertThat(trial.waitMs(1, 999)).isOne();
             assertThat(trial.available(1_000)).isOne();
         }
@@ -335,17 +336,30 @@ class BoundariesTest {
 
         @Test
         void largest_areAccepted() {
-            assertThat(new FixedWindow(MAX_LEVEL, MAX_LEVEL, false).capacity()).isEqualTo(MAX_LEVEL);
-            assertThat(new SlidingWindowLog(MAX_LEVEL, MAX_LEVEL, false).capacity())
-                    .isEqualTo(MAX_LEVEL);
-            assertThat(new TokenBucket(Rate.of(MAX_LEVEL, 1), MAX_LEVEL, false).capacity())
-                    .isEqualTo(MAX_LEVEL);
-            assertThat(new IntervalBucket(MAX_LEVEL, 1_000, MAX_LEVEL, false).capacity())
-                    .isEqualTo(MAX_LEVEL);
+            assertThat(new FixedWindow(MAX_CAPACITY, MAX_LEVEL, false).capacity())
+                    .isEqualTo(MAX_CAPACITY);
+            assertThat(new SlidingWindowLog(MAX_CAPACITY, MAX_LEVEL, false).capacity())
+                    .isEqualTo(MAX_CAPACITY);
+            assertThat(new TokenBucket(Rate.of(MAX_LEVEL, 1), MAX_CAPACITY, false).capacity())
+                    .isEqualTo(MAX_CAPACITY);
+            assertThat(new IntervalBucket(MAX_LEVEL, 1_000, MAX_CAPACITY, false).capacity())
+                    .isEqualTo(MAX_CAPACITY);
+        }
+
+        @Test
+        void aCapacityOfWhichADebtCouldNotBeCounted_isRefused() {
+            long number = MAX_CAPACITY + 1;
+            assertThatIllegalArgumentException().isThrownBy(() -> new FixedWindow(number, 1, false));
+            assertThatIllegalArgumentException()
+                    .isThrownBy(() -> new CalendarWindow(number, CalendarPeriod.DAY, ZoneOffset.UTC, false));
+            assertThatIllegalArgumentException().isThrownBy(() -> new SlidingWindowLog(number, 1, false));
+            assertThatIllegalArgumentException().isThrownBy(() -> new SlidingWindowCounter(number, 1, false, false));
+            assertThatIllegalArgumentException().isThrownBy(() -> new IntervalBucket(number, 1, number, false));
+            assertThatIllegalArgumentException().isThrownBy(() -> new Gcra(Rate.of(1, 1), number, false));
         }
 
         @ParameterizedTest
-        @CsvSource({"1000, 2305843009213693", "60000, 38430716820228", "86400000, 26687997791"})
+        @CsvSource({"1000, 1152921504606846", "60000, 19215358410114", "86400000, 13343998895"})
         void counter_limitTooLargeToWeigh_isRefused(long perMs, long most) {
             assertThat(new SlidingWindowCounter(most, perMs, false, false).limit())
                     .isEqualTo(most);
@@ -355,7 +369,7 @@ class BoundariesTest {
         }
 
         @ParameterizedTest
-        @CsvSource({"1, 86400000, 26687997791", "7, 11000, 209622091746699", "10, 1000, 23058430092136939"})
+        @CsvSource({"1, 86400000, 13343998895", "7, 11000, 104811045873349", "10, 1000, 11529215046068469"})
         void bucket_burstTooLargeToCount_isRefused(long tokens, long perMs, long most) {
             Rate rate = Rate.of(tokens, perMs);
             assertThat(new Gcra(rate, most, false).burst()).isEqualTo(most);
@@ -369,11 +383,12 @@ class BoundariesTest {
         @Test
         void intervalBucket_thatTakesTooLongToFill_isRefused() {
             assertThatIllegalArgumentException()
-                    .isThrownBy(() -> new IntervalBucket(1, 1_000, MAX_LEVEL / 1_000, false))
+                    .isThrownBy(() -> new IntervalBucket(1, 1_000, MAX_LEVEL / 1_000 / 2 + 1, false))
                     .withMessageContaining("takes too long to fill");
-            Trial<?> trial = Trial.open(new IntervalBucket(1, 1_000, MAX_LEVEL / 1_000 - 1, false), 0);
-            trial.charge(trial.capacity(), 0);
-            assertThat(trial.waitMs(trial.capacity(), 0)).isEqualTo((MAX_LEVEL / 1_000 - 1) * 1_000);
+            long most = MAX_LEVEL / 1_000 / 2 - 1;
+            Trial<?> trial = Trial.open(new IntervalBucket(1, 1_000, most, false), 0);
+            trial.charge(2 * trial.capacity(), 0);
+            assertThat(trial.waitMs(trial.capacity(), 0)).isEqualTo(2 * most * 1_000);
         }
 
         @Test

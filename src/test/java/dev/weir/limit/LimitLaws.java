@@ -375,6 +375,40 @@ abstract class LimitLaws<S> {
     }
 
     @Test
+    void aClientThatStopsIsServedAgainWithinTwoWindows_howeverMuchItWasDenied() {
+        for (Terms<S> terms : terms()) {
+            for (int seed = 0; seed < SEEDS; seed++) {
+                Traffic traffic = new Traffic(seed, terms.perMs());
+                long nowMs = 1_700_000_000_000L;
+                Trial<S> trial = Trial.open(terms.limit(), nowMs);
+                for (int i = 0; i < 5 * REQUESTS; i++) {
+                    nowMs += traffic.random().nextInt(4) == 0 ? traffic.random().nextLong(terms.perMs() / 8 + 2) : 0;
+                    trial.request(traffic.nextCost(trial, nowMs), nowMs);
+                    long served = Math.min(trial.capacity(), Limit.MAX_LEVEL);
+                    assertThat(trial.waitMs(served, nowMs))
+                            .as("%s, seed %d, request %d", terms.limit(), seed, i)
+                            .isLessThanOrEqualTo(2 * terms.limit().windowMs(nowMs));
+                }
+            }
+        }
+    }
+
+    @Test
+    void whatIsChargedUpToABoundLeavesNoMoreInUse() {
+        always((terms, trial, cost, nowMs, traffic) -> {
+            if (terms.limit().capacity() == 0 || terms.limit() instanceof Unlimited || !knowsItsDebt()) {
+                return;
+            }
+            long used = trial.used(nowMs);
+            long mostUsed = traffic.random().nextLong(terms.limit().maxUsed());
+            Account<S> bounded = trial.copy().account().chargeUpTo(mostUsed, cost, nowMs);
+            assertThat(bounded.used(nowMs)).isEqualTo(Math.max(used, Math.min(mostUsed, used + cost)));
+            Account<S> less = trial.copy().account().chargeUpTo(mostUsed, -cost, nowMs);
+            assertThat(less.used(nowMs)).isEqualTo(trial.charge(-cost, nowMs).used(nowMs));
+        });
+    }
+
+    @Test
     void noCostOverflows() {
         long[] extremes = {
             Long.MAX_VALUE, Long.MAX_VALUE - 1, Limit.MAX_LEVEL + 1, Limit.MAX_LEVEL, -Limit.MAX_LEVEL, Long.MIN_VALUE

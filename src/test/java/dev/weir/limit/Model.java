@@ -19,6 +19,16 @@ public interface Model {
 
     void charge(long cost, long nowMs);
 
+    /** A denied cost counts up to one capacity beyond the limit; a log keeps each one. */
+    default void chargeDenied(long cost, Limit<?> limit, long nowMs) {
+        charge(limit instanceof SlidingWindowLog ? cost : inReserve(cost, limit.capacity(), nowMs), nowMs);
+    }
+
+    /** How much of a cost can be charged so that at most {@code maxDebt} tokens beyond the limit are in use. */
+    default long inReserve(long cost, long maxDebt, long nowMs) {
+        return Math.min(cost, Math.max(0, available(nowMs) + maxDebt));
+    }
+
     /** The first request came; a limit that is reckoned from there remembers when. */
     default void open(long nowMs) {}
 

@@ -104,8 +104,10 @@ class ModelsTest {
             } else {
                 boolean passes = cost == 0 || cost <= available;
                 assertThat(trial.request(cost, nowMs)).isEqualTo(passes);
-                if (passes || limit.countDenied()) {
+                if (passes) {
                     model.charge(cost, nowMs);
+                } else if (limit.countDenied()) {
+                    model.chargeDenied(cost, limit, nowMs);
                 }
             }
         }

@@ -1,5 +1,6 @@
 package dev.weir.limit;
 
+import static dev.weir.limit.Limit.MAX_CAPACITY;
 import static dev.weir.limit.Limit.MAX_LEVEL;
 
 import java.time.ZoneId;
@@ -20,7 +21,7 @@ record Terms<S>(Limit<S> limit, long perMs, long ceiling) {
     static List<Terms<AlignedWindow.Window>> fixedWindows(boolean countDenied) {
         List<Terms<AlignedWindow.Window>> terms = new ArrayList<>();
         for (long[] numbers : new long[][] {
-            {1, 1}, {3, 10}, {7, 11_000}, {500, 60_000}, {1, DAY_MS}, {MAX_LEVEL, 1_000}, {MAX_LEVEL, MAX_LEVEL}
+            {1, 1}, {3, 10}, {7, 11_000}, {500, 60_000}, {1, DAY_MS}, {MAX_CAPACITY, 1_000}, {MAX_CAPACITY, MAX_LEVEL}
         }) {
             terms.add(new Terms<>(new FixedWindow(numbers[0], numbers[1], countDenied), numbers[1], MAX_LEVEL));
         }
@@ -38,7 +39,7 @@ record Terms<S>(Limit<S> limit, long perMs, long ceiling) {
                     };
             long perMs = days * DAY_MS + DAY_MS / 24;
             for (String zone : List.of("UTC", "Europe/Berlin", "America/St_Johns", "Etc/GMT-14")) {
-                long limit = zone.equals("UTC") ? MAX_LEVEL : days;
+                long limit = zone.equals("UTC") ? MAX_CAPACITY : days;
                 terms.add(
                         new Terms<>(new CalendarWindow(limit, period, ZoneId.of(zone), countDenied), perMs, MAX_LEVEL));
             }
@@ -49,7 +50,7 @@ record Terms<S>(Limit<S> limit, long perMs, long ceiling) {
     static List<Terms<SlidingWindowLog.Log>> logs(boolean countDenied) {
         List<Terms<SlidingWindowLog.Log>> terms = new ArrayList<>();
         for (long[] numbers : new long[][] {
-            {1, 1}, {2, 60}, {7, 11_000}, {40, 100}, {300, 1_000}, {1, DAY_MS}, {MAX_LEVEL, 1L << 40}, {5, MAX_LEVEL}
+            {1, 1}, {2, 60}, {7, 11_000}, {40, 100}, {300, 1_000}, {1, DAY_MS}, {MAX_CAPACITY, 1L << 40}, {5, MAX_LEVEL}
         }) {
             terms.add(new Terms<>(new SlidingWindowLog(numbers[0], numbers[1], countDenied), numbers[1], MAX_LEVEL));
         }
@@ -65,9 +66,9 @@ record Terms<S>(Limit<S> limit, long perMs, long ceiling) {
             {7, 60_000},
             {500, 60_000},
             {40, 100},
-            {1L << 20, 1L << 41},
-            {MAX_LEVEL / 11, 11},
-            {1, MAX_LEVEL}
+            {1L << 19, 1L << 41},
+            {MAX_CAPACITY / 11, 11},
+            {1, MAX_CAPACITY}
         }) {
             terms.add(new Terms<>(
                     new SlidingWindowCounter(numbers[0], numbers[1], strict, countDenied),
@@ -117,8 +118,8 @@ record Terms<S>(Limit<S> limit, long perMs, long ceiling) {
             {100, 15_000, 1_000},
             {7, DAY_MS, 30},
             {3, 40 * DAY_MS, 5},
-            {MAX_LEVEL, 1_000, MAX_LEVEL},
-            {1, 1, MAX_LEVEL - 1}
+            {MAX_LEVEL, 1_000, MAX_CAPACITY},
+            {1, 1, MAX_CAPACITY - 1}
         }) {
             terms.add(new Terms<>(
                     new IntervalBucket(numbers[0], numbers[1], numbers[2], countDenied), numbers[1], MAX_LEVEL));
@@ -157,9 +158,9 @@ record Terms<S>(Limit<S> limit, long perMs, long ceiling) {
         {3, 10, 5},
         {1, DAY_MS, 1},
         {1_000_000, 1_000, 1_000},
-        {MAX_LEVEL - 1, 1, MAX_LEVEL - 1},
-        {MAX_LEVEL, 1_000, MAX_LEVEL / 125},
-        {1, MAX_LEVEL, 1},
-        {999_983, MAX_LEVEL / 1_000, 1_000},
+        {MAX_LEVEL - 1, 1, MAX_CAPACITY - 1},
+        {MAX_LEVEL, 1_000, MAX_CAPACITY / 125},
+        {1, MAX_CAPACITY, 1},
+        {999_983, MAX_LEVEL / 1_000, 500},
     };
 }

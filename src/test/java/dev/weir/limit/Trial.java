@@ -87,8 +87,10 @@ final class Trial<S> {
     /** Charges as a request does: if it is permitted, or if denied ones count too. */
     boolean request(long cost, long nowMs) {
         boolean permitted = permits(cost, nowMs);
-        if (permitted || limit().countDenied()) {
+        if (permitted) {
             charge(cost, nowMs);
+        } else if (limit().countDenied()) {
+            account = account.chargeDenied(cost, nowMs);
         }
         return permitted;
     }

@@ -75,55 +75,58 @@ class CarryOverTest {
     @ParameterizedTest
     @MethodSource("rows")
     void oneLimitReplacesAnother(Row row) {
-        CarryOver carryOver = CarryOver.of(policy("p", row.before), policy("p", row.after));
+        CarryOver carryOver = waitsLeftOut(policy("p", row.before), policy("p", row.after));
         boolean goesOn = row.start != Start.AFRESH && row.start != Start.UNCOUNTED;
         boolean counted = !(row.before instanceof Blocked) && !(row.before instanceof Unlimited);
         assertThat(carryOver)
                 .isEqualTo(new CarryOver(
                         true,
-                        List.of(new OfLimit("p/0", row.start, goesOn ? "p/0" : null)),
+                        List.of(new OfLimit("p/0", row.start, goesOn ? "p/0" : null, 0)),
                         goesOn || !counted ? List.of() : List.of("p/0")));
     }
 
     @Test
     void severalLimitsArePairedAsTheirStatesAre() {
         Policy before = policy("p", window(5, 60), log(6, 60), gcra(7, 60, 7));
-        assertThat(CarryOver.of(before, policy("p", log(9, 60), gcra(7, 60, 7), tokens(1, 1, 1), tokens(2, 1, 1))))
+        assertThat(waitsLeftOut(before, policy("p", log(9, 60), gcra(7, 60, 7), tokens(1, 1, 1), tokens(2, 1, 1))))
                 .isEqualTo(new CarryOver(
                         true,
                         List.of(
-                                new OfLimit("p/0", Start.USE, "p/1"),
-                                new OfLimit("p/1", Start.COUNT, "p/2"),
-                                new OfLimit("p/2", Start.IN_USE, "p/0"),
-                                new OfLimit("p/3", Start.AFRESH, null)),
+                                new OfLimit("p/0", Start.USE, "p/1", 0),
+                                new OfLimit("p/1", Start.COUNT, "p/2", 0),
+                                new OfLimit("p/2", Start.IN_USE, "p/0", 0),
+                                new OfLimit("p/3", Start.AFRESH, null, 0)),
                         List.of()));
-        assertThat(CarryOver.of(before, policy("p", log(6, 60))))
-                .isEqualTo(new CarryOver(true, List.of(new OfLimit("p/0", Start.COUNT, "p/1")), List.of("p/0", "p/2")));
+        assertThat(waitsLeftOut(before, policy("p", log(6, 60))))
+                .isEqualTo(
+                        new CarryOver(true, List.of(new OfLimit("p/0", Start.COUNT, "p/1", 0)), List.of("p/0", "p/2")));
     }
 
     @Test
     void fixedWindowsThatGetATimeZoneGoOnFromThoseInTheirPlaces() {
         Policy before = policy("p", window(5, 86_400_000), calendar(90, MONTH, "UTC"));
         Policy after = policy("p", calendar(5, DAY, "Asia/Tokyo"), calendar(90, MONTH, "Asia/Tokyo"));
-        assertThat(CarryOver.of(before, after).limits())
-                .containsExactly(new OfLimit("p/0", Start.IN_USE, "p/0"), new OfLimit("p/1", Start.IN_USE, "p/1"));
-        assertThat(CarryOver.of(after, before).limits())
-                .containsExactly(new OfLimit("p/0", Start.IN_USE, "p/0"), new OfLimit("p/1", Start.IN_USE, "p/1"));
+        assertThat(waitsLeftOut(before, after).limits())
+                .containsExactly(
+                        new OfLimit("p/0", Start.IN_USE, "p/0", 0), new OfLimit("p/1", Start.IN_USE, "p/1", 0));
+        assertThat(waitsLeftOut(after, before).limits())
+                .containsExactly(
+                        new OfLimit("p/0", Start.IN_USE, "p/0", 0), new OfLimit("p/1", Start.IN_USE, "p/1", 0));
     }
 
     @Test
     void anotherKeyOrIdCountsAnew() {
         Policy before = keyed(List.of("client", "ip", "tier"), policy("p", window(5, 60)));
-        CarryOver anew = new CarryOver(false, List.of(new OfLimit("p/0", Start.AFRESH, null)), List.of("p/0"));
-        assertThat(CarryOver.of(before, keyed(List.of("client", "ip"), before))).isEqualTo(anew);
-        assertThat(CarryOver.of(before, keyed(List.of("client", "tier", "ip"), before)))
+        CarryOver anew = new CarryOver(false, List.of(new OfLimit("p/0", Start.AFRESH, null, 0)), List.of("p/0"));
+        assertThat(waitsLeftOut(before, keyed(List.of("client", "ip"), before))).isEqualTo(anew);
+        assertThat(waitsLeftOut(before, keyed(List.of("client", "tier", "ip"), before)))
                 .isEqualTo(anew);
-        assertThat(CarryOver.of(before, keyed(List.of("ip", "client", "tier"), before))
+        assertThat(waitsLeftOut(before, keyed(List.of("ip", "client", "tier"), before))
                         .keepsAll())
                 .as("where the client stands does not matter")
                 .isTrue();
         Policy renamed = keyed(before.key(), policy("q", window(5, 60)));
-        assertThat(CarryOver.of(before, renamed).sameKey()).isFalse();
+        assertThat(waitsLeftOut(before, renamed).sameKey()).isFalse();
     }
 
     @Test
@@ -134,12 +137,12 @@ class CarryOverTest {
                 policy("p", Policy.DEFAULT_LAYER, 7, match("tier", "free"), window(5, 60), new Unlimited()),
                 Samples.maxSize(5L, before),
                 Samples.onExceed(OnExceed.OBSERVE, before))) {
-            assertThat(CarryOver.of(before, after).keepsAll()).isTrue();
+            assertThat(waitsLeftOut(before, after).keepsAll()).isTrue();
         }
-        assertThat(CarryOver.of(before, policy("p", window(5, 61), new Unlimited()))
+        assertThat(waitsLeftOut(before, policy("p", window(5, 61), new Unlimited()))
                         .keepsAll())
                 .isFalse();
-        assertThat(CarryOver.of(before, policy("p", new Unlimited())).keepsAll())
+        assertThat(waitsLeftOut(before, policy("p", new Unlimited())).keepsAll())
                 .isFalse();
     }
 
@@ -161,7 +164,7 @@ class CarryOverTest {
             if (state != null) {
                 StateKey key = new StateKey("c", "p", List.of());
                 PolicyState next = state.under(after, nowMs, shelf -> states.segments(key, shelf));
-                CarryOver carryOver = CarryOver.of(before, after);
+                CarryOver carryOver = waitsLeftOut(before, after);
                 for (int i = 0; i < carryOver.limits().size(); i++) {
                     OfLimit limit = carryOver.limits().get(i);
                     Account<?> old = limit.from() == null ? null : account(before, state, limit.from());
@@ -214,5 +217,35 @@ class CarryOverTest {
                 new Unlimited()));
         Collections.shuffle(limits, random);
         return policy("p", limits.subList(0, 1 + random.nextInt(5)).toArray(Limit<?>[]::new));
+    }
+
+    private static CarryOver waitsLeftOut(Policy before, Policy after) {
+        CarryOver all = CarryOver.of(before, after);
+        List<OfLimit> limits = all.limits().stream()
+                .map(limit -> new OfLimit(limit.label(), limit.start(), limit.from(), 0))
+                .toList();
+        return new CarryOver(all.sameKey(), limits, all.dropped());
+    }
+
+    @Test
+    void theLongestWaitIsThatForOneTokenOnceTheOldLimitWasUsedUp() {
+        long hourMs = 3_600_000;
+        assertThat(longestWaitMs(tokens(1_000, hourMs, 1_000), tokens(10, hourMs, 10)))
+                .isEqualTo(hourMs / 10);
+        assertThat(longestWaitMs(gcra(1_000, hourMs, 1_000), gcra(10, hourMs, 10)))
+                .isEqualTo(hourMs / 10);
+        assertThat(longestWaitMs(tokens(1_000, hourMs, 1_000), log(10, hourMs))).isEqualTo(hourMs);
+        assertThat(longestWaitMs(tokens(1_000, hourMs, 1_000), calendar(10, MONTH, "Europe/Berlin")))
+                .isEqualTo(31 * 24 * hourMs);
+        assertThat(longestWaitMs(tokens(10, hourMs, 10), tokens(1_000, hourMs, 1_000)))
+                .isZero();
+        assertThat(longestWaitMs(log(10, hourMs), log(10, hourMs))).isZero();
+    }
+
+    private static long longestWaitMs(Limit<?> before, Limit<?> after) {
+        return CarryOver.of(policy("p", before), policy("p", after))
+                .limits()
+                .get(0)
+                .longestWaitMs();
     }
 }

@@ -189,8 +189,19 @@ class DeciderModelTest {
             boolean counts = (!refused && !refuses && !tooLarge) || (part.limit.countDenied() && !tooLarge);
             boolean counted = !(part.limit instanceof Unlimited) && !(part.limit instanceof Blocked);
             if (part.policy.equals(policy) && counts && counted) {
-                part.model.charge(request.cost(), nowMs);
-                book(policy, request).open(nowMs);
+                boolean isDenied = refused || refuses || tooLarge;
+                long before = part.model.available(nowMs);
+                if (isDenied) {
+                    part.model.chargeDenied(request.cost(), part.limit, nowMs);
+                } else if (request.kind() == Kind.SETTLE) {
+                    long maxDebt = policy.terms().get(part.index).maxDebt();
+                    part.model.charge(part.model.inReserve(request.cost(), maxDebt, nowMs), nowMs);
+                } else {
+                    part.model.charge(request.cost(), nowMs);
+                }
+                if (part.model.available(nowMs) != before) {
+                    book(policy, request).open(nowMs);
+                }
             }
         }
     }

@@ -19,6 +19,7 @@ import static dev.weir.policy.Samples.tokens;
 import static dev.weir.policy.Samples.window;
 import static dev.weir.policy.Samples.windowCountingDenied;
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException;
 
 import dev.weir.limit.Blocked;
 import dev.weir.limit.Limit;
@@ -285,6 +286,69 @@ class DeciderTest {
             assertDenied(decide(consume(1, 0), policy), "p/0", 4_000L);
             assertDenied(decide(consume(1, 3_999), policy), "p/0", 1L);
             assertAllowed(decide(consume(1, 4_000), policy), "p/0", 0);
+        }
+
+        @Test
+        void debtIsAtMostOneFullLimit_howeverMuchIsSettled() {
+            for (Limit<?> limit : List.of(
+                    window(10, 60_000),
+                    log(10, 60_000),
+                    counter(10, 60_000),
+                    tokens(10, 60_000, 10),
+                    gcra(10, 60_000, 10),
+                    Samples.steps(10, 60_000, 10))) {
+                Policy policy = policy("p-" + limit.getClass().getSimpleName(), limit);
+                decide(settle(1_000_000_000_000L, 0), policy);
+                decide(settle(1, 0), policy);
+                assertThat(states.of("c", policy.id()).accounts().get(0).used(0))
+                        .isEqualTo(20);
+                assertThat(decide(consume(10, 0), policy).retryAfterMs()).isLessThanOrEqualTo(120_000);
+                decide(settle(-10, 0), policy);
+                assertAllowed(decide(peek(0, 0), policy), policy.id() + "/0", 0);
+                decide(settle(-1, 0), policy);
+                assertAllowed(decide(consume(1, 0), policy), policy.id() + "/0", 0);
+            }
+        }
+
+        @Test
+        void aPolicyBoundsTheDebt() {
+            for (long maxDebt : new long[] {0, 3, 1_000}) {
+                Policy policy = policy("p" + maxDebt, tokens(10, 60_000, 10));
+                policy = maxDebt(maxDebt, policy);
+                decide(consume(10, 0), policy);
+                decide(settle(500, 0), policy);
+                assertThat(states.of("c", policy.id()).accounts().get(0).used(0))
+                        .isEqualTo(10 + Math.min(500, maxDebt));
+            }
+        }
+
+        @Test
+        void aDebtThatCouldNotBeCountedExactlyIsRefused() {
+            long most = Limit.MAX_LEVEL / 11_000 - 7;
+            Limit<?> limit = gcra(7, 11_000, 7);
+            assertThat(new Policy.Term("g", limit, most).maxUsed()).isEqualTo(most + 7);
+            assertThatIllegalArgumentException()
+                    .isThrownBy(() -> new Policy.Term("g", limit, most + 1))
+                    .withMessage("max-debt must be 0 to " + most + " for g, is " + (most + 1));
+        }
+
+        private Policy maxDebt(long maxDebt, Policy policy) {
+            List<Policy.Term> terms = policy.terms().stream()
+                    .map(term -> new Policy.Term(term.label(), term.limit(), maxDebt))
+                    .toList();
+            return new Policy(
+                    policy.id(),
+                    1,
+                    0,
+                    "client",
+                    0,
+                    policy.match(),
+                    policy.key(),
+                    terms,
+                    null,
+                    policy.onExceed(),
+                    0,
+                    null);
         }
 
         @Test
