@@ -14,6 +14,9 @@ import java.util.List;
  *   binding    =  refused: the refusing limit with the longest retry;  else the limit with the least remaining
  * </pre>
  *
+ * <p>Time does not run backwards for a key, nor do its terms: the versions of policies that apply are those in force at the time of
+ * the request, or at that of the last charge of a key that it is counted by, if that is later ({@link PoliciesInForce}).
+ *
  * <p>Policies that throttle put the request off, together, to the first moment at which all of their limits permit it,
  * and not before one that they put off earlier; they are charged at that moment. So the moments at which requests may start
  * are what the limits would have permitted as it came:
@@ -52,30 +55,31 @@ public final class Decider {
         if (request.kind() == Kind.CANCEL) {
             return new Admission(request, request.queue(), null, null, null, null, false, 0, List.of());
         }
-        Policy[] applicable = policies.applying(request);
+        PoliciesInForce inForce = PoliciesInForce.of(request, policies, states, turn);
+        Policy[] applicable = inForce.policies();
         if (applicable.length == 0) {
             return unmatched(request);
         }
         long windowMs = Repeats.windowMs(request, applicable);
         if (windowMs == 0) {
-            return decideFirst(request, applicable, states, turn);
+            return decideFirst(request, inForce, states, turn);
         }
         FirstAnswers memory = states.firstAnswers();
         FirstAnswers.Entry first = Repeats.first(request, memory);
         if (first == null) {
-            return Repeats.remember(request, decideFirst(request, applicable, states, turn), windowMs, memory);
+            return Repeats.remember(request, decideFirst(request, inForce, states, turn), windowMs, memory);
         }
         if (Repeats.isSame(request, first)) {
             return Repeats.again(request, first);
         }
         Policy denying = Repeats.denying(applicable);
-        return denying == null ? decideFirst(request, applicable, states, turn) : mismatch(request, denying);
+        return denying == null ? decideFirst(request, inForce, states, turn) : mismatch(request, denying);
     }
 
-    private static Ruling decideFirst(Request request, Policy[] applicable, States states, Turn turn) {
-        Claims claims = Claims.of(request, applicable, states, turn);
+    private static Ruling decideFirst(Request request, PoliciesInForce inForce, States states, Turn turn) {
+        Claims claims = Claims.of(request, inForce.policies(), states, turn);
         Claim[] all = claims.all();
-        long nowMs = claims.notBeforeMs(request.timestampMs());
+        long nowMs = claims.notBeforeMs(inForce.atMs());
         long startMs = claims.startMs(nowMs);
         long turnMs = turn == null ? nowMs : claims.turnMs(turn.nowMs());
         claims.ask(nowMs, startMs, turnMs, states);

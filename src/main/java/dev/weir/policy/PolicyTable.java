@@ -120,6 +120,7 @@ public final class PolicyTable {
     private final Candidates always;
     private final Field[] fields;
     private final Map<String, TreeMap<Long, Policy>> byId = new HashMap<>();
+    private final long lastChangeMs;
     private final long checksum;
 
     /** @throws IllegalArgumentException if two policies have the same id and version */
@@ -141,6 +142,8 @@ public final class PolicyTable {
                             globs.forEach(glob -> frequency.merge(Word.of(field, glob), 1, Integer::sum)));
         }
         layers = byLayer.size();
+        lastChangeMs =
+                policies.stream().mapToLong(Policy::effectiveFromMs).max().orElse(0);
         List<Ranked> unfiled = new ArrayList<>();
         Map<String, SortedMap<String, Filing>> byField = new TreeMap<>();
         int layer = 0;
@@ -171,13 +174,24 @@ public final class PolicyTable {
 
     /** The policies that apply to a request: at most one a layer, layers in alphabetical order. */
     public List<Policy> applicable(Request request) {
-        return List.of(applying(request));
+        return List.of(applying(request, request.timestampMs()));
     }
 
-    /** As {@link #applicable}. */
-    Policy[] applying(Request request) {
+    /** Whether some version takes over after a time. */
+    boolean changesAfter(long atMs) {
+        return lastChangeMs > atMs;
+    }
+
+    /** All versions of a policy. */
+    Collection<Policy> versions(String id) {
+        TreeMap<Long, Policy> versions = byId.get(id);
+        return versions == null ? List.of() : versions.values();
+    }
+
+    /** As {@link #applicable}, by the versions that hold at a time, whatever the request's own time is. */
+    Policy[] applying(Request request, long atMs) {
         Ranked[] best = new Ranked[layers];
-        find(request, request.timestampMs(), best);
+        find(request, atMs, best);
         int size = 0;
         for (Ranked ranked : best) {
             size += ranked == null ? 0 : 1;

@@ -6,6 +6,7 @@ import dev.weir.codec.PolicyAvro;
 import dev.weir.codec.PolicyAvro.Earlier;
 import dev.weir.codec.PolicyAvro.Kind;
 import dev.weir.policy.Decision;
+import dev.weir.policy.Outcome;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.util.List;
@@ -77,6 +78,51 @@ class EffectiveFromTest {
         assertThat(weir.ask("alice", 9_999).remaining()).isZero();
         assertThat(weir.ask("alice", 10_000).remaining()).isZero();
         assertThat(weir.ask("alice", 10_000).httpStatus()).isEqualTo(429);
+    }
+
+    @Test
+    void late_records_never_return_to_the_terms_before() {
+        String before = terms(null, "100", "1d");
+        apply(2, terms("12:00:00", "5", "1s"), new Earlier(1, before, 0));
+        long noonMs = 12 * 3_600_000;
+        long byVersion1 = 0;
+        for (int round = 0; round < 6; round++) {
+            for (int i = 0; i < 130; i++) {
+                Decision late = weir.ask("alice", noonMs - 1);
+                byVersion1 += late.outcome() == Outcome.ALLOWED && late.policyVersion() == 1 ? 1 : 0;
+                assertThat(late.policyVersion()).isEqualTo(round == 0 ? 1 : 2);
+            }
+            weir.ask("alice", noonMs + 2_000 + round * 4_000);
+            Decision later = weir.ask("alice", noonMs + 4_000 + round * 4_000);
+            assertThat(later).returns(2L, Decision::policyVersion).returns(Outcome.ALLOWED, Decision::outcome);
+            Decision late = weir.ask("alice", noonMs - 1);
+            assertThat(late).returns(2L, Decision::policyVersion).returns(later.decidedAtMs(), Decision::decidedAtMs);
+        }
+        assertThat(byVersion1).as("of 100 a day").isEqualTo(100);
+        assertThat(weir.ask("bob", noonMs - 1).policyVersion())
+                .as("of another client")
+                .isEqualTo(1);
+    }
+
+    @Test
+    void late_records_do_not_return_to_terms_with_another_key_either() {
+        String before = terms(null, "2", "1d");
+        String after =
+                terms("12:00:00", "2", "1d").replace("{\"id\":\"p\",", "{\"id\":\"p\",\"key\":[\"client\",\"ip\"],");
+        apply(2, after, new Earlier(1, before, 0));
+        long noonMs = 12 * 3_600_000;
+        assertThat(weir.ask("alice", noonMs - 1).policyVersion()).isEqualTo(1);
+        assertThat(weir.ask("alice", noonMs).policyVersion()).isEqualTo(2);
+        assertThat(weir.ask("alice", noonMs - 1))
+                .returns(2L, Decision::policyVersion)
+                .returns(noonMs, Decision::decidedAtMs);
+    }
+
+    private static String terms(String time, String limit, String per) {
+        return from(time)
+                .replace("sliding-window-log", "fixed-window")
+                .replace("1000", limit)
+                .replace("1h", per);
     }
 
     private void apply(long version, String definition, Earlier... before) {
