@@ -256,7 +256,7 @@ public final class PolicyTopic {
 
     private static PolicyUpdate update(PolicyUpdate update, Consumer<PolicyUpdate> what) {
         what.accept(update);
-        update.requireQueues();
+        update.requireConsistent();
         return update;
     }
 

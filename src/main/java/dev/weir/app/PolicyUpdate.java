@@ -6,7 +6,9 @@ import dev.weir.app.PolicyTopic.Expected;
 import dev.weir.app.PolicyTopic.Options;
 import dev.weir.codec.PolicyAvro;
 import dev.weir.codec.PolicyFile;
+import dev.weir.policy.OnExceed;
 import dev.weir.policy.Policy;
+import dev.weir.policy.ThrottleConflict;
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.HashMap;
@@ -18,6 +20,7 @@ import java.util.TreeMap;
 import java.util.TreeSet;
 import java.util.function.Supplier;
 import java.util.stream.Collectors;
+import java.util.stream.Stream;
 
 /** What is on the policies topic, and what is about to be written there, in its order. */
 final class PolicyUpdate {
@@ -78,8 +81,17 @@ final class PolicyUpdate {
         }
     }
 
-    /** @throws RefusedChangeException if this would leave a policy without its queue */
-    void requireQueues() {
+    /**
+     * Throws unless all rules can be in force together.
+     *
+     * @throws RefusedChangeException if a policy would be without its queue, or throttles what another one shapes
+     */
+    void requireConsistent() {
+        requireQueues();
+        requireNoConflicts();
+    }
+
+    private void requireQueues() {
         Set<String> deleted = new TreeSet<>();
         for (Change change : changes) {
             if (change.kind() == PolicyAvro.Kind.QUEUE && change.effect() == Effect.DELETED) {
@@ -99,6 +111,41 @@ final class PolicyUpdate {
                 throw refusal(senders.get(queue), queue, "would be deleted");
             }
         }
+    }
+
+    /** Of the policies that are applied; those that are in force already are left as they are. */
+    private void requireNoConflicts() {
+        Set<String> ids = new TreeSet<>();
+        for (Policy policy : applied) {
+            if (policy.shapes() || policy.onExceed() instanceof OnExceed.Throttle) {
+                ids.add(policy.id());
+            }
+        }
+        if (ids.isEmpty()) {
+            return;
+        }
+        List<ThrottleConflict.InForce> inForce = new ArrayList<>();
+        for (PolicyAvro.Applied record : onTopic.values()) {
+            if (record.kind() == PolicyAvro.Kind.POLICY && !record.isDeleted() && mayThrottleOrShape(record)) {
+                PolicyVersions.of(record).stream()
+                        .filter(version -> version.untilMs() > nowMs)
+                        .forEach(version ->
+                                inForce.add(new ThrottleConflict.InForce(version.policy(), version.untilMs())));
+            }
+        }
+        for (ThrottleConflict conflict : ThrottleConflict.of(inForce)) {
+            if (ids.contains(conflict.throttling().id())
+                    || ids.contains(conflict.shaping().id())) {
+                throw new RefusedChangeException("nothing was changed: " + conflict.message());
+            }
+        }
+    }
+
+    /** Reads the text only: most policies do neither, and to read one as a policy costs far more. */
+    private static boolean mayThrottleOrShape(PolicyAvro.Applied record) {
+        return Stream.concat(
+                        Stream.of(record.definition()), record.before().stream().map(PolicyAvro.Earlier::definition))
+                .anyMatch(text -> text.contains("throttle") || text.contains("queue"));
     }
 
     private void put(PolicyFile.Definition definition) {

@@ -2,12 +2,14 @@ package dev.weir.codec;
 
 import dev.weir.policy.Policy;
 import dev.weir.policy.PolicyTable;
+import dev.weir.policy.ThrottleConflict;
 import dev.weir.shape.QueueRules;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.HashMap;
+import java.util.IdentityHashMap;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
@@ -227,6 +229,7 @@ public final class PolicyFile {
         queueTrees.forEach(tree -> queues.add(QueueReader.read(tree, 1)));
         requireDifferentIds(queueTrees, "queue");
         boolean queuesReadable = queueList.isList() || queueList.isEmpty() || !queueList.isThere();
+        requireNoConflicts(policyTrees, policies);
         if (queuesReadable) {
             requireDefined(policyTrees, queueList.isList() ? queueList.items() : List.of(), existingQueues, faults);
         }
@@ -282,6 +285,20 @@ public final class PolicyFile {
                 queue.fault("no queue '" + queue.text() + "' is defined"
                         + (nearest == null ? "" : ", did you mean " + nearest + "?"));
             }
+        }
+    }
+
+    private static void requireNoConflicts(List<YamlTree> trees, List<Policy> policies) {
+        Map<Policy, YamlTree> places = new IdentityHashMap<>();
+        List<ThrottleConflict.InForce> inForce = new ArrayList<>();
+        for (int i = 0; i < policies.size(); i++) {
+            if (policies.get(i) != null) {
+                places.put(policies.get(i), trees.get(i));
+                inForce.add(new ThrottleConflict.InForce(policies.get(i), Long.MAX_VALUE));
+            }
+        }
+        for (ThrottleConflict conflict : ThrottleConflict.of(inForce)) {
+            places.get(conflict.throttling()).get("on-exceed").fault(conflict.message());
         }
     }
 

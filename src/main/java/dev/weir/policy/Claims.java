@@ -86,6 +86,18 @@ record Claims(Claim[] all, OwnClaim[] own, LeasedClaim[] leased) {
         }
     }
 
+    /** The first policy that sends the request to a queue, null if none does; those that throttle then cannot put it off. */
+    Claim shaping() {
+        Claim shaping = null;
+        for (Claim claim : all) {
+            shaping = shaping == null && claim.shapes() ? claim : shaping;
+        }
+        for (int i = 0; shaping != null && i < own.length; i++) {
+            own[i].mustStartNow();
+        }
+        return shaping;
+    }
+
     /**
      * Takes note of what is wanted of the leased ones, unless the own deny it anyway.
      *

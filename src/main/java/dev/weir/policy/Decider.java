@@ -33,7 +33,8 @@ import java.util.List;
  * <p>Limits that are shared are asked by what is held of them here, at the time of the request's turn. Where that is not enough, but
  * more may come, the request is to wait, and nothing is charged; unless another limit refuses it anyway.
  *
- * <p>What is shaped is charged where it is within the limits, and goes to the queue of the first such policy, by layer.
+ * <p>What is shaped cannot be put off as well, so a policy that throttles denies what it would put off ({@link ThrottleConflict}). What is
+ * shaped is charged where it is within the limits, and goes to the queue of the first such policy, by layer.
  * A policy that observes is asked and charged as if it enforced, but refuses nothing.
  */
 public final class Decider {
@@ -84,16 +85,15 @@ public final class Decider {
         long turnMs = turn == null ? nowMs : claims.turnMs(turn.nowMs());
         claims.ask(nowMs, startMs, turnMs, states);
         long delayMs = putOff(request, claims.own(), startMs - nowMs);
+        Claim shaping = claims.shaping();
         Wait wait = claims.want();
         if (wait != null) {
             return wait;
         }
         boolean refused = false;
         boolean tooLarge = false;
-        Claim shaping = null;
         for (Claim claim : all) {
             refused |= claim.denies();
-            shaping = shaping == null && claim.shapes() ? claim : shaping;
             tooLarge |= claim.isTooLarge() && !claim.observes();
         }
         boolean charged = request.kind() != Kind.PEEK && !tooLarge && claims.charge(refused, states);

@@ -65,6 +65,19 @@ public final class Glob {
         return literalPrefix;
     }
 
+    /**
+     * Whether some text may match this pattern and another one. A pattern with wildcards is compared with another one by what precedes
+     * the first wildcard, so the answer may be true although no text matches both; it is never false if one does.
+     */
+    boolean mayOverlap(Glob other) {
+        if (isLiteral()) {
+            return other.matches(literalPrefix);
+        }
+        return other.isLiteral()
+                ? matches(other.literalPrefix)
+                : literalPrefix.startsWith(other.literalPrefix) || other.literalPrefix.startsWith(literalPrefix);
+    }
+
     public boolean matches(String text) {
         if (!text.startsWith(literalPrefix)) {
             return false;

@@ -3,6 +3,7 @@ package dev.weir.policy;
 import java.util.Collections;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.TreeMap;
 
 /**
@@ -28,6 +29,15 @@ public final class Match {
         boolean holds(String value) {
             for (Glob glob : globs) {
                 if (glob.matches(value)) {
+                    return true;
+                }
+            }
+            return false;
+        }
+
+        boolean mayOverlap(Glob other) {
+            for (Glob glob : globs) {
+                if (glob.mayOverlap(other)) {
                     return true;
                 }
             }
@@ -69,6 +79,29 @@ public final class Match {
             }
         }
         return true;
+    }
+
+    /** Whether some request may match both; true if that cannot be told from the patterns ({@link Glob#mayOverlap}). */
+    boolean mayOverlap(Match other) {
+        for (Condition condition : all) {
+            List<Glob> others = other.conditions.get(condition.field);
+            boolean overlaps = others == null;
+            for (int i = 0; others != null && i < others.size() && !overlaps; i++) {
+                overlaps = condition.mayOverlap(others.get(i));
+            }
+            if (!overlaps) {
+                return false;
+            }
+        }
+        return true;
+    }
+
+    /** The values of a field that match, if they are listed without wildcards; empty if they are not, or if any value matches. */
+    Optional<List<String>> values(String field) {
+        List<Glob> globs = conditions.get(field);
+        return globs == null || !globs.stream().allMatch(Glob::isLiteral)
+                ? Optional.empty()
+                : Optional.of(globs.stream().map(Glob::literalPrefix).toList());
     }
 
     @Override

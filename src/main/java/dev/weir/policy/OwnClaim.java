@@ -15,6 +15,7 @@ final class OwnClaim extends Claim {
     private long ownMs;
     private long clockMs;
     private long delayMs;
+    private boolean mustStartNow;
 
     OwnClaim(Policy policy, Request request, States states) {
         super(policy, request);
@@ -92,6 +93,15 @@ final class OwnClaim extends Claim {
         delayMs = ms;
     }
 
+    /** Takes note that the request goes to a queue, which keeps no delay: it is denied if it would be put off. */
+    void mustStartNow() {
+        mustStartNow = true;
+    }
+
+    private long maxDelayMs() {
+        return mustStartNow ? 0 : throttle.maxDelayMs();
+    }
+
     @Override
     boolean isShared() {
         return false;
@@ -114,7 +124,7 @@ final class OwnClaim extends Claim {
 
     @Override
     boolean isTooLate() {
-        return throttle != null && request.kind() != Kind.SETTLE && delayMs > throttle.maxDelayMs();
+        return throttle != null && request.kind() != Kind.SETTLE && delayMs > maxDelayMs();
     }
 
     @Override
@@ -138,9 +148,7 @@ final class OwnClaim extends Claim {
         if (request.cost() > account.limit().capacity()) {
             return Long.MAX_VALUE;
         }
-        return throttles()
-                ? delayMs - throttle.maxDelayMs()
-                : account.waitMs(request.cost(), clockMs) + clockMs - nowMs;
+        return throttles() ? delayMs - maxDelayMs() : account.waitMs(request.cost(), clockMs) + clockMs - nowMs;
     }
 
     @Override

@@ -184,6 +184,24 @@ class PolicyUpdateTest {
         return new PolicyUpdate(topic, () -> past, 5);
     }
 
+    @Test
+    void a_policy_does_not_throttle_what_one_on_the_topic_shapes_or_the_other_way_round() throws FaultsException {
+        String slow = "{id: slow, layer: a, on-exceed: throttle, max-delay: 1d,"
+                + " limits: [{algorithm: gcra, limit: 1, per: 10s}]}";
+        String waits = "{id: waits, layer: b, queue: sms}";
+        String message =
+                "nothing was changed: policy 'slow' in layer 'a' throttles requests that policy 'waits' in layer 'b'"
+                        + " sends to a queue: ";
+        apply("policies: [" + waits + "]\nqueues: [" + SMS + "]");
+        assertThatThrownBy(() -> apply("policies: [" + slow + "]"))
+                .isInstanceOf(RefusedChangeException.class)
+                .hasMessageStartingWith(message);
+        assertThat(prune("policies: [" + slow + "]")).startsWith("policy/slow 1");
+        apply("queues: [" + SMS + "]");
+        assertThatThrownBy(() -> apply("policies: [" + waits + "]")).hasMessageStartingWith(message);
+        assertThat(apply("policies: [" + LIMITED + "]")).hasSize(1);
+    }
+
     private List<String> apply(String yaml) throws FaultsException {
         PolicyUpdate update = update();
         update.apply(PolicyFile.read("f", yaml, () -> Set.of("sms")), Options.DEFAULTS);
@@ -203,7 +221,7 @@ class PolicyUpdateTest {
     }
 
     private List<String> write(PolicyUpdate update) {
-        update.requireQueues();
+        update.requireConsistent();
         update.records().forEach(record -> topic.put(record.key(), record));
         return update.records().stream()
                 .map(record -> record.key() + " " + record.version() + (record.isDeleted() ? " deleted" : ""))

@@ -134,7 +134,7 @@ class PolicyVersionsTest {
     private void deleteQueue(String id, int nowSeconds) {
         PolicyUpdate update = new PolicyUpdate(topic, Map::of, nowSeconds * 1000L);
         update.delete(Kind.QUEUE, List.of(id), Options.DEFAULTS);
-        update.requireQueues();
+        update.requireConsistent();
     }
 
     /** Applies a next version that is like no other, and gives the versions that are there then, newest first. */

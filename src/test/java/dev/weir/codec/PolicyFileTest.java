@@ -1,6 +1,7 @@
 package dev.weir.codec;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatNoException;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.weir.codec.PolicyFile.Contents;
@@ -944,5 +945,18 @@ class PolicyFileTest {
         } catch (FaultsException e) {
             return e.faults().stream().map(Fault::toString).toList();
         }
+    }
+
+    @Test
+    void a_policy_that_throttles_what_another_layer_shapes_is_a_fault_that_names_both() {
+        String slow = "{id: slow, layer: a, match: {endpoint: \"/s*\"}, on-exceed: throttle, max-delay: 1d,"
+                + " limits: [{algorithm: gcra, limit: 1, per: 10s}]}";
+        String file = "policies:\n  - %s\n  - {id: waits, layer: b, match: {endpoint: %s}, queue: sms}\n"
+                + "queues: [{id: sms, limit: 100, per: 1s}]\n";
+        assertThatThrownBy(() -> PolicyFile.read("rules.yaml", file.formatted(slow, "/sms")))
+                .hasMessageContaining(
+                        "rules.yaml:2: policies[0].on-exceed: policy 'slow' in layer 'a' throttles requests"
+                                + " that policy 'waits' in layer 'b' sends to a queue");
+        assertThatNoException().isThrownBy(() -> PolicyFile.read("rules.yaml", file.formatted(slow, "/mail")));
     }
 }

@@ -172,6 +172,28 @@ class ThrottleTest {
     }
 
     @Test
+    void whatGoesToAQueueIsDeniedIfItWouldBePutOff() {
+        Policy slow = onExceed(new OnExceed.Throttle(86_400_000), policy("slow", tokens(1, 10_000, 1)));
+        Policy waits = inLayer("queues", onExceed(new OnExceed.Shape("sms"), policy("waits", new Blocked())));
+        int queued = 0;
+        for (int i = 0; i < 6; i++) {
+            Ruling ruling = Decider.decide(consume(1, 50L * i), table(slow, waits), states);
+            if (ruling instanceof Decision denied) {
+                assertThat(denied)
+                        .returns(Outcome.DENIED, Decision::outcome)
+                        .returns(Reason.LIMIT_EXCEEDED, Decision::reason)
+                        .returns("slow", Decision::policyId)
+                        .returns(10_000 - 50L * i, Decision::retryAfterMs);
+            } else {
+                queued++;
+            }
+        }
+        assertThat(queued).isEqualTo(1);
+        assertThat(Decider.decide(consume(1, 10_000), table(slow, waits), states))
+                .isInstanceOf(Admission.class);
+    }
+
+    @Test
     void withNoLimitNothingIsPutOff() {
         Policy policy = throttle(1_000, policy("p", new Unlimited()));
         assertThat(decide(consume(1, 0), policy).delayMs()).isZero();

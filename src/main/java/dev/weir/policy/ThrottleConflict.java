@@ -1,0 +1,104 @@
+package dev.weir.policy;
+
+import java.util.ArrayList;
+import java.util.Collection;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+
+/**
+ * Two policies in different layers that may both apply to one request, of which one throttles and the other one shapes. They cannot
+ * both keep their promise: the delay that the caller is told does not hold in the queue, which releases the requests at its own
+ * rate, faster than the policy that throttles allows.
+ *
+ * <p>Whether both may apply is decided by their layers, by the times at which they are in force, and by {@link Match#mayOverlap}.
+ * Priorities are not considered: a policy that another one of its layer always displaces still conflicts.
+ */
+public record ThrottleConflict(Policy throttling, Policy shaping) {
+
+    /** No more are looked for. */
+    public static final int MOST = 100;
+
+    /**
+     * A version of a policy and when it is in force: from its {@code effectiveFromMs}.
+     *
+     * @param untilMs when a later version takes over
+     */
+    public record InForce(Policy policy, long untilMs) {
+
+        private boolean overlaps(InForce other) {
+            return policy.effectiveFromMs() < other.untilMs && other.policy.effectiveFromMs() < untilMs;
+        }
+    }
+
+    /** The first {@value #MOST} conflicts, in the order of the policies that throttle. */
+    public static List<ThrottleConflict> of(Collection<InForce> policies) {
+        List<InForce> shaping =
+                policies.stream().filter(each -> each.policy.shapes()).toList();
+        List<ThrottleConflict> conflicts = new ArrayList<>();
+        Map<String, ByValue> byField = new HashMap<>();
+        for (InForce throttling : policies) {
+            if (!shaping.isEmpty() && throttling.policy.onExceed() instanceof OnExceed.Throttle) {
+                for (InForce other : candidates(throttling.policy.match(), shaping, byField)) {
+                    if (conflicts.size() < MOST && conflict(throttling, other)) {
+                        conflicts.add(new ThrottleConflict(throttling.policy, other.policy));
+                    }
+                }
+            }
+        }
+        return conflicts;
+    }
+
+    private static boolean conflict(InForce throttling, InForce shaping) {
+        return !throttling.policy.layer().equals(shaping.policy.layer())
+                && throttling.overlaps(shaping)
+                && throttling.policy.match().mayOverlap(shaping.policy.match());
+    }
+
+    /** Why they conflict, and what to do. */
+    public String message() {
+        return "policy '" + throttling.id() + "' in layer '" + throttling.layer() + "' throttles requests that policy '"
+                + shaping.id() + "' in layer '" + shaping.layer() + "' sends to a queue: the queue would release them"
+                + " faster than '" + throttling.id()
+                + "' allows; put both into one layer, or let no request match both";
+    }
+
+    /** Policies that shape, by the values that they list for one field; so that not every pair has to be compared. */
+    private record ByValue(Map<String, List<InForce>> listed, List<InForce> others) {
+
+        static ByValue of(String field, List<InForce> all) {
+            ByValue sorted = new ByValue(new HashMap<>(), new ArrayList<>());
+            for (InForce each : all) {
+                each.policy
+                        .match()
+                        .values(field)
+                        .ifPresentOrElse(
+                                values -> values.stream().distinct().forEach(value -> sorted.listed
+                                        .computeIfAbsent(value, none -> new ArrayList<>())
+                                        .add(each)),
+                                () -> sorted.others.add(each));
+            }
+            return sorted;
+        }
+
+        List<InForce> with(List<String> values) {
+            List<InForce> found = new ArrayList<>(others);
+            values.stream().distinct().forEach(value -> found.addAll(listed.getOrDefault(value, List.of())));
+            return found.stream().distinct().toList();
+        }
+    }
+
+    /** The fewest that the values of one field leave. */
+    private static List<InForce> candidates(Match match, List<InForce> all, Map<String, ByValue> byField) {
+        List<InForce> fewest = all;
+        for (String field : match.conditions().keySet()) {
+            List<String> values = match.values(field).orElse(null);
+            if (values != null) {
+                List<InForce> some = byField.computeIfAbsent(field, name -> ByValue.of(name, all))
+                        .with(values);
+                fewest = some.size() < fewest.size() ? some : fewest;
+            }
+        }
+        return fewest;
+    }
+}
