@@ -150,6 +150,11 @@ class AnyProducerTest {
             assertUsedUp(client);
         });
         assertThat(byClient).hasSize(Choice.values().length);
+        long misplaced = byClient.values().stream()
+                .flatMap(List::stream)
+                .filter(decision -> decision.source().partition() != partition(decision.client()))
+                .count();
+        assertThat(misplacedByMetric()).isGreaterThanOrEqualTo(misplaced).isPositive();
         assertThat(byClient.get("client-RANDOM").stream()
                         .map(decision -> decision.source().partition()))
                 .as("they were on all partitions")
@@ -209,6 +214,16 @@ class AnyProducerTest {
                 "q2", client, Kind.CANCEL, "slow", 1, null, Map.of(), null, null, "q", 0, Request.Source.NONE);
         write((right + 2) % PARTITIONS, null, cancel);
         await("the cancellation", () -> DECIDED.containsKey("q2 CANCELLED"));
+    }
+
+    /** Other tests have their part in it. */
+    private static double misplacedByMetric() {
+        return enforcer.metrics()
+                .scrape()
+                .lines()
+                .filter(line -> line.startsWith("weir_requests_misplaced_total "))
+                .mapToDouble(line -> Double.parseDouble(line.substring(line.indexOf(' '))))
+                .sum();
     }
 
     private static void assertAllowed(String client, List<Decision> of, int limit) {

@@ -129,6 +129,7 @@ class MetricsTest {
                         "{outcome=\"QUEUED\",policy=\"slow\",reason=\"SHAPED\"} 3.0");
         assertThat(scrape.sum("weir_decision_latency_seconds_count")).isEqualTo(5);
         assertThat(scrape.lines("weir_dead_letters_total")).containsExactly("{reason=\"NOT_AVRO\"} 1.0");
+        assertThat(scrape.lines("weir_requests_misplaced_total")).containsExactly("0.0");
     }
 
     @Test
