@@ -11,6 +11,8 @@ import java.util.Collection;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import org.apache.kafka.common.record.TimestampType;
+import org.apache.kafka.common.header.internals.RecordHeaders;
 import java.util.Optional;
 import java.util.Properties;
 import org.apache.kafka.clients.consumer.ConsumerRebalanceListener;
@@ -76,6 +78,26 @@ class ReleaseConsumerTest {
         nowNanos = 1_000;
         assertThat(next()).contains("a");
         assertThat(next()).isEmpty();
+    }
+
+    @Test
+    void a_worker_whose_clock_is_behind_holds_a_release_no_longer_than_it_was_written_ahead_of_its_time() {
+        long appendedMs = 1_795_000_000_000L;
+        Release release = new Release("a", "c", null, "q", 1, 0, (appendedMs + 20) * 1_000_000, 1, Map.of(), null);
+        group.addRecord(new ConsumerRecord<>(
+                P0.topic(),
+                P0.partition(),
+                0,
+                appendedMs,
+                TimestampType.LOG_APPEND_TIME,
+                0,
+                0,
+                new byte[0],
+                new ReleaseAvro().encode(release),
+                new RecordHeaders(),
+                Optional.empty()));
+        nowNanos = (appendedMs - 3_600_000) * 1_000_000;
+        assertThat(releases.next(Duration.ofHours(2)).map(Release::requestId)).contains("a");
     }
 
     @Test
