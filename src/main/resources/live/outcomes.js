@@ -23,6 +23,7 @@ const WORDS = {
   NO_POLICY: () => 'No policy matches it.',
   SETTLED: () => 'A correction of an earlier cost was booked.',
   LIMIT_EXCEEDED: d => `Over ${d.limitedBy}${again(d)}`,
+  QUOTA_NOT_AT_HAND: d => `No lease of ${d.limitedBy} arrived in time; the limit itself may be free${again(d)}`,
   COST_NEVER_FITS: d => `It costs more than ${d.limitedBy} can ever give: it must be made smaller.`,
   TOO_LARGE: () => 'Larger than the policy’s max-size: it must be made smaller.',
   IDEMPOTENCY_MISMATCH: () => 'Its id was used for a request with another content: it needs an id of its own.',

@@ -2,6 +2,7 @@ package dev.weir.app;
 
 import dev.weir.codec.SchemaRegistry;
 import dev.weir.config.WeirConfig;
+import dev.weir.lease.ClockSteps;
 import dev.weir.live.Sampler;
 import dev.weir.metrics.Metrics;
 import dev.weir.metrics.Restores;
@@ -75,11 +76,19 @@ public final class Enforcer implements AutoCloseable {
         LiveCounts counts = new LiveCounts();
         HotMemory memory = new HotMemory(config.state().hotMemoryBytes());
         Restores restores = new Restores();
+        ClockSteps steps = new ClockSteps();
         String address = Owners.address(reachableAt);
         id = InstanceId.of(config.state().directory());
         Application deciding = new Application(
                 "deciding",
-                WeirTopology.deciding(config, RequestTopic.partitions(config), policies, counts, memory, registry),
+                WeirTopology.deciding(
+                        config,
+                        RequestTopic.partitions(config),
+                        policies,
+                        counts,
+                        memory,
+                        registry,
+                        () -> steps.observe(System::nanoTime, System::currentTimeMillis)),
                 of(id, address, KafkaSettings.deciding(config)),
                 time);
         Application shaping;

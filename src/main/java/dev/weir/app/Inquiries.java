@@ -1,7 +1,7 @@
 package dev.weir.app;
 
 import dev.weir.codec.KeyCodec;
-import dev.weir.lease.Book;
+import dev.weir.lease.LeaseBook;
 import dev.weir.lease.LeaseTerms;
 import dev.weir.policy.Admission;
 import dev.weir.policy.Decider;
@@ -114,9 +114,9 @@ final class Inquiries implements Questions {
     }
 
     private Usage held(Usages.Subject subject, int partition) {
-        Book book = held(partition).book(subject.key());
-        LeaseTerms lent = subject.policy().terms(terms);
-        long held = book == null ? 0 : book.available(lent, clock.millis());
+        LeaseBook book = held(partition).book(subject.key());
+        long nowMs = clock.millis();
+        long held = book.available(nowMs, book.timeMs(nowMs));
         return new Usage(subject.policy(), subject.key().others(), null, List.of(), held);
     }
 

@@ -1,16 +1,17 @@
 package dev.weir.audit;
 
-import dev.weir.lease.Book;
+import dev.weir.lease.LeaseBook;
 import dev.weir.lease.LeaseTerms;
+import dev.weir.lease.RoundTrip;
 import dev.weir.limit.Limit;
 import dev.weir.policy.Decision;
 import dev.weir.policy.Holdings;
 import dev.weir.policy.Kind;
 import dev.weir.policy.Outcome;
+import dev.weir.policy.Reason;
 import dev.weir.policy.Request;
 import dev.weir.policy.StateKey;
 import dev.weir.policy.Turn;
-import java.util.List;
 
 /**
  * What was held of shared quota when a decision was made, as far as the decision shows: what nobody else knows is taken from it, so that
@@ -23,9 +24,6 @@ import java.util.List;
  * </pre>
  */
 final class Held implements Holdings {
-
-    /** No slice ends while a decision is made. */
-    private static final long LONG_MS = 86_400_000;
 
     private final Request request;
     private final Decision told;
@@ -47,7 +45,7 @@ final class Held implements Holdings {
         long nowMs = told == null || told.queueing() != null ? request.timestampMs() : told.decidedAtMs();
         Held held = new Held(request, told, nowMs);
         boolean standsBehind = mayStandBehind && held.standsBehind();
-        return new Turn(held, nowMs, standsBehind, standsBehind);
+        return new Turn(held, 0, standsBehind, standsBehind);
     }
 
     private boolean standsBehind() {
@@ -58,33 +56,32 @@ final class Held implements Holdings {
                 && told.remaining() >= request.cost();
     }
 
+    private boolean isNotAtHand() {
+        return told != null && told.reason() == Reason.QUOTA_NOT_AT_HAND;
+    }
+
     private boolean isNamed(StateKey key) {
         return told != null && key.policyId().equals(told.policyId());
     }
 
     @Override
-    public Book book(StateKey key) {
+    public LeaseBook book(StateKey key) {
         if (isNamed(key) && told.queueing() != null) {
-            return Book.empty(nowMs); // it was sent there because there was not enough
+            return LeaseBook.empty(); // it was sent there because there was not enough
         }
         if (!isNamed(key) || told.remaining() == null) {
-            return book(Limit.MAX_LEVEL, 0);
+            return LeaseBook.reconstructed(Limit.MAX_LEVEL, nowMs, 0);
         }
         boolean isRefused = told.outcome() == Outcome.DENIED || told.observed();
         long taken = isRefused || request.kind() == Kind.PEEK ? 0 : Math.max(0, request.cost());
-        long retryMs = told.retryAfterMs() == null ? 0 : told.retryAfterMs();
-        return book(Math.max(0, Math.min(Limit.MAX_LEVEL, told.remaining())) + taken, nowMs + retryMs);
+        long retryMs = told.retryAfterMs() == null || isNotAtHand() ? 0 : told.retryAfterMs();
+        long remaining = Math.max(0, Math.min(Limit.MAX_LEVEL, told.remaining()));
+        return LeaseBook.reconstructed(remaining + taken, nowMs, retryMs);
     }
 
-    private Book book(long amount, long retryAtMs) {
-        Book.Slice slice = new Book.Slice(1, amount, 0, 0, nowMs + LONG_MS, true, false);
-        Book.Question question = new Book.Question(false, nowMs, 1, retryAtMs, retryAtMs);
-        return new Book(nowMs, List.of(slice), Book.empty(nowMs).demand(), question, 1, 0);
-    }
-
-    /** Nothing asks again: it is one decision's. */
+    /** Nothing is requested: the holdings are those of one decision. */
     @Override
-    public void put(StateKey key, Book book) {}
+    public void put(StateKey key, LeaseBook book) {}
 
     @Override
     public void miss(StateKey key, long cost) {}
@@ -97,5 +94,16 @@ final class Held implements Holdings {
     @Override
     public LeaseTerms terms(StateKey key) {
         return LeaseTerms.DEFAULTS;
+    }
+
+    /** It is not recorded: what a decision derived from it is taken as given. */
+    @Override
+    public long roundTripMs() {
+        return isNotAtHand() && told.retryAfterMs() != null ? told.retryAfterMs() : 0;
+    }
+
+    @Override
+    public long leaseWaitMs() {
+        return RoundTrip.MAX_WAIT_MS;
     }
 }

@@ -5,6 +5,7 @@ import dev.weir.app.RefusedChangeException;
 import dev.weir.codec.AppliedRules;
 import dev.weir.codec.PolicyAvro;
 import dev.weir.codec.UnreadableException;
+import dev.weir.lease.RoundTrip;
 import dev.weir.policy.Kind;
 import dev.weir.policy.LeasedPolicy;
 import dev.weir.policy.Match;
@@ -116,8 +117,8 @@ public final class RuleChanges {
             policies.forEach(this::addVersion);
             policies.stream()
                     .filter(policy -> policy.isShared() && !policy.observes())
-                    .forEach(policy ->
-                            waits.add(new Waits(policy.match(), policy.sharing().maxWaitMs())));
+                    .forEach(policy -> waits.add(new Waits(
+                            policy.match(), policy.sharing().maxWaitMs().orElse(RoundTrip.MAX_WAIT_MS))));
         }
         latestMs = new long[changes.size()];
         earliestMs = new long[changes.size()];

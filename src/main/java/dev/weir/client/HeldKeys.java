@@ -15,7 +15,7 @@ final class HeldKeys {
     /** Those that begin with the same values. */
     private static final class Node {
         private final ConcurrentMap<String, Node> next = new ConcurrentHashMap<>(0);
-        private volatile Held held;
+        private volatile ClientLease held;
 
         boolean isEmpty() {
             return held == null && next.isEmpty();
@@ -28,7 +28,7 @@ final class HeldKeys {
     }
 
     /** What is held under a request's key, null if nothing is. */
-    Held find(Request request) {
+    ClientLease find(Request request) {
         Node node = root;
         for (int i = 0; node != null && i < fields.length; i++) {
             String value = request.field(fields[i]);
@@ -37,7 +37,7 @@ final class HeldKeys {
         return node == null ? null : node.held;
     }
 
-    synchronized void put(Held held) {
+    synchronized void put(ClientLease held) {
         Node node = root;
         for (int i = 0; i < fields.length; i++) {
             node = node.next.computeIfAbsent(value(held.key(), i), value -> new Node());
@@ -45,11 +45,11 @@ final class HeldKeys {
         node.held = held;
     }
 
-    synchronized void remove(Held held) {
+    synchronized void remove(ClientLease held) {
         remove(root, 0, held);
     }
 
-    private void remove(Node node, int depth, Held held) {
+    private void remove(Node node, int depth, ClientLease held) {
         if (depth == fields.length) {
             node.held = null;
             return;

@@ -6,8 +6,8 @@ import dev.weir.codec.GrantAvro;
 import dev.weir.codec.KeyCodec;
 import dev.weir.codec.SchemaRegistry;
 import dev.weir.codec.UnreadableException;
-import dev.weir.lease.Ask;
-import dev.weir.lease.Grant;
+import dev.weir.lease.LeaseRequest;
+import dev.weir.lease.LeaseResponse;
 import dev.weir.policy.Decision;
 import dev.weir.policy.StateKey;
 import java.nio.BufferUnderflowException;
@@ -72,7 +72,7 @@ final class LeaseTopics implements AutoCloseable {
 
     /** Who is told what ledgers answer. */
     interface Answers {
-        void answered(StateKey key, Grant grant);
+        void answered(StateKey key, LeaseResponse response);
     }
 
     /**
@@ -249,14 +249,14 @@ final class LeaseTopics implements AutoCloseable {
         try {
             GrantAvro.Addressed answer = grantAvro.decode(record.value(), record.partition());
             if (answer.holder().equals(holder) && record.key() != null) {
-                answers.answered(KeyCodec.decode(record.key()), answer.grant());
+                answers.answered(KeyCodec.decode(record.key()), answer.response());
             }
         } catch (UnreadableException | BufferUnderflowException e) {
             // see above
         }
     }
 
-    void ask(StateKey key, Ask ask) {
+    void ask(StateKey key, LeaseRequest ask) {
         byte[] value = askAvro.encode(new AskAvro.Addressed(ask, grants.partition()));
         send(new ProducerRecord<>(options.leaseAsks(), KeyCodec.encode(key), value));
     }

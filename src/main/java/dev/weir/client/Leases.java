@@ -1,9 +1,12 @@
 package dev.weir.client;
 
 import dev.weir.codec.SchemaRegistry;
-import dev.weir.lease.Ask;
-import dev.weir.lease.Book;
-import dev.weir.lease.Grant;
+import dev.weir.lease.ClockSteps;
+import dev.weir.lease.LeaseBook;
+import dev.weir.lease.LeaseHolder.Waiting;
+import dev.weir.lease.LeaseRequest;
+import dev.weir.lease.LeaseResponse;
+import dev.weir.lease.LeaseSession;
 import dev.weir.lease.LeaseTerms;
 import dev.weir.policy.Decider;
 import dev.weir.policy.Decision;
@@ -35,10 +38,12 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.locks.LockSupport;
 
-/** Decides in this process by the slices of shared quota that it holds, and asks the ledgers for them. */
-// Callers' threads decide under the locks of what they use. One thread looks after what was used, and what is due: it
-// tells the ledgers, and lets those who wait go on. Another reads what the ledgers answer. What is given back is out of
-// the book, under its lock, before the ledger is told; so it is never used after.
+/** Decides in this process by leases of shared quotas, which it requests from the ledgers. */
+// Callers' threads decide under the locks of the leases that they use. One thread does maintenance: it sends messages
+// to the
+// ledgers and decides the requests that wait. Another reads the responses. What is returned is taken out of the book,
+// under
+// its lock, before the message is sent; so it is never used afterwards.
 final class Leases implements AutoCloseable {
 
     /** Of more keys than that nothing is held at once: they are decided over the topic. */
@@ -47,6 +52,7 @@ final class Leases implements AutoCloseable {
     /** How often what was used is looked after. */
     private static final long TICK_NANOS = TimeUnit.MILLISECONDS.toNanos(5);
 
+    private static final long NANOS_PER_MS = 1_000_000;
     private static final long IDLE_NANOS = TimeUnit.SECONDS.toNanos(1);
 
     /** What was asked for before the end is waited for, to be given back. */
@@ -54,14 +60,17 @@ final class Leases implements AutoCloseable {
 
     private static final Comparator<Alarm> BY_TIME = Comparator.comparingLong(Alarm::atMs);
 
-    private final String holder = "c-" + UUID.randomUUID();
+    private final ClockSteps clockSteps = new ClockSteps();
+    private final LeaseSession session = new LeaseSession(
+            "c-" + UUID.randomUUID(), 1, () -> clockSteps.observe(System::nanoTime, System::currentTimeMillis));
+    private final long startNanos = System.nanoTime();
     private final long unansweredMs;
     private final FollowedPolicies policies;
     private final LeaseTopics topics;
     private final AtomicLong told = new AtomicLong();
     private final AtomicLong numbers = new AtomicLong();
-    private final Map<StateKey, Held> all = new ConcurrentHashMap<>();
-    private final Queue<Held> due = new ConcurrentLinkedQueue<>();
+    private final Map<StateKey, ClientLease> all = new ConcurrentHashMap<>();
+    private final Queue<ClientLease> due = new ConcurrentLinkedQueue<>();
     private final PriorityQueue<Alarm> alarms = new PriorityQueue<>(BY_TIME);
     private final ThreadLocal<Attempt> attempts = ThreadLocal.withInitial(Attempt::new);
     private final Thread thread = new Thread(this::run, "weir-client-leases");
@@ -70,7 +79,7 @@ final class Leases implements AutoCloseable {
     private volatile boolean closed;
     private volatile RuntimeException failure;
 
-    private record Alarm(long atMs, Held held) {}
+    private record Alarm(long atMs, ClientLease held) {}
 
     /** Why there is no decision now. */
     enum Undecided {
@@ -110,10 +119,15 @@ final class Leases implements AutoCloseable {
     Leases(ClientBuilder options, Optional<SchemaRegistry> registry) {
         unansweredMs = options.timeout().toMillis();
         policies = new FollowedPolicies(options.leases());
-        topics = new LeaseTopics(options, registry, holder, policies, this::answered);
+        topics = new LeaseTopics(options, registry, session.name(), policies, this::answered);
         topics.start();
         thread.setDaemon(true);
         thread.start();
+    }
+
+    /** This process's monotonic clock, from 0. */
+    private long nowMs() {
+        return (System.nanoTime() - startNanos) / NANOS_PER_MS;
     }
 
     /** Decides by what is at hand; null: that takes longer. */
@@ -143,23 +157,24 @@ final class Leases implements AutoCloseable {
 
         private final PolicyTable.Search search = new PolicyTable.Search();
         private FollowedPolicies.Rule[] rules = {};
-        private Held[] held = {};
-        private Held[] byNumber = {};
-        private Book[] before = {};
+        private ClientLease[] held = {};
+        private ClientLease[] byNumber = {};
+        private LeaseBook[] before = {};
         private PolicyTable table;
         private int size;
-        private Held served;
+        private ClientLease served;
         private long servedUntilMs;
-        private Held waitsOn;
+        private ClientLease waitsOn;
         private Undecided undecided;
+        private long nowMs;
         private long atMs;
 
         /** Decides again for one who waits first for what is {@code held}. */
-        Decision decideAgain(Waiter waiter, Held held, long untilMs) {
+        Decision decideAgain(Waiter waiter, ClientLease held, long untilMs) {
             served = held;
             servedUntilMs = untilMs;
             try {
-                return decide(waiter.request(), System.currentTimeMillis() < untilMs, waiter);
+                return decide(waiter.request(), nowMs() < untilMs, waiter);
             } finally {
                 served = null;
             }
@@ -169,28 +184,30 @@ final class Leases implements AutoCloseable {
         Decision decide(Request request, boolean mayWait, Waiter waiter) {
             undecided = Undecided.OVER_TOPIC;
             waitsOn = null;
-            long nowMs = System.currentTimeMillis();
-            if ((request.kind() != Kind.CONSUME && request.kind() != Kind.PEEK) || !find(request, nowMs)) {
+            session.checkClock();
+            nowMs = nowMs();
+            long ledgerMs = session.ledgerTimeMs(nowMs, System.currentTimeMillis());
+            if ((request.kind() != Kind.CONSUME && request.kind() != Kind.PEEK) || !find(request, ledgerMs)) {
                 return null;
             }
             try {
-                atMs = nowMs;
+                atMs = Long.MIN_VALUE;
                 for (int i = 0; i < size; i++) {
-                    atMs = held[i].timeMs(atMs);
+                    atMs = Math.max(atMs, held[i].timeMs(nowMs));
                 }
                 return canTake(request)
                         ? take(request)
-                        : decideByBooks(request, nowMs, new Turn(this, nowMs, served == null, mayWait), waiter);
+                        : decideByBooks(at(request, ledgerMs), new Turn(this, nowMs, served == null, mayWait), waiter);
             } finally {
                 unlock();
             }
         }
 
         /** Finds and locks what the request uses; false: it is not decided here. */
-        private boolean find(Request request, long nowMs) {
+        private boolean find(Request request, long ledgerMs) {
             FollowedPolicies.Rules current = policies.rules();
             table = current.table();
-            table.find(request, nowMs, search);
+            table.find(request, ledgerMs, search);
             size = search.size();
             if (size == 0) {
                 return false;
@@ -204,8 +221,8 @@ final class Leases implements AutoCloseable {
             }
             do {
                 for (int i = 0; i < size; i++) {
-                    Held found = rules[i].keys().find(request);
-                    held[i] = found == null ? add(request, rules[i], nowMs) : found;
+                    ClientLease found = rules[i].keys().find(request);
+                    held[i] = found == null ? add(request, rules[i]) : found;
                     if (held[i] == null) {
                         return false;
                     }
@@ -217,9 +234,9 @@ final class Leases implements AutoCloseable {
         private void reserve() {
             if (held.length < size) {
                 rules = new FollowedPolicies.Rule[size];
-                held = new Held[size];
-                byNumber = new Held[size];
-                before = new Book[size];
+                held = new ClientLease[size];
+                byNumber = new ClientLease[size];
+                before = new LeaseBook[size];
             }
         }
 
@@ -253,7 +270,7 @@ final class Leases implements AutoCloseable {
             boolean canTake = request.kind() == Kind.CONSUME && request.cost() > 0;
             for (int i = 0; i < size && canTake; i++) {
                 LeasedPolicy policy = rules[i].policy();
-                canTake = held[i].has(request.cost(), policy, atMs) && policy.permitsSize(request);
+                canTake = held[i].has(request.cost(), policy, nowMs, atMs) && policy.permitsSize(request);
             }
             return canTake;
         }
@@ -261,7 +278,7 @@ final class Leases implements AutoCloseable {
         private Decision take(Request request) {
             int binding = 0;
             for (int i = 0; i < size; i++) {
-                held[i].take(request.cost(), atMs);
+                held[i].take(request.cost(), nowMs, atMs);
                 setDue(held[i]);
                 LeasedPolicy best = rules[binding].policy();
                 if (i > 0 && rules[i].policy().binds(held[i].available(), best, held[binding].available())) {
@@ -272,21 +289,21 @@ final class Leases implements AutoCloseable {
         }
 
         /** What is not simply permitted is decided as an enforcer does it. */
-        private Decision decideByBooks(Request request, long nowMs, Turn turn, Waiter waiter) {
+        private Decision decideByBooks(Request request, Turn turn, Waiter waiter) {
             for (int i = 0; i < size; i++) {
                 before[i] = held[i].book();
             }
             States none = null; // all that applies is held
-            Ruling ruling = Decider.decide(at(request, nowMs), table, none, turn);
+            Ruling ruling = Decider.decide(request, table, none, turn);
             boolean isToWake = false;
             Decision decision = null;
             if (ruling instanceof Decision decided) {
                 decision = count(request, decided);
             } else {
-                undecided = waitFor((Wait) ruling, waiter, nowMs);
+                undecided = waitFor((Wait) ruling, waiter);
             }
             for (int i = 0; i < size; i++) {
-                isToWake |= held[i].isToAsk(nowMs);
+                isToWake |= held[i].isToRequest(nowMs);
                 setDue(held[i]);
                 before[i] = null;
             }
@@ -303,22 +320,22 @@ final class Leases implements AutoCloseable {
             for (int i = 0; i < size; i++) {
                 boolean isByThis = rules[i].policy().policy().id().equals(decision.policyId());
                 if (decision.outcome() == Outcome.ALLOWED) {
-                    held[i].allowed(before[i], atMs);
-                } else if (isByThis && decision.reason() == Reason.LIMIT_EXCEEDED && isUnanswered(held[i])) {
+                    held[i].allowed(before[i], decision.decidedAtMs());
+                } else if (isByThis && decision.reason() == Reason.QUOTA_NOT_AT_HAND && isUnanswered(held[i])) {
                     undecided = Undecided.NO_LEASE;
                     return null;
                 } else if (isByThis) {
-                    held[i].denied(atMs);
+                    held[i].denied(decision.decidedAtMs());
                 }
             }
             return decision;
         }
 
-        private boolean isUnanswered(Held one) {
-            return one.isUnanswered(unansweredMs, atMs);
+        private boolean isUnanswered(ClientLease one) {
+            return one.holder().isUnanswered(unansweredMs, nowMs);
         }
 
-        private Undecided waitFor(Wait wait, Waiter waiter, long nowMs) {
+        private Undecided waitFor(Wait wait, Waiter waiter) {
             waitsOn = of(wait.on());
             if (waiter == null) { // it comes again, and is not wanted twice
                 for (int i = 0; i < size; i++) {
@@ -335,7 +352,7 @@ final class Leases implements AutoCloseable {
             return Undecided.WAITS;
         }
 
-        private Held of(StateKey key) {
+        private ClientLease of(StateKey key) {
             for (int i = 0; i < size; i++) {
                 if (held[i].key().equals(key)) {
                     return held[i];
@@ -345,37 +362,42 @@ final class Leases implements AutoCloseable {
         }
 
         @Override
-        public Book book(StateKey key) {
+        public LeaseBook book(StateKey key) {
             return of(key).book();
         }
 
         @Override
-        public void put(StateKey key, Book book) {
+        public void put(StateKey key, LeaseBook book) {
             for (int i = 0; i < size; i++) {
                 if (held[i].key().equals(key)) {
-                    held[i].put(book, rules[i].policy(), atMs);
+                    held[i].put(book, rules[i].policy(), nowMs);
                 }
             }
         }
 
         @Override
         public void miss(StateKey key, long cost) {
-            of(key).miss(cost);
+            of(key).holder().miss(cost);
         }
 
         @Override
         public boolean isAwaited(StateKey key) {
-            return of(key).isAwaited();
+            return of(key).holder().isAwaited();
         }
 
         @Override
         public LeaseTerms terms(StateKey key) {
-            for (int i = 0; i < size; i++) {
-                if (held[i].key().equals(key)) {
-                    return rules[i].policy().terms();
-                }
-            }
-            throw new IllegalStateException("not held: " + key);
+            return of(key).holder().terms();
+        }
+
+        @Override
+        public long roundTripMs() {
+            return session.roundTrip().smoothedMs();
+        }
+
+        @Override
+        public long leaseWaitMs() {
+            return session.roundTrip().waitMs();
         }
     }
 
@@ -397,8 +419,8 @@ final class Leases implements AutoCloseable {
     }
 
     /** Null if there is no room for one more. */
-    private synchronized Held add(Request request, FollowedPolicies.Rule rule, long nowMs) {
-        Held before = rule.keys().find(request);
+    private synchronized ClientLease add(Request request, FollowedPolicies.Rule rule) {
+        ClientLease before = rule.keys().find(request);
         if (before != null) {
             return before;
         }
@@ -406,45 +428,45 @@ final class Leases implements AutoCloseable {
             return null;
         }
         StateKey key = rule.policy().policy().stateKey(request);
-        UsageCount usage = new UsageCount(key, holder, told);
-        Held added = new Held(key, rule, numbers.incrementAndGet(), usage, nowMs);
+        UsageCount usage = new UsageCount(key, session.name(), told);
+        ClientLease added = new ClientLease(key, rule, numbers.incrementAndGet(), usage, session, nowMs());
         rule.keys().put(added);
         all.put(key, added);
         return added;
     }
 
-    private synchronized void remove(Held held) {
+    private synchronized void remove(ClientLease held) {
         held.keys().remove(held);
         all.remove(held.key(), held);
     }
 
     /** Under its lock. */
-    private void setDue(Held held) {
+    private void setDue(ClientLease held) {
         if (held.setDue()) {
             due.add(held);
         }
     }
 
-    /** What comes for what is not held any more is given back. */
-    private void answered(StateKey key, Grant grant) {
-        Held held = all.get(key);
-        boolean isTaken = held != null && answered(held, grant);
+    /** A lease of a key that is not used any more is returned. */
+    private void answered(StateKey key, LeaseResponse response) {
+        ClientLease held = all.get(key);
+        boolean isTaken = held != null && answered(held, response);
         if (isTaken) {
             LockSupport.unpark(thread);
-        } else if (grant instanceof Grant.Slice slice) {
-            Ask.Report unused = new Ask.Report(slice.lease(), 0, slice.fromMs(), 0);
-            topics.ask(key, new Ask(holder, 0, 0, List.of(unused), 0));
+        } else if (response instanceof LeaseResponse.Granted granted) {
+            LeaseRequest.Report unused = new LeaseRequest.Report(granted.lease(), 0, granted.fromMs(), 0);
+            topics.ask(key, LeaseRequest.report(session.name(), List.of(unused), 0));
         }
         if (!isTaken && open.remove(key)) {
             lastAnswers.release();
         }
     }
 
-    private boolean answered(Held held, Grant grant) {
+    private boolean answered(ClientLease held, LeaseResponse response) {
         held.lock();
         try {
             if (!held.isGone()) {
-                held.answered(grant, System.currentTimeMillis());
+                held.respond(response, nowMs());
                 setDue(held);
             }
             return !held.isGone();
@@ -456,7 +478,8 @@ final class Leases implements AutoCloseable {
     private void run() {
         while (!closed) {
             try {
-                lookAfterAll(System.currentTimeMillis());
+                session.checkClock();
+                maintainAll(nowMs());
                 failure = null;
             } catch (RuntimeException e) { // of what was not told some quota is lost, and no more
                 failure = e;
@@ -465,63 +488,62 @@ final class Leases implements AutoCloseable {
         }
     }
 
-    private void lookAfterAll(long nowMs) {
-        for (Held held = due.poll(); held != null && !closed; held = due.poll()) {
-            lookAfter(held, nowMs);
+    private void maintainAll(long nowMs) {
+        for (ClientLease held = due.poll(); held != null && !closed; held = due.poll()) {
+            maintain(held, nowMs);
         }
         while (!closed && !alarms.isEmpty() && alarms.peek().atMs <= nowMs) {
             Alarm alarm = alarms.remove();
             if (alarm.atMs == alarm.held.alarmMs()) {
                 alarm.held.setAlarm(Long.MAX_VALUE);
-                lookAfter(alarm.held, nowMs);
+                maintain(alarm.held, nowMs);
             }
         }
     }
 
-    private void lookAfter(Held held, long nowMs) {
+    private void maintain(ClientLease held, long nowMs) {
         held.lock();
         held.setDone(); // what comes from here on makes it due again
         held.unlock();
         serve(held, nowMs);
-        Held.Telling telling = new Held.Telling(null, List.of());
+        ClientLease.Messages messages = ClientLease.Messages.NONE;
         held.lock();
         try {
             if (!held.isGone()) {
-                LeasedPolicy policy = policies.rules().now(held.key().policyId(), nowMs);
-                telling = held.tell(holder, policy, nowMs);
+                long ledgerMs = session.ledgerTimeMs(nowMs, System.currentTimeMillis());
+                LeasedPolicy policy = policies.rules().now(held.key().policyId(), ledgerMs);
+                messages = held.next(policy, nowMs);
                 if (held.isIdle(nowMs)) {
                     held.go();
                     remove(held);
                 } else {
-                    setAlarm(held, Math.max(held.dueMs(), nowMs + 1));
+                    setAlarm(held, Math.max(held.dueMs(nowMs), nowMs + 1));
                 }
             }
         } finally {
             held.unlock();
         }
-        tell(held, telling);
+        send(held, messages);
     }
 
-    private void setAlarm(Held held, long atMs) {
+    private void setAlarm(ClientLease held, long atMs) {
         if (atMs < held.alarmMs()) {
             held.setAlarm(atMs);
             alarms.add(new Alarm(atMs, held));
         }
     }
 
-    private void tell(Held held, Held.Telling telling) {
-        if (telling.ask() != null) {
-            topics.ask(held.key(), telling.ask());
-        }
-        telling.usage().forEach(topics::tell);
+    private void send(ClientLease held, ClientLease.Messages messages) {
+        messages.message().ifPresent(message -> topics.ask(held.key(), message));
+        messages.usage().forEach(topics::tell);
     }
 
     /** Decides those who wait, in their order, up to the first one that has to wait further. */
-    private void serve(Held held, long nowMs) {
-        Held.Waiting first = nextServed(held, nowMs);
+    private void serve(ClientLease held, long nowMs) {
+        Waiting<Waiter> first = nextServed(held, nowMs);
         while (first != null) {
             Attempt attempt = attempts.get();
-            Decision decision = attempt.decideAgain(first.waiter(), held, first.untilMs());
+            Decision decision = attempt.decideAgain(first.request(), held, first.untilMs());
             if (decision == null && attempt.undecided == Undecided.WAITS && attempt.waitsOn == held) {
                 return;
             }
@@ -532,25 +554,26 @@ final class Leases implements AutoCloseable {
                 held.unlock();
             }
             if (decision != null || attempt.undecided != Undecided.WAITS) {
-                first.waiter().end(new Reply(decision, decision == null ? attempt.undecided : null));
+                first.request().end(new Reply(decision, decision == null ? attempt.undecided : null));
             }
             first = nextServed(held, nowMs);
         }
     }
 
     /** Null if nobody waits, or has to wait further. */
-    private static Held.Waiting nextServed(Held held, long nowMs) {
-        List<Waiter> inVain = new ArrayList<>(0);
-        Held.Waiting first;
+    private static Waiting<Waiter> nextServed(ClientLease held, long nowMs) {
+        List<Waiter> unanswered = new ArrayList<>(0);
+        Waiting<Waiter> first;
         held.lock();
         try {
             for (first = held.first(); first != null; first = held.first()) {
-                boolean isInVain = !first.waiter().isOver() && held.isInVain(nowMs);
-                if (isInVain) {
-                    inVain.add(first.waiter());
+                boolean isOver = first.request().isOver();
+                boolean isUnanswered = !isOver && held.holder().isFirstUnanswered(nowMs);
+                if (isUnanswered) {
+                    unanswered.add(first.request());
                 }
-                if (!isInVain && !first.waiter().isOver()) {
-                    first = held.mustWait(nowMs) ? null : first;
+                if (!isUnanswered && !isOver) {
+                    first = held.holder().isFirstReady(nowMs) ? first : null;
                     break;
                 }
                 held.removeFirst();
@@ -558,7 +581,7 @@ final class Leases implements AutoCloseable {
         } finally {
             held.unlock();
         }
-        inVain.forEach(waiter -> waiter.end(new Reply(null, Undecided.NO_LEASE)));
+        unanswered.forEach(waiter -> waiter.end(new Reply(null, Undecided.NO_LEASE)));
         return first;
     }
 
@@ -574,7 +597,7 @@ final class Leases implements AutoCloseable {
             isInterrupted = true;
         }
         int asked = 0;
-        for (Held held : all.values()) {
+        for (ClientLease held : all.values()) {
             asked += giveBack(held) ? 1 : 0;
         }
         try {
@@ -589,25 +612,25 @@ final class Leases implements AutoCloseable {
     }
 
     /** Returns whether more is asked for, which is to be given back as well. */
-    private boolean giveBack(Held held) {
-        Held.Telling telling;
+    private boolean giveBack(ClientLease held) {
+        ClientLease.Messages messages;
         boolean isOpen;
         held.lock();
         try {
             if (held.isGone()) {
                 return false;
             }
-            isOpen = held.book().question().isOpen();
+            isOpen = held.book().request().isOpen();
             if (isOpen) {
                 open.add(held.key());
             }
-            telling = held.tellAll(holder);
+            messages = held.last();
             held.go();
             remove(held);
         } finally {
             held.unlock();
         }
-        tell(held, telling);
+        send(held, messages);
         return isOpen;
     }
 }

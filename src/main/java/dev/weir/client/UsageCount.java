@@ -1,6 +1,7 @@
 package dev.weir.client;
 
-import dev.weir.lease.Book;
+import dev.weir.lease.Lease;
+import dev.weir.lease.LeaseBook;
 import dev.weir.policy.Decision;
 import dev.weir.policy.LeaseUse;
 import dev.weir.policy.Policy;
@@ -45,19 +46,19 @@ final class UsageCount {
     }
 
     /** Counts what is used of slices in one book more than in another before it. Requests count for the first of them. */
-    void allowed(Book before, Book after, long requests, long firstMs, long lastMs) {
+    void allowed(LeaseBook before, LeaseBook after, long requests, long firstMs, long lastMs) {
         long uncounted = requests;
-        for (int i = 0; i < after.slices().size(); i++) {
-            Book.Slice slice = after.slices().get(i);
-            long cost = slice.used() - before.slices().get(i).used();
+        for (int i = 0; i < after.leases().size(); i++) {
+            Lease lease = after.leases().get(i);
+            long cost = lease.used() - before.leases().get(i).used();
             if (cost > 0) {
-                Count count = count(slice.lease(), firstMs);
+                Count count = count(lease.lease(), firstMs);
                 count.sinceMs = count.cost == 0 ? firstMs : count.sinceMs;
                 count.cost += cost;
                 count.requests += uncounted;
                 count.lastMs = lastMs;
                 uncounted = 0;
-                lastLease = slice.lease();
+                lastLease = lease.lease();
             }
         }
     }

@@ -2,7 +2,7 @@ package dev.weir.codec;
 
 import dev.weir.avro.LeaseAsk;
 import dev.weir.avro.LeaseReport;
-import dev.weir.lease.Ask;
+import dev.weir.lease.LeaseRequest;
 import dev.weir.policy.Rejection;
 import java.time.Instant;
 import java.util.ArrayList;
@@ -18,17 +18,24 @@ public final class AskAvro {
      *
      * @param partition of the topic of grants
      */
-    public record Addressed(Ask ask, int partition) {}
+    public record Addressed(LeaseRequest ask, int partition) {}
 
     public byte[] encode(Addressed question) {
-        Ask ask = question.ask;
+        LeaseRequest ask = question.ask;
         List<LeaseReport> reports = new ArrayList<>();
-        for (Ask.Report report : ask.reports()) {
+        for (LeaseRequest.Report report : ask.reports()) {
             Instant lastUsed = Instant.ofEpochMilli(report.lastUsedMs());
             reports.add(new LeaseReport(report.lease(), report.used(), lastUsed, report.held()));
         }
-        return avro.encode(
-                new LeaseAsk(ask.holder(), question.partition, ask.least(), ask.want(), ask.settled(), reports));
+        return avro.encode(new LeaseAsk(
+                ask.holder(),
+                question.partition,
+                ask.number(),
+                ask.least(),
+                ask.want(),
+                ask.settled(),
+                ask.roundTripMs(),
+                reports));
     }
 
     /** @throws UnreadableException if the bytes are no question */
@@ -37,12 +44,19 @@ public final class AskAvro {
         if (event.getPartition() < 0 || event.getLeast() < 0 || event.getWant() < event.getLeast()) {
             throw new UnreadableException(Rejection.NOT_AVRO, "a question that nobody asks");
         }
-        List<Ask.Report> reports = new ArrayList<>();
+        List<LeaseRequest.Report> reports = new ArrayList<>();
         for (LeaseReport report : event.getReports()) {
             long lastUsedMs = report.getLastUsed().toEpochMilli();
-            reports.add(new Ask.Report(report.getLease(), report.getUsed(), lastUsedMs, report.getHeld()));
+            reports.add(new LeaseRequest.Report(report.getLease(), report.getUsed(), lastUsedMs, report.getHeld()));
         }
-        Ask ask = new Ask(event.getHolder(), event.getLeast(), event.getWant(), reports, event.getSettled());
+        LeaseRequest ask = new LeaseRequest(
+                event.getNumber(),
+                event.getHolder(),
+                event.getLeast(),
+                event.getWant(),
+                reports,
+                event.getSettled(),
+                event.getRoundTripMs());
         return new Addressed(ask, event.getPartition());
     }
 }

@@ -1,7 +1,7 @@
 package dev.weir.codec;
 
 import dev.weir.avro.LeaseGrant;
-import dev.weir.lease.Grant;
+import dev.weir.lease.LeaseResponse;
 import java.time.Instant;
 
 /** Answers of ledgers to holders as Avro. Threads may share an instance. */
@@ -14,24 +14,27 @@ public final class GrantAvro {
      *
      * @param partition of the topic of grants, in which the holder reads
      */
-    public record Addressed(Grant grant, String holder, int partition) {}
+    public record Addressed(LeaseResponse response, String holder, int partition) {}
 
     public byte[] encode(Addressed answer) {
         return avro.encode(
-                answer.grant instanceof Grant.Slice slice
+                answer.response instanceof LeaseResponse.Granted slice
                         ? new LeaseGrant(
                                 answer.holder,
+                                slice.number(),
+                                Instant.ofEpochMilli(slice.atMs()),
                                 Instant.ofEpochMilli(slice.fromMs()),
                                 slice.lease(),
                                 slice.amount(),
                                 Instant.ofEpochMilli(slice.untilMs()),
                                 0L)
-                        : nothing(answer.holder, (Grant.Nothing) answer.grant));
+                        : refused(answer.holder, (LeaseResponse.Refused) answer.response));
     }
 
-    private static LeaseGrant nothing(String holder, Grant.Nothing nothing) {
-        Instant at = Instant.ofEpochMilli(nothing.atMs());
-        return new LeaseGrant(holder, at, null, 0L, Instant.EPOCH, nothing.retryAfterMs());
+    private static LeaseGrant refused(String holder, LeaseResponse.Refused refused) {
+        Instant at = Instant.ofEpochMilli(refused.atMs());
+        return new LeaseGrant(
+                holder, refused.number(), at, Instant.EPOCH, null, 0L, Instant.EPOCH, refused.retryAfterMs());
     }
 
     /**
@@ -43,13 +46,15 @@ public final class GrantAvro {
     public Addressed decode(byte[] value, int partition) throws UnreadableException {
         LeaseGrant event = avro.decode(value);
         long atMs = event.getAt().toEpochMilli();
-        Grant grant = event.getLease() == null
-                ? new Grant.Nothing(atMs, event.getRetryAfterMs())
-                : new Grant.Slice(
+        LeaseResponse response = event.getLease() == null
+                ? new LeaseResponse.Refused(event.getNumber(), atMs, event.getRetryAfterMs())
+                : new LeaseResponse.Granted(
+                        event.getNumber(),
                         event.getLease(),
                         event.getAmount(),
                         atMs,
+                        event.getFrom().toEpochMilli(),
                         event.getUntil().toEpochMilli());
-        return new Addressed(grant, event.getHolder(), partition);
+        return new Addressed(response, event.getHolder(), partition);
     }
 }

@@ -1,6 +1,7 @@
 package dev.weir.codec;
 
-import dev.weir.lease.Book;
+import dev.weir.lease.Lease;
+import dev.weir.lease.LeaseBook;
 import dev.weir.lease.Ledger;
 import dev.weir.limit.Segments;
 import dev.weir.policy.PolicyLedger;
@@ -13,11 +14,10 @@ import java.util.function.IntFunction;
  * Ledgers and books as bytes of their stores.
  *
  * <pre>
- *   book    = version 1 | forgettableAtMs, 8 bytes | clockMs | n, slice × n | second, before, present
- *             | open, askedMs, least, retryAtMs, aheadAtMs | lastLease | settled
- *   slice   = lease | amount | used | lastUsedMs | untilMs | reported + 2 × closing
+ *   book    = version 1 | forgettableAtMs, 8 bytes | clockMs | n, lease × n | lastLease | settled
+ *   lease   = lease | amount | used | lastUsedMs | atMs | fromMs | untilMs | sentMs | reported + 2 × closing
  *   ledger  = version 1 | forgettableAtMs, 8 bytes | clockMs | nextLease | n, loan × n | the state of {@link StateCodec}
- *   loan    = lease | holder | amount | used | untilMs
+ *   loan    = lease | holder | amount | used | wanted | untilMs | dueMs
  * </pre>
  *
  * <p>Both begin as a state does, so that {@link StateCodec#forgettableAtMs} reads them too.
@@ -30,56 +30,51 @@ public final class LeaseCodec {
 
     private LeaseCodec() {}
 
-    /** @param forgettableAtMs from when on an empty book says the same */
-    public static byte[] encode(Book book, long forgettableAtMs) {
+    /** What is wanted and requested is not kept: whoever reads the book begins anew with that. */
+    public static byte[] encode(LeaseBook book) {
         StateBytes out = StateBytes.toWrite(VERSION);
-        out.writeFixed(forgettableAtMs);
+        out.writeFixed(book.forgettableAtMs());
         out.writeSigned(book.clockMs());
-        out.write(book.slices().size());
-        for (Book.Slice slice : book.slices()) {
-            out.write(slice.lease());
-            out.write(slice.amount());
-            out.write(slice.used());
-            out.writeSigned(slice.lastUsedMs());
-            out.writeSigned(slice.untilMs() - book.clockMs());
-            out.writeByte((slice.isReported() ? REPORTED : 0) | (slice.isClosing() ? CLOSING : 0));
+        out.write(book.leases().size());
+        for (Lease lease : book.leases()) {
+            out.write(lease.lease());
+            out.write(lease.amount());
+            out.write(lease.used());
+            out.writeSigned(lease.lastUsedMs());
+            out.writeSigned(lease.atMs());
+            out.writeSigned(lease.fromMs() - lease.atMs());
+            out.writeSigned(lease.untilMs() - lease.fromMs());
+            out.writeSigned(lease.sentMs());
+            out.writeByte((lease.isReported() ? REPORTED : 0) | (lease.isClosing() ? CLOSING : 0));
         }
-        Book.Demand demand = book.demand();
-        out.writeSigned(demand.second());
-        out.write(demand.before());
-        out.write(demand.present());
-        Book.Question question = book.question();
-        out.writeByte(question.isOpen() ? 1 : 0);
-        out.writeSigned(question.askedMs());
-        out.write(question.least());
-        out.writeSigned(question.retryAtMs());
-        out.writeSigned(question.aheadAtMs());
         out.write(book.lastLease());
         out.writeSigned(book.settled());
         return out.written();
     }
 
     /** @throws IllegalStateException if the bytes are not those of a book: the store is broken */
-    public static Book decodeBook(byte[] bytes) {
+    public static LeaseBook decodeBook(byte[] bytes) {
         StateBytes in = StateBytes.toRead(bytes, VERSION, "a book");
         in.readFixed();
         long clockMs = in.readSigned();
         int size = (int) in.read();
-        List<Book.Slice> slices = new ArrayList<>(size);
+        List<Lease> leases = new ArrayList<>(size);
         for (int i = 0; i < size; i++) {
             long lease = in.read();
             long amount = in.read();
             long used = in.read();
             long lastUsedMs = in.readSigned();
-            long untilMs = clockMs + in.readSigned();
+            long atMs = in.readSigned();
+            long fromMs = atMs + in.readSigned();
+            long untilMs = fromMs + in.readSigned();
+            long sentMs = in.readSigned();
             int flags = in.readByte();
             boolean isReported = (flags & REPORTED) != 0;
-            slices.add(new Book.Slice(lease, amount, used, lastUsedMs, untilMs, isReported, (flags & CLOSING) != 0));
+            boolean isClosing = (flags & CLOSING) != 0;
+            leases.add(
+                    new Lease(lease, amount, used, lastUsedMs, atMs, fromMs, untilMs, sentMs, isReported, isClosing));
         }
-        Book.Demand demand = new Book.Demand(in.readSigned(), in.read(), in.read());
-        Book.Question question =
-                new Book.Question(in.readByte() != 0, in.readSigned(), in.read(), in.readSigned(), in.readSigned());
-        return new Book(clockMs, slices, demand, question, in.read(), in.readSigned());
+        return LeaseBook.kept(clockMs, leases, in.read(), in.readSigned());
     }
 
     public static byte[] encode(PolicyLedger of) {
@@ -94,7 +89,9 @@ public final class LeaseCodec {
             out.write(loan.holder());
             out.write(loan.amount());
             out.write(loan.used());
+            out.write(loan.wanted());
             out.writeSigned(loan.untilMs() - ledger.clockMs());
+            out.writeSigned(loan.dueMs() - loan.untilMs());
         }
         out.write(StateCodec.encode(of.used()));
         return out.written();
@@ -118,7 +115,9 @@ public final class LeaseCodec {
             String holder = in.readText();
             long amount = in.read();
             long used = in.read();
-            loans.add(new Ledger.Loan(lease, holder, amount, used, clockMs + in.readSigned()));
+            long wanted = in.read();
+            long untilMs = clockMs + in.readSigned();
+            loans.add(new Ledger.Loan(lease, holder, amount, used, wanted, untilMs, untilMs + in.readSigned()));
         }
         PolicyState used = StateCodec.decode(in.readBytes(), shelves);
         Ledger ledger = new Ledger(clockMs, used.lastMs(), used.accounts(), loans, nextLease);

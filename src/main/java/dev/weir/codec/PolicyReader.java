@@ -15,6 +15,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
+import java.util.OptionalLong;
 import java.util.TreeMap;
 
 /** Reads one policy. Something harmless stands in for what is at fault, so that the rest is checked as well. */
@@ -150,7 +151,8 @@ final class PolicyReader {
             maxWait.fault("needs when-empty: wait");
         }
         Long maxWaitMs = maxWait.read(Quantities::durationMs);
-        long waitMs = !waits ? 0 : Objects.requireNonNullElse(maxWaitMs, Sharing.DEFAULT.maxWaitMs());
+        OptionalLong waitMs =
+                !waits ? OptionalLong.of(0) : maxWaitMs == null ? OptionalLong.empty() : OptionalLong.of(maxWaitMs);
         return Objects.requireNonNullElse(maxWait.noting(() -> new Sharing(waitMs, byClients)), Sharing.DEFAULT);
     }
 

@@ -6,10 +6,10 @@ import dev.weir.policy.StateKey;
 import java.util.List;
 
 /**
- * Requests that wait for shared quota as bytes.
+ * Requests that wait for a lease as bytes. How long they have waited is not kept: after a restart they wait anew.
  *
  * <pre>
- *   waiter  = version 1 | untilMs | the key of what it waits for | the request, as an admission to no queue
+ *   waiter  = version 1 | maxWaitMs | the key of what it waits for | the request, as an admission to no queue
  * </pre>
  */
 public final class WaiterCodec {
@@ -21,15 +21,15 @@ public final class WaiterCodec {
     /**
      * A request that waits.
      *
-     * @param on for what
-     * @param untilMs for how long at most
+     * @param on what it waits for
+     * @param maxWaitMs for how long at most
      * @param headers of its record
      */
-    public record Waiter(StateKey on, long untilMs, Request request, List<Admission.Header> headers) {
+    public record Waiter(StateKey on, long maxWaitMs, Request request, List<Admission.Header> headers) {
 
         /** The same, waiting for something else. */
         public Waiter on(StateKey other) {
-            return new Waiter(other, untilMs, request, headers);
+            return new Waiter(other, maxWaitMs, request, headers);
         }
     }
 
@@ -37,7 +37,7 @@ public final class WaiterCodec {
         byte[] request =
                 requests.encode(new Admission(waiter.request, "", null, null, null, null, false, 0, waiter.headers));
         StateBytes out = StateBytes.toWrite(VERSION);
-        out.writeSigned(waiter.untilMs);
+        out.writeSigned(waiter.maxWaitMs);
         out.write(KeyCodec.encode(waiter.on));
         out.write(request);
         return out.written();
@@ -46,11 +46,11 @@ public final class WaiterCodec {
     /** @throws IllegalStateException if the bytes are not those of a waiter: the store is broken */
     public Waiter decode(byte[] bytes) {
         StateBytes in = StateBytes.toRead(bytes, VERSION, "a request that waits");
-        long untilMs = in.readSigned();
+        long maxWaitMs = in.readSigned();
         StateKey on = KeyCodec.decode(in.readBytes());
         try {
             Admission admission = requests.decode(in.readBytes());
-            return new Waiter(on, untilMs, admission.request(), admission.headers());
+            return new Waiter(on, maxWaitMs, admission.request(), admission.headers());
         } catch (UnreadableException e) {
             throw new IllegalStateException("a request that waits cannot be read", e);
         }

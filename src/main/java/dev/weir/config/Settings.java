@@ -199,18 +199,11 @@ final class Settings {
                 "shaping.commit-every",
                 (c, duration) -> with(c, new Shaping(c.shaping().threads(), duration(duration))));
 
-        text("leases.term", (c, duration) -> {
-            Leases l = c.leases();
-            return with(c, new Leases(duration(duration), l.lead(), l.clockMargin()));
-        });
-        text("leases.lead", (c, duration) -> {
-            Leases l = c.leases();
-            return with(c, new Leases(l.term(), duration(duration), l.clockMargin()));
-        });
-        text("leases.clock-margin", (c, duration) -> {
-            Leases l = c.leases();
-            return with(c, new Leases(l.term(), l.lead(), duration(duration)));
-        });
+        text(
+                "leases.term",
+                (c, duration) ->
+                        with(c, new Leases(duration(duration), c.leases().lead())));
+        text("leases.lead", (c, duration) -> with(c, new Leases(c.leases().term(), duration(duration))));
 
         ALL.put("service.enabled", (c, value) -> {
             Boolean enabled = value.flag();

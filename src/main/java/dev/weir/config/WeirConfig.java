@@ -253,27 +253,21 @@ public record WeirConfig(
      * How shared quota is lent to those who decide.
      *
      * @param term for how long at most a part of it is lent, 200 ms to 1 h; shorter for short windows
-     * @param lead how long before a part is used up the next one is asked for, 0 to 1 min, and at most half of the term: as
-     *     long as an answer takes
-     * @param clockMargin by how much the clocks of instances may differ: nothing is used so long before it ends; 0 to a
-     *     quarter of the term
+     * @param lead how long before a part is used up the next one is requested, 0 to 1 min, and at most a third of the term; longer
+     *     if answers are measured to take longer
      */
-    public record Leases(Duration term, Duration lead, Duration clockMargin) {
+    public record Leases(Duration term, Duration lead) {
 
         static final Leases DEFAULTS = new Leases(
-                Duration.ofMillis(LeaseTerms.DEFAULTS.termMs()),
-                Duration.ofMillis(LeaseTerms.DEFAULTS.leadMs()),
-                Duration.ofMillis(LeaseTerms.DEFAULTS.marginMs()));
+                Duration.ofMillis(LeaseTerms.DEFAULTS.termMs()), Duration.ofMillis(LeaseTerms.DEFAULTS.leadMs()));
 
         public Leases {
             requireDuration("leases.term", term, Duration.ofMillis(LeaseTerms.MIN_TERM_MS), Duration.ofHours(1));
             requireDuration("leases.lead", lead, Duration.ZERO, Duration.ofMinutes(1));
-            requireDuration("leases.clock-margin", clockMargin, Duration.ZERO, term.dividedBy(4));
         }
 
         public LeaseTerms terms() {
-            long termMs = term.toMillis();
-            return new LeaseTerms(termMs, Math.min(lead.toMillis(), termMs / 2), clockMargin.toMillis());
+            return LeaseTerms.of(term.toMillis(), lead.toMillis(), LeaseTerms.DEFAULTS.graceMs());
         }
     }
 

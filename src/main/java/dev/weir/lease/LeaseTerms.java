@@ -1,37 +1,59 @@
 package dev.weir.lease;
 
 /**
- * How quota is lent.
+ * How long leases last.
  *
- * @param termMs for how long at most a slice may be used
- * @param leadMs how long before a slice is used up the next one is asked for: as long as a question and its answer take
- * @param marginMs by how much the clocks of brokers may differ: a holder stops so long before a slice ends
+ * @param termMs how long at most a lease may be used
+ * @param leadMs how long before a lease is used up or expires the next one is requested
+ * @param graceMs how long after its end a lease that is not reported counts as lent, before it is charged as used: a message that
+ *     returns it may be under way for long
  */
-public record LeaseTerms(long termMs, long leadMs, long marginMs) {
+public record LeaseTerms(long termMs, long leadMs, long graceMs) {
 
-    private static final int PARTS_OF_WINDOW = 4;
-
-    /** However short a window is. */
+    /** The shortest term that is derived from a window. */
     public static final long MIN_TERM_MS = 200;
 
-    public static final LeaseTerms DEFAULTS = new LeaseTerms(5_000, 300, 10);
+    /** Longer round trips do not make terms longer. */
+    public static final long MAX_ROUND_TRIP_MS = 20_000;
+
+    public static final LeaseTerms DEFAULTS = new LeaseTerms(5_000, 300, 30_000);
+
+    private static final int TERMS_PER_WINDOW = 4;
+    private static final int ROUND_TRIPS_PER_TERM = 3;
+    private static final int LEADS_PER_TERM = 3;
+    private static final long LONGEST_MS = 3_600_000;
 
     /** @throws IllegalArgumentException if a part is out of its range */
     public LeaseTerms {
-        require("term", termMs, 1, 3_600_000);
-        require("lead", leadMs, 0, 3_600_000);
-        require("clock-margin", marginMs, 0, termMs - 1);
+        require("term", termMs, 1);
+        require("lead", leadMs, 0);
+        require("grace", graceMs, 0);
     }
 
-    /** As they are for limits of these windows: what is used of a slice counts as used at its last use, so it is short beside them. */
+    /** The terms for limits with such a window: usage of a lease counts at its last use, so a lease is short beside the window. */
     public LeaseTerms within(long windowMs) {
-        long partMs = Math.min(termMs, Math.max(MIN_TERM_MS, windowMs / PARTS_OF_WINDOW));
-        return new LeaseTerms(partMs, Math.min(leadMs, partMs / 2), Math.min(marginMs, partMs / 4));
+        long partMs = Math.max(MIN_TERM_MS, windowMs / TERMS_PER_WINDOW);
+        return of(Math.min(termMs, partMs), leadMs, Math.min(graceMs, partMs));
     }
 
-    private static void require(String name, long value, long least, long most) {
-        if (value < least || value > most) {
-            throw new IllegalArgumentException("%s must be %d to %d ms, is %d".formatted(name, least, most, value));
+    /** The terms for a holder whose requests take so long to be answered: a lease outlives its own request and the next one. */
+    public LeaseTerms withRoundTrip(long roundTripMs) {
+        long boundedMs = Math.max(0, Math.min(roundTripMs, MAX_ROUND_TRIP_MS));
+        return of(
+                Math.max(termMs, ROUND_TRIPS_PER_TERM * boundedMs),
+                Math.max(leadMs, boundedMs + boundedMs / 4),
+                graceMs);
+    }
+
+    /** Terms with a lead that is not too long for them. */
+    public static LeaseTerms of(long termMs, long leadMs, long graceMs) {
+        return new LeaseTerms(termMs, Math.min(leadMs, termMs / LEADS_PER_TERM), graceMs);
+    }
+
+    private static void require(String name, long value, long least) {
+        if (value < least || value > LONGEST_MS) {
+            throw new IllegalArgumentException(
+                    "%s must be %d to %d ms, is %d".formatted(name, least, LONGEST_MS, value));
         }
     }
 }

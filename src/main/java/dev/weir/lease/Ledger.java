@@ -5,9 +5,9 @@ import dev.weir.limit.Limit;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.Comparator;
-import java.util.HashSet;
+import java.util.HashMap;
 import java.util.List;
-import java.util.Set;
+import java.util.Map;
 
 /**
  * What was used of limits that are shared, and what of them is lent out.
@@ -17,7 +17,7 @@ import java.util.Set;
  *   lend a    ⟸  a ≤ free(t)                        the loan stands until it is accounted for
  *   account   :  what a holder reports as used is charged at the time of its last use;
  *                what it gives back is free again;
- *                what it never reports is charged when the slice ends, at its last millisecond
+ *                what it does not report within a grace period after the lease's end is charged, at its last millisecond
  * </pre>
  *
  * <p>A use has the time {@code u} that its decision goes by, and {@code from ≤ u < until} of its slice. Why the sum of
@@ -44,13 +44,16 @@ import java.util.Set;
  * flowed in from {@code s} to {@code g}; and what it had, the loans and the slice itself were at most B. (Charges have rising times, so a bucket whose
  * steps are forgotten has been full.)
  *
- * <p>None of this asks how the clocks of holders and ledger compare: only the times in decisions count. That these are near
- * the true ones, and by how much, is what {@link LeaseTerms#marginMs} is for.
+ * <p>None of this compares wall clocks: only the times of decisions count. The ledger's time is that of the broker, which stamps each
+ * request when it is appended. A holder derives decision times from the times of its leases and from its monotonic clock ({@link Lease}),
+ * so they are never behind the ledger's time, and ahead of it by at most the time that the request for the lease was under way. So, by
+ * the broker's clock, too, no lease is used after its end, as long as monotonic clocks drift by no more than one part in
+ * {@value Lease#MAX_DRIFT_PARTS}; across a change of the partition's leader, as long as the brokers' clocks agree.
  *
  * @param clockMs the latest time that it was asked at
  * @param chargedMs the time of the last charge
  * @param accounts of the limits, all of which are charged together
- * @param loans what is out, the one that ends first first
+ * @param loans what is out, the one that is due first first
  * @param nextLease the name of the next slice
  */
 public record Ledger(long clockMs, long chargedMs, List<Account<?>> accounts, List<Loan> loans, long nextLease) {
@@ -61,16 +64,25 @@ public record Ledger(long clockMs, long chargedMs, List<Account<?>> accounts, Li
     /** A ledger that was forgotten and is opened anew does not give the names of old slices again. */
     private static final int LEASE_BITS_A_MS = 20;
 
-    private static final Comparator<Loan> BY_END =
-            Comparator.comparingLong(Loan::untilMs).thenComparingLong(Loan::lease);
+    /** Less than this part of the capacity is little. */
+    private static final int SCARCE_PARTS = 4;
+
+    /** A lease is new for this part of its term. */
+    private static final int NEW_PARTS = 4;
+
+    private static final Comparator<Loan> BY_DUE =
+            Comparator.comparingLong(Loan::dueMs).thenComparingLong(Loan::lease);
 
     /**
      * A slice that is out.
      *
      * @param amount what is not accounted for yet
      * @param used what was reported as used of it before
+     * @param wanted what was requested
+     * @param untilMs when the lease ends
+     * @param dueMs when it is charged as used if it is not reported
      */
-    public record Loan(long lease, String holder, long amount, long used, long untilMs) {}
+    public record Loan(long lease, String holder, long amount, long used, long wanted, long untilMs, long dueMs) {}
 
     public Ledger {
         accounts = List.copyOf(accounts);
@@ -87,9 +99,9 @@ public record Ledger(long clockMs, long chargedMs, List<Account<?>> accounts, Li
     /**
      * A ledger, and what it answers.
      *
-     * @param grant null: it was only told something
+     * @param response null: nothing was requested
      */
-    public record Answer(Ledger ledger, Grant grant) {}
+    public record Answer(Ledger ledger, LeaseResponse response) {}
 
     /** This ledger under other limits: what was used stays used, as {@code Account.under} says; what is lent stays lent. */
     public Ledger under(List<Account<?>> next) {
@@ -99,34 +111,40 @@ public record Ledger(long clockMs, long chargedMs, List<Account<?>> accounts, Li
     /** This ledger at a later time, or at its own if that is later: what has ended by then is charged. */
     public Ledger at(long nowMs) {
         long atMs = Math.max(clockMs, nowMs);
-        if (loans.isEmpty() || loans.get(0).untilMs > atMs) {
+        if (loans.isEmpty() || loans.get(0).dueMs > atMs) {
             return atMs == clockMs ? this : new Ledger(atMs, chargedMs, accounts, loans, nextLease);
         }
         Ledger next = this;
         List<Loan> left = new ArrayList<>(loans);
-        while (!left.isEmpty() && left.get(0).untilMs <= atMs) {
+        while (!left.isEmpty() && left.get(0).dueMs <= atMs) {
             Loan ended = left.remove(0);
             next = next.charge(ended.amount, ended.untilMs - 1);
         }
         return new Ledger(atMs, next.chargedMs, next.accounts, left, nextLease);
     }
 
-    /** Takes what a holder reports, and answers what it asks for. */
-    public Answer ask(Ask ask, LeaseTerms terms, long nowMs) {
-        Ledger next = at(Math.max(nowMs, lastUsedMs(ask)));
-        for (Ask.Report report : ask.reports()) {
-            next = next.account(ask.holder(), report);
+    /**
+     * Charges what a holder reports, and answers its request.
+     *
+     * @param nowMs the broker's time when the request was appended
+     */
+    public Answer ask(LeaseRequest request, LeaseTerms terms, long nowMs) {
+        Ledger next = at(Math.max(nowMs, lastUsedMs(request)));
+        for (LeaseRequest.Report report : request.reports()) {
+            next = next.account(request.holder(), report);
         }
-        if (ask.settled() != 0) {
-            next = next.charge(ask.settled(), next.clockMs);
+        if (request.settled() != 0) {
+            next = next.charge(request.settled(), next.clockMs);
         }
-        return ask.least() == 0 ? new Answer(next, null) : next.lend(ask, terms);
+        return request.isForLease()
+                ? next.lend(request, terms.withRoundTrip(request.roundTripMs()), nowMs)
+                : new Answer(next, null);
     }
 
-    /** The clock of a holder may be ahead: then it is later than was known here, but for what no slice allows. */
-    private long lastUsedMs(Ask ask) {
+    /** A holder's decision times may be ahead by as long as its request was under way: then it is later than was known here. */
+    private long lastUsedMs(LeaseRequest request) {
         long latestMs = clockMs;
-        for (Ask.Report report : ask.reports()) {
+        for (LeaseRequest.Report report : request.reports()) {
             for (Loan loan : loans) {
                 if (loan.lease == report.lease()) {
                     latestMs = Math.max(latestMs, Math.min(report.lastUsedMs(), loan.untilMs - 1));
@@ -151,7 +169,7 @@ public record Ledger(long clockMs, long chargedMs, List<Account<?>> accounts, Li
     }
 
     /** Of a slice that has ended, nothing is left to account for. What cannot be of a slice is taken as that which can be. */
-    private Ledger account(String holder, Ask.Report report) {
+    private Ledger account(String holder, LeaseRequest.Report report) {
         for (int place = 0; place < loans.size(); place++) {
             Loan loan = loans.get(place);
             if (loan.lease == report.lease() && loan.holder.equals(holder)) {
@@ -161,12 +179,14 @@ public record Ledger(long clockMs, long chargedMs, List<Account<?>> accounts, Li
         return this;
     }
 
-    private Ledger account(int place, Loan loan, Ask.Report report) {
+    private Ledger account(int place, Loan loan, LeaseRequest.Report report) {
         long used = Math.max(0, Math.min(loan.amount, report.used() - loan.used));
         long held = Math.max(0, Math.min(loan.amount - used, report.held()));
         List<Loan> next = new ArrayList<>(loans);
         if (held > 0) {
-            next.set(place, new Loan(loan.lease, loan.holder, held, loan.used + used, loan.untilMs));
+            next.set(
+                    place,
+                    new Loan(loan.lease, loan.holder, held, loan.used + used, loan.wanted, loan.untilMs, loan.dueMs));
         } else {
             next.remove(place);
         }
@@ -181,21 +201,49 @@ public record Ledger(long clockMs, long chargedMs, List<Account<?>> accounts, Li
         return new Ledger(clockMs, timeMs, next, loans, nextLease);
     }
 
-    /** The fewer are left the smaller a slice is: what one gets, and does not need after all, others may want. */
-    private Answer lend(Ask ask, LeaseTerms terms) {
+    /**
+     * Grants what is wanted, as far as the other holders' wants can still be met: by max-min fairness, each of them is left what it wanted
+     * last, but no more than an even share of what is free. A holder that got its lease only now is left an even share, since it may not know
+     * yet what it will want. If a request waits, its cost is granted at least; if none does, nothing is
+     * granted while little is free, so that leases which nobody may need do not withhold what others wait for.
+     */
+    private Answer lend(LeaseRequest request, LeaseTerms terms, long nowMs) {
         long free = free();
-        if (free < ask.least() || loans.size() >= MAX_LOANS) {
-            return new Answer(this, new Grant.Nothing(clockMs, retryAfterMs(ask.least())));
+        long amount = Math.max(request.least(), Math.min(request.want(), share(request.holder(), free, terms)));
+        boolean isScarce = request.least() == 0 && free < capacity() / SCARCE_PARTS;
+        if (isScarce || amount == 0 || amount > free || loans.size() >= MAX_LOANS) {
+            long retryAfterMs = retryAfterMs(Math.max(1, request.least()));
+            return new Answer(this, new LeaseResponse.Refused(request.number(), nowMs, retryAfterMs));
         }
-        Set<String> holders = new HashSet<>(2 * loans.size());
-        holders.add(ask.holder());
-        loans.forEach(loan -> holders.add(loan.holder));
-        long share = Math.min(ask.want(), free / holders.size());
-        Grant.Slice slice = new Grant.Slice(nextLease, Math.max(ask.least(), share), clockMs, untilMs(terms));
+        long untilMs = untilMs(terms);
+        Loan loan =
+                new Loan(nextLease, request.holder(), amount, 0, request.want(), untilMs, untilMs + terms.graceMs());
         List<Loan> next = new ArrayList<>(loans);
-        Loan loan = new Loan(slice.lease(), ask.holder(), slice.amount(), 0, slice.untilMs());
-        next.add(-Collections.binarySearch(next, loan, BY_END) - 1, loan);
-        return new Answer(new Ledger(clockMs, chargedMs, accounts, next, nextLease + 1), slice);
+        next.add(-Collections.binarySearch(next, loan, BY_DUE) - 1, loan);
+        return new Answer(
+                new Ledger(clockMs, chargedMs, accounts, next, nextLease + 1),
+                new LeaseResponse.Granted(request.number(), loan.lease, amount, nowMs, clockMs, loan.untilMs));
+    }
+
+    private long share(String holder, long free, LeaseTerms terms) {
+        Map<String, Long> wants = new HashMap<>(2 * loans.size());
+        long knownMs = clockMs + terms.termMs() - terms.termMs() / NEW_PARTS;
+        loans.forEach(loan -> wants.put(loan.holder, loan.untilMs > knownMs ? Long.MAX_VALUE : loan.wanted));
+        wants.remove(holder);
+        long even = free / (wants.size() + 1);
+        long left = free;
+        for (long wanted : wants.values()) {
+            left -= Math.min(wanted, even);
+        }
+        return even == 0 ? 0 : left;
+    }
+
+    private long capacity() {
+        long capacity = Long.MAX_VALUE;
+        for (Account<?> account : accounts) {
+            capacity = Math.min(capacity, account.limit().capacity());
+        }
+        return capacity;
     }
 
     /** A slice that is used in two windows counts in the later one, so none is but one lent too shortly before the end for a next one. */
@@ -217,7 +265,7 @@ public record Ledger(long clockMs, long chargedMs, List<Account<?>> accounts, Li
             }
             waitMs = Math.max(waitMs, account.waitMs(lent() + least, clockMs));
         }
-        long firstEndsMs = loans.isEmpty() ? Long.MAX_VALUE : loans.get(0).untilMs - clockMs;
+        long firstEndsMs = loans.isEmpty() ? Long.MAX_VALUE : loans.get(0).dueMs - clockMs;
         return Math.max(1, Math.min(waitMs, firstEndsMs));
     }
 }

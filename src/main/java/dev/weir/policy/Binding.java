@@ -53,7 +53,11 @@ record Binding(
         }
         return longestMs == Long.MAX_VALUE
                 ? of(longest, index, Reason.COST_NEVER_FITS, null)
-                : of(longest, index, Reason.LIMIT_EXCEEDED, longestMs);
+                : of(
+                        longest,
+                        index,
+                        longest.isNotAtHand(index) ? Reason.QUOTA_NOT_AT_HAND : Reason.LIMIT_EXCEEDED,
+                        longestMs);
     }
 
     /** Of the limits of policies that throttle, the one to wait for longest; one that is unlimited only if all are. */

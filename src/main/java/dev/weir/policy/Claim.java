@@ -108,6 +108,11 @@ abstract class Claim {
     /** From the request's time on, when one limit that refuses permits it; {@link Long#MAX_VALUE} for never. */
     abstract long retryAfterMs(int index);
 
+    /** Whether one limit that refuses would perhaps permit the request if a lease had arrived. */
+    boolean isNotAtHand(int index) {
+        return false;
+    }
+
     /** From its clock on, how long until one limit permits, if it throttles. */
     abstract long waitMs(int index);
 }

@@ -68,21 +68,21 @@ record Claims(Claim[] all, OwnClaim[] own, LeasedClaim[] leased) {
         return startMs;
     }
 
-    /** The time to which the leased ones have come together, or {@code atMs} if that is later. */
-    long turnMs(long atMs) {
-        long turnMs = atMs;
+    /** The decision time of the leases, in ledger time: the latest of all that apply; 0 if there are none. */
+    long leaseTimeMs() {
+        long timeMs = 0;
         for (LeasedClaim claim : leased) {
-            turnMs = claim.notBeforeMs(turnMs);
+            timeMs = Math.max(timeMs, claim.timeMs());
         }
-        return turnMs;
+        return timeMs;
     }
 
-    void ask(long nowMs, long startMs, long turnMs, States states) {
+    void ask(long nowMs, long startMs, long leaseTimeMs, States states) {
         for (OwnClaim claim : own) {
             claim.ask(nowMs, startMs, states);
         }
         for (LeasedClaim claim : leased) {
-            claim.ask(turnMs);
+            claim.ask(leaseTimeMs);
         }
     }
 

@@ -30,8 +30,8 @@ import java.util.List;
  * with the same id but another content is denied, and charges nothing. Policies that only observe do not deny it: then it is
  * decided and charged as a request of its own ({@link Repeats}).
  *
- * <p>Limits that are shared are asked by what is held of them here, at the time of the request's turn. Where that is not enough, but
- * more may come, the request is to wait, and nothing is charged; unless another limit refuses it anyway.
+ * <p>Shared limits are decided by the leases of them that are at hand, in the time of their ledgers. Where these are not enough, but
+ * more may be granted, the request is to wait, and nothing is charged; unless another limit refuses it anyway.
  *
  * <p>What is shaped cannot be put off as well, so a policy that throttles denies what it would put off ({@link ThrottleConflict}). What is
  * shaped is charged where it is within the limits, and goes to the queue of the first such policy, by layer.
@@ -82,8 +82,8 @@ public final class Decider {
         Claim[] all = claims.all();
         long nowMs = claims.notBeforeMs(inForce.atMs());
         long startMs = claims.startMs(nowMs);
-        long turnMs = turn == null ? nowMs : claims.turnMs(turn.nowMs());
-        claims.ask(nowMs, startMs, turnMs, states);
+        long leaseTimeMs = claims.leaseTimeMs();
+        claims.ask(nowMs, startMs, leaseTimeMs, states);
         long delayMs = putOff(request, claims.own(), startMs - nowMs);
         Claim shaping = claims.shaping();
         Wait wait = claims.want();
@@ -100,10 +100,11 @@ public final class Decider {
         if (refused && charged) {
             putOff(request, claims.own(), startMs - nowMs); // for longer, since this denial was counted
         }
-        long decidedAtMs = claims.leased().length == 0 ? nowMs : turnMs;
         if (refused) {
-            return refusal(request, all, decidedAtMs);
+            return refusal(request, all, Math.max(nowMs, leaseTimeMs));
         }
+        boolean usesLeases = claims.leased().length > 0 && request.kind() == Kind.CONSUME && request.cost() > 0;
+        long decidedAtMs = usesLeases ? leaseTimeMs : Math.max(nowMs, leaseTimeMs);
         return shaping == null ? permission(request, claims, delayMs, decidedAtMs) : admission(request, shaping);
     }
 

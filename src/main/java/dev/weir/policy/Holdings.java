@@ -1,22 +1,28 @@
 package dev.weir.policy;
 
-import dev.weir.lease.Book;
+import dev.weir.lease.LeaseBook;
 import dev.weir.lease.LeaseTerms;
 
-/** What one who decides holds of the quotas that are shared. */
+/** The leases of shared quotas that decisions may use. */
 public interface Holdings {
 
-    /** What is held under a key, null if nothing is. */
-    Book book(StateKey key);
+    /** The book of a key, an empty one if it has none. */
+    LeaseBook book(StateKey key);
 
-    void put(StateKey key, Book book);
+    void put(StateKey key, LeaseBook book);
 
-    /** Takes note that so much was wanted at once and is not at hand: it is to be asked for, whether somebody waits or not. */
+    /** Records that a request needs more of a key than is available: it is requested, whether the request waits or not. */
     void miss(StateKey key, long cost);
 
-    /** Whether requests wait for it. */
+    /** Whether requests wait for a lease of the key. */
     boolean isAwaited(StateKey key);
 
-    /** How what is under a key is lent. */
+    /** How leases of the key are requested. */
     LeaseTerms terms(StateKey key);
+
+    /** How long requests for leases take to be answered, 0 if it is not known. */
+    long roundTripMs();
+
+    /** How long a request waits for a lease if its policy does not say so. */
+    long leaseWaitMs();
 }

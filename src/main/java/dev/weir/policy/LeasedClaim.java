@@ -1,6 +1,6 @@
 package dev.weir.policy;
 
-import dev.weir.lease.Book;
+import dev.weir.lease.LeaseBook;
 import dev.weir.lease.LeaseTerms;
 
 /** The claim on limits that are shared, by the slices that are held of them: they are used together. */
@@ -11,8 +11,9 @@ final class LeasedClaim extends Claim {
     private final boolean mayWait;
     private final LeaseTerms terms;
     private final int tightest;
-    private Book book;
-    private long nowMs;
+    private final long nowMs;
+    private LeaseBook book;
+    private long atMs;
     private boolean exceeds;
     private boolean standsBehind;
 
@@ -21,23 +22,24 @@ final class LeasedClaim extends Claim {
         holdings = turn.holdings();
         isFirst = turn.isFirst();
         mayWait = turn.mayWait() && request.kind() == Kind.CONSUME;
+        nowMs = turn.nowMs();
         terms = holdings.terms(key);
         tightest = policy.tightest();
-        Book held = holdings.book(key);
-        book = held == null ? Book.empty(turn.nowMs()) : held;
+        book = holdings.book(key);
+        atMs = book.timeMs(nowMs);
     }
 
-    /** The time that its decisions have come to, or {@code atMs} if that is later. */
-    long notBeforeMs(long atMs) {
-        return book.timeMs(atMs);
+    /** The decision time of its leases, in ledger time. */
+    long timeMs() {
+        return atMs;
     }
 
-    /** Asks what is held at a time that is {@linkplain #notBeforeMs not before} its own. */
-    void ask(long atMs) {
-        nowMs = atMs;
+    /** Compares the request with what is available to a decision at a time not before {@link #timeMs}. */
+    void ask(long decisionMs) {
+        atMs = decisionMs;
         boolean takes = request.kind() != Kind.SETTLE && request.cost() > 0;
         standsBehind = takes && isFirst && mayWait && holdings.isAwaited(key);
-        exceeds = takes && (standsBehind || request.cost() > book.available(terms, nowMs));
+        exceeds = takes && (standsBehind || request.cost() > book.available(nowMs, atMs));
     }
 
     /** Whether the request may be permitted if it waits. */
@@ -46,13 +48,17 @@ final class LeasedClaim extends Claim {
                 && mayWait
                 && !observes()
                 && !neverFits()
-                && policy.sharing().maxWaitMs() > 0
-                && (standsBehind || book.mayCome(request.cost(), terms, nowMs));
+                && maxWaitMs() > 0
+                && (standsBehind || book.mayGet(request.cost(), terms, nowMs));
+    }
+
+    private long maxWaitMs() {
+        return policy.sharing().maxWaitMs().orElseGet(holdings::leaseWaitMs);
     }
 
     /** What it is to wait for, null if it {@linkplain #isToWait is not}. */
     Wait toWait() {
-        return isToWait() ? new Wait(key, policy.sharing().maxWaitMs()) : null;
+        return isToWait() ? new Wait(key, maxWaitMs()) : null;
     }
 
     private long capacity(int index) {
@@ -80,8 +86,8 @@ final class LeasedClaim extends Claim {
             return false;
         }
         book = request.kind() == Kind.SETTLE
-                ? book.settle(request.cost(), terms, nowMs)
-                : book.take(request.cost(), terms, nowMs);
+                ? book.settle(request.cost(), nowMs, atMs)
+                : book.take(request.cost(), nowMs, atMs);
         holdings.put(key, book);
         return true;
     }
@@ -118,13 +124,13 @@ final class LeasedClaim extends Claim {
 
     @Override
     long clockMs() {
-        return nowMs;
+        return atMs;
     }
 
     /** What is at hand, which may be less than what is left of the limit. */
     @Override
     long remaining(int index) {
-        return book.available(terms, nowMs);
+        return book.available(nowMs, atMs);
     }
 
     @Override
@@ -137,9 +143,21 @@ final class LeasedClaim extends Claim {
         if (neverFits()) {
             return Long.MAX_VALUE;
         }
-        Book.Question question = book.question();
-        boolean isTold = question.retryAtMs() < Long.MAX_VALUE; // or else the ledger knows another limit so far
-        return Math.max(1, (isTold ? question.retryAtMs() : question.againAtMs(terms)) - nowMs);
+        if (isNotAtHand(index)) {
+            LeaseBook.Pending request = book.request();
+            long elapsedMs = request.isOpen() ? nowMs - request.sentMs() : 0;
+            return Math.max(1, holdings.roundTripMs() - elapsedMs);
+        }
+        LeaseBook.Pending refused = book.request();
+        boolean isKnown =
+                refused.retryAtMs() < Long.MAX_VALUE; // otherwise the ledger does not know the present limit yet
+        return Math.max(1, (isKnown ? refused.retryAtMs() : refused.againAtMs(terms)) - nowMs);
+    }
+
+    /** The ledger has not refused as much: it may be free, but no lease of it has arrived. */
+    @Override
+    boolean isNotAtHand(int index) {
+        return exceeds(index) && !neverFits() && (standsBehind || book.mayGet(request.cost(), terms, nowMs));
     }
 
     @Override

@@ -1,7 +1,7 @@
 package dev.weir.policy;
 
-import dev.weir.lease.Ask;
-import dev.weir.lease.Grant;
+import dev.weir.lease.LeaseRequest;
+import dev.weir.lease.LeaseResponse;
 import dev.weir.lease.LeaseTerms;
 import dev.weir.lease.Ledger;
 import dev.weir.limit.Account;
@@ -18,8 +18,8 @@ import java.util.function.IntFunction;
  */
 public record PolicyLedger(Ledger ledger, List<Log> retired) {
 
-    /** A question, and its answer. */
-    public record Answer(PolicyLedger ledger, Grant grant) {}
+    /** The ledger after a request, and its response, null if nothing was requested. */
+    public record Answer(PolicyLedger ledger, LeaseResponse response) {}
 
     /**
      * That of a key of which nothing is used.
@@ -54,11 +54,11 @@ public record PolicyLedger(Ledger ledger, List<Log> retired) {
     }
 
     /** Takes what a holder reports, and answers what it asks for; see {@link Ledger#ask}. */
-    public Answer ask(Ask ask, LeaseTerms terms, long nowMs) {
-        Ledger.Answer answer = ledger.ask(ask, terms, nowMs);
+    public Answer ask(LeaseRequest request, LeaseTerms terms, long nowMs) {
+        Ledger.Answer answer = ledger.ask(request, terms, nowMs);
         Account<?>[] accounts = answer.ledger().accounts().toArray(Account<?>[]::new);
         PolicyState trimmed = used().charged(nowMs, nowMs, accounts);
-        return new Answer(new PolicyLedger(answer.ledger(), trimmed.retired()), answer.grant());
+        return new Answer(new PolicyLedger(answer.ledger(), trimmed.retired()), answer.response());
     }
 
     /** What was used, as the state of any other key. */
@@ -79,7 +79,7 @@ public record PolicyLedger(Ledger ledger, List<Log> retired) {
         if (loans.isEmpty()) {
             return atMs;
         }
-        long lastUntilMs = loans.get(loans.size() - 1).untilMs();
+        long lastUntilMs = loans.get(loans.size() - 1).dueMs();
         long longestMs = 0;
         for (Account<?> account : ledger.accounts()) {
             longestMs = Math.max(longestMs, account.limit().windowMs(lastUntilMs));

@@ -12,6 +12,8 @@ public enum Reason {
     SETTLED,
     /** A limit refuses it for now. */
     LIMIT_EXCEEDED,
+    /** No lease of a shared quota was available in time; its ledger has not refused one. */
+    QUOTA_NOT_AT_HAND,
     /** The cost is above what a limit can ever give. */
     COST_NEVER_FITS,
     /** The request's size is above the policy's {@code max-size}. */

@@ -4,7 +4,8 @@ import dev.weir.codec.AskAvro;
 import dev.weir.codec.KeyCodec;
 import dev.weir.codec.WaiterCodec.Waiter;
 import dev.weir.config.WeirConfig;
-import dev.weir.lease.Ask;
+import dev.weir.lease.LeaseRequest;
+import dev.weir.lease.LeaseSession;
 import dev.weir.policy.Admission;
 import dev.weir.policy.Decider;
 import dev.weir.policy.Decision;
@@ -20,6 +21,7 @@ import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.function.LongSupplier;
 import org.apache.kafka.common.header.Header;
 import org.apache.kafka.common.header.Headers;
 import org.apache.kafka.common.header.internals.RecordHeaders;
@@ -35,8 +37,11 @@ import org.apache.kafka.streams.processor.api.Record;
  */
 public final class Decide implements Processor<byte[], Object, byte[], Object> {
 
-    /** What is held of shared quota is looked after when something of it is due, but no sooner than after this. */
+    /** Leases are checked when something is due, but no sooner than after this. */
     private static final long MIN_TICK_MS = 5;
+
+    /** A task that is opened again does not use the numbers of its earlier requests. */
+    private static final int REQUEST_BITS_A_MS = 20;
 
     /** It commits early for those who wait, but not more often: with many keys that are asked for seldom it did nothing else. */
     private static final long EARLY_COMMIT_MS = 20;
@@ -46,9 +51,10 @@ public final class Decide implements Processor<byte[], Object, byte[], Object> {
     private final LiveCounts counts;
     private final StoreNames stores;
     private final Outlets outlets;
+    private final LongSupplier clockSteps;
     private ProcessorContext<byte[], Object> context;
     private StoreStates states;
-    private Holder holder;
+    private LeaseStore leases;
     private DecisionSequence sequence;
     private DecisionContext inOrder = DecisionContext.UNKNOWN; // of the last decision in the order of its own offset
     private StateSweep sweep;
@@ -69,12 +75,20 @@ public final class Decide implements Processor<byte[], Object, byte[], Object> {
     /** The nodes that take what comes out. */
     public record Outlets(String decisions, String admissions, String asks) {}
 
-    public Decide(LivePolicies policies, LiveCounts counts, WeirConfig config, StoreNames stores, Outlets outlets) {
+    /** @param clockSteps how often the wall clock of this process was stepped forward: {@link dev.weir.lease.ClockSteps} */
+    public Decide(
+            LivePolicies policies,
+            LiveCounts counts,
+            WeirConfig config,
+            StoreNames stores,
+            Outlets outlets,
+            LongSupplier clockSteps) {
         this.policies = policies;
         this.counts = counts;
         this.config = config;
         this.stores = stores;
         this.outlets = outlets;
+        this.clockSteps = clockSteps;
     }
 
     @Override
@@ -86,12 +100,16 @@ public final class Decide implements Processor<byte[], Object, byte[], Object> {
         sequence = new DecisionSequence(context.getStateStore(stores.order));
         store.beforeFlush(sequence::write);
         HotStates books = context.getStateStore(stores.books);
-        holder = new Holder(
-                context.taskId().partition(),
+        long nowMs = context.currentSystemTimeMs();
+        String holder =
+                new HolderNames(config.applicationId()).name(context.taskId().partition());
+        leases = new LeaseStore(
+                new LeaseSession(holder, nowMs << REQUEST_BITS_A_MS, clockSteps),
                 books,
                 context.getStateStore(stores.waiting),
                 config.leases().terms(),
-                new Surroundings());
+                new Surroundings(),
+                nowMs);
         int keys = config.state().sweepKeys();
         long keepMs = config.state().forgetAfter().toMillis();
         sweep = new StateSweep(store, states::forget, keys, keepMs);
@@ -100,14 +118,14 @@ public final class Decide implements Processor<byte[], Object, byte[], Object> {
             sweeping.cancel();
         }
         cancelTick();
-        sweeping = context.schedule(config.state().sweepEvery(), PunctuationType.WALL_CLOCK_TIME, nowMs -> {
+        sweeping = context.schedule(config.state().sweepEvery(), PunctuationType.WALL_CLOCK_TIME, sweepMs -> {
             store.shrink();
             books.shrink();
-            sweep.observe(holder.earliestMs()); // it will be decided by what is remembered then
-            sweep.run(nowMs);
-            sweepOfBooks.run(nowMs);
+            sweep.observe(leases.earliestMs()); // it will be decided by what is remembered then
+            sweep.run(sweepMs);
+            sweepOfBooks.run(sweepMs);
         });
-        planTick(context.currentSystemTimeMs());
+        planTick(nowMs);
     }
 
     @Override
@@ -115,13 +133,13 @@ public final class Decide implements Processor<byte[], Object, byte[], Object> {
         long nowMs = context.currentSystemTimeMs();
         if (record.value() instanceof Request request) {
             sweep.observe(request.timestampMs());
-            sweepOfBooks.observe(nowMs);
+            sweepOfBooks.observe(request.timestampMs());
             decide(record, request, nowMs);
         } else {
             Granted granted = (Granted) record.value();
-            holder.granted(granted.key(), granted.grant(), nowMs);
+            leases.respond(granted.key(), granted.response(), nowMs);
         }
-        holder.endStep(nowMs);
+        leases.endStep(nowMs);
         planTick(nowMs);
     }
 
@@ -131,8 +149,8 @@ public final class Decide implements Processor<byte[], Object, byte[], Object> {
         if (nowMs >= commitAtMs) {
             commitEarly(nowMs);
         }
-        holder.wake(nowMs);
-        holder.endStep(nowMs);
+        leases.wake(nowMs);
+        leases.endStep(nowMs);
         planTick(nowMs);
     }
 
@@ -155,7 +173,7 @@ public final class Decide implements Processor<byte[], Object, byte[], Object> {
     }
 
     private void planTick(long nowMs) {
-        long dueMs = Math.min(holder.dueMs(), commitAtMs);
+        long dueMs = Math.min(leases.dueMs(), commitAtMs);
         if (dueMs == Long.MAX_VALUE || (tick != null && tickAtMs <= Math.max(dueMs, nowMs + MIN_TICK_MS))) {
             return;
         }
@@ -171,7 +189,7 @@ public final class Decide implements Processor<byte[], Object, byte[], Object> {
             sequence.advanceTo(request.source().offset());
         }
         PolicyTable table = policies.table();
-        Turn turn = new Turn(holder, nowMs, true, holder.hasRoom());
+        Turn turn = new Turn(leases, nowMs, true, leases.hasRoom());
         Ruling ruling = Decider.decide(request, table, states, turn);
         if (ruling instanceof Decision decision) {
             answer(record, decision.in(isRouted ? outOfOrder(table) : inOrder(table)));
@@ -181,7 +199,7 @@ public final class Decide implements Processor<byte[], Object, byte[], Object> {
         } else {
             Wait wait = (Wait) ruling;
             counts.waits(wait.on().policyId());
-            holder.park(new Waiter(wait.on(), nowMs + wait.maxWaitMs(), request, headers(record.headers())));
+            leases.park(new Waiter(wait.on(), wait.maxWaitMs(), request, headers(record.headers())), nowMs);
         }
     }
 
@@ -220,7 +238,7 @@ public final class Decide implements Processor<byte[], Object, byte[], Object> {
     }
 
     /** Where what is held is used, and asked for. */
-    private final class Surroundings implements Holder.Environment {
+    private final class Surroundings implements LeaseStore.Environment {
 
         @Override
         public PolicyTable policies() {
@@ -230,7 +248,7 @@ public final class Decide implements Processor<byte[], Object, byte[], Object> {
         @Override
         public Wait again(Waiter waiter, boolean mayWait) {
             Request request = waiter.request();
-            Turn turn = new Turn(holder, context.currentSystemTimeMs(), false, mayWait);
+            Turn turn = new Turn(leases, context.currentSystemTimeMs(), false, mayWait);
             PolicyTable table = policies.table();
             Ruling ruling = Decider.decide(request, table, states, turn);
             if (ruling instanceof Wait wait) {
@@ -250,10 +268,10 @@ public final class Decide implements Processor<byte[], Object, byte[], Object> {
 
         /** The answer is not there before this is committed. */
         @Override
-        public void ask(StateKey key, Ask ask, boolean soon) {
-            counts.told(new LiveCounts.Leasing(key.policyId(), false, ask.least() == 0));
+        public void send(StateKey key, LeaseRequest message, boolean soon) {
+            counts.told(new LiveCounts.Leasing(key.policyId(), false, !message.isForLease()));
             AskAvro.Addressed question =
-                    new AskAvro.Addressed(ask, context.taskId().partition());
+                    new AskAvro.Addressed(message, context.taskId().partition());
             long nowMs = context.currentSystemTimeMs();
             context.forward(new Record<>(KeyCodec.encode(key), question, nowMs), outlets.asks);
             if (soon) {

@@ -5,8 +5,8 @@ import dev.weir.codec.GrantAvro;
 import dev.weir.codec.LeaseCodec;
 import dev.weir.codec.UnreadableException;
 import dev.weir.config.WeirConfig;
-import dev.weir.lease.Ask;
-import dev.weir.lease.Grant;
+import dev.weir.lease.LeaseRequest;
+import dev.weir.lease.LeaseResponse;
 import dev.weir.lease.LeaseTerms;
 import dev.weir.limit.Segments;
 import dev.weir.policy.Policy;
@@ -81,29 +81,30 @@ public final class Lend implements Processor<byte[], byte[], byte[], Object> {
             context.forward(DeadLetter.of(record, e.rejection(), e.getMessage(), metadata), outlets.deadLetters);
             return;
         }
-        long nowMs = context.currentSystemTimeMs();
-        sweep.observe(Math.min(nowMs, record.timestamp())); // the broker's: this clock may run ahead
-        Grant grant = answer(key, Bytes.wrap(record.key()), question.ask(), nowMs);
-        if (grant != null) {
-            counts.told(new LiveCounts.Leasing(key.policyId(), true, grant instanceof Grant.Nothing));
+        long atMs = record.timestamp(); // the broker's clock, when it appended the record
+        sweep.observe(atMs);
+        LeaseResponse response = answer(key, Bytes.wrap(record.key()), question.ask(), atMs);
+        if (response != null) {
+            counts.told(new LiveCounts.Leasing(key.policyId(), true, response instanceof LeaseResponse.Refused));
             context.forward(
                     new Record<>(
                             record.key(),
-                            new GrantAvro.Addressed(grant, question.ask().holder(), question.partition()),
-                            nowMs),
+                            new GrantAvro.Addressed(response, question.ask().holder(), question.partition()),
+                            atMs),
                     outlets.grants);
         }
     }
 
-    /** Null if nothing was asked. */
-    private Grant answer(StateKey key, Bytes storeKey, Ask ask, long nowMs) {
-        Policy policy = policies.table().inForce(key.policyId(), nowMs);
+    /** Null if nothing was requested. The ledger's clock decides which version of a policy is in force. */
+    private LeaseResponse answer(StateKey key, Bytes storeKey, LeaseRequest ask, long atMs) {
         IntFunction<Segments> shelves = shelves(storeKey);
         byte[] stored = ledgers.get(storeKey);
         PolicyLedger ledger = stored == null ? null : LeaseCodec.decodeLedger(stored, shelves);
+        long nowMs = ledger == null ? atMs : Math.max(atMs, ledger.ledger().clockMs());
+        Policy policy = policies.table().inForce(key.policyId(), nowMs);
         boolean isKnown = policy != null && policy.countsUnder(key);
         if (ledger == null && !isKnown) {
-            return ask.least() == 0 ? null : new Grant.Nothing(nowMs, RETRY_UNKNOWN_MS);
+            return ask.isForLease() ? new LeaseResponse.Refused(ask.number(), nowMs, RETRY_UNKNOWN_MS) : null;
         }
         LeaseTerms terms = isKnown
                 ? policy.terms(config.leases().terms())
@@ -111,10 +112,12 @@ public final class Lend implements Processor<byte[], byte[], byte[], Object> {
         if (isKnown) {
             ledger = ledger == null ? PolicyLedger.open(policy, nowMs, shelves) : ledger.under(policy, nowMs, shelves);
         }
-        Ask asked = isKnown ? ask : new Ask(ask.holder(), 0, 0, ask.reports(), ask.settled());
+        LeaseRequest asked = isKnown ? ask : LeaseRequest.report(ask.holder(), ask.reports(), ask.settled());
         PolicyLedger.Answer answer = ledger.ask(asked, terms, nowMs);
         ledgers.put(storeKey, LeaseCodec.encode(answer.ledger()));
-        return isKnown || ask.least() == 0 ? answer.grant() : new Grant.Nothing(nowMs, RETRY_UNKNOWN_MS);
+        return isKnown || !ask.isForLease()
+                ? answer.response()
+                : new LeaseResponse.Refused(ask.number(), nowMs, RETRY_UNKNOWN_MS);
     }
 
     /** Forgets a ledger, or a bounded part of it. */

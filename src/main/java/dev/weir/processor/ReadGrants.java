@@ -13,16 +13,19 @@ public final class ReadGrants implements Processor<byte[], byte[], byte[], Objec
 
     private final GrantAvro avro = new GrantAvro();
     private final LiveCounts counts;
+    private final HolderNames holders;
     private final String next;
     private final String deadLetters;
     private ProcessorContext<byte[], Object> context;
 
     /**
+     * @param holders of this application
      * @param next the node that takes answers
      * @param deadLetters the node that takes what is none
      */
-    public ReadGrants(LiveCounts counts, String next, String deadLetters) {
+    public ReadGrants(LiveCounts counts, HolderNames holders, String next, String deadLetters) {
         this.counts = counts;
+        this.holders = holders;
         this.next = next;
         this.deadLetters = deadLetters;
     }
@@ -37,8 +40,8 @@ public final class ReadGrants implements Processor<byte[], byte[], byte[], Objec
         RecordMetadata metadata = context.recordMetadata().orElseThrow();
         try {
             GrantAvro.Addressed answer = avro.decode(record.value(), metadata.partition());
-            if (answer.holder().equals(Holder.name(metadata.partition()))) {
-                context.forward(record.withValue(new Granted(LeaseKeys.read(record.key()), answer.grant())), next);
+            if (answer.holder().equals(holders.name(metadata.partition()))) {
+                context.forward(record.withValue(new Granted(LeaseKeys.read(record.key()), answer.response())), next);
             }
         } catch (UnreadableException e) {
             Rejection rejection = e.rejection();

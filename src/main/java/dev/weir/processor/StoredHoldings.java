@@ -2,8 +2,9 @@ package dev.weir.processor;
 
 import dev.weir.codec.KeyCodec;
 import dev.weir.codec.LeaseCodec;
-import dev.weir.lease.Book;
+import dev.weir.lease.LeaseBook;
 import dev.weir.lease.LeaseTerms;
+import dev.weir.lease.RoundTrip;
 import dev.weir.policy.Holdings;
 import dev.weir.policy.Policy;
 import dev.weir.policy.PolicyTable;
@@ -22,13 +23,13 @@ public record StoredHoldings(ReadOnlyKeyValueStore<Bytes, byte[]> books, PolicyT
         implements Holdings {
 
     @Override
-    public Book book(StateKey key) {
+    public LeaseBook book(StateKey key) {
         byte[] book = books.get(Bytes.wrap(KeyCodec.encode(key)));
-        return book == null ? null : LeaseCodec.decodeBook(book);
+        return book == null ? LeaseBook.empty() : LeaseCodec.decodeBook(book);
     }
 
     @Override
-    public void put(StateKey key, Book book) {}
+    public void put(StateKey key, LeaseBook book) {}
 
     @Override
     public void miss(StateKey key, long cost) {}
@@ -43,5 +44,15 @@ public record StoredHoldings(ReadOnlyKeyValueStore<Bytes, byte[]> books, PolicyT
     public LeaseTerms terms(StateKey key) {
         Policy policy = policies.newest(key.policyId());
         return policy == null ? terms : policy.terms(terms);
+    }
+
+    @Override
+    public long roundTripMs() {
+        return 0;
+    }
+
+    @Override
+    public long leaseWaitMs() {
+        return RoundTrip.MAX_WAIT_MS;
     }
 }

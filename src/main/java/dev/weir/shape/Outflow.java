@@ -11,7 +11,6 @@ public record Outflow(Pacing.Arrival arrival, long lastNanos, long sequence) {
 
     /** The same, as if all had been released earlier. */
     Outflow earlierBy(long nanos) {
-        return new Outflow(
-                new Pacing.Arrival(arrival.nanos() - nanos, arrival.part()), lastNanos - nanos, sequence);
+        return new Outflow(new Pacing.Arrival(arrival.nanos() - nanos, arrival.part()), lastNanos - nanos, sequence);
     }
 }

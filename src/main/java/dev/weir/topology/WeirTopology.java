@@ -13,6 +13,7 @@ import dev.weir.policy.Admission;
 import dev.weir.policy.Decision;
 import dev.weir.processor.CheckPolicies;
 import dev.weir.processor.Decide;
+import dev.weir.processor.HolderNames;
 import dev.weir.processor.HotMemory;
 import dev.weir.processor.Lend;
 import dev.weir.processor.LiveCounts;
@@ -29,6 +30,7 @@ import dev.weir.processor.UpdatePolicies;
 import dev.weir.shape.Release;
 import java.util.Optional;
 import java.util.Set;
+import java.util.function.LongSupplier;
 import org.apache.kafka.clients.producer.internals.BuiltInPartitioner;
 import org.apache.kafka.common.serialization.ByteArrayDeserializer;
 import org.apache.kafka.common.serialization.ByteArraySerializer;
@@ -141,10 +143,10 @@ public final class WeirTopology {
 
     private WeirTopology() {}
 
-    /** As {@link #deciding(WeirConfig, int, LivePolicies, LiveCounts, HotMemory, Optional)}, without a schema registry. */
+    /** Without a schema registry, and with a wall clock that is never stepped. */
     public static Topology deciding(WeirConfig config, int partitions, LivePolicies policies, LiveCounts counts) {
         HotMemory memory = new HotMemory(config.state().hotMemoryBytes());
-        return deciding(config, partitions, policies, counts, memory, Optional.empty());
+        return deciding(config, partitions, policies, counts, memory, Optional.empty(), () -> 0);
     }
 
     /**
@@ -155,6 +157,7 @@ public final class WeirTopology {
      * @param counts counted up by the topology
      * @param memory for states on the heap
      * @param registry has the schemas of what users read and write
+     * @param clockSteps how often the wall clock of this process was stepped forward: {@link dev.weir.lease.ClockSteps}
      * @throws dev.weir.codec.RegistryException if it does not answer
      */
     public static Topology deciding(
@@ -163,7 +166,8 @@ public final class WeirTopology {
             LivePolicies policies,
             LiveCounts counts,
             HotMemory memory,
-            Optional<SchemaRegistry> registry) {
+            Optional<SchemaRegistry> registry,
+            LongSupplier clockSteps) {
         Topics topics = Topics.of(config);
         Placement placement = new Placement(partitions, config.requests().misplaced());
         return new Topology()
@@ -195,7 +199,10 @@ public final class WeirTopology {
                                 new ReadRouted.Outlets(DECIDE, DEAD_LETTERS)),
                         ROUTED)
                 .addSource(AS_THE_CONSUMER, GRANTS_IN, AT_ONCE, BYTES_IN, BYTES_IN, topics.leaseGrants())
-                .addProcessor(READ_GRANTS, () -> new ReadGrants(counts, DECIDE, DEAD_LETTERS), GRANTS_IN)
+                .addProcessor(
+                        READ_GRANTS,
+                        () -> new ReadGrants(counts, new HolderNames(config.applicationId()), DECIDE, DEAD_LETTERS),
+                        GRANTS_IN)
                 .addProcessor(
                         DECIDE,
                         () -> new Decide(
@@ -209,7 +216,8 @@ public final class WeirTopology {
                                         Stores.LEASE_BOOKS,
                                         Stores.WAITING_REQUESTS,
                                         Stores.DECISION_ORDER),
-                                new Decide.Outlets(DECISIONS, ADMISSIONS_OUT, ASKS_OUT)),
+                                new Decide.Outlets(DECISIONS, ADMISSIONS_OUT, ASKS_OUT),
+                                clockSteps),
                         READ_REQUESTS,
                         READ_ROUTED,
                         READ_GRANTS)

@@ -48,15 +48,13 @@ class LeasedClientTest {
     private static final String HOUR = "{algorithm: fixed-window, limit: %d, per: 1h}";
 
     /** Longer than any of these tests: what was lent comes back only if it is given back. */
-    private static final WeirConfig.Leases LONG =
-            new WeirConfig.Leases(Duration.ofHours(1), Duration.ofMillis(300), Duration.ofMillis(10));
+    private static final WeirConfig.Leases LONG = new WeirConfig.Leases(Duration.ofHours(1), Duration.ofMillis(300));
 
-    private static final WeirConfig.Leases SHORT =
-            new WeirConfig.Leases(Duration.ofSeconds(2), Duration.ofMillis(300), Duration.ofMillis(10));
+    private static final WeirConfig.Leases SHORT = new WeirConfig.Leases(Duration.ofSeconds(2), Duration.ofMillis(300));
 
     /** As short as can be awaited, and so long that what was wanted before its end was wanted seconds ago. */
     private static final WeirConfig.Leases SECONDS =
-            new WeirConfig.Leases(Duration.ofSeconds(6), Duration.ofMillis(300), Duration.ofMillis(10));
+            new WeirConfig.Leases(Duration.ofSeconds(6), Duration.ofMillis(300));
 
     @TempDir
     static Path directory;

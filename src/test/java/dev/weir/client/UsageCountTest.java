@@ -2,9 +2,8 @@ package dev.weir.client;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import dev.weir.lease.Book;
-import dev.weir.lease.Grant;
-import dev.weir.lease.LeaseTerms;
+import dev.weir.lease.LeaseBook;
+import dev.weir.lease.LeaseBooks;
 import dev.weir.limit.FixedWindow;
 import dev.weir.policy.Decision;
 import dev.weir.policy.Match;
@@ -33,14 +32,13 @@ class UsageCountTest {
 
     private final UsageCount usage =
             new UsageCount(new StateKey(StateKey.NO_CLIENT, "all", List.of()), "me", new AtomicLong());
-    private final Book lent =
-            Book.empty(1_000).answered(new Grant.Slice(7, 10, 1_000, 5_000), LeaseTerms.DEFAULTS, 1_000);
+    private final LeaseBook lent = LeaseBooks.holding(10, 1_000, 4_000);
 
     @Test
     void its_times_are_those_of_what_was_allowed() {
-        usage.allowed(lent, lent.take(1, LeaseTerms.DEFAULTS, 1_000), 1, 1_000, 1_000);
+        usage.allowed(lent, lent.take(1, 1_000, 1_000), 1, 1_000, 1_000);
         usage.take(POLICY);
-        Book later = lent.take(2, LeaseTerms.DEFAULTS, 1_200);
+        LeaseBook later = lent.take(2, 1_200, 1_200);
         usage.denied(1_100);
         usage.allowed(lent, later, 2, 1_200, 1_300);
         usage.denied(1_400);

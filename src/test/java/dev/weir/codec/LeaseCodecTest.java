@@ -3,9 +3,11 @@ package dev.weir.codec;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import dev.weir.lease.Ask;
-import dev.weir.lease.Book;
-import dev.weir.lease.Grant;
+import dev.weir.lease.LeaseBook;
+import dev.weir.lease.LeaseBooks;
+import dev.weir.lease.LeaseRequest;
+import dev.weir.lease.LeaseResponse;
+import dev.weir.lease.LeaseSession;
 import dev.weir.lease.LeaseTerms;
 import dev.weir.lease.Ledger;
 import dev.weir.limit.FixedWindow;
@@ -28,27 +30,25 @@ class LeaseCodecTest {
     private static final long NOW = 1_790_000_000_000L;
 
     @Test
-    void a_book_comes_back_as_it_was() {
-        Book book = Book.empty(NOW);
+    void a_book_comes_back_with_its_leases_its_clock_and_what_is_to_be_settled() {
+        assertComesBack(LeaseBook.empty());
+        LeaseBook book = LeaseBooks.plus(LeaseBooks.holding(30, NOW - 5, 5_000), 2, NOW + 1_500, 4_400);
         assertComesBack(book);
-        book = book.wanted(7, NOW + 1).wanted(9, NOW + 1_001);
-        book = book.tell("p1", 3, TERMS, NOW + 1_001).book();
+        book = book.take(31, NOW + 1_600, NOW + 1_700);
         assertComesBack(book);
-        book = book.answered(new Grant.Slice(NOW << 20, 30, NOW - 5, NOW + 5_000), TERMS, NOW + 1_010);
-        book = book.answered(new Grant.Slice((NOW << 20) + 1, 2, NOW + 1_500, NOW + 5_900), TERMS, NOW + 1_510);
-        book = book.take(31, TERMS, NOW + 1_600);
+        book = book.settle(5, NOW + 1_700, NOW + 1_800);
         assertComesBack(book);
-        book = book.settle(5, TERMS, NOW + 1_700);
-        assertComesBack(book);
-        assertComesBack(book.settle(-50, TERMS, NOW + 1_700));
-        assertComesBack(book.answered(new Grant.Nothing(NOW + 2_000, Long.MAX_VALUE), TERMS, NOW + 1_900));
-        assertComesBack(book.tell("p1", 0, TERMS, NOW + 4_950).book());
+        assertComesBack(book.settle(-50, NOW + 1_700, NOW + 1_800));
+        LeaseSession session = new LeaseSession("p1", 1, () -> 0);
+        assertComesBack(book.next(session, 0, LeaseTerms.DEFAULTS, NOW + 4_950).book());
+        assertComesBack(book.revoked());
     }
 
-    private static void assertComesBack(Book book) {
-        byte[] bytes = LeaseCodec.encode(book, book.forgettableAtMs(TERMS));
-        assertThat(LeaseCodec.decodeBook(bytes)).isEqualTo(book);
-        assertThat(StateCodec.forgettableAtMs(bytes)).isEqualTo(book.forgettableAtMs(TERMS));
+    private static void assertComesBack(LeaseBook book) {
+        byte[] bytes = LeaseCodec.encode(book);
+        LeaseBook kept = LeaseBook.kept(book.clockMs(), book.leases(), book.lastLease(), book.settled());
+        assertThat(LeaseCodec.decodeBook(bytes)).isEqualTo(kept);
+        assertThat(StateCodec.forgettableAtMs(bytes)).isEqualTo(book.forgettableAtMs());
     }
 
     @Test
@@ -56,12 +56,15 @@ class LeaseCodecTest {
         Ledger ledger = Ledger.open(
                 List.of(new FixedWindow(100, 60_000, false), new TokenBucket(Rate.of(50, 1_000), 70, false)), NOW);
         assertComesBack(ledger);
-        ledger = ledger.ask(new Ask("p0", 5, 20, List.of(), 0), TERMS, NOW + 10).ledger();
-        ledger = ledger.ask(new Ask("p1", 5, 20, List.of(), 3), TERMS, NOW + 20).ledger();
+        ledger = ledger.ask(new LeaseRequest(1, "p0", 5, 20, List.of(), 0, 0), TERMS, NOW + 10)
+                .ledger();
+        ledger = ledger.ask(new LeaseRequest(1, "p1", 5, 20, List.of(), 3, 30), TERMS, NOW + 20)
+                .ledger();
         assertComesBack(ledger);
         long lease = ledger.loans().get(0).lease();
-        List<Ask.Report> reports = List.of(new Ask.Report(lease, 4, NOW + 500, 6));
-        ledger = ledger.ask(new Ask("p0", 0, 0, reports, 0), TERMS, NOW + 900).ledger();
+        List<LeaseRequest.Report> reports = List.of(new LeaseRequest.Report(lease, 4, NOW + 500, 6));
+        ledger = ledger.ask(LeaseRequest.report("p0", reports, 0), TERMS, NOW + 900)
+                .ledger();
         assertComesBack(ledger);
         assertComesBack(ledger.at(NOW + 10_000));
     }
@@ -75,7 +78,7 @@ class LeaseCodecTest {
 
     @Test
     void what_is_cut_off_is_refused() {
-        byte[] book = LeaseCodec.encode(Book.empty(NOW).answered(new Grant.Slice(1, 2, NOW, NOW + 10), TERMS, NOW), 0);
+        byte[] book = LeaseCodec.encode(LeaseBooks.holding(2, NOW, 10));
         for (int length = 0; length < book.length; length++) {
             byte[] part = Arrays.copyOf(book, length);
             assertThatThrownBy(() -> LeaseCodec.decodeBook(part)).isInstanceOf(IllegalStateException.class);
@@ -84,14 +87,17 @@ class LeaseCodecTest {
 
     @Test
     void questions_and_answers_come_back_as_they_were() throws UnreadableException {
-        List<Ask.Report> reports = List.of(new Ask.Report(NOW << 20, 4, NOW, 6), new Ask.Report(3, 0, 0, 0));
-        for (Ask ask : List.of(new Ask("p1", 0, 0, reports, -4), new Ask("c", 3, 90, List.of(), 0))) {
+        List<LeaseRequest.Report> reports =
+                List.of(new LeaseRequest.Report(NOW << 20, 4, NOW, 6), new LeaseRequest.Report(3, 0, 0, 0));
+        for (LeaseRequest ask : List.of(
+                LeaseRequest.report("p1", reports, -4), new LeaseRequest(NOW << 20, "c", 3, 90, List.of(), 0, 35))) {
             AskAvro.Addressed question = new AskAvro.Addressed(ask, 17);
             assertThat(new AskAvro().decode(new AskAvro().encode(question))).isEqualTo(question);
         }
-        for (Grant grant :
-                List.of(new Grant.Slice(NOW << 20, 8, NOW, NOW + 9), new Grant.Nothing(NOW, Long.MAX_VALUE))) {
-            GrantAvro.Addressed answer = new GrantAvro.Addressed(grant, "p1", 17);
+        for (LeaseResponse response : List.of(
+                new LeaseResponse.Granted(4, NOW << 20, 8, NOW, NOW + 2, NOW + 9),
+                new LeaseResponse.Refused(5, NOW, Long.MAX_VALUE))) {
+            GrantAvro.Addressed answer = new GrantAvro.Addressed(response, "p1", 17);
             assertThat(new GrantAvro().decode(new GrantAvro().encode(answer), 17))
                     .isEqualTo(answer);
         }
@@ -101,9 +107,9 @@ class LeaseCodecTest {
     void questions_that_nobody_asks_are_refused() {
         AskAvro avro = new AskAvro();
         for (AskAvro.Addressed question : List.of(
-                new AskAvro.Addressed(new Ask("p1", 0, 0, List.of(), 0), -1),
-                new AskAvro.Addressed(new Ask("p1", -1, 0, List.of(), 0), 0),
-                new AskAvro.Addressed(new Ask("p1", 2, 1, List.of(), 0), 0))) {
+                new AskAvro.Addressed(LeaseRequest.report("p1", List.of(), 0), -1),
+                new AskAvro.Addressed(new LeaseRequest(1, "p1", -1, 0, List.of(), 0, 0), 0),
+                new AskAvro.Addressed(new LeaseRequest(1, "p1", 2, 1, List.of(), 0, 0), 0))) {
             assertThatThrownBy(() -> avro.decode(avro.encode(question))).isInstanceOf(UnreadableException.class);
         }
     }
@@ -126,9 +132,9 @@ class LeaseCodecTest {
         List<Admission.Header> headers = List.of(new Admission.Header("trace", new byte[] {7}));
         StateKey on = new StateKey(StateKey.NO_CLIENT, "all", List.of("endpoint", "/sms"));
         WaiterCodec codec = new WaiterCodec();
-        WaiterCodec.Waiter read = codec.decode(codec.encode(new WaiterCodec.Waiter(on, NOW + 100, request, headers)));
+        WaiterCodec.Waiter read = codec.decode(codec.encode(new WaiterCodec.Waiter(on, 100, request, headers)));
         assertThat(read.on()).isEqualTo(on);
-        assertThat(read.untilMs()).isEqualTo(NOW + 100);
+        assertThat(read.maxWaitMs()).isEqualTo(100);
         assertThat(read.request()).usingRecursiveComparison().isEqualTo(request);
         assertThat(read.headers()).usingRecursiveComparison().isEqualTo(headers);
     }

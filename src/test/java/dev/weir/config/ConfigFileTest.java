@@ -42,7 +42,7 @@ class ConfigFileTest {
             state: {memory: 256MiB, hot-memory: default, sweep-every: 1s, sweep-keys: 10000, forget-after: 1h, max-remembered: 1000000}
             requests: {max-payload: 64KiB, max-attributes: 64, max-attribute-length: 1024, max-cost: 1000000000000, misplaced: route}
             shaping: {threads: 1, commit-every: 20ms}
-            leases: {term: 5s, lead: 300ms, clock-margin: 10ms}
+            leases: {term: 5s, lead: 300ms}
             kafka: {}
             """;
 
@@ -73,7 +73,6 @@ class ConfigFileTest {
             leases:
               term: 20s
               lead: 50ms
-              clock-margin: 1s
             service:
               enabled: false
               host: 0.0.0.0
@@ -147,7 +146,7 @@ class ConfigFileTest {
                                 1),
                         new Requests(1500, 0, 1, 1L << 61, Misplaced.DEAD_LETTER),
                         new Shaping(64, Duration.ofSeconds(10)),
-                        new WeirConfig.Leases(Duration.ofSeconds(20), Duration.ofMillis(50), Duration.ofSeconds(1)),
+                        new WeirConfig.Leases(Duration.ofSeconds(20), Duration.ofMillis(50)),
                         new Service(
                                 false,
                                 "0.0.0.0",

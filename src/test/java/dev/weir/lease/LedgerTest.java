@@ -2,7 +2,7 @@ package dev.weir.lease;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import dev.weir.lease.Ask.Report;
+import dev.weir.lease.LeaseRequest.Report;
 import dev.weir.limit.FixedWindow;
 import dev.weir.limit.Rate;
 import dev.weir.limit.SlidingWindowCounter;
@@ -12,23 +12,28 @@ import org.junit.jupiter.api.Test;
 
 class LedgerTest {
 
-    private static final LeaseTerms TERMS = new LeaseTerms(1_000, 100, 10);
+    private static final LeaseTerms TERMS = new LeaseTerms(1_000, 100, 0);
     private static final long NOW = 5_000;
     private static final long FIRST = NOW << 20;
 
     private Ledger ledger = Ledger.open(List.of(new TokenBucket(Rate.of(10, 10_000), 10, false)), NOW);
 
-    private Grant ask(String holder, long least, long want, long nowMs, Report... reports) {
-        Ledger.Answer answer = ledger.ask(new Ask(holder, least, want, List.of(reports), 0), TERMS, nowMs);
+    private LeaseResponse ask(String holder, long least, long want, long nowMs, Report... reports) {
+        LeaseRequest request = new LeaseRequest(9, holder, least, want, List.of(reports), 0, 0);
+        Ledger.Answer answer = ledger.ask(request, TERMS, nowMs);
         ledger = answer.ledger();
-        return answer.grant();
+        return answer.response();
+    }
+
+    private static LeaseResponse granted(long lease, long amount, long fromMs, long untilMs) {
+        return new LeaseResponse.Granted(9, lease, amount, fromMs, fromMs, untilMs);
     }
 
     @Test
     void a_slice_is_what_is_wanted_if_there_is_enough_and_else_a_share() {
-        assertThat(ask("a", 1, 4, NOW)).isEqualTo(new Grant.Slice(FIRST, 4, NOW, NOW + 1_000));
-        assertThat(ask("b", 1, 9, NOW)).isEqualTo(new Grant.Slice(FIRST + 1, 3, NOW, NOW + 1_000));
-        assertThat(ask("c", 3, 9, NOW)).isEqualTo(new Grant.Slice(FIRST + 2, 3, NOW, NOW + 1_000));
+        assertThat(ask("a", 1, 4, NOW)).isEqualTo(granted(FIRST, 4, NOW, NOW + 1_000));
+        assertThat(ask("b", 1, 9, NOW)).isEqualTo(granted(FIRST + 1, 3, NOW, NOW + 1_000));
+        assertThat(ask("c", 3, 9, NOW)).isEqualTo(granted(FIRST + 2, 3, NOW, NOW + 1_000));
         assertThat(ledger.free()).isZero();
         assertThat(ledger.lent()).isEqualTo(10);
     }
@@ -36,18 +41,18 @@ class LedgerTest {
     @Test
     void where_there_is_not_enough_it_is_told_when_there_may_be() {
         ask("a", 8, 8, NOW);
-        assertThat(ask("b", 3, 3, NOW)).isEqualTo(new Grant.Nothing(NOW, 1_000));
-        assertThat(ask("b", 11, 11, NOW)).isEqualTo(new Grant.Nothing(NOW, Long.MAX_VALUE));
-        assertThat(ask("b", 3, 3, NOW + 1_999)).as("one has flowed in").isInstanceOf(Grant.Slice.class);
+        assertThat(ask("b", 3, 3, NOW)).isEqualTo(new LeaseResponse.Refused(9, NOW, 1_000));
+        assertThat(ask("b", 11, 11, NOW)).isEqualTo(new LeaseResponse.Refused(9, NOW, Long.MAX_VALUE));
+        assertThat(ask("b", 3, 3, NOW + 1_999)).as("one has flowed in").isInstanceOf(LeaseResponse.Granted.class);
     }
 
     @Test
     void a_slice_ends_with_its_window_unless_that_ends_very_soon() {
         ledger = Ledger.open(List.of(new FixedWindow(100, 5_700, false), new FixedWindow(100, 60_000, false)), NOW);
-        assertThat(ask("a", 1, 1, NOW)).isEqualTo(new Grant.Slice(FIRST, 1, NOW, NOW + 700));
-        assertThat(ask("a", 1, 1, NOW + 500)).isEqualTo(new Grant.Slice(FIRST + 1, 1, NOW + 500, NOW + 1_500));
+        assertThat(ask("a", 1, 1, NOW)).isEqualTo(granted(FIRST, 1, NOW, NOW + 700));
+        assertThat(ask("a", 1, 1, NOW + 500)).isEqualTo(granted(FIRST + 1, 1, NOW + 500, NOW + 1_500));
         ledger = Ledger.open(List.of(new SlidingWindowCounter(100, 2_800, false, false)), NOW);
-        assertThat(ask("a", 1, 1, NOW)).isEqualTo(new Grant.Slice(FIRST, 1, NOW, NOW + 600));
+        assertThat(ask("a", 1, 1, NOW)).isEqualTo(granted(FIRST, 1, NOW, NOW + 600));
     }
 
     @Test
@@ -85,6 +90,20 @@ class LedgerTest {
     }
 
     @Test
+    void a_lease_can_be_returned_for_a_grace_period_after_its_end() {
+        LeaseTerms withGrace = new LeaseTerms(1_000, 100, 500);
+        LeaseRequest request = new LeaseRequest(9, "a", 10, 10, List.of(), 0, 0);
+        Ledger lent = ledger.ask(request, withGrace, NOW).ledger();
+        assertThat(lent.at(NOW + 1_499).lent()).isEqualTo(10);
+        assertThat(lent.at(NOW + 1_500).lent()).isZero();
+        assertThat(lent.at(NOW + 1_500).accounts().get(0).used(NOW + 1_000)).isEqualTo(10);
+        LeaseRequest late = LeaseRequest.report("a", List.of(new Report(FIRST, 2, NOW + 900, 0)), 0);
+        Ledger returned = lent.ask(late, withGrace, NOW + 1_499).ledger();
+        assertThat(returned.lent()).isZero();
+        assertThat(returned.accounts().get(0).used(NOW + 900)).isEqualTo(2);
+    }
+
+    @Test
     void a_use_by_a_clock_ahead_makes_it_later_but_not_later_than_its_slice_ends() {
         ask("a", 10, 10, NOW);
         ask("a", 0, 0, NOW + 1, new Report(FIRST, 4, NOW + 500, 6));
@@ -102,7 +121,7 @@ class LedgerTest {
         TokenBucket smaller = new TokenBucket(Rate.of(10, 10_000), 5, false);
         ledger = ledger.under(List.of(ledger.accounts().get(0).under(smaller, ledger.clockMs())));
         assertThat(ledger.free()).isZero();
-        assertThat(ask("b", 1, 1, NOW + 900)).isInstanceOf(Grant.Nothing.class);
+        assertThat(ask("b", 1, 1, NOW + 900)).isInstanceOf(LeaseResponse.Refused.class);
         long used = ledger.accounts().get(0).used(NOW + 900);
         ask("a", 0, 0, NOW + 900, new Report(FIRST, 7, NOW, 0));
         assertThat(ledger.accounts().get(0).used(NOW + 900))
@@ -120,9 +139,11 @@ class LedgerTest {
     @Test
     void what_was_used_beside_all_slices_is_charged_and_what_was_not_needed_is_given_back() {
         ledger = Ledger.open(List.of(new FixedWindow(100, 60_000, false)), NOW);
-        ledger = ledger.ask(new Ask("a", 0, 0, List.of(), 130), TERMS, NOW).ledger();
+        ledger =
+                ledger.ask(LeaseRequest.report("a", List.of(), 130), TERMS, NOW).ledger();
         assertThat(ledger.free()).isZero();
-        ledger = ledger.ask(new Ask("b", 0, 0, List.of(), -50), TERMS, NOW).ledger();
+        ledger =
+                ledger.ask(LeaseRequest.report("b", List.of(), -50), TERMS, NOW).ledger();
         assertThat(ledger.free()).isEqualTo(20);
     }
 }

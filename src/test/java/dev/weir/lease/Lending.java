@@ -7,10 +7,8 @@ import dev.weir.limit.Limit;
 import dev.weir.limit.LogSegment;
 import dev.weir.limit.Segments;
 import dev.weir.limit.SlidingWindowLog;
-import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Comparator;
-import java.util.Deque;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -18,8 +16,8 @@ import java.util.PriorityQueue;
 import java.util.SplittableRandom;
 
 /**
- * A ledger and its holders on a virtual clock: each with a clock that is off, messages that take their time, requests that wait for
- * their slices, and {@link Mishaps}.
+ * A ledger and its holders on a virtual clock: each with a monotonic clock of its own, messages that take their time, requests that wait
+ * for leases, and {@link Mishaps}.
  */
 final class Lending {
 
@@ -29,8 +27,8 @@ final class Lending {
      * @param limits those that are in force together, and those that take their places under way, all for as long
      * @param perSecond requests a second, by holder
      * @param delayMs how long a message takes at most
-     * @param skewMs by how much clocks are off at most
-     * @param maxWaitMs how long a request waits for a slice if one may come
+     * @param drift by which part the rates of holders' monotonic clocks differ from the broker's at most
+     * @param maxWaitMs how long a request waits for a lease
      */
     @SuppressWarnings("ArrayRecordComponent") // never compared
     record Scene(
@@ -38,7 +36,7 @@ final class Lending {
             LeaseTerms terms,
             double[] perSecond,
             long delayMs,
-            long skewMs,
+            double drift,
             long maxWaitMs,
             int maxCost,
             long forMs,
@@ -50,7 +48,7 @@ final class Lending {
      * @param standstills of the requests: their holder stands still
      * @param losses of the messages: lost, and as many are doubled
      * @param deaths of the messages: the last of a holder, which begins anew with nothing
-     * @param steps of the requests: a clock is put forward or back, that of their holder or of the ledger
+     * @param steps of the requests: the wall clock of their holder is stepped forward, or another broker leads, whose clock differs
      * @param settles of the requests: more was used, or less
      * @param overtakes of the messages: one that may come before those that were sent before it
      */
@@ -63,13 +61,15 @@ final class Lending {
      *
      * @param account of it when it came into force
      * @param lent what was out then
-     * @param fromMs when that was, by the ledger's time; the slices that were out end within a term
+     * @param lentUntilMs when that had ended
+     * @param fromMs when it came into force, by the ledger's time
      * @param untilMs when it was replaced
      */
-    record Era(Account<?> account, long lent, long fromMs, long untilMs) {}
+    record Era(Account<?> account, long lent, long lentUntilMs, long fromMs, long untilMs) {}
 
     private static final long START_MS = 1_000_000_000_007L;
     private static final long MAX_STEP_MS = 3_000;
+    private static final long MAX_IDLE_MS = 20_000;
 
     private final Scene scene;
     private final SplittableRandom random;
@@ -78,156 +78,163 @@ final class Lending {
     private final List<Holder> holders = new ArrayList<>();
     private Ledger ledger;
     private final long startMs;
-    private long ledgerSkewMs;
+    private long brokerAheadMs;
     private long number;
     private final List<Era> eras = new ArrayList<>();
     private long eraFromMs = Long.MIN_VALUE;
     private long eraLent;
+    private long eraLentUntilMs;
     private List<Account<?>> era;
     final List<Use> uses = new ArrayList<>();
     /** All requests, in the order in which they came. */
     private final List<Use> requested = new ArrayList<>();
 
+    /** The same as the uses, by the broker's clock. */
+    final List<Use> usedAtMs = new ArrayList<>();
+
     long requests;
     long waited;
+    long denied;
     long messages;
     /** What the ledger is to be told of beside the slices. */
     long settled;
 
     private record Event(long atMs, long number, Runnable what) {}
 
-    private record Waiting(long cost, long untilMs) {}
-
     private final class Holder {
         private final int index;
-        private long skewMs;
-        private String name;
+        private final double rate = 1 + scene.drift * (2 * random.nextDouble() - 1);
+        private final long offsetMs = random.nextLong(2_000_000_000L);
+        private long clockSteps;
         private int lives;
-        private Book book;
-        private final Deque<Waiting> waiting = new ArrayDeque<>();
+        private LeaseHolder<Long> leases;
         private long stillUntilMs;
         private long wakesMs;
-        private long lastAskMs;
-        private long lastGrantMs;
+        private long lastRequestMs;
+        private long lastResponseMs;
 
         Holder(int index) {
             this.index = index;
-            skewMs = random.nextLong(-scene.skewMs, scene.skewMs + 1);
-            begin(startMs);
+            begin();
         }
 
-        void begin(long nowMs) {
-            name = index + "/" + lives++;
-            book = Book.empty(nowMs + skewMs);
-            waiting.clear();
+        /** A new process. */
+        void begin() {
+            String name = index + "/" + lives++;
+            leases = LeaseHolder.empty(new LeaseSession(name, 1, () -> clockSteps), scene.terms);
+        }
+
+        /** Its monotonic clock, which has nothing to do with any other. */
+        long clock(long nowMs) {
+            return offsetMs + (long) ((nowMs - startMs) * rate);
+        }
+
+        long when(long clockMs) {
+            return clockMs == Long.MAX_VALUE ? clockMs : startMs + (long) Math.ceil((clockMs - offsetMs) / rate);
         }
 
         void request(long nowMs, long cost) {
-            long atMs = nowMs + skewMs;
+            long clockMs = clock(nowMs);
             requests++;
-            requested.add(new Use(atMs, cost));
-            book = book.wanted(cost, atMs);
-            if (waiting.isEmpty() && cost <= book.available(scene.terms, atMs)) {
-                use(cost, atMs);
+            requested.add(new Use(nowMs, cost));
+            leases.put(leases.book().wanted(cost, clockMs));
+            if (!leases.isAwaited() && isAvailable(cost, clockMs)) {
+                use(cost, nowMs);
             } else {
                 waited++;
-                waiting.add(new Waiting(cost, nowMs + scene.maxWaitMs));
+                leases.park(cost, cost, clockMs + scene.maxWaitMs);
             }
             work(nowMs);
         }
 
-        /** More was used than was asked for, or less. */
+        private boolean isAvailable(long cost, long clockMs) {
+            LeaseBook book = leases.book();
+            return cost <= book.available(clockMs, book.timeMs(clockMs));
+        }
+
+        private void use(long cost, long nowMs) {
+            long clockMs = clock(nowMs);
+            LeaseBook book = leases.book();
+            long atMs = book.timeMs(clockMs);
+            uses.add(new Use(atMs, cost));
+            usedAtMs.add(new Use(nowMs, cost));
+            leases.put(book.take(cost, clockMs, atMs));
+        }
+
+        /** More was used than was requested, or less. */
         void settle(long nowMs, long cost) {
-            long atMs = nowMs + skewMs;
-            long here = Math.max(0, Math.min(cost, book.available(scene.terms, atMs)));
+            long clockMs = clock(nowMs);
+            LeaseBook book = leases.book();
+            long atMs = book.timeMs(clockMs);
+            long here = Math.max(0, Math.min(cost, book.available(clockMs, atMs)));
             if (here > 0) {
-                uses.add(new Use(book.timeMs(atMs), here));
+                uses.add(new Use(atMs, here));
             }
             settled += cost - here;
-            book = book.settle(cost, scene.terms, atMs);
+            leases.put(book.settle(cost, clockMs, atMs));
             work(nowMs);
         }
 
         void work(long nowMs) {
-            long atMs = nowMs + skewMs;
-            while (!waiting.isEmpty()) {
-                Waiting first = waiting.peek();
-                if (first.cost <= book.available(scene.terms, atMs)) {
-                    use(waiting.remove().cost, atMs);
-                } else if (first.untilMs <= nowMs || !book.mayCome(first.cost, scene.terms, atMs)) {
-                    waiting.remove();
+            long clockMs = clock(nowMs);
+            while (leases.isFirstReady(clockMs)) {
+                long cost = leases.first().cost();
+                if (isAvailable(cost, clockMs)) {
+                    use(cost, nowMs);
                 } else {
-                    break;
+                    denied++;
                 }
+                leases.removeFirst();
             }
-            long waits = waiting.isEmpty() ? 0 : waiting.peek().cost;
-            Book.Telling telling = book.tell(name, waits, scene.terms, atMs);
-            if (telling != null) {
-                book = telling.book();
-                if (telling.ask() != null) {
-                    ask(nowMs, telling.ask());
-                }
-            }
-            long wakeMs =
-                    book.tellAtMs(scene.terms) == Long.MAX_VALUE ? Long.MAX_VALUE : book.tellAtMs(scene.terms) - skewMs;
-            if (!waiting.isEmpty()) {
-                wakeMs = Math.min(wakeMs, waiting.peek().untilMs);
-                if (!book.question().isOpen()) {
-                    wakeMs = Math.min(wakeMs, book.question().againAtMs(scene.terms) - skewMs);
-                }
-            }
-            wakeAt(Math.max(nowMs + 1, wakeMs), nowMs);
+            leases.nextMessage(clockMs).ifPresent(message -> send(nowMs, message));
+            wakeAt(Math.max(nowMs + 1, when(leases.dueAtMs(clockMs))), nowMs);
         }
 
         /** Unless it will wake before. */
         private void wakeAt(long atMs, long nowMs) {
-            if (atMs <= nowMs + scene.forMs && (wakesMs <= nowMs || atMs < wakesMs)) {
+            if (atMs <= startMs + scene.forMs + MAX_IDLE_MS && (wakesMs <= nowMs || atMs < wakesMs)) {
                 wakesMs = atMs;
                 later(atMs, unlessStill(this, this::work));
             }
         }
 
-        private void use(long cost, long atMs) {
-            uses.add(new Use(book.timeMs(atMs), cost));
-            book = book.take(cost, scene.terms, atMs);
-        }
-
-        private void ask(long nowMs, Ask ask) {
+        private void send(long nowMs, LeaseRequest message) {
             messages++;
             if (happens(scene.mishaps.deaths)) {
-                begin(nowMs);
+                begin();
                 return;
             }
             long comesMs = nowMs + delay();
-            lastAskMs = Math.max(lastAskMs, comesMs); // they come in their order
-            long askMs = happens(scene.mishaps.overtakes) ? comesMs : lastAskMs;
+            lastRequestMs = Math.max(lastRequestMs, comesMs); // they come in their order
+            long requestMs = happens(scene.mishaps.overtakes) ? comesMs : lastRequestMs;
             int life = lives;
             for (int i = 0; i < copies(); i++) {
-                later(askMs + i * delay(), at -> answer(at, ask, life));
+                later(requestMs + i * delay(), at -> answer(at, message, life));
             }
         }
 
-        private void answer(long nowMs, Ask ask, int life) {
-            Ledger.Answer answer = ledger.ask(ask, scene.terms, nowMs + ledgerSkewMs);
+        /** The ledger's time is that of the broker: when it appended the request. */
+        private void answer(long nowMs, LeaseRequest message, int life) {
+            Ledger.Answer answer = ledger.ask(message, scene.terms, nowMs + brokerAheadMs);
             ledger = answer.ledger();
-            if (ask.settled() < 0) {
-                uses.add(new Use(ledger.clockMs(), ask.settled()));
+            if (message.settled() < 0) {
+                uses.add(new Use(ledger.clockMs(), message.settled()));
             }
-            if (answer.grant() == null) {
+            if (answer.response() == null) {
                 return;
             }
             messages++;
             long comesMs = nowMs + delay();
-            lastGrantMs = Math.max(lastGrantMs, comesMs);
-            long grantMs = happens(scene.mishaps.overtakes) ? comesMs : lastGrantMs;
+            lastResponseMs = Math.max(lastResponseMs, comesMs);
+            long responseMs = happens(scene.mishaps.overtakes) ? comesMs : lastResponseMs;
             Step take = at -> {
                 if (life == lives) {
-                    book = book.answered(answer.grant(), scene.terms, at + skewMs);
+                    leases.respond(answer.response(), clock(at));
                     work(at);
                 }
             };
             for (int i = 0; i < copies(); i++) {
-                later(grantMs + i * delay(), unlessStill(this, take));
+                later(responseMs + i * delay(), unlessStill(this, take));
             }
         }
     }
@@ -245,7 +252,6 @@ final class Lending {
     Lending(Scene scene, long seed) {
         this.scene = scene;
         random = new SplittableRandom(seed);
-        ledgerSkewMs = random.nextLong(-scene.skewMs, scene.skewMs + 1);
         List<Limit<?>> limits = scene.limits.get(0);
         startMs = limits.stream().anyMatch(CalendarWindow.class::isInstance)
                 ? limits.get(0).windowEndsMs(START_MS) - scene.forMs / 2
@@ -290,7 +296,7 @@ final class Lending {
     }
 
     private void change(long nowMs, List<Limit<?>> limits) {
-        ledger = ledger.at(nowMs + ledgerSkewMs);
+        ledger = ledger.at(nowMs + brokerAheadMs);
         endEra(ledger.clockMs());
         List<Account<?>> next = new ArrayList<>();
         for (int i = 0; i < limits.size(); i++) {
@@ -300,15 +306,16 @@ final class Lending {
         era = next;
         eraFromMs = ledger.clockMs();
         eraLent = ledger.lent();
+        eraLentUntilMs = ledger.loans().stream().mapToLong(Ledger.Loan::untilMs).reduce(eraFromMs, Math::max);
     }
 
     private void endEra(long untilMs) {
-        era.forEach(account -> eras.add(new Era(account, eraLent, eraFromMs, untilMs)));
+        era.forEach(account -> eras.add(new Era(account, eraLent, eraLentUntilMs, eraFromMs, untilMs)));
     }
 
     /**
-     * What is promised and was not kept; null: nothing. A limit that replaces another one holds for all slices that were lent since then,
-     * with what was out then; so from a term later on, for all.
+     * What is promised and was not kept; null: nothing. A limit that replaces another one holds for all leases that were granted since
+     * then, with what was lent then; so for all, from when that has ended.
      */
     String broken() {
         endEra(Long.MAX_VALUE);
@@ -316,7 +323,7 @@ final class Lending {
             long capacity = each.account.limit().capacity();
             String broken = brokenBy(each, Math.max(capacity, each.lent), each.fromMs + 1);
             if (broken == null && each.lent > 0) {
-                broken = brokenBy(each, capacity, each.fromMs + scene.terms.termMs());
+                broken = brokenBy(each, capacity, each.lentUntilMs);
             }
             if (broken != null) {
                 return each.account.limit() + ": " + broken;
@@ -384,11 +391,10 @@ final class Lending {
     }
 
     private void step(Holder holder) {
-        long stepMs = random.nextLong(-MAX_STEP_MS, MAX_STEP_MS + 1);
         if (random.nextBoolean()) {
-            holder.skewMs += stepMs;
+            holder.clockSteps++;
         } else {
-            ledgerSkewMs += stepMs;
+            brokerAheadMs += random.nextLong(-MAX_STEP_MS, MAX_STEP_MS + 1);
         }
     }
 

@@ -2,8 +2,8 @@ package dev.weir.policy;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import dev.weir.lease.Book;
-import dev.weir.lease.Grant;
+import dev.weir.lease.LeaseBook;
+import dev.weir.lease.LeaseBooks;
 import dev.weir.lease.LeaseTerms;
 import dev.weir.limit.Limit;
 import dev.weir.limit.Unlimited;
@@ -11,6 +11,7 @@ import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.OptionalLong;
 import java.util.SplittableRandom;
 import org.junit.jupiter.api.Test;
 
@@ -21,16 +22,16 @@ class LeasedPolicyTest {
     private static final LeaseTerms TERMS = LeaseTerms.DEFAULTS;
 
     private final SplittableRandom random = new SplittableRandom(5);
-    private final Map<StateKey, Book> books = new HashMap<>();
+    private final Map<StateKey, LeaseBook> books = new HashMap<>();
     private final Map<StateKey, LeaseTerms> terms = new HashMap<>();
     private final Holdings holdings = new Holdings() {
         @Override
-        public Book book(StateKey key) {
+        public LeaseBook book(StateKey key) {
             return books.get(key);
         }
 
         @Override
-        public void put(StateKey key, Book book) {
+        public void put(StateKey key, LeaseBook book) {
             books.put(key, book);
         }
 
@@ -45,6 +46,16 @@ class LeasedPolicyTest {
         @Override
         public LeaseTerms terms(StateKey key) {
             return terms.get(key);
+        }
+
+        @Override
+        public long roundTripMs() {
+            return 30;
+        }
+
+        @Override
+        public long leaseWaitMs() {
+            return 100;
         }
     };
 
@@ -62,10 +73,9 @@ class LeasedPolicyTest {
             for (int i = 0; i < search.size(); i++) {
                 found.add(search.policy(i));
                 long amount = 1L + random.nextInt(6);
-                Grant.Slice slice = new Grant.Slice(1, amount, NOW, NOW + 60_000);
                 StateKey key = found.get(i).stateKey(request);
                 terms.put(key, found.get(i).terms(TERMS));
-                books.put(key, Book.empty(NOW).answered(slice, terms.get(key), NOW));
+                books.put(key, LeaseBooks.holding(amount, NOW, 60_000));
             }
             assertThat(found).isEqualTo(table.applicable(request));
             Decision quick = quick(request, found);
@@ -84,7 +94,7 @@ class LeasedPolicyTest {
         long remaining = 0;
         for (Policy policy : found) {
             LeasedPolicy leased = new LeasedPolicy(policy, TERMS);
-            long available = books.get(policy.stateKey(request)).available(leased.terms(), request.timestampMs());
+            long available = LeaseBooks.available(books.get(policy.stateKey(request)), request.timestampMs());
             if (available < request.cost() || !leased.permitsSize(request)) {
                 return null;
             }
@@ -122,7 +132,7 @@ class LeasedPolicyTest {
                         random.nextInt(4) == 0 ? (Long) 10L : null,
                         random.nextInt(4) == 0 ? OnExceed.OBSERVE : OnExceed.DENY,
                         0,
-                        new Sharing(100, true)));
+                        new Sharing(OptionalLong.of(100), true)));
             }
         }
         return policies;

@@ -12,8 +12,10 @@ import static dev.weir.policy.Samples.tokens;
 import static dev.weir.policy.Samples.window;
 import static org.assertj.core.api.Assertions.assertThat;
 
-import dev.weir.lease.Book;
-import dev.weir.lease.Grant;
+import dev.weir.lease.LeaseBook;
+import dev.weir.lease.LeaseBooks;
+import dev.weir.lease.LeaseResponse;
+import dev.weir.lease.LeaseSession;
 import dev.weir.lease.LeaseTerms;
 import java.util.HashMap;
 import java.util.HashSet;
@@ -32,17 +34,17 @@ class SharedDeciderTest {
     private final Policy all = inLayer("all", keyed(List.of(), policy("all", window(100, 60_000))));
     private final StateKey ofAll = all.stateKey(request("alice", 1, NOW));
     private final MapStates states = new MapStates();
-    private final Map<StateKey, Book> books = new HashMap<>();
+    private final Map<StateKey, LeaseBook> books = new HashMap<>();
     private final Map<StateKey, Long> missed = new HashMap<>();
     private final Set<StateKey> awaited = new HashSet<>();
     private final Holdings holdings = new Holdings() {
         @Override
-        public Book book(StateKey key) {
-            return books.get(key);
+        public LeaseBook book(StateKey key) {
+            return books.getOrDefault(key, LeaseBook.empty());
         }
 
         @Override
-        public void put(StateKey key, Book book) {
+        public void put(StateKey key, LeaseBook book) {
             books.put(key, book);
         }
 
@@ -60,6 +62,16 @@ class SharedDeciderTest {
         public LeaseTerms terms(StateKey key) {
             return TERMS;
         }
+
+        @Override
+        public long roundTripMs() {
+            return 30;
+        }
+
+        @Override
+        public long leaseWaitMs() {
+            return 100;
+        }
     };
 
     private Ruling first(Request request, Policy... policies) {
@@ -75,14 +87,20 @@ class SharedDeciderTest {
     }
 
     private void grant(StateKey key, long amount) {
-        Book book = books.getOrDefault(key, Book.empty(NOW));
-        books.put(
-                key,
-                book.answered(new Grant.Slice(book.lastLease() + 1, amount, NOW, NOW + TERMS.termMs()), TERMS, NOW));
+        LeaseBook book = books.getOrDefault(key, LeaseBook.empty());
+        books.put(key, LeaseBooks.plus(book, amount, NOW, TERMS.termMs()));
+    }
+
+    /** Requests a lease of what waits, and has it refused. */
+    private void refuse(StateKey key, long retryAfterMs) {
+        LeaseSession session = new LeaseSession("me", 1, () -> 0);
+        LeaseBook asked = books.get(key).next(session, 1, TERMS, NOW).book();
+        LeaseResponse refused = new LeaseResponse.Refused(asked.request().number(), NOW, retryAfterMs);
+        books.put(key, asked.responded(refused, TERMS, NOW));
     }
 
     private long held(StateKey key) {
-        return books.get(key).available(TERMS, NOW);
+        return LeaseBooks.available(books.get(key), NOW);
     }
 
     private long ownUsed() {
@@ -199,11 +217,10 @@ class SharedDeciderTest {
     @Test
     void what_is_known_to_be_used_up_is_denied_at_once_with_the_time_to_come_again() {
         first(request("alice", 1, NOW), all);
-        books.computeIfPresent(
-                ofAll, (key, book) -> book.tell("me", 1, TERMS, NOW).book());
-        books.computeIfPresent(ofAll, (key, book) -> book.answered(new Grant.Nothing(NOW, 700), TERMS, NOW));
+        refuse(ofAll, 700);
         Decision decision = decided(first(request("bob", 1, NOW), all));
         assertThat(decision.outcome()).isEqualTo(Outcome.DENIED);
+        assertThat(decision.reason()).isEqualTo(Reason.LIMIT_EXCEEDED);
         assertThat(decision.retryAfterMs()).isEqualTo(700);
         assertThat(decision.limitedBy()).isEqualTo("all/0");
         assertThat(decision.resetAfterMs()).isNull();
@@ -247,9 +264,18 @@ class SharedDeciderTest {
 
     @Test
     void a_decision_goes_by_the_time_of_its_turn_and_of_what_it_uses() {
-        Book book = Book.empty(NOW);
-        books.put(ofAll, book.answered(new Grant.Slice(1, 5, NOW + 7, NOW + 5_007), TERMS, NOW));
+        books.put(ofAll, LeaseBooks.holding(5, NOW + 7, 5_000));
         assertThat(decided(first(request("alice", 1, 5), all)).decidedAtMs()).isEqualTo(NOW + 7);
+    }
+
+    @Test
+    void a_quota_of_which_no_lease_has_arrived_is_not_at_hand_rather_than_exceeded() {
+        first(request("alice", 1, NOW), all);
+        Decision decision = decided(last(request("alice", 1, NOW), all));
+        assertThat(decision.reason()).isEqualTo(Reason.QUOTA_NOT_AT_HAND);
+        assertThat(decision.retryAfterMs()).as("a round trip").isEqualTo(30);
+        refuse(ofAll, 700);
+        assertThat(decided(last(request("alice", 1, NOW), all)).reason()).isEqualTo(Reason.LIMIT_EXCEEDED);
     }
 
     @Test

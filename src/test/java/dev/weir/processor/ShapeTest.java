@@ -182,7 +182,8 @@ class ShapeTest {
         pass(20);
         for (String node : List.of(OUTLETS.decisions(), OUTLETS.releases())) {
             assertThat(context.forwarded(node)).hasSize(1);
-            CapturedForward<? extends byte[], ?> forward = context.forwarded(node).get(0);
+            CapturedForward<? extends byte[], ?> forward =
+                    context.forwarded(node).get(0);
             assertThat(forward.record().key()).isEqualTo("c".getBytes(StandardCharsets.UTF_8));
             assertThat(forward.record().headers().lastHeader("trace").value()).containsExactly('t');
         }
@@ -269,8 +270,9 @@ class ShapeTest {
             }
             pass(300); // 200 ms are enough at the rate
             brokerMs += 300;
-            assertThat(context.forwarded(OUTLETS.decisions())).hasSize(20).allSatisfy(
-                    forward -> assertThat(((Decision) forward.record().value()).outcome()).isEqualTo(Outcome.QUEUED));
+            assertThat(context.forwarded(OUTLETS.decisions())).hasSize(20).allSatisfy(forward -> assertThat(
+                            ((Decision) forward.record().value()).outcome())
+                    .isEqualTo(Outcome.QUEUED));
             List<Release> released = taken(OUTLETS.releases(), Release.class);
             assertThat(released).as("skew %s", skew).hasSize(20);
             assertThat(released.get(0).releaseAtNanos() / 1_000_000).isBetween(brokerMs - 300, brokerMs);
@@ -389,7 +391,8 @@ class ShapeTest {
         long released = taken(OUTLETS.releases(), Release.class).size();
         assertThat(view().released()).isEqualTo(released).isPositive();
         assertThat(view().waiting()).isEqualTo(5 - released);
-        assertThat(live.ask(1, Duration.ZERO, nowMs, (shaper, nowNanos) -> "another partition")).isEmpty();
+        assertThat(live.ask(1, Duration.ZERO, nowMs, (shaper, nowNanos) -> "another partition"))
+                .isEmpty();
     }
 
     @Test
@@ -400,8 +403,10 @@ class ShapeTest {
         before.close();
         assertThat(view().waiting()).isEqualTo(1);
         shape.close();
-        assertThat(live.ask(0, Duration.ofMinutes(1), nowMs, (shaper, nowNanos) -> "here")).isEmpty();
-        assertThat(before.ask(Duration.ofMinutes(1), nowMs, (shaper, nowNanos) -> "here")).isEmpty();
+        assertThat(live.ask(0, Duration.ofMinutes(1), nowMs, (shaper, nowNanos) -> "here"))
+                .isEmpty();
+        assertThat(before.ask(Duration.ofMinutes(1), nowMs, (shaper, nowNanos) -> "here"))
+                .isEmpty();
     }
 
     @Test

@@ -480,9 +480,9 @@ class RulesServiceTest {
                 PolicyFile.parse("test", "{\"id\":\"p\",\"key\":[\"endpoint\"]," + LIMITS.formatted(5) + "}", 3);
         List<Usage.OfLimit> limits = List.of(new Usage.OfLimit("gcra 5/1m", 5L, 60_000L, 1L, 4L, 24_000));
         List<Ledger.Loan> loans = List.of(
-                new Ledger.Loan(7, "p1", 1, 0, 5_000),
-                new Ledger.Loan(8, "p0", 1, 0, 6_000),
-                new Ledger.Loan(9, "p1", 2, 0, 7_000));
+                new Ledger.Loan(7, "p1", 1, 0, 1, 5_000, 5_000),
+                new Ledger.Loan(8, "p0", 1, 0, 1, 6_000, 6_000),
+                new Ledger.Loan(9, "p1", 2, 0, 2, 7_000, 7_000));
         HERE.shared = key -> new Answer.Here<>(
                 key.equals(Map.of("endpoint", "/a&b"))
                         ? new SharedUsage(policy, List.of("endpoint", "/a&b"), limits, 0, loans)

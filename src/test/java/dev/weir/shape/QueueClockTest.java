@@ -73,7 +73,8 @@ class QueueClockTest {
         assertThat(clock.nowMs(localMs)).isEqualTo(BROKER + HOUR);
         settle(BROKER + HOUR + 20, localMs, localMs + 20);
         assertThat(clock.isSettled(localMs + 20)).isTrue();
-        assertThat(clock.nowMs(localMs + 20)).isEqualTo(BROKER + HOUR + 40); // at most: it was appended 20 ms after it was sent
+        assertThat(clock.nowMs(localMs + 20))
+                .isEqualTo(BROKER + HOUR + 40); // at most: it was appended 20 ms after it was sent
     }
 
     @ParameterizedTest
@@ -142,8 +143,9 @@ class QueueClockTest {
                 long now = clock.nowMs(local(brokerMs, fromMs, skewMs, rate));
                 assertThat(now).as("never back").isGreaterThanOrEqualTo(lastMs);
                 // 50 ms until a marker is appended, and 1 % of the time since it was sent; else it stands still
-                assertThat(now).as("ahead").isLessThanOrEqualTo(
-                        Math.max(lastMs, brokerMs + 52 + (brokerMs - sentMs) / 100));
+                assertThat(now)
+                        .as("ahead")
+                        .isLessThanOrEqualTo(Math.max(lastMs, brokerMs + 52 + (brokerMs - sentMs) / 100));
                 assertThat(now).as("behind").isGreaterThanOrEqualTo(brokerMs - 34 - (brokerMs - timelyMs) / 100);
                 lastMs = now;
             }

@@ -1,38 +1,46 @@
 package dev.weir.simulation;
 
-import dev.weir.lease.Book;
+import dev.weir.lease.LeaseBook;
 import dev.weir.lease.LeaseTerms;
+import dev.weir.lease.RoundTrip;
 import dev.weir.policy.Admission;
 import dev.weir.policy.Decision;
 import dev.weir.policy.Holdings;
 import dev.weir.policy.Kind;
 import dev.weir.policy.Outcome;
+import dev.weir.policy.Reason;
 import dev.weir.policy.Request;
 import dev.weir.policy.Ruling;
 import dev.weir.policy.StateKey;
 import dev.weir.policy.Turn;
-import java.util.List;
 
 /** What there was at hand of shared quota when a request was answered, as the answer tells it; of what it does not tell, plenty. */
 final class AtHand implements Holdings {
 
     private static final long PLENTY = 1_000_000;
-    private static final long FAR_MS = 1_000_000_000;
 
     private final Request request;
     private final String tellsOf;
     private final long atMs;
     private final long available;
-    private final long retryAtMs;
+    private final long retryAfterMs;
+    private final long roundTripMs;
     private final boolean standsBehind;
 
     private AtHand(
-            Request request, String tellsOf, long atMs, long available, long retryAfterMs, boolean standsBehind) {
+            Request request,
+            String tellsOf,
+            long atMs,
+            long available,
+            long retryAfterMs,
+            long roundTripMs,
+            boolean standsBehind) {
         this.request = request;
         this.tellsOf = tellsOf;
         this.atMs = atMs;
         this.available = available;
-        this.retryAtMs = atMs + retryAfterMs;
+        this.retryAfterMs = retryAfterMs;
+        this.roundTripMs = roundTripMs;
         this.standsBehind = standsBehind;
     }
 
@@ -40,8 +48,8 @@ final class AtHand implements Holdings {
     static Turn turn(Request request, Ruling answer) {
         AtHand atHand = answer instanceof Decision decision
                 ? of(request, decision)
-                : new AtHand(request, exceeded((Admission) answer), 0, 0, 1, false);
-        return new Turn(atHand, atHand.atMs, atHand.standsBehind, atHand.standsBehind);
+                : new AtHand(request, exceeded((Admission) answer), 0, 0, 1, 0, false);
+        return new Turn(atHand, 0, atHand.standsBehind, atHand.standsBehind);
     }
 
     private static String exceeded(Admission admission) {
@@ -59,26 +67,26 @@ final class AtHand implements Holdings {
         if (decision.outcome() == Outcome.DENIED && !standsBehind) {
             available = Math.min(left, request.cost() - 1);
         }
+        boolean isNotAtHand = decision.reason() == Reason.QUOTA_NOT_AT_HAND;
         long retryAfterMs = decision.retryAfterMs() == null ? 1 : decision.retryAfterMs();
         return new AtHand(
                 request,
                 decision.policyId(),
                 decision.decidedAtMs(),
                 Math.max(0, available),
-                retryAfterMs,
+                isNotAtHand ? 0 : retryAfterMs,
+                isNotAtHand ? retryAfterMs : 0,
                 standsBehind);
     }
 
     @Override
-    public Book book(StateKey key) {
-        long amount = key.policyId().equals(tellsOf) ? available : PLENTY;
-        Book.Slice slice = new Book.Slice(1, amount, 0, 0, atMs + FAR_MS, true, false);
-        return new Book(
-                atMs, List.of(slice), new Book.Demand(0, 0, 0), new Book.Question(false, atMs, 1, retryAtMs, 0), 0, 0);
+    public LeaseBook book(StateKey key) {
+        boolean isTold = key.policyId().equals(tellsOf);
+        return LeaseBook.reconstructed(isTold ? available : PLENTY, atMs, isTold ? retryAfterMs : 0);
     }
 
     @Override
-    public void put(StateKey key, Book book) {}
+    public void put(StateKey key, LeaseBook book) {}
 
     @Override
     public void miss(StateKey key, long cost) {}
@@ -91,6 +99,16 @@ final class AtHand implements Holdings {
     @Override
     public LeaseTerms terms(StateKey key) {
         return LeaseTerms.DEFAULTS;
+    }
+
+    @Override
+    public long roundTripMs() {
+        return roundTripMs;
+    }
+
+    @Override
+    public long leaseWaitMs() {
+        return RoundTrip.MAX_WAIT_MS;
     }
 
     @Override

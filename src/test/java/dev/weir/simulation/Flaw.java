@@ -1,7 +1,7 @@
 package dev.weir.simulation;
 
-import dev.weir.lease.Ask;
-import dev.weir.lease.Grant;
+import dev.weir.lease.LeaseRequest;
+import dev.weir.lease.LeaseResponse;
 import dev.weir.policy.Kind;
 import dev.weir.policy.Request;
 import dev.weir.shape.Release;
@@ -24,7 +24,7 @@ enum Flaw {
     /** Who has lost its tasks can commit. */
     ZOMBIES_COMMIT(Promise.ANSWERED_ONCE),
     /** Who takes over does not wait for the transactions of the one before. */
-    IMPATIENT_TAKEOVER(Promise.DECIDED_ALIKE),
+    IMPATIENT_TAKEOVER(Promise.RESTORED_AS_IT_WAS),
     /** A store does not keep some of what is put. */
     STORE_FORGETS(Promise.DECIDED_ALIKE),
     /** Of the states that are written before a commit, one is left out. */
@@ -59,8 +59,6 @@ enum Flaw {
     LENT_TWICE(Promise.NEVER_ABOVE),
     /** Who takes over a ledger does not know what is lent. */
     LOANS_FORGOTTEN(Promise.NEVER_ABOVE),
-    /** What a ledger lends is there though its transaction is aborted. */
-    GRANTS_OUTSIDE_TRANSACTION(Promise.NEVER_ABOVE),
     /** Who takes over does not know who waits for quota. */
     WAITING_FORGOTTEN(Promise.ANSWERED_ONCE),
     /** The position of a task's last decision is not stored after the first time. */
@@ -104,15 +102,17 @@ enum Flaw {
     }
 
     /** What a ledger is told. */
-    Ask asked(Ask ask) {
-        return this != SETTLES_LOST ? ask : new Ask(ask.holder(), ask.least(), ask.want(), ask.reports(), 0);
+    LeaseRequest asked(LeaseRequest r) {
+        return this != SETTLES_LOST
+                ? r
+                : new LeaseRequest(r.number(), r.holder(), r.least(), r.want(), r.reports(), 0, r.roundTripMs());
     }
 
     /** What a ledger answers. */
-    Grant granted(Grant grant) {
-        return this == LENT_TWICE && grant instanceof Grant.Slice lent
-                ? new Grant.Slice(lent.lease(), 2 * lent.amount(), lent.fromMs(), lent.untilMs())
-                : grant;
+    LeaseResponse granted(LeaseResponse response) {
+        return this == LENT_TWICE && response instanceof LeaseResponse.Granted g
+                ? new LeaseResponse.Granted(g.number(), g.lease(), 2 * g.amount(), g.atMs(), g.fromMs(), g.untilMs())
+                : response;
     }
 
     /** What the core sees of a request. */

@@ -6,7 +6,8 @@ import static dev.weir.simulation.Violation.Promise.NEVER_ABOVE;
 import dev.weir.codec.GrantAvro;
 import dev.weir.codec.KeyCodec;
 import dev.weir.codec.LeaseCodec;
-import dev.weir.lease.Grant;
+import dev.weir.lease.LeaseResponse;
+import dev.weir.lease.LeaseTerms;
 import dev.weir.lease.Ledger;
 import dev.weir.lease.Promise;
 import dev.weir.lease.Promise.Use;
@@ -47,6 +48,10 @@ final class LeaseCheck {
         long givenBack;
     }
 
+    /** Slow answers make terms longer. */
+    private static final long MOST_TERM_MS =
+            LeaseTerms.DEFAULTS.withRoundTrip(LeaseTerms.MAX_ROUND_TRIP_MS).termMs() + LeaseTerms.DEFAULTS.graceMs();
+
     private final Rulebook rulebook;
     private final Trace trace;
     private final Map<StateKey, Sum> sums = new HashMap<>();
@@ -66,9 +71,9 @@ final class LeaseCheck {
             if (entry.partition().topic.equals(Slot.TOPICS.leaseGrants())) {
                 GrantAvro.Addressed answer =
                         DecisionCheck.read(() -> new GrantAvro().decode(entry.value(), entry.partition().number));
-                trace.count(answer.grant() instanceof Grant.Slice ? "LENT" : "NOT_LENT");
-                if (answer.grant() instanceof Grant.Slice slice) {
-                    sum(KeyCodec.decode(entry.key())).lent += slice.amount();
+                trace.count(answer.response() instanceof LeaseResponse.Granted ? "LENT" : "NOT_LENT");
+                if (answer.response() instanceof LeaseResponse.Granted granted) {
+                    sum(KeyCodec.decode(entry.key())).lent += granted.amount();
                 }
             }
         }
@@ -122,7 +127,7 @@ final class LeaseCheck {
     }
 
     /**
-     * All slices have ended.
+     * All leases have ended.
      *
      * @param nowMs later than any clock
      */
@@ -131,7 +136,7 @@ final class LeaseCheck {
             StateKey key = KeyCodec.decode(bytes.get());
             Ledger ledger = LeaseCodec.decodeLedger(stored, shelf -> new MapSegments())
                     .ledger()
-                    .at(nowMs);
+                    .at(nowMs + MOST_TERM_MS);
             Violation.unless(ledger.lent() == 0, ACCOUNTED_FOR, key + " has " + ledger.loans());
             if (key.policyId().equals(Rulebook.HOUR)) {
                 checkCharged(key, ledger.accounts().get(0).used(nowMs));

@@ -63,8 +63,7 @@ final class Member implements Task.Writes {
         Partition partition =
                 to.partition() == null ? cluster.outputPartition(topic, key) : cluster.partition(topic, to.partition());
         long appendedMs = topic.equals(Slot.TOPICS.policies()) ? timestampMs : cluster.appendMs();
-        boolean isOutside = flaw == Flaw.GRANTS_OUTSIDE_TRANSACTION && topic.equals(Slot.TOPICS.leaseGrants());
-        cluster.append(partition, key, value, headers, appendedMs, isOutside ? null : transaction);
+        cluster.append(partition, key, value, headers, appendedMs, transaction);
     }
 
     @Override

@@ -125,8 +125,7 @@ record Plan(
                 from.shaping(),
                 new WeirConfig.Leases(
                         Duration.ofMillis(200 + random.nextInt(MOST_TERM_MS - 200)),
-                        Duration.ofMillis(random.nextInt(100)),
-                        Duration.ofMillis(random.nextInt(50))),
+                        Duration.ofMillis(random.nextInt(100))),
                 from.service(),
                 from.registry(),
                 from.kafka());

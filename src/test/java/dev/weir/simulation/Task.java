@@ -17,6 +17,7 @@ import dev.weir.policy.PolicyTable;
 import dev.weir.policy.Request;
 import dev.weir.processor.CheckPolicies;
 import dev.weir.processor.Decide;
+import dev.weir.processor.HolderNames;
 import dev.weir.processor.HotStates;
 import dev.weir.processor.Lend;
 import dev.weir.processor.LiveCounts;
@@ -159,8 +160,10 @@ final class Task {
                         new LiveCounts(),
                         config,
                         DECIDE_STORES,
-                        new Decide.Outlets(DECISIONS, ADMISSIONS, LEASE_ASKS));
-                ReadGrants readGrants = new ReadGrants(new LiveCounts(), DECIDE, DEAD_LETTERS);
+                        new Decide.Outlets(DECISIONS, ADMISSIONS, LEASE_ASKS),
+                        () -> 0);
+                ReadGrants readGrants =
+                        new ReadGrants(new LiveCounts(), new HolderNames(config.applicationId()), DECIDE, DEAD_LETTERS);
                 processors.addAll(List.of(read, readRouted, readGrants, decide));
                 first.put(Slot.TOPICS.requests(), read::process);
                 first.put(ROUTED, readRouted::process);
@@ -384,7 +387,7 @@ final class Task {
         }
         if (value instanceof GrantAvro.Addressed answer) {
             return GRANT.encode(
-                    new GrantAvro.Addressed(flaw.granted(answer.grant()), answer.holder(), answer.partition()));
+                    new GrantAvro.Addressed(flaw.granted(answer.response()), answer.holder(), answer.partition()));
         }
         return value instanceof Release release
                 ? RELEASE.encode(flaw.written(release, instance.nowMs() * NANOS_PER_MS))

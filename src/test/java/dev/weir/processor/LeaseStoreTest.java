@@ -3,7 +3,8 @@ package dev.weir.processor;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.weir.codec.WaiterCodec.Waiter;
-import dev.weir.lease.Ask;
+import dev.weir.lease.LeaseRequest;
+import dev.weir.lease.LeaseSession;
 import dev.weir.lease.LeaseTerms;
 import dev.weir.policy.Kind;
 import dev.weir.policy.PolicyTable;
@@ -25,7 +26,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /** Requests for a quota of which nothing ever comes. */
-class HolderTest {
+class LeaseStoreTest {
 
     private static final StateKey KEY = new StateKey(StateKey.NO_CLIENT, "all", List.of());
 
@@ -33,26 +34,29 @@ class HolderTest {
     private Path directory;
 
     private final List<String> answered = new ArrayList<>();
-    private Holder holder;
+    private LeaseStore leases;
 
     @BeforeEach
     void open() {
         HotStates books = new HotStates(open("books"), new HotMemory(1 << 20));
-        holder = new Holder(0, books, open("waiting"), LeaseTerms.DEFAULTS, new Holder.Environment() {
-            @Override
-            public PolicyTable policies() {
-                return PolicyTable.EMPTY;
-            }
+        LeaseSession session = new LeaseSession("weir/0", 1, () -> 0);
+        leases = new LeaseStore(session, books, open("waiting"), LeaseTerms.DEFAULTS, new Environment(), 0);
+    }
 
-            @Override
-            public Wait again(Waiter waiter, boolean mayWait) {
-                answered.add(waiter.request().requestId());
-                return null;
-            }
+    private final class Environment implements LeaseStore.Environment {
+        @Override
+        public PolicyTable policies() {
+            return PolicyTable.EMPTY;
+        }
 
-            @Override
-            public void ask(StateKey key, Ask ask, boolean soon) {}
-        });
+        @Override
+        public Wait again(Waiter waiter, boolean mayWait) {
+            answered.add(waiter.request().requestId());
+            return null;
+        }
+
+        @Override
+        public void send(StateKey key, LeaseRequest message, boolean soon) {}
     }
 
     private KeyValueStore<Bytes, byte[]> open(String name) {
@@ -63,28 +67,28 @@ class HolderTest {
         return opened;
     }
 
-    private void park(String id, long nowMs, long untilMs) {
+    private void park(String id, long nowMs) {
         Request request = new Request(
                 id, "alice", Kind.CONSUME, null, 1, null, Map.of(), null, null, null, nowMs, new Request.Source(0, 0));
-        holder.park(new Waiter(KEY, untilMs, request, List.of()));
-        holder.endStep(nowMs);
+        leases.park(new Waiter(KEY, 50, request, List.of()), nowMs);
+        leases.endStep(nowMs);
     }
 
     @Test
     void the_earliest_of_those_who_wait_is_known_while_it_waits() {
-        assertThat(holder.earliestMs()).isEqualTo(Long.MAX_VALUE);
-        park("first", 1_000, 1_050);
-        park("second", 1_060, 1_110);
-        assertThat(holder.earliestMs()).isEqualTo(1_000);
-        holder.wake(1_060);
-        assertThat(holder.earliestMs()).isEqualTo(1_060);
+        assertThat(leases.earliestMs()).isEqualTo(Long.MAX_VALUE);
+        park("first", 1_000);
+        park("second", 1_060);
+        assertThat(leases.earliestMs()).isEqualTo(1_000);
+        leases.wake(1_060);
+        assertThat(leases.earliestMs()).isEqualTo(1_060);
     }
 
     @Test
     void whose_time_is_over_is_answered_though_others_come_in_the_same_moment() {
-        park("first", 1_000, 1_050);
-        park("second", 1_060, 1_110);
-        holder.wake(1_060);
+        park("first", 1_000);
+        park("second", 1_060);
+        leases.wake(1_060);
         assertThat(answered).containsExactly("first");
     }
 }

@@ -1,0 +1,273 @@
+package dev.weir.lease;
+
+import static dev.weir.lease.LeaseBooks.available;
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import dev.weir.lease.LeaseRequest.Report;
+import java.util.List;
+import org.junit.jupiter.api.Test;
+
+class LeaseBookTest {
+
+    private static final LeaseTerms TERMS = new LeaseTerms(1_000, 100, 0);
+
+    /** The holder's clock has nothing to do with the broker's. */
+    private static final long NOW = 5_000;
+
+    private static final long BROKER = 1_000_000;
+
+    private final LeaseSession session = new LeaseSession("me", 1, () -> 0);
+    private LeaseBook book = LeaseBook.empty();
+    private long lastNumber;
+    private long lastLease;
+
+    private LeaseRequest next(long waits, long nowMs) {
+        LeaseBook.Sending sending = book.next(session, waits, TERMS, nowMs);
+        if (sending == null) {
+            return null;
+        }
+        book = sending.book();
+        if (sending.message() != null && sending.message().isForLease()) {
+            lastNumber = sending.message().number();
+        }
+        return sending.message();
+    }
+
+    private void want(long cost, long nowMs) {
+        book = book.wanted(cost, nowMs);
+    }
+
+    private LeaseResponse.Granted granted(long amount, long atMs, long untilMs) {
+        return new LeaseResponse.Granted(lastNumber, ++lastLease, amount, atMs, atMs, untilMs);
+    }
+
+    private void respond(LeaseResponse response, long nowMs) {
+        book = book.responded(response, TERMS, nowMs);
+    }
+
+    /** Requests a lease at {@link #NOW}, and receives one that the broker granted at {@link #BROKER}. */
+    private void lend(long amount) {
+        want(amount, NOW);
+        next(amount, NOW);
+        respond(granted(amount, BROKER, BROKER + 1_000), NOW);
+    }
+
+    private void take(long cost, long nowMs) {
+        book = book.take(cost, nowMs, book.timeMs(nowMs));
+    }
+
+    @Test
+    void a_book_that_nobody_uses_requests_nothing() {
+        assertThat(next(0, NOW)).isNull();
+        assertThat(book.dueAtMs(TERMS, NOW)).isEqualTo(Long.MAX_VALUE);
+        assertThat(book.isIdle(TERMS, NOW)).isTrue();
+    }
+
+    @Test
+    void a_waiting_request_makes_it_request_a_lease_once() {
+        want(3, NOW);
+        assertThat(next(3, NOW)).isEqualTo(new LeaseRequest(1, "me", 3, 3, List.of(), 0, 0));
+        want(1, NOW);
+        assertThat(next(3, NOW)).isNull();
+        assertThat(next(3, NOW + 4_999)).isNull();
+        assertThat(next(3, NOW + 5_000)).as("no response has arrived").isNotNull();
+        assertThat(next(3, NOW + 14_999)).as("it waits twice as long now").isNull();
+        assertThat(next(3, NOW + 15_000)).isNotNull();
+    }
+
+    @Test
+    void a_refused_amount_is_not_requested_before_it_can_be_granted() {
+        want(3, NOW);
+        next(3, NOW);
+        respond(new LeaseResponse.Refused(1, BROKER, 295), NOW + 5);
+        assertThat(next(3, NOW + 299)).isNull();
+        assertThat(next(3, NOW + 300)).isNotNull();
+    }
+
+    @Test
+    void a_refused_amount_is_requested_again_after_a_term_whatever_the_ledger_said() {
+        want(3, NOW);
+        next(3, NOW);
+        respond(new LeaseResponse.Refused(1, BROKER, 3_600_000), NOW);
+        assertThat(book.request().retryAtMs()).isEqualTo(NOW + 3_600_000);
+        assertThat(book.mayGet(3, TERMS, NOW + 999)).isFalse();
+        assertThat(next(3, NOW + 999)).isNull();
+        assertThat(book.mayGet(3, TERMS, NOW + 1_000)).isTrue();
+        assertThat(next(3, NOW + 1_000)).isNotNull();
+    }
+
+    @Test
+    void what_is_refused_to_a_large_request_is_not_refused_to_a_small_one() {
+        want(11, NOW);
+        next(11, NOW);
+        respond(new LeaseResponse.Refused(1, BROKER, Long.MAX_VALUE), NOW);
+        assertThat(next(11, NOW)).isNull();
+        assertThat(next(3, NOW).least()).isEqualTo(3);
+    }
+
+    /** Sent at 5.000, appended at 1000.000, received at 5.040: at 5.100 the broker's clock shows 1000.100 at the latest. */
+    @Test
+    void decision_times_are_the_brokers_clock_as_of_when_the_request_was_sent() {
+        want(5, NOW);
+        next(5, NOW);
+        respond(granted(5, BROKER, BROKER + 1_000), NOW + 40);
+        assertThat(book.timeMs(NOW + 100)).isEqualTo(BROKER + 100);
+        take(2, NOW + 100);
+        assertThat(book.clockMs()).isEqualTo(BROKER + 100);
+        assertThat(book.leases().get(0).lastUsedMs()).isEqualTo(BROKER + 100);
+    }
+
+    @Test
+    void a_lease_expires_a_term_after_its_request_was_sent_but_for_the_drift_of_clocks() {
+        want(5, NOW);
+        next(5, NOW);
+        respond(granted(5, BROKER, BROKER + 1_000), NOW + 40);
+        take(2, NOW + 40);
+        assertThat(available(book, NOW + 979)).isEqualTo(3);
+        assertThat(available(book, NOW + 980)).isZero();
+        assertThatThrownBy(() -> take(1, NOW + 980)).isInstanceOf(IllegalArgumentException.class);
+    }
+
+    @Test
+    void no_decision_time_is_before_the_lease_was_granted_or_after_its_end() {
+        want(5, NOW);
+        next(5, NOW);
+        respond(new LeaseResponse.Granted(1, 1, 5, BROKER, BROKER + 600, BROKER + 1_000), NOW);
+        assertThat(book.timeMs(NOW + 100)).isEqualTo(BROKER + 600);
+        assertThat(book.available(NOW + 100, BROKER + 999)).isEqualTo(5);
+        assertThat(book.available(NOW + 100, BROKER + 1_000)).isZero();
+    }
+
+    @Test
+    void the_lease_that_ends_first_is_used_first() {
+        want(5, NOW);
+        next(5, NOW);
+        respond(granted(5, BROKER, BROKER + 1_000), NOW);
+        want(7, NOW);
+        next(7, NOW);
+        respond(granted(5, BROKER, BROKER + 500), NOW);
+        take(6, NOW);
+        assertThat(book.leases()).extracting(Lease::lease).containsExactly(2L, 1L);
+        assertThat(book.leases()).extracting(Lease::used).containsExactly(5L, 1L);
+    }
+
+    @Test
+    void the_next_lease_is_requested_before_the_last_one_is_used_up() {
+        want(100, NOW);
+        next(100, NOW);
+        respond(granted(102, BROKER, BROKER + 1_000), NOW);
+        take(2, NOW);
+        assertThat(next(0, NOW + 100)).as("100 are one request").isNull();
+        take(1, NOW + 50);
+        assertThat(next(0, NOW + 99)).as("so soon after a response").isNull();
+        assertThat(next(0, NOW + 100))
+                .isEqualTo(new LeaseRequest(2, "me", 0, 1, List.of(new Report(1, 3, BROKER + 50, 99)), 0, 0));
+    }
+
+    @Test
+    void while_a_key_is_in_use_the_next_lease_is_requested_two_leads_before_the_last_one_expires() {
+        lend(3);
+        take(1, NOW + 500);
+        want(1, NOW + 500);
+        long dueMs = book.dueAtMs(TERMS, NOW + 500);
+        assertThat(dueMs).isEqualTo(NOW + 980 - 200);
+        assertThat(next(0, dueMs - 1)).isNull();
+        assertThat(next(0, dueMs))
+                .isEqualTo(new LeaseRequest(2, "me", 0, 4, List.of(new Report(1, 1, BROKER + 500, 2)), 0, 0));
+        assertThat(book.dueAtMs(TERMS, dueMs)).as("then it returns the rest").isEqualTo(NOW + 880);
+    }
+
+    @Test
+    void what_is_not_wanted_is_returned_before_the_lease_expires() {
+        book = LeaseBooks.holding(5, NOW, 1_000);
+        long dueMs = book.dueAtMs(TERMS, NOW);
+        assertThat(dueMs).isEqualTo(NOW + 980 - 100);
+        assertThat(next(0, dueMs - 1)).isNull();
+        assertThat(next(0, dueMs)).isEqualTo(LeaseRequest.report("me", List.of(new Report(1, 0, 0, 0)), 0));
+        assertThat(available(book, dueMs)).isZero();
+        assertThat(book.dueAtMs(TERMS, dueMs)).isEqualTo(Long.MAX_VALUE);
+    }
+
+    @Test
+    void a_lease_that_is_used_up_is_reported_soon() {
+        book = LeaseBooks.holding(5, NOW, 1_000);
+        take(5, NOW + 40);
+        assertThat(book.dueAtMs(TERMS, NOW + 40)).isEqualTo(NOW + 140);
+        assertThat(next(0, NOW + 139)).isNull();
+        assertThat(next(0, NOW + 140)).isEqualTo(LeaseRequest.report("me", List.of(new Report(1, 5, NOW + 40, 0)), 0));
+        assertThat(book.dueAtMs(TERMS, NOW + 140)).isEqualTo(Long.MAX_VALUE);
+    }
+
+    @Test
+    void a_lease_that_expired_on_its_way_is_returned() {
+        want(3, NOW);
+        next(3, NOW);
+        respond(granted(3, BROKER, BROKER + 1_000), NOW + 3_000);
+        assertThat(available(book, NOW + 3_000)).isZero();
+        assertThat(next(0, NOW + 3_000)).isEqualTo(LeaseRequest.report("me", List.of(new Report(1, 0, 0, 0)), 0));
+    }
+
+    @Test
+    void a_response_to_an_earlier_request_is_not_used_and_its_lease_is_returned() {
+        want(3, NOW);
+        next(3, NOW);
+        LeaseResponse late = granted(3, BROKER, BROKER + 60_000);
+        next(3, NOW + 5_000);
+        respond(late, NOW + 5_001);
+        assertThat(available(book, NOW + 5_001)).isZero();
+        assertThat(next(0, NOW + 5_001).reports()).containsExactly(new Report(1, 0, 0, 0));
+        respond(granted(3, BROKER + 5_000, BROKER + 6_000), NOW + 5_040);
+        assertThat(available(book, NOW + 5_040)).isEqualTo(3);
+    }
+
+    @Test
+    void a_response_that_arrives_twice_counts_once() {
+        want(5, NOW);
+        next(5, NOW);
+        LeaseResponse granted = granted(5, BROKER, BROKER + 1_000);
+        respond(granted, NOW);
+        take(5, NOW);
+        respond(granted, NOW);
+        assertThat(available(book, NOW)).isZero();
+        assertThat(book.leases()).hasSize(1);
+    }
+
+    @Test
+    void after_a_restart_leases_are_reported_and_returned_and_never_used() {
+        lend(5);
+        take(2, NOW + 10);
+        book = LeaseBook.kept(book.clockMs(), book.leases(), book.lastLease(), book.settled())
+                .revoked();
+        assertThat(book.timeMs(NOW)).as("its clock").isEqualTo(BROKER + 10);
+        assertThat(available(book, NOW)).isZero();
+        assertThat(book.dueAtMs(TERMS, NOW)).isLessThan(NOW);
+        assertThat(next(0, NOW)).isEqualTo(LeaseRequest.report("me", List.of(new Report(1, 2, BROKER + 10, 0)), 0));
+    }
+
+    @Test
+    void after_a_clock_step_the_response_to_an_earlier_request_is_returned() {
+        want(3, NOW);
+        next(3, NOW);
+        book = book.revoked();
+        respond(granted(3, BROKER, BROKER + 1_000), NOW + 10);
+        assertThat(available(book, NOW + 10)).isZero();
+        assertThat(next(3, NOW + 10).reports()).containsExactly(new Report(1, 0, 0, 0));
+    }
+
+    @Test
+    void a_correction_is_taken_of_the_leases_and_the_rest_sent_to_the_ledger() {
+        LeaseBook held = LeaseBooks.holding(10, NOW, 5_000);
+        assertThat(held.settle(7, NOW, NOW)).isEqualTo(held.take(7, NOW, NOW));
+        LeaseBook beyond = held.settle(13, NOW, NOW);
+        assertThat(available(beyond, NOW)).isZero();
+        LeaseBook.Sending sending = beyond.next(session, 0, TERMS, NOW);
+        assertThat(sending.message()).isEqualTo(LeaseRequest.report("me", List.of(new Report(1, 10, NOW, 0)), 3));
+        assertThat(sending.book().settled()).isZero();
+        assertThat(held.settle(-4, NOW, NOW)
+                        .next(session, 0, TERMS, NOW)
+                        .message()
+                        .settled())
+                .isEqualTo(-4);
+    }
+}

@@ -1,0 +1,27 @@
+package dev.weir.lease;
+
+import java.util.List;
+
+/** Books for tests. */
+public final class LeaseBooks {
+
+    private LeaseBooks() {}
+
+    /** A book with one lease, granted at once at a moment that the broker and the holder's clock show alike. */
+    public static LeaseBook holding(long amount, long nowMs, long termMs) {
+        return plus(LeaseBook.empty(), amount, nowMs, termMs);
+    }
+
+    /** The book with one more lease. */
+    public static LeaseBook plus(LeaseBook book, long amount, long nowMs, long termMs) {
+        Lease lease = new Lease(book.lastLease() + 1, amount, 0, 0, nowMs, nowMs, nowMs + termMs, nowMs, true, false);
+        List<Lease> all = new java.util.ArrayList<>(book.leases());
+        all.add(lease);
+        return new LeaseBook(book.clockMs(), all, book.demand(), book.request(), lease.lease(), book.settled());
+    }
+
+    /** Tokens that can be used now. */
+    public static long available(LeaseBook book, long nowMs) {
+        return book.available(nowMs, book.timeMs(nowMs));
+    }
+}
