@@ -14,6 +14,7 @@ import java.util.List;
 import java.util.Objects;
 import java.util.function.Consumer;
 import org.apache.kafka.clients.consumer.ConsumerRecord;
+import org.apache.kafka.common.record.TimestampType;
 
 /**
  * Decides the requests of one task again, in the order in which they were decided, and compares what was committed: the requests of the
@@ -150,6 +151,9 @@ public final class PartitionAudit {
                     Verdicts.difference(Kind.UNASKED, one, e.rejection().name())));
             return;
         }
+        if (isRejectedAsAhead(record, told, letters)) {
+            return; // it was compared with a clock, of which the dead letter is the record
+        }
         int task = scope.taskOf().applyAsInt(request.client());
         if (task != scope.partition()) {
             judgeMisplaced(request, task, record.timestamp(), letters);
@@ -224,6 +228,14 @@ public final class PartitionAudit {
         } else {
             misplaced.add(task, scope.partition());
         }
+    }
+
+    private static boolean isRejectedAsAhead(
+            ConsumerRecord<byte[], byte[]> record, List<Told> told, List<DeadLetter> letters) {
+        return record.timestampType() == TimestampType.CREATE_TIME
+                && told.isEmpty()
+                && letters.size() == 1
+                && Objects.equals(letters.get(0).reason(), Rejection.TIMESTAMP_AHEAD.name());
     }
 
     private void judgeBad(Request.Source source, long timestampMs, Rejection rejection, List<DeadLetter> letters) {

@@ -162,24 +162,64 @@ final class Settings {
         text("requests.max-payload", (c, size) -> {
             Requests r = c.requests();
             long bytes = Quantities.sizeBytes(size);
-            return with(c, new Requests(bytes, r.maxAttributes(), r.maxAttributeLength(), r.maxCost(), r.misplaced()));
+            return with(
+                    c,
+                    new Requests(
+                            bytes,
+                            r.maxAttributes(),
+                            r.maxAttributeLength(),
+                            r.maxCost(),
+                            r.misplaced(),
+                            r.maxAhead()));
         });
         number("requests.max-attributes", 0, Requests.MAX_ATTRIBUTES, (c, n) -> {
             Requests r = c.requests();
             return with(
                     c,
                     new Requests(
-                            r.maxPayloadBytes(), n.intValue(), r.maxAttributeLength(), r.maxCost(), r.misplaced()));
+                            r.maxPayloadBytes(),
+                            n.intValue(),
+                            r.maxAttributeLength(),
+                            r.maxCost(),
+                            r.misplaced(),
+                            r.maxAhead()));
         });
         number("requests.max-attribute-length", 1, Requests.MAX_ATTRIBUTE_LENGTH, (c, n) -> {
             Requests r = c.requests();
             return with(
-                    c, new Requests(r.maxPayloadBytes(), r.maxAttributes(), n.intValue(), r.maxCost(), r.misplaced()));
+                    c,
+                    new Requests(
+                            r.maxPayloadBytes(),
+                            r.maxAttributes(),
+                            n.intValue(),
+                            r.maxCost(),
+                            r.misplaced(),
+                            r.maxAhead()));
         });
         number("requests.max-cost", 1, Requests.MAX_COST, (c, n) -> {
             Requests r = c.requests();
             return with(
-                    c, new Requests(r.maxPayloadBytes(), r.maxAttributes(), r.maxAttributeLength(), n, r.misplaced()));
+                    c,
+                    new Requests(
+                            r.maxPayloadBytes(),
+                            r.maxAttributes(),
+                            r.maxAttributeLength(),
+                            n,
+                            r.misplaced(),
+                            r.maxAhead()));
+        });
+        text("requests.max-ahead", (c, duration) -> {
+            Requests r = c.requests();
+            Duration most = duration(duration);
+            return with(
+                    c,
+                    new Requests(
+                            r.maxPayloadBytes(),
+                            r.maxAttributes(),
+                            r.maxAttributeLength(),
+                            r.maxCost(),
+                            r.misplaced(),
+                            most));
         });
         text("requests.misplaced", (c, text) -> {
             Requests r = c.requests();
@@ -187,7 +227,12 @@ final class Settings {
             return with(
                     c,
                     new Requests(
-                            r.maxPayloadBytes(), r.maxAttributes(), r.maxAttributeLength(), r.maxCost(), misplaced));
+                            r.maxPayloadBytes(),
+                            r.maxAttributes(),
+                            r.maxAttributeLength(),
+                            r.maxCost(),
+                            misplaced,
+                            r.maxAhead()));
         });
 
         number(

@@ -184,21 +184,29 @@ public record WeirConfig(
      * @param maxAttributeLength the longest attribute name or value, 1 to {@value #MAX_ATTRIBUTE_LENGTH} code points
      * @param maxCost the largest cost, of either sign, 1 to 2<sup>61</sup>
      * @param misplaced what is done with a record that is not in the partition of its client
+     * @param maxAhead how far ahead of the clock a producer may stamp a request, 1 ms to 3,650 days
      */
     public record Requests(
-            long maxPayloadBytes, int maxAttributes, int maxAttributeLength, long maxCost, Misplaced misplaced) {
+            long maxPayloadBytes,
+            int maxAttributes,
+            int maxAttributeLength,
+            long maxCost,
+            Misplaced misplaced,
+            Duration maxAhead) {
 
         public static final int MAX_ATTRIBUTES = 10_000;
         public static final int MAX_ATTRIBUTE_LENGTH = 1_000_000;
         public static final long MAX_COST = Limit.MAX_LEVEL;
 
-        static final Requests DEFAULTS = new Requests(64L << 10, 64, 1024, 1_000_000_000_000L, Misplaced.ROUTE);
+        static final Requests DEFAULTS =
+                new Requests(64L << 10, 64, 1024, 1_000_000_000_000L, Misplaced.ROUTE, Duration.ofHours(1));
 
         public Requests {
             requireBytes("requests.max-payload", maxPayloadBytes, 1, 1L << 20);
             requireRange("requests.max-attributes", maxAttributes, 0, MAX_ATTRIBUTES);
             requireRange("requests.max-attribute-length", maxAttributeLength, 1, MAX_ATTRIBUTE_LENGTH);
             requireRange("requests.max-cost", maxCost, 1, MAX_COST);
+            requireDuration("requests.max-ahead", maxAhead, Duration.ofMillis(1), Duration.ofDays(3650));
         }
 
         public RequestRules rules() {

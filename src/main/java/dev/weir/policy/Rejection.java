@@ -36,6 +36,8 @@ public enum Rejection {
     NO_QUEUE,
     /** A time before 1970 or after the year 9999. */
     TIMESTAMP_OUT_OF_RANGE,
+    /** Stamped by its producer further ahead of the clock than {@code requests.max-ahead}. */
+    TIMESTAMP_AHEAD,
     /** Of the policies topic: the record has no key. */
     NO_KEY,
     /** Of the policies topic: the key is that of no policy and no queue, or of another than the record's. */

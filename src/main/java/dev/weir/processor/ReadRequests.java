@@ -4,6 +4,7 @@ import dev.weir.codec.UnreadableException;
 import dev.weir.config.WeirConfig.Misplaced;
 import dev.weir.policy.Rejection;
 import dev.weir.policy.Request;
+import java.time.Duration;
 import org.apache.kafka.streams.processor.api.Processor;
 import org.apache.kafka.streams.processor.api.ProcessorContext;
 import org.apache.kafka.streams.processor.api.Record;
@@ -18,6 +19,7 @@ public final class ReadRequests implements Processor<byte[], byte[], byte[], Obj
 
     private final RequestReader reader;
     private final Placement placement;
+    private final long maxAheadMs;
     private final LiveCounts counts;
     private final Outlets outlets;
     private ProcessorContext<byte[], Object> context;
@@ -31,9 +33,12 @@ public final class ReadRequests implements Processor<byte[], byte[], byte[], Obj
      */
     public record Outlets(String requests, String misplaced, String deadLetters) {}
 
-    public ReadRequests(RequestReader reader, Placement placement, LiveCounts counts, Outlets outlets) {
+    /** @param maxAhead how far ahead of the clock a producer may stamp a request */
+    public ReadRequests(
+            RequestReader reader, Placement placement, Duration maxAhead, LiveCounts counts, Outlets outlets) {
         this.reader = reader;
         this.placement = placement;
+        maxAheadMs = maxAhead.toMillis();
         this.counts = counts;
         this.outlets = outlets;
     }
@@ -47,9 +52,13 @@ public final class ReadRequests implements Processor<byte[], byte[], byte[], Obj
     public void process(Record<byte[], byte[]> record) {
         RecordMetadata metadata = context.recordMetadata().orElseThrow();
         Request.Source source = new Request.Source(metadata.partition(), metadata.offset());
+        boolean isStampedByProducer = RequestTimestamps.takeMark(record.headers());
         Request request;
         try {
             request = reader.read(record.key(), record.value(), record.headers(), record.timestamp(), source);
+            if (isStampedByProducer) {
+                requireNotAhead(record.timestamp());
+            }
         } catch (UnreadableException e) {
             reject(record, metadata, e.rejection(), e.getMessage());
             return;
@@ -73,6 +82,16 @@ public final class ReadRequests implements Processor<byte[], byte[], byte[], Obj
                     Rejection.MISPLACED,
                     "the client belongs in partition " + partition + ": set partitioner=murmur2_random in the producer,"
                             + " and send the client as the key");
+        }
+    }
+
+    /** One record from the future would lock its client out until then, because a key's time does not run backwards. */
+    private void requireNotAhead(long timestampMs) throws UnreadableException {
+        long aheadMs = timestampMs - context.currentSystemTimeMs();
+        if (aheadMs > maxAheadMs) {
+            throw new UnreadableException(
+                    Rejection.TIMESTAMP_AHEAD,
+                    "timestamp is " + aheadMs + " ms ahead of the clock, the most is " + maxAheadMs);
         }
     }
 

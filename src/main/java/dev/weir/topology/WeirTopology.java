@@ -25,6 +25,7 @@ import dev.weir.processor.ReadGrants;
 import dev.weir.processor.ReadRequests;
 import dev.weir.processor.ReadRouted;
 import dev.weir.processor.RequestReader;
+import dev.weir.processor.RequestTimestamps;
 import dev.weir.processor.Shape;
 import dev.weir.processor.UpdatePolicies;
 import dev.weir.shape.Release;
@@ -179,12 +180,13 @@ public final class WeirTopology {
                         topics.policies(),
                         UPDATE_POLICIES,
                         () -> new UpdatePolicies(policies, Stores.POLICIES))
-                .addSource(AS_THE_CONSUMER, REQUESTS, RECORD_TIME, BYTES_IN, BYTES_IN, topics.requests())
+                .addSource(AS_THE_CONSUMER, REQUESTS, new RequestTimestamps(), BYTES_IN, BYTES_IN, topics.requests())
                 .addProcessor(
                         READ_REQUESTS,
                         () -> new ReadRequests(
                                 requests(config, registry),
                                 placement,
+                                config.requests().maxAhead(),
                                 counts,
                                 new ReadRequests.Outlets(DECIDE, MISPLACED, DEAD_LETTERS)),
                         REQUESTS)

@@ -34,13 +34,15 @@ import org.junit.jupiter.params.provider.ValueSource;
 
 class ConfigFileTest {
 
+    private static final Duration HOUR = Duration.ofHours(1);
+
     /** Every key but the state directory, with its default. */
     private static final String DEFAULTS = """
             application-id: weir                # consumer group, state directory and transactional ids
             threads: 1                          # stream threads
             topics: {prefix: weir., partitions: 4, replication-factor: default}
             state: {memory: 256MiB, hot-memory: default, sweep-every: 1s, sweep-keys: 10000, forget-after: 1h, max-remembered: 1000000}
-            requests: {max-payload: 64KiB, max-attributes: 64, max-attribute-length: 1024, max-cost: 1000000000000, misplaced: route}
+            requests: {max-payload: 64KiB, max-attributes: 64, max-attribute-length: 1024, max-cost: 1000000000000, misplaced: route, max-ahead: 1h}
             shaping: {threads: 1, commit-every: 20ms}
             leases: {term: 5s, lead: 300ms}
             kafka: {}
@@ -67,6 +69,7 @@ class ConfigFileTest {
               max-attribute-length: 1
               max-cost: 2305843009213693952
               misplaced: dead-letter
+              max-ahead: 3650d
             shaping:
               threads: 64
               commit-every: 10s
@@ -121,7 +124,7 @@ class ConfigFileTest {
                                 10_000,
                                 Duration.ofHours(1),
                                 1_000_000),
-                        new Requests(65_536, 64, 1024, 1_000_000_000_000L, Misplaced.ROUTE),
+                        new Requests(65_536, 64, 1024, 1_000_000_000_000L, Misplaced.ROUTE, HOUR),
                         new Shaping(1, Duration.ofMillis(20)),
                         new Service(true, "127.0.0.1", 8680, Optional.empty(), Optional.empty()),
                         Map.of()));
@@ -144,7 +147,7 @@ class ConfigFileTest {
                                 50_000,
                                 Duration.ofDays(2),
                                 1),
-                        new Requests(1500, 0, 1, 1L << 61, Misplaced.DEAD_LETTER),
+                        new Requests(1500, 0, 1, 1L << 61, Misplaced.DEAD_LETTER, Duration.ofDays(3650)),
                         new Shaping(64, Duration.ofSeconds(10)),
                         new WeirConfig.Leases(Duration.ofSeconds(20), Duration.ofMillis(50)),
                         new Service(
@@ -425,13 +428,14 @@ class ConfigFileTest {
                 "state.max-remembered must be 1 to 100000000, is 0",
                 () -> new State(state.directory(), 1L << 30, 0, state.sweepEvery(), 1, state.forgetAfter(), 0));
         assertRefused(
-                "requests.max-attributes must be 0 to 10000, is -1", () -> new Requests(1, -1, 1, 1, Misplaced.ROUTE));
+                "requests.max-attributes must be 0 to 10000, is -1",
+                () -> new Requests(1, -1, 1, 1, Misplaced.ROUTE, HOUR));
         assertRefused(
                 "requests.max-attribute-length must be 1 to 1000000, is 0",
-                () -> new Requests(1, 1, 0, 1, Misplaced.ROUTE));
+                () -> new Requests(1, 1, 0, 1, Misplaced.ROUTE, HOUR));
         assertRefused(
                 "requests.max-cost must be 1 to 2305843009213693952, is 0",
-                () -> new Requests(1, 1, 1, 0, Misplaced.ROUTE));
+                () -> new Requests(1, 1, 1, 0, Misplaced.ROUTE, HOUR));
         assertRefused(
                 "kafka.state.dir must be set as state.directory",
                 () -> WeirConfig.DEFAULTS.withKafka("state.dir", "a"));

@@ -179,7 +179,12 @@ public final class Flood implements Callable<Integer> {
                 defaults.state(),
                 large
                         ? new WeirConfig.Requests(
-                                1 << 20, requests.maxAttributes(), 1_000_000, requests.maxCost(), requests.misplaced())
+                                1 << 20,
+                                requests.maxAttributes(),
+                                1_000_000,
+                                requests.maxCost(),
+                                requests.misplaced(),
+                                requests.maxAhead())
                         : requests,
                 defaults.shaping(),
                 defaults.service(),

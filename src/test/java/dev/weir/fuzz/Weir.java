@@ -3,6 +3,7 @@ package dev.weir.fuzz;
 import dev.weir.app.KafkaSettings;
 import dev.weir.codec.PolicyAvro;
 import dev.weir.config.WeirConfig;
+import dev.weir.policy.RequestRules;
 import dev.weir.processor.LiveCounts;
 import dev.weir.processor.LivePolicies;
 import dev.weir.processor.LiveQueues;
@@ -54,7 +55,7 @@ final class Weir implements AutoCloseable {
         deciding = new TopologyTestDriver(
                 WeirTopology.deciding(config, 1, live, new LiveCounts()),
                 KafkaSettings.deciding(config),
-                Instant.EPOCH);
+                Instant.ofEpochMilli(RequestRules.MAX_TIMESTAMP_MS)); // no request is ahead of it
         shaping = new TopologyTestDriver(
                 WeirTopology.shaping(config, live, new LiveQueues(), new LiveCounts()),
                 KafkaSettings.shaping(config),

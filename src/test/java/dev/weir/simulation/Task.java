@@ -148,7 +148,11 @@ final class Task {
                         new RequestAvro(), WeirConfig.DEFAULTS.requests().rules());
                 Placement placement = new Placement(partitions, WeirConfig.Misplaced.ROUTE);
                 ReadRequests read = new ReadRequests(
-                        reader, placement, new LiveCounts(), new ReadRequests.Outlets(DECIDE, ROUTED, DEAD_LETTERS));
+                        reader,
+                        placement,
+                        config.requests().maxAhead(),
+                        new LiveCounts(),
+                        new ReadRequests.Outlets(DECIDE, ROUTED, DEAD_LETTERS));
                 ReadRouted readRouted = new ReadRouted(
                         reader,
                         placement,

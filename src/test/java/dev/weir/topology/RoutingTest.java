@@ -298,14 +298,14 @@ class RoutingTest {
                     from.topics(),
                     from.state(),
                     new WeirConfig.Requests(
-                            10L << 16, r.maxAttributes(), r.maxAttributeLength(), r.maxCost(), misplaced),
+                            10L << 16, r.maxAttributes(), r.maxAttributeLength(), r.maxCost(), misplaced, r.maxAhead()),
                     from.shaping(),
                     from.service(),
                     from.kafka());
             driver = new TopologyTestDriver(
                     WeirTopology.deciding(config, partitions, new LivePolicies(), counts),
                     KafkaSettings.deciding(config),
-                    Instant.EPOCH);
+                    TopologyHarness.CLOCK);
             Topics topics = Topics.of(config);
             requests = in(topics.requests());
             routedIn = in(topics.routedRequests());

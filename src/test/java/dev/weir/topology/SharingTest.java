@@ -357,6 +357,7 @@ class SharingTest {
         lending.advanceWallClockTime(Duration.ofMinutes(30));
         assertThat(ledgers()).as("alice's and bob's").isEqualTo(2);
         nowMs += Duration.ofDays(9).toMillis();
+        deciding.advanceWallClockTime(Duration.ofDays(9)); // or the next request would be too far ahead of its clock
         lending.advanceWallClockTime(Duration.ofDays(6));
         request("carol", 1);
         exchange();

@@ -11,6 +11,7 @@ import dev.weir.config.WeirConfig;
 import dev.weir.policy.Decision;
 import dev.weir.policy.Kind;
 import dev.weir.policy.Request;
+import dev.weir.policy.RequestRules;
 import dev.weir.processor.HotStates;
 import dev.weir.processor.LiveCounts;
 import dev.weir.processor.LivePolicies;
@@ -36,6 +37,9 @@ final class TopologyHarness implements AutoCloseable {
 
     static final Request.Source NOWHERE = new Request.Source(0, 0);
 
+    /** The machine's clock at the start: no request is ahead of it. */
+    static final Instant CLOCK = Instant.ofEpochMilli(RequestRules.MAX_TIMESTAMP_MS);
+
     final TopologyTestDriver driver;
     final LivePolicies live = new LivePolicies();
     private final RequestAvro requestAvro = new RequestAvro();
@@ -49,8 +53,7 @@ final class TopologyHarness implements AutoCloseable {
     TopologyHarness(Path stateDirectory) {
         WeirConfig config = WeirConfig.DEFAULTS.withStateDirectory(stateDirectory);
         Properties settings = KafkaSettings.deciding(config);
-        driver = new TopologyTestDriver(
-                WeirTopology.deciding(config, 1, live, new LiveCounts()), settings, Instant.EPOCH);
+        driver = new TopologyTestDriver(WeirTopology.deciding(config, 1, live, new LiveCounts()), settings, CLOCK);
         Topics topics = Topics.of("weir.", "weir");
         requests = driver.createInputTopic(topics.requests(), new ByteArraySerializer(), new ByteArraySerializer());
         policies = driver.createInputTopic(topics.policies(), new StringSerializer(), new ByteArraySerializer());

@@ -1,0 +1,122 @@
+package dev.weir.topology;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.weir.app.KafkaSettings;
+import dev.weir.codec.DeadLetterHeaders;
+import dev.weir.codec.DecisionAvro;
+import dev.weir.codec.RequestAvro;
+import dev.weir.config.WeirConfig;
+import dev.weir.policy.Kind;
+import dev.weir.policy.Request;
+import dev.weir.processor.LiveCounts;
+import dev.weir.processor.LivePolicies;
+import dev.weir.processor.RequestTimestamps;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.time.Instant;
+import java.util.Map;
+import java.util.Optional;
+import org.apache.kafka.clients.consumer.ConsumerRecord;
+import org.apache.kafka.common.header.internals.RecordHeaders;
+import org.apache.kafka.common.record.TimestampType;
+import org.apache.kafka.common.serialization.ByteArrayDeserializer;
+import org.apache.kafka.common.serialization.ByteArraySerializer;
+import org.apache.kafka.streams.TestInputTopic;
+import org.apache.kafka.streams.TestOutputTopic;
+import org.apache.kafka.streams.TopologyTestDriver;
+import org.apache.kafka.streams.test.TestRecord;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+
+/** A record that its producer has stamped far ahead of the clock is a dead letter, and locks nobody out. */
+class MaxAheadTest {
+
+    private static final long NOW_MS = 1_767_225_600_000L;
+    private static final long HOUR_MS = 3_600_000;
+
+    @TempDir
+    Path directory;
+
+    private static byte[] request(String id) {
+        return new RequestAvro()
+                .encode(new Request(
+                        id,
+                        "alice",
+                        Kind.CONSUME,
+                        null,
+                        1,
+                        null,
+                        Map.of(),
+                        null,
+                        null,
+                        null,
+                        0,
+                        new Request.Source(0, 0)));
+    }
+
+    @Test
+    void what_is_further_ahead_than_the_maximum_is_a_dead_letter() throws Exception {
+        WeirConfig config = WeirConfig.DEFAULTS.withStateDirectory(directory);
+        try (TopologyTestDriver driver = new TopologyTestDriver(
+                WeirTopology.deciding(config, 1, new LivePolicies(), new LiveCounts()),
+                KafkaSettings.deciding(config),
+                Instant.ofEpochMilli(NOW_MS))) {
+            Topics topics = Topics.of("weir.", "weir");
+            TestInputTopic<byte[], byte[]> requests =
+                    driver.createInputTopic(topics.requests(), new ByteArraySerializer(), new ByteArraySerializer());
+            TestOutputTopic<byte[], byte[]> decisions = driver.createOutputTopic(
+                    topics.decisions(), new ByteArrayDeserializer(), new ByteArrayDeserializer());
+            TestOutputTopic<byte[], byte[]> dead = driver.createOutputTopic(
+                    topics.deadLetters(), new ByteArrayDeserializer(), new ByteArrayDeserializer());
+            for (long timestampMs : new long[] {
+                0,
+                NOW_MS,
+                NOW_MS + HOUR_MS,
+                NOW_MS + HOUR_MS + 1,
+                Instant.parse("2096-01-01T00:00:00Z").toEpochMilli()
+            }) {
+                requests.pipeInput(new TestRecord<>(
+                        "alice".getBytes(StandardCharsets.UTF_8),
+                        request("r" + timestampMs),
+                        Instant.ofEpochMilli(timestampMs)));
+                if (timestampMs <= NOW_MS + HOUR_MS) {
+                    TestRecord<byte[], byte[]> decision = decisions.readRecord();
+                    assertThat(new DecisionAvro().decode(decision.value()).requestId())
+                            .isEqualTo("r" + timestampMs);
+                    assertThat(decision.headers()).isEmpty();
+                } else {
+                    TestRecord<byte[], byte[]> letter = dead.readRecord();
+                    assertThat(header(letter, DeadLetterHeaders.REASON)).isEqualTo("TIMESTAMP_AHEAD");
+                    assertThat(header(letter, DeadLetterHeaders.DETAIL))
+                            .isEqualTo("timestamp is " + (timestampMs - NOW_MS)
+                                    + " ms ahead of the clock, the most is 3600000");
+                    assertThat(letter.value()).isEqualTo(request("r" + timestampMs));
+                }
+            }
+            assertThat(decisions.isEmpty()).isTrue();
+            driver.advanceWallClockTime(Duration.ofMillis(1));
+            requests.pipeInput(new TestRecord<>(
+                    "alice".getBytes(StandardCharsets.UTF_8),
+                    request("r"),
+                    Instant.ofEpochMilli(NOW_MS + HOUR_MS + 1)));
+            assertThat(decisions.readRecordsToList()).hasSize(1);
+        }
+    }
+
+    private static String header(TestRecord<byte[], byte[]> record, String name) {
+        return new String(record.headers().lastHeader(name).value(), StandardCharsets.UTF_8);
+    }
+
+    @ParameterizedTest
+    @CsvSource({"CREATE_TIME, 1", "LOG_APPEND_TIME, 0"})
+    void only_a_record_that_its_producer_has_stamped_is_marked(TimestampType type, int marks) {
+        ConsumerRecord<Object, Object> record = new ConsumerRecord<>(
+                "weir.requests", 0, 0, -1, type, 0, 0, null, null, new RecordHeaders(), Optional.empty());
+        assertThat(new RequestTimestamps().extract(record, 7)).isZero();
+        assertThat(record.headers()).hasSize(marks);
+    }
+}
