@@ -8,7 +8,6 @@ import java.util.Properties;
 import java.util.Set;
 import java.util.function.Consumer;
 import java.util.stream.Collectors;
-import org.apache.kafka.common.utils.Time;
 import org.apache.kafka.streams.CloseOptions;
 import org.apache.kafka.streams.KafkaStreams;
 import org.apache.kafka.streams.StreamsConfig;
@@ -36,22 +35,17 @@ final class Application {
     private final ThreadFailures failures = new ThreadFailures();
     private volatile Throwable lastFailure;
 
-    /**
-     * One that is not started yet.
-     *
-     * @param does what it is for, in one word
-     * @param time that of its timers
-     */
-    Application(String does, Topology topology, Properties settings, Time time) {
+    /** @param does what it is for, in one word */
+    Application(String does, Topology topology, Properties settings) {
         name = does + " (" + settings.get(StreamsConfig.APPLICATION_ID_CONFIG) + ")";
         stateDirectory = settings.getProperty(StreamsConfig.STATE_DIR_CONFIG);
-        streams = create(topology, settings, time);
+        streams = create(topology, settings);
     }
 
     /** @throws UnreachableException if the state directory cannot be used */
-    private KafkaStreams create(Topology topology, Properties settings, Time time) {
+    private KafkaStreams create(Topology topology, Properties settings) {
         try {
-            return new KafkaStreams(topology, settings, clients, time);
+            return new KafkaStreams(topology, settings, clients, new MonotonicTime());
         } catch (StreamsException e) {
             if (why(e).contains("state directory")) {
                 throw new UnreachableException("cannot use the state directory " + stateDirectory + ": " + why(e), e);

@@ -13,6 +13,7 @@ import dev.weir.processor.LivePolicies;
 import dev.weir.processor.LiveQueues;
 import dev.weir.topology.Topics;
 import dev.weir.topology.WeirTopology;
+import java.time.Clock;
 import java.time.Duration;
 import java.util.List;
 import java.util.Map;
@@ -47,6 +48,7 @@ public final class Enforcer implements AutoCloseable {
     private static final Duration PATIENCE = Duration.ofMillis(100);
 
     private static final int MOST_QUEUES = 1_000;
+    private static final long NANOS_PER_MS = 1_000_000;
 
     /** How often the wall clock is looked at. */
     private static final long LOOK_MS = 100;
@@ -67,7 +69,6 @@ public final class Enforcer implements AutoCloseable {
     private final ScheduledExecutorService looks = Executors.newSingleThreadScheduledExecutor(Enforcer::looking);
 
     private Enforcer(WeirConfig config, Optional<String> reachableAt, LongSupplier wallMs) {
-        MonotonicTime time = new MonotonicTime();
         clock = new ClockWatch(wallMs);
         mostBehind = KafkaSettings.session(config).dividedBy(2);
         policies = new LivePolicies();
@@ -89,15 +90,13 @@ public final class Enforcer implements AutoCloseable {
                         memory,
                         registry,
                         () -> steps.observe(System::nanoTime, System::currentTimeMillis)),
-                of(id, address, KafkaSettings.deciding(config)),
-                time);
+                of(id, address, KafkaSettings.deciding(config)));
         Application shaping;
         try {
             shaping = new Application(
                     "shaping",
                     WeirTopology.shaping(config, policies, queues, counts, registry),
-                    of(id, address, KafkaSettings.shaping(config)),
-                    time);
+                    of(id, address, KafkaSettings.shaping(config)));
         } catch (RuntimeException e) {
             deciding.close(STOPS_WITHIN);
             throw e;
@@ -111,13 +110,13 @@ public final class Enforcer implements AutoCloseable {
                 new Owners(shaping.streams(), self),
                 queues,
                 config.leases().terms(),
-                time.clock());
+                Clock.systemUTC());
         Source source = new Source(
                 Map.of("deciding", deciding.streams(), "shaping", shaping.streams()),
                 counts,
                 policies,
                 memory,
-                () -> queues.views(MOST_QUEUES, PATIENCE, time.milliseconds()),
+                () -> queues.views(MOST_QUEUES, PATIENCE, System.currentTimeMillis() * NANOS_PER_MS),
                 this::health);
         metrics = new Metrics(source, restores);
         live = new Sampler(source, address, Topics.of(config).policies());

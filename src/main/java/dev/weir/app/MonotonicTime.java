@@ -1,9 +1,5 @@
 package dev.weir.app;
 
-import java.time.Clock;
-import java.time.Instant;
-import java.time.ZoneId;
-import java.time.ZoneOffset;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Supplier;
 import org.apache.kafka.common.errors.TimeoutException;
@@ -22,26 +18,6 @@ final class MonotonicTime implements Time {
     @Override
     public long milliseconds() {
         return startMs + TimeUnit.NANOSECONDS.toMillis(System.nanoTime() - startNanos);
-    }
-
-    /** The same as a clock in UTC. */
-    Clock clock() {
-        return new Clock() {
-            @Override
-            public ZoneId getZone() {
-                return ZoneOffset.UTC;
-            }
-
-            @Override
-            public Clock withZone(ZoneId zone) {
-                throw new UnsupportedOperationException();
-            }
-
-            @Override
-            public Instant instant() {
-                return Instant.ofEpochMilli(milliseconds());
-            }
-        };
     }
 
     @Override

@@ -8,7 +8,6 @@ import dev.weir.audit.Difference.Topic;
 import dev.weir.codec.DeadLetterHeaders;
 import dev.weir.codec.DecisionAvro;
 import dev.weir.codec.PolicyAvro;
-import dev.weir.codec.QueueMarker;
 import dev.weir.codec.ReleaseAvro;
 import dev.weir.codec.RequestAvro;
 import dev.weir.codec.SchemaRegistry;
@@ -329,10 +328,8 @@ public final class Audit implements AutoCloseable {
             long from = Math.max(extent.getValue().begin, read.getOrDefault(partition, 0L));
             long end = extent.getValue().end;
             try (Committed unread = new Committed(config, partition, from, end)) {
-                while (from < end && unread.hasNext()) {
-                    if (!QueueMarker.isMarker(unread.next().value())) {
-                        return false;
-                    }
+                if (from < end && unread.hasNext()) {
+                    return false;
                 }
             }
         }

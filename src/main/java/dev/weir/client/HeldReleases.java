@@ -31,15 +31,8 @@ final class HeldReleases {
      * @param release null if it is no release; such a one comes before all others
      * @param headers the record's
      * @param unreadable what it is instead, else null
-     * @param latestNanos by the monotonic clock, when it is to leave at the latest
      */
-    record Held(
-            TopicPartition partition,
-            long offset,
-            Release release,
-            Headers headers,
-            Unreadable unreadable,
-            long latestNanos) {
+    record Held(TopicPartition partition, long offset, Release release, Headers headers, Unreadable unreadable) {
 
         /** When it is to leave, ns since the epoch. */
         long dueNanos() {

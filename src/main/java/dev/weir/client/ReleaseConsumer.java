@@ -52,9 +52,8 @@ import org.apache.kafka.common.serialization.ByteArrayDeserializer;
  * hundred or a second's worth costs less, and lets as many come twice.
  *
  * <p>Releases come in the order of {@code releaseAt} over all partitions, as far as they have been received; one that
- * comes late is handed out at once. {@code releaseAt} is in the broker's time. A release is held for no longer than it was
- * written ahead of its time, that is, for a queue's look-ahead: a worker whose clock is behind gets releases later by at
- * most that, one whose clock is ahead gets them earlier by at most that.
+ * comes late is handed out at once. The clocks of worker and Weir should agree, as by NTP: a worker whose clock is
+ * behind gets everything later by as much.
  *
  * <p>It holds back about {@value #MAX_HELD} releases, plus a {@code max.poll.records} for each partition; more stay with
  * the broker, and then come late if a queue's look-ahead spans more than that. Payloads count towards the heap. {@link
@@ -69,7 +68,6 @@ public final class ReleaseConsumer implements AutoCloseable {
     static final int MAX_HELD = 10_000;
 
     private static final long MS = 1_000_000;
-    private static final long MAX_AHEAD_MS = 365L * 24 * 3_600_000;
 
     /** A broker is waited for in whole milliseconds, and not to the last one. */
     private static final long MIN_POLL_NANOS = 2 * MS;
@@ -184,7 +182,7 @@ public final class ReleaseConsumer implements AutoCloseable {
         while (true) {
             HeldReleases.Held first = held.first();
             long nowNanos = clockNanos.getAsLong();
-            if (first != null && dueInNanos(first, nowNanos) <= 0) {
+            if (first != null && first.dueNanos() <= nowNanos) {
                 return Optional.of(first);
             }
             long leftNanos = timeoutNanos - (System.nanoTime() - startNanos);
@@ -193,7 +191,7 @@ public final class ReleaseConsumer implements AutoCloseable {
             }
             long waitNanos = Math.min(leftNanos, MAX_POLL_NANOS);
             if (first != null) {
-                waitNanos = Math.min(waitNanos, dueInNanos(first, nowNanos));
+                waitNanos = Math.min(waitNanos, first.dueNanos() - nowNanos);
             }
             if (waitNanos < MIN_POLL_NANOS) {
                 LockSupport.parkNanos(waitNanos);
@@ -201,10 +199,6 @@ public final class ReleaseConsumer implements AutoCloseable {
                 receive(Duration.ofNanos(waitNanos - MS));
             }
         }
-    }
-
-    private static long dueInNanos(HeldReleases.Held first, long nowNanos) {
-        return Math.min(first.dueNanos() - nowNanos, first.latestNanos() - System.nanoTime());
     }
 
     /**
@@ -264,22 +258,11 @@ public final class ReleaseConsumer implements AutoCloseable {
         TopicPartition partition = new TopicPartition(record.topic(), record.partition());
         try {
             Release release = avro.decode(record.value());
-            return new HeldReleases.Held(
-                    partition, record.offset(), release, record.headers(), null, latestNanos(record, release));
+            return new HeldReleases.Held(partition, record.offset(), release, record.headers(), null);
         } catch (UnreadableException e) {
             HeldReleases.Unreadable unreadable = new HeldReleases.Unreadable(e, record.key(), record.value());
-            return new HeldReleases.Held(
-                    partition, record.offset(), null, record.headers(), unreadable, System.nanoTime());
+            return new HeldReleases.Held(partition, record.offset(), null, record.headers(), unreadable);
         }
-    }
-
-    /** A release is held for as long as it was appended ahead of its time, at most: a queue's look-ahead. */
-    private static long latestNanos(ConsumerRecord<byte[], byte[]> record, Release release) {
-        if (record.timestamp() <= 0) {
-            return Long.MAX_VALUE;
-        }
-        long aheadMs = Math.max(0, release.releaseAtNanos() / MS + 1 - record.timestamp());
-        return System.nanoTime() + Math.min(aheadMs, MAX_AHEAD_MS) * MS;
     }
 
     private Release handOut(HeldReleases.Held first) {

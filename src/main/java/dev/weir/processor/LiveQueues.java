@@ -8,16 +8,10 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.function.Function;
 
 /** The queues of this application's tasks, by partition, open to questions from other threads while the tasks go on. */
 public final class LiveQueues {
-
-    /** What is asked of a task's queues. */
-    public interface Question<T> {
-
-        /** @param nowNanos the time of the queues, ns since the epoch */
-        T ask(Shaper shaper, long nowNanos);
-    }
 
     private final Map<Integer, Shape> tasks = new ConcurrentHashMap<>();
 
@@ -25,22 +19,20 @@ public final class LiveQueues {
      * Asks the queues of a partition something that leaves them as they are.
      *
      * @param patience how long to wait for the task's own work
-     * @param processMs the current time as Kafka Streams measures it in this process
      * @return none if no task of this application has the partition, or it is busy
      */
-    public <T> Optional<T> ask(int partition, Duration patience, long processMs, Question<T> question) {
+    public <T> Optional<T> ask(int partition, Duration patience, Function<Shaper, T> question) {
         Shape task = tasks.get(partition);
-        return task == null ? Optional.empty() : task.ask(patience, processMs, question);
+        return task == null ? Optional.empty() : task.ask(patience, question);
     }
 
     /**
      * The first queues of each partition, by id, without those of a partition that is busy for longer than it is waited for.
      */
-    public List<QueueView> views(int most, Duration patience, long processMs) {
+    public List<QueueView> views(int most, Duration patience, long nowNanos) {
         List<QueueView> views = new ArrayList<>();
         for (Shape task : tasks.values()) {
-            task.ask(patience, processMs, (shaper, nowNanos) -> shaper.views(most, nowNanos))
-                    .ifPresent(views::addAll);
+            task.ask(patience, shaper -> shaper.views(most, nowNanos)).ifPresent(views::addAll);
         }
         return views;
     }

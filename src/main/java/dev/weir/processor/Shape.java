@@ -1,21 +1,19 @@
 package dev.weir.processor;
 
 import dev.weir.codec.AdmissionAvro;
-import dev.weir.codec.QueueMarker;
 import dev.weir.codec.UnreadableException;
 import dev.weir.config.WeirConfig;
 import dev.weir.policy.Admission;
 import dev.weir.policy.Decision;
 import dev.weir.shape.Outlet;
-import dev.weir.shape.QueueClock;
 import dev.weir.shape.Release;
 import dev.weir.shape.Shaper;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.Optional;
-import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.ReentrantLock;
+import java.util.function.Function;
 import org.apache.kafka.common.header.Headers;
 import org.apache.kafka.common.header.internals.RecordHeaders;
 import org.apache.kafka.streams.processor.Cancellable;
@@ -25,11 +23,7 @@ import org.apache.kafka.streams.processor.api.ProcessorContext;
 import org.apache.kafka.streams.processor.api.Record;
 import org.apache.kafka.streams.processor.api.RecordMetadata;
 
-/**
- * Lets requests into their queues, and wakes up when one may leave. Queues go by the {@linkplain QueueClock broker's time}:
- * when it starts, and each second while something waits, the task sends itself a marker through its own partition. An idle
- * queue wakes nobody and sends nothing.
- */
+/** Lets requests into their queues, and wakes up when one may leave. An idle queue wakes nobody. */
 public final class Shape implements Processor<byte[], byte[], byte[], Object> {
 
     /** How much is done before records are read again. */
@@ -41,21 +35,13 @@ public final class Shape implements Processor<byte[], byte[], byte[], Object> {
     /** While something waits, rules that have changed are seen at the latest after this. */
     private static final long MAX_TICK_MS = 500;
 
-    /** How often the clock is compared with the broker's while something waits. */
-    private static final long MARK_EVERY_MS = 1_000;
-
-    /** A marker that has not come back after this is given up. */
-    private static final long MARK_AGAIN_MS = 10_000;
-
-    private static final byte[] NO_KEY = {};
-
     private static final long NANOS_PER_MS = 1_000_000;
 
     /** The stores: each queue's state, its slots, tickets and alarms; the queues' first answers. */
     public record StoreNames(String states, String slots, String tickets, String alarms, String answers) {}
 
     /** The nodes that take what comes out. */
-    public record Outlets(String decisions, String releases, String deadLetters, String markers) {}
+    public record Outlets(String decisions, String releases, String deadLetters) {}
 
     private final AdmissionAvro avro = new AdmissionAvro();
     private final LivePolicies policies;
@@ -67,11 +53,6 @@ public final class Shape implements Processor<byte[], byte[], byte[], Object> {
     private final ReentrantLock working = new ReentrantLock(true); // fair: who asks gets in between two records
     private ProcessorContext<byte[], Object> context;
     private Shaper shaper; // null while there is no task
-    private QueueClock clock;
-    private QueueMarker marker; // the last one that was sent, null before the first
-    private long markedAtMs;
-    private boolean isMarkerUnderWay;
-    private long task;
     private long changesSeen;
     private Cancellable tick;
     private long tickAtMs;
@@ -97,27 +78,16 @@ public final class Shape implements Processor<byte[], byte[], byte[], Object> {
         StoreQueues queues = new StoreQueues(stores, config, context);
         Shaper restored = new Shaper(policies::queue, queues, new Sinks());
         queues.restore(restored);
-        work(() -> {
-            shaper = restored;
-            clock = new QueueClock();
-        });
-        task = ThreadLocalRandom.current().nextLong(); // tells its markers from those of others
-        marker = null;
-        isMarkerUnderWay = false;
+        work(() -> shaper = restored);
         changesSeen = -1;
         cancelTick(); // of a task that failed and is revived
-        planTickIn(MIN_TICK_MS);
+        planTick();
         live.open(context.taskId().partition(), this);
     }
 
     @Override
     public void process(Record<byte[], byte[]> record) {
         RecordMetadata metadata = context.recordMetadata().orElseThrow();
-        long localMs = context.currentSystemTimeMs();
-        if (QueueMarker.isMarker(record.value())) {
-            work(() -> returned(QueueMarker.decode(record.value(), metadata.partition()), record.timestamp(), localMs));
-            return;
-        }
         Admission admission;
         try {
             admission = avro.decode(record.value());
@@ -126,32 +96,12 @@ public final class Shape implements Processor<byte[], byte[], byte[], Object> {
             context.forward(DeadLetter.of(record, e.rejection(), e.getMessage(), metadata), outlets.deadLetters);
             return;
         }
+        long nowMs = context.currentSystemTimeMs();
+        long enqueuedAtMs = Math.min(record.timestamp(), nowMs);
         work(() -> {
-            clock.read(record.timestamp(), localMs);
-            long nowMs = nowMs();
-            long enqueuedAtMs = Math.min(record.timestamp(), nowMs);
             shaper.admit(admission, metadata.offset(), enqueuedAtMs, nowMs * NANOS_PER_MS);
-            goOn();
+            planTick();
         });
-    }
-
-    /** Its own latest marker settles the clock; any other is a record like any other. */
-    private void returned(QueueMarker seen, long appendMs, long localMs) {
-        clock.read(appendMs, localMs);
-        if (!seen.equals(marker) || !isMarkerUnderWay) {
-            return;
-        }
-        isMarkerUnderWay = false;
-        clock.returned(appendMs, markedAtMs, localMs);
-        if (clock.takeReset()) {
-            shaper.resetTime(nowMs() * NANOS_PER_MS);
-        }
-        goOn();
-    }
-
-    /** Queue time. */
-    private long nowMs() {
-        return Math.min(clock.nowMs(context.currentSystemTimeMs()), Shaper.LAST_MS);
     }
 
     @Override
@@ -161,7 +111,7 @@ public final class Shape implements Processor<byte[], byte[], byte[], Object> {
     }
 
     /** Asks the queues something that leaves them as they are; none if they are busy for longer, or there are none. */
-    <T> Optional<T> ask(Duration patience, long processMs, LiveQueues.Question<T> question) {
+    <T> Optional<T> ask(Duration patience, Function<Shaper, T> question) {
         try {
             if (!working.tryLock(patience.toNanos(), TimeUnit.NANOSECONDS)) {
                 return Optional.empty();
@@ -171,7 +121,7 @@ public final class Shape implements Processor<byte[], byte[], byte[], Object> {
             return Optional.empty();
         }
         try {
-            return Optional.ofNullable(shaper).map(queues -> question.ask(queues, nanos(clock.estimateMs(processMs))));
+            return Optional.ofNullable(shaper).map(question);
         } finally {
             working.unlock();
         }
@@ -188,45 +138,16 @@ public final class Shape implements Processor<byte[], byte[], byte[], Object> {
 
     private void tick() {
         cancelTick();
+        long nowNanos = context.currentSystemTimeMs() * NANOS_PER_MS;
         work(() -> {
-            if (clock.isSettled(context.currentSystemTimeMs())) {
-                long nowNanos = nanos(nowMs());
-                long changes = policies.changes();
-                if (changes != changesSeen) {
-                    changesSeen = changes;
-                    shaper.refresh(nowNanos);
-                }
-                shaper.tick(nowNanos, STEPS_A_TICK);
+            long changes = policies.changes();
+            if (changes != changesSeen) {
+                changesSeen = changes;
+                shaper.refresh(nowNanos);
             }
-            goOn();
+            shaper.tick(nowNanos, STEPS_A_TICK);
+            planTick();
         });
-    }
-
-    private void goOn() {
-        mark();
-        planTick();
-    }
-
-    private void mark() {
-        long localMs = context.currentSystemTimeMs();
-        boolean isWanted = isMarkerUnderWay
-                ? localMs - markedAtMs >= MARK_AGAIN_MS
-                : !clock.isSettled(localMs) || (isAnyoneWaiting() && localMs - markedAtMs >= MARK_EVERY_MS);
-        if (!isWanted && localMs >= markedAtMs) {
-            return;
-        }
-        marker = new QueueMarker(context.taskId().partition(), task, marker == null ? 0 : marker.number() + 1);
-        markedAtMs = localMs;
-        isMarkerUnderWay = true;
-        context.forward(new Record<>(NO_KEY, marker, 0), outlets.markers); // the broker sets the time
-    }
-
-    private boolean isAnyoneWaiting() {
-        return shaper.dueNanos() != Long.MAX_VALUE;
-    }
-
-    private static long nanos(long ms) {
-        return Math.min(ms, Shaper.LAST_MS) * NANOS_PER_MS;
     }
 
     private void cancelTick() {
@@ -237,16 +158,13 @@ public final class Shape implements Processor<byte[], byte[], byte[], Object> {
     }
 
     private void planTick() {
-        if (!isAnyoneWaiting()) {
+        long dueNanos = shaper.dueNanos();
+        if (dueNanos == Long.MAX_VALUE) {
             return;
         }
-        boolean isSettled = clock.isSettled(context.currentSystemTimeMs());
-        long dueInMs = -Math.floorDiv(-shaper.dueNanos(), NANOS_PER_MS) - nowMs();
-        planTickIn(isSettled ? Math.max(MIN_TICK_MS, Math.min(MAX_TICK_MS, dueInMs)) : MAX_TICK_MS);
-    }
-
-    private void planTickIn(long inMs) {
         long nowMs = context.currentSystemTimeMs();
+        long dueInMs = -Math.floorDiv(-dueNanos, NANOS_PER_MS) - nowMs;
+        long inMs = Math.max(MIN_TICK_MS, Math.min(MAX_TICK_MS, dueInMs));
         if (tick != null && tickAtMs <= nowMs + inMs) {
             return;
         }
@@ -266,7 +184,7 @@ public final class Shape implements Processor<byte[], byte[], byte[], Object> {
 
         @Override
         public void release(Admission of, Release release) {
-            counts.released(release, nowMs());
+            counts.released(release, context.currentSystemTimeMs());
             forward(of, release, outlets.releases);
         }
 
@@ -274,7 +192,7 @@ public final class Shape implements Processor<byte[], byte[], byte[], Object> {
             Headers headers = new RecordHeaders();
             of.headers().forEach(header -> headers.add(header.key(), header.value()));
             byte[] key = of.request().client().getBytes(StandardCharsets.UTF_8);
-            context.forward(new Record<>(key, value, nowMs(), headers), node);
+            context.forward(new Record<>(key, value, context.currentSystemTimeMs(), headers), node);
         }
     }
 }

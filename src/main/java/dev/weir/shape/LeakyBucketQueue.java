@@ -27,15 +27,12 @@ import java.util.function.Supplier;
  *                            └─────────────────────────▶ withdrawn
  * </pre>
  *
- * <p>Time is an argument and never runs backwards, unless it is {@linkplain #resetTime set}. Memory grows with the flows that wait, not with what waits behind their
+ * <p>Time is an argument and never runs backwards. Memory grows with the flows that wait, not with what waits behind their
  * heads; every step is O(log flows + tiers), and touches a handful of the store's entries.
  */
 final class LeakyBucketQueue {
 
     private static final long NANOS_PER_MS = 1_000_000;
-
-    /** By how much a release may be stamped later than the clock allows, as the clocks of two instances estimate it. */
-    private static final long TOLERATED_NANOS = 1_000 * NANOS_PER_MS;
 
     /** What would expire later never does. */
     private static final long LAST_MS = Shaper.LAST_MS;
@@ -110,20 +107,6 @@ final class LeakyBucketQueue {
         pacing = rules.pacing();
         outflow =
                 new Outflow(pacing.adopt(old, outflow.arrival(), clockNanos), outflow.lastNanos(), outflow.sequence());
-    }
-
-    /**
-     * Sets the time, also back. If the last release is stamped later than is possible by this time, it was stamped by a clock
-     * that was ahead: then the outflow goes on as if it had been stamped with the latest time that is possible, so that the
-     * queue does not stand still, and what leaves next keeps the same distance from it.
-     */
-    void resetTime(long nowNanos) {
-        clockNanos = nowNanos;
-        long tooLateNanos = outflow.lastNanos() - (nowNanos + lookAheadNanos());
-        if (tooLateNanos > TOLERATED_NANOS) {
-            outflow = outflow.earlierBy(tooLateNanos);
-            isChanged = true;
-        }
     }
 
     /** Lets nobody in any more; who waits leaves by the last rules. */

@@ -7,10 +7,4 @@ package dev.weir.shape;
  * @param lastNanos when the last one was released, ns since the epoch; no later one is released before
  * @param sequence how many it has released
  */
-public record Outflow(Pacing.Arrival arrival, long lastNanos, long sequence) {
-
-    /** The same, as if all had been released earlier. */
-    Outflow earlierBy(long nanos) {
-        return new Outflow(new Pacing.Arrival(arrival.nanos() - nanos, arrival.part()), lastNanos - nanos, sequence);
-    }
-}
+public record Outflow(Pacing.Arrival arrival, long lastNanos, long sequence) {}

@@ -15,7 +15,7 @@ import java.util.Map;
 import java.util.TreeMap;
 import java.util.TreeSet;
 
-/** Many queues, each woken when it is due: a tick touches no others. Time is an argument and never runs backwards, unless it is {@linkplain #resetTime set}. */
+/** Many queues, each woken when it is due: a tick touches no others. Time is an argument and never runs backwards. */
 public final class Shaper {
 
     /** The last moment that can be told in nanoseconds, with room for what waits: the year 2200, in ms. */
@@ -110,14 +110,6 @@ public final class Shaper {
     public void refresh(long nowNanos) {
         queues.forEach((id, queue) -> {
             apply(rules.of(id), queue, nowNanos);
-            settle(id, queue, 0);
-        });
-    }
-
-    /** Sets the time of all queues, also back. */
-    public void resetTime(long nowNanos) {
-        queues.forEach((id, queue) -> {
-            queue.resetTime(nowNanos);
             settle(id, queue, 0);
         });
     }

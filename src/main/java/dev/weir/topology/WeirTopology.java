@@ -4,7 +4,6 @@ import dev.weir.codec.AdmissionAvro;
 import dev.weir.codec.AskAvro;
 import dev.weir.codec.DecisionAvro;
 import dev.weir.codec.GrantAvro;
-import dev.weir.codec.QueueMarker;
 import dev.weir.codec.ReleaseAvro;
 import dev.weir.codec.RequestAvro;
 import dev.weir.codec.SchemaRegistry;
@@ -74,7 +73,6 @@ import org.apache.kafka.streams.processor.TimestampExtractor;
  *                                         ├── (queue-alarms)
  *                                         ├── (queue-first-answers)
  *                                         ├──▶ weir.releases
- *                                         ├──▶ weir.admissions    markers, to learn the broker's time
  *                                         └──▶ weir.dead-letters
  *
  *                                         (policies)
@@ -98,7 +96,6 @@ public final class WeirTopology {
     private static final String DECISIONS = "decisions";
     private static final String RELEASES = "releases";
     private static final String ADMISSIONS_OUT = "shaped";
-    private static final String MARKERS = "markers";
     private static final String DEAD_LETTERS = "dead-letters";
     private static final String GRANTS_IN = "lease-grants";
     private static final String READ_GRANTS = "read-grants";
@@ -135,9 +132,6 @@ public final class WeirTopology {
 
     private static final StreamPartitioner<byte[], GrantAvro.Addressed> TO_HOLDER =
             (topic, key, answer, partitions) -> Optional.of(Set.of(Math.min(answer.partition(), partitions - 1)));
-
-    private static final StreamPartitioner<byte[], QueueMarker> TO_OWN_PARTITION =
-            (topic, key, marker, partitions) -> Optional.of(Set.of(marker.partition()));
 
     private static final Deserializer<byte[]> BYTES_IN = new ByteArrayDeserializer();
     private static final Serializer<byte[]> BYTES_OUT = new ByteArraySerializer();
@@ -290,7 +284,7 @@ public final class WeirTopology {
                                         Stores.QUEUE_TICKETS,
                                         Stores.QUEUE_ALARMS,
                                         Stores.QUEUE_FIRST_ANSWERS),
-                                new Shape.Outlets(DECISIONS, RELEASES, DEAD_LETTERS, MARKERS)),
+                                new Shape.Outlets(DECISIONS, RELEASES, DEAD_LETTERS)),
                         ADMISSIONS_IN)
                 .addStateStore(Stores.persistent(Stores.QUEUE_STATES), SHAPE)
                 .addStateStore(Stores.persistent(Stores.QUEUE_SLOTS), SHAPE)
@@ -299,7 +293,6 @@ public final class WeirTopology {
                 .addStateStore(Stores.persistent(Stores.QUEUE_FIRST_ANSWERS), SHAPE)
                 .addSink(DECISIONS, topics.decisions(), BYTES_OUT, decisions(registry, topics), SHAPE)
                 .addSink(RELEASES, topics.releases(), BYTES_OUT, releases(registry, topics), SHAPE)
-                .addSink(MARKERS, topics.admissions(), BYTES_OUT, markers(), TO_OWN_PARTITION, SHAPE)
                 .addSource(AS_THE_CONSUMER, ASKS_IN, RECORD_TIME, BYTES_IN, BYTES_IN, topics.leaseAsks())
                 .addProcessor(
                         LEND,
@@ -338,10 +331,6 @@ public final class WeirTopology {
     private static Serializer<Admission> admissions() {
         AdmissionAvro avro = new AdmissionAvro();
         return (topic, admission) -> avro.encode(admission);
-    }
-
-    private static Serializer<QueueMarker> markers() {
-        return (topic, marker) -> marker.encode();
     }
 
     private static Serializer<Release> releases(Optional<SchemaRegistry> registry, Topics topics) {

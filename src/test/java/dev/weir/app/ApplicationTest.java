@@ -181,7 +181,7 @@ class ApplicationTest {
         Topology topology = new Topology()
                 .addSource(AutoOffsetReset.earliest(), "in", new StringDeserializer(), new StringDeserializer(), id)
                 .addProcessor("work", () -> new Working(failure, times), "in");
-        Application application = new Application("working", topology, settings, new MonotonicTime());
+        Application application = new Application("working", topology, settings);
         application.watch(() -> {}, ended::complete);
         application.start();
         return application;

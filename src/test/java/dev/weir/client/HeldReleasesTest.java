@@ -38,8 +38,8 @@ class HeldReleasesTest {
 
     @Test
     void releases_of_the_same_time_leave_by_their_sequence() {
-        held.add(new HeldReleases.Held(P0, 0, release(2, 10), null, null, 0));
-        held.add(new HeldReleases.Held(P1, 9, release(1, 10), null, null, 0));
+        held.add(new HeldReleases.Held(P0, 0, release(2, 10), null, null));
+        held.add(new HeldReleases.Held(P1, 9, release(1, 10), null, null));
         assertThat(leave()).isEqualTo(9);
         assertThat(leave()).isEqualTo(0);
     }
@@ -55,7 +55,7 @@ class HeldReleasesTest {
     }
 
     private void add(TopicPartition partition, long offset, long releaseAtNanos) {
-        held.add(new HeldReleases.Held(partition, offset, release(offset, releaseAtNanos), null, null, 0));
+        held.add(new HeldReleases.Held(partition, offset, release(offset, releaseAtNanos), null, null));
     }
 
     private long leave() {

@@ -81,26 +81,6 @@ class ReleaseConsumerTest {
     }
 
     @Test
-    void a_worker_whose_clock_is_behind_holds_a_release_no_longer_than_it_was_written_ahead_of_its_time() {
-        long appendedMs = 1_795_000_000_000L;
-        Release release = new Release("a", "c", null, "q", 1, 0, (appendedMs + 20) * 1_000_000, 1, Map.of(), null);
-        group.addRecord(new ConsumerRecord<>(
-                P0.topic(),
-                P0.partition(),
-                0,
-                appendedMs,
-                TimestampType.LOG_APPEND_TIME,
-                0,
-                0,
-                new byte[0],
-                new ReleaseAvro().encode(release),
-                new RecordHeaders(),
-                Optional.empty()));
-        nowNanos = (appendedMs - 3_600_000) * 1_000_000;
-        assertThat(releases.next(Duration.ofHours(2)).map(Release::requestId)).contains("a");
-    }
-
-    @Test
     void the_partitions_are_merged_by_the_time_of_release() {
         write(P0, "b", 20);
         write(P0, "d", 40);

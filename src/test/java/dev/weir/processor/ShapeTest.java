@@ -4,7 +4,6 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.weir.codec.AdmissionAvro;
-import dev.weir.codec.QueueMarker;
 import dev.weir.config.WeirConfig;
 import dev.weir.policy.Admission;
 import dev.weir.policy.Decision;
@@ -45,7 +44,7 @@ class ShapeTest {
 
     private static final Shape.StoreNames STORES =
             new Shape.StoreNames("states", "slots", "tickets", "alarms", "answers");
-    private static final Shape.Outlets OUTLETS = new Shape.Outlets("decisions", "releases", "dead-letters", "markers");
+    private static final Shape.Outlets OUTLETS = new Shape.Outlets("decisions", "releases", "dead-letters");
 
     @TempDir
     private Path directory;
@@ -57,8 +56,6 @@ class ShapeTest {
     private Shape shape;
     private long nowMs = 1_000_000;
     private long offset;
-    private long brokerAheadMs; // of the local clock
-    private QueueMarker appended;
 
     @BeforeEach
     void openStores() {
@@ -115,24 +112,8 @@ class ShapeTest {
     }
 
     private void raw(byte[] value) {
-        append(value);
-        appendMarkers();
-    }
-
-    private void append(byte[] value) {
         context.setRecordMetadata("weir.admissions", 0, offset++);
-        shape.process(new Record<>("q".getBytes(StandardCharsets.UTF_8), value, nowMs + brokerAheadMs));
-    }
-
-    /** Lets the markers come back, as the broker does. */
-    private void appendMarkers() {
-        for (CapturedForward<? extends byte[], ?> forward : context.forwarded(OUTLETS.markers())) {
-            QueueMarker marker = (QueueMarker) forward.record().value();
-            if (appended == null || marker.task() != appended.task() || marker.number() > appended.number()) {
-                appended = marker;
-                append(marker.encode());
-            }
-        }
+        shape.process(new Record<>("q".getBytes(StandardCharsets.UTF_8), value, nowMs));
     }
 
     /** Lets time pass, and what is scheduled happen at its time. */
@@ -142,7 +123,6 @@ class ShapeTest {
             nowMs = Math.min(untilMs, nowMs + next.getInterval().toMillis());
             context.setCurrentSystemTimeMs(nowMs);
             next.getPunctuator().punctuate(nowMs);
-            appendMarkers();
         }
         nowMs = untilMs;
         context.setCurrentSystemTimeMs(nowMs);
@@ -166,8 +146,7 @@ class ShapeTest {
     }
 
     @Test
-    void an_idle_queue_schedules_nothing_once_its_clock_is_settled() {
-        pass(20);
+    void an_idle_queue_schedules_nothing() {
         assertThat(next()).isNull();
         admit(Kind.CONSUME, "a", "c");
         assertThat(next()).isNotNull();
@@ -180,13 +159,11 @@ class ShapeTest {
     void answers_and_releases_are_keyed_by_client_and_carry_the_requests_headers() {
         admit(Kind.CONSUME, "a", "c");
         pass(20);
-        for (String node : List.of(OUTLETS.decisions(), OUTLETS.releases())) {
-            assertThat(context.forwarded(node)).hasSize(1);
-            CapturedForward<? extends byte[], ?> forward =
-                    context.forwarded(node).get(0);
+        for (CapturedForward<? extends byte[], ?> forward : context.forwarded()) {
             assertThat(forward.record().key()).isEqualTo("c".getBytes(StandardCharsets.UTF_8));
             assertThat(forward.record().headers().lastHeader("trace").value()).containsExactly('t');
         }
+        assertThat(context.forwarded()).hasSize(2);
     }
 
     @Test
@@ -253,95 +230,6 @@ class ShapeTest {
         }
     }
 
-    /** The queue is taken over in turn by instances whose clocks are off by an hour either way; the broker's goes on. */
-    @Test
-    void takeovers_by_instances_with_skewed_clocks_neither_stall_a_queue_nor_break_its_pace() {
-        long hour = 3_600_000;
-        nowMs = 10 * hour;
-        start();
-        List<Release> all = new ArrayList<>();
-        long brokerMs = nowMs;
-        for (long skew : new long[] {0, hour, -hour, 30_000, -30_000, 0}) {
-            nowMs = brokerMs + skew;
-            brokerAheadMs = -skew;
-            start();
-            for (int i = 0; i < 20; i++) {
-                admit(Kind.CONSUME, "r" + skew + i, "c");
-            }
-            pass(300); // 200 ms are enough at the rate
-            brokerMs += 300;
-            assertThat(context.forwarded(OUTLETS.decisions())).hasSize(20).allSatisfy(forward -> assertThat(
-                            ((Decision) forward.record().value()).outcome())
-                    .isEqualTo(Outcome.QUEUED));
-            List<Release> released = taken(OUTLETS.releases(), Release.class);
-            assertThat(released).as("skew %s", skew).hasSize(20);
-            assertThat(released.get(0).releaseAtNanos() / 1_000_000).isBetween(brokerMs - 300, brokerMs);
-            all.addAll(released);
-        }
-        for (int i = 1; i < all.size(); i++) {
-            assertThat(all.get(i).releaseAtNanos() - all.get(i - 1).releaseAtNanos())
-                    .isGreaterThanOrEqualTo(10_000_000);
-        }
-    }
-
-    /** As a version that went by the instance's clock left it, or a broker whose clock was put back. */
-    @Test
-    void a_queue_whose_last_release_was_stamped_an_hour_ahead_goes_on_at_its_pace() {
-        brokerAheadMs = 3_600_000;
-        admit(Kind.CONSUME, "a", "c");
-        pass(20);
-        assertThat(taken(OUTLETS.releases(), Release.class)).hasSize(1);
-        brokerAheadMs = 0;
-        start();
-        pass(20);
-        for (int i = 0; i < 10; i++) {
-            admit(Kind.CONSUME, "r" + i, "c");
-        }
-        pass(200);
-        List<Release> released = taken(OUTLETS.releases(), Release.class);
-        assertThat(released).hasSize(10);
-        for (int i = 1; i < 10; i++) {
-            assertThat(released.get(i).releaseAtNanos() - released.get(i - 1).releaseAtNanos())
-                    .isGreaterThanOrEqualTo(10_000_000);
-        }
-    }
-
-    @Test
-    void nothing_is_released_before_the_clock_is_settled() {
-        admit(Kind.CONSUME, "a", "c");
-        admit(Kind.CONSUME, "b", "c");
-        start();
-        for (int i = 0; i < 5; i++) { // its marker is under way
-            nowMs += 500;
-            context.setCurrentSystemTimeMs(nowMs);
-            CapturedPunctuator tick = next();
-            tick.getPunctuator().punctuate(nowMs);
-        }
-        assertThat(context.forwarded(OUTLETS.releases())).isEmpty();
-        assertThat(context.forwarded(OUTLETS.markers())).hasSize(1);
-        appendMarkers();
-        pass(600);
-        assertThat(taken(OUTLETS.releases(), Release.class)).hasSizeBetween(1, 2);
-    }
-
-    @Test
-    void a_marker_is_sent_each_second_while_something_waits_and_none_when_nothing_does() {
-        policies.put(new QueueRules("q", 2, 1, 10_000, 1, 1_000, QueueRules.NO_MAX_WAIT, 0, Map.of()));
-        pass(100);
-        assertThat(context.forwarded(OUTLETS.markers())).as("at the start").hasSize(1);
-        pass(60_000);
-        assertThat(context.forwarded(OUTLETS.markers())).hasSize(1);
-        admit(Kind.CONSUME, "a", "c");
-        admit(Kind.CONSUME, "b", "c");
-        pass(10_500);
-        assertThat(context.forwarded(OUTLETS.markers())).hasSizeBetween(8, 14);
-        context.resetForwards();
-        pass(60_000);
-        assertThat(context.forwarded(OUTLETS.markers())).hasSizeLessThan(2);
-        assertThat(context.forwarded(OUTLETS.decisions())).isEmpty();
-        assertThat(context.forwarded(OUTLETS.deadLetters())).isEmpty();
-    }
-
     private static KeyValue<Bytes, byte[]> last(KeyValueStore<Bytes, byte[]> store) {
         try (KeyValueIterator<Bytes, byte[]> all = store.reverseAll()) {
             return all.next();
@@ -376,7 +264,7 @@ class ShapeTest {
     }
 
     private QueueView view() {
-        return live.ask(0, Duration.ofMinutes(1), nowMs, (shaper, nowNanos) -> shaper.view("q", nowNanos))
+        return live.ask(0, Duration.ofMinutes(1), shaper -> shaper.view("q", nowMs * 1_000_000))
                 .orElseThrow();
     }
 
@@ -391,8 +279,7 @@ class ShapeTest {
         long released = taken(OUTLETS.releases(), Release.class).size();
         assertThat(view().released()).isEqualTo(released).isPositive();
         assertThat(view().waiting()).isEqualTo(5 - released);
-        assertThat(live.ask(1, Duration.ZERO, nowMs, (shaper, nowNanos) -> "another partition"))
-                .isEmpty();
+        assertThat(live.ask(1, Duration.ZERO, shaper -> "another partition")).isEmpty();
     }
 
     @Test
@@ -403,10 +290,8 @@ class ShapeTest {
         before.close();
         assertThat(view().waiting()).isEqualTo(1);
         shape.close();
-        assertThat(live.ask(0, Duration.ofMinutes(1), nowMs, (shaper, nowNanos) -> "here"))
-                .isEmpty();
-        assertThat(before.ask(Duration.ofMinutes(1), nowMs, (shaper, nowNanos) -> "here"))
-                .isEmpty();
+        assertThat(live.ask(0, Duration.ofMinutes(1), shaper -> "here")).isEmpty();
+        assertThat(before.ask(Duration.ofMinutes(1), shaper -> "here")).isEmpty();
     }
 
     @Test

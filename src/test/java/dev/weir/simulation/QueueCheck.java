@@ -7,7 +7,6 @@ import static dev.weir.simulation.Violation.Promise.IN_SEQUENCE;
 
 import dev.weir.codec.AdmissionAvro;
 import dev.weir.codec.DecisionAvro;
-import dev.weir.codec.QueueMarker;
 import dev.weir.codec.ReleaseAvro;
 import dev.weir.policy.Decision;
 import dev.weir.policy.Kind;
@@ -94,7 +93,7 @@ final class QueueCheck {
         long until = cluster.committedOffset(Slot.SHAPING, partition);
         for (long offset = read.getOrDefault(partition.number, 0L); offset < until; offset++) {
             Entry entry = partition.at(offset);
-            if (entry.isCommitted() && !QueueMarker.isMarker(entry.value())) {
+            if (entry.isCommitted()) {
                 Request request = DecisionCheck.read(() -> ADMISSION.decode(entry.value()))
                         .request();
                 due.put(request.source(), request.kind());

@@ -25,6 +25,7 @@ import org.apache.kafka.common.utils.Bytes;
 /** Looks at a task after its commit: what there is of it, and whether another that begins from its stores is like it. */
 final class RestartCheck {
 
+    private static final long NANOS_PER_MS = 1_000_000;
     private static final long TICK_MS = 5;
     private static final WaiterCodec WAITER = new WaiterCodec();
 
@@ -143,8 +144,7 @@ final class RestartCheck {
         return queues.ask(
                         task.slot.partition(),
                         Duration.ZERO,
-                        instance.nowMs(),
-                        (shaper, nowNanos) -> Optional.ofNullable(shaper.view(queue, nowNanos)))
+                        shaper -> Optional.ofNullable(shaper.view(queue, instance.nowMs() * NANOS_PER_MS)))
                 .orElseThrow()
                 .orElse(null);
     }

@@ -5,7 +5,6 @@ import dev.weir.codec.AskAvro;
 import dev.weir.codec.DecisionAvro;
 import dev.weir.codec.GrantAvro;
 import dev.weir.codec.LeaseCodec;
-import dev.weir.codec.QueueMarker;
 import dev.weir.codec.ReleaseAvro;
 import dev.weir.codec.RequestAvro;
 import dev.weir.config.WeirConfig;
@@ -74,7 +73,7 @@ final class Task {
             Stores.QUEUE_TICKETS,
             Stores.QUEUE_ALARMS,
             Stores.QUEUE_FIRST_ANSWERS);
-    static final Shape.Outlets SHAPE_OUTLETS = new Shape.Outlets(DECISIONS, RELEASES, DEAD_LETTERS, ADMISSIONS);
+    static final Shape.Outlets SHAPE_OUTLETS = new Shape.Outlets(DECISIONS, RELEASES, DEAD_LETTERS);
 
     private static final Set<String> HOT = Set.of(Stores.POLICY_STATES, Stores.LEASE_BOOKS);
 
@@ -337,9 +336,6 @@ final class Task {
     }
 
     private static Output output(String topic, Object value) {
-        if (value instanceof QueueMarker marker) {
-            return new Output(topic, marker.partition());
-        }
         return new Output(topic, value instanceof GrantAvro.Addressed answer ? (Integer) answer.partition() : null);
     }
 
@@ -382,9 +378,6 @@ final class Task {
         if (value instanceof Admission admission) {
             decided(admission.request().source());
             return ADMISSION.encode(admission);
-        }
-        if (value instanceof QueueMarker marker) {
-            return marker.encode();
         }
         if (value instanceof AskAvro.Addressed question) {
             return ASK.encode(new AskAvro.Addressed(flaw.asked(question.ask()), question.partition()));
