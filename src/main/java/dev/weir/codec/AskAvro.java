@@ -11,7 +11,7 @@ import java.util.List;
 /** Questions of holders to ledgers as Avro. Threads may share an instance. */
 public final class AskAvro {
 
-    private final AvroBytes<LeaseAsk> avro = new AvroBytes<>(new LeaseAsk(), 0);
+    private final AvroBytes<LeaseAsk> avro = new AvroBytes<>(new LeaseAsk(), 1);
 
     /**
      * A question, and where its answer is read.

@@ -7,7 +7,7 @@ import java.time.Instant;
 /** Answers of ledgers to holders as Avro. Threads may share an instance. */
 public final class GrantAvro {
 
-    private final AvroBytes<LeaseGrant> avro = new AvroBytes<>(new LeaseGrant(), 0);
+    private final AvroBytes<LeaseGrant> avro = new AvroBytes<>(new LeaseGrant(), 1);
 
     /**
      * An answer, and whom it is for.

@@ -314,10 +314,13 @@ class LiveTest {
         try (Enforcer enforcer = Enforcer.start(config)) {
             enforcer.awaitRunning(PATIENCE);
             List<ConsumerRecord<byte[], byte[]>> dead =
-                    read(config, topics(config).deadLetters(), 5);
+                    read(config, topics(config).deadLetters(), 6);
             assertThat(dead.get(0).value()).isEqualTo(asLarge);
             assertThat(dead.subList(1, 5)).allMatch(record -> record.value() == null);
-            assertThat(read(config, topics(config).decisions(), 2)).hasSize(2);
+            assertThat(new String(
+                            dead.get(5).headers().lastHeader("weir.reason").value(), StandardCharsets.UTF_8))
+                    .isEqualTo("TIMESTAMP_AHEAD");
+            assertThat(read(config, topics(config).decisions(), 1)).hasSize(1);
         }
     }
 
