@@ -289,7 +289,7 @@ public final class PolicyFile {
     }
 
     private static void requireNoConflicts(List<YamlTree> trees, List<Policy> policies) {
-        Map<Policy, YamlTree> places = new IdentityHashMap<>();
+        IdentityHashMap<Policy, YamlTree> places = new IdentityHashMap<>();
         List<ThrottleConflict.InForce> inForce = new ArrayList<>();
         for (int i = 0; i < policies.size(); i++) {
             if (policies.get(i) != null) {

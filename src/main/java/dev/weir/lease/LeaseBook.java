@@ -431,7 +431,7 @@ public record LeaseBook(
 
     /** When a book without leases is {@linkplain #isIdle idle}. */
     public long idleAtMs(LeaseTerms terms) {
-        return Math.max(demand.idleAtMs(terms), request == Pending.NONE ? Long.MIN_VALUE : request.againAtMs(terms));
+        return Math.max(demand.idleAtMs(terms), request.againAtMs(terms));
     }
 
     /** From this decision time on, nothing in the book matters to anybody. */

@@ -6,7 +6,7 @@ import java.util.Optional;
 
 /**
  * A holder of one shared limit: its {@link LeaseBook}, and the requests that wait for a lease. It is the same for a stream task and for a
- * client library. It performs no action itself: whoever runs it asks {@link #ready} which waiting request to decide next,
+ * client library. It performs no action itself: whoever runs it asks {@link #isFirstReady} which waiting request to decide next,
  * {@link #nextMessage} what to send, and {@link #dueAtMs} when to ask again.
  *
  * <pre>
@@ -60,7 +60,7 @@ public final class LeaseHolder<R> {
 
     /** Sets the terms of the policy in force; what is measured makes them longer. */
     public void setTerms(LeaseTerms next) {
-        if (next != configured) {
+        if (!next.equals(configured)) {
             configured = next;
             termsRoundTripMs = -1;
         }

@@ -30,7 +30,7 @@ final class WeirMeters implements MultiCollector {
                         .histogram(),
                 deadLetters(counts),
                 new Family("weir_requests_misplaced", "Requests that were not in the partition of their client")
-                        .add(counts.misplacedRequests())
+                        .add((double) counts.misplacedRequests())
                         .counter(),
                 quotaWaits(counts),
                 leasing(counts),

@@ -291,7 +291,7 @@ final class LeaseStore implements Holdings {
         if (message.isPresent()) {
             environment.send(entry.key, message.get(), entry.holder.isAwaited());
         }
-        if (!entry.isChanged && entry.holder.book() != entry.written) {
+        if (!entry.isChanged && !entry.holder.book().equals(entry.written)) {
             entry.isChanged = true;
             changed.add(entry);
         }

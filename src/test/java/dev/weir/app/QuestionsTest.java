@@ -157,7 +157,7 @@ class QuestionsTest {
             Decision decided = decisions.of(List.of(request)).get(0);
             assertThat(decided)
                     .usingRecursiveComparison()
-                    .ignoringFields("source", "decidedAtMs", "retryAfterMs", "queueing.expectedWaitMs")
+                    .ignoringFields("source", "context", "decidedAtMs", "retryAfterMs", "queueing.expectedWaitMs")
                     .isEqualTo(foretold);
             reasons.add(decided.reason());
             last = decided.reason() == Reason.SHAPED ? request : last;

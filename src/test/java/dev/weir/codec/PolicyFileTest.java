@@ -951,8 +951,12 @@ class PolicyFileTest {
     void a_policy_that_throttles_what_another_layer_shapes_is_a_fault_that_names_both() {
         String slow = "{id: slow, layer: a, match: {endpoint: \"/s*\"}, on-exceed: throttle, max-delay: 1d,"
                 + " limits: [{algorithm: gcra, limit: 1, per: 10s}]}";
-        String file = "policies:\n  - %s\n  - {id: waits, layer: b, match: {endpoint: %s}, queue: sms}\n"
-                + "queues: [{id: sms, limit: 100, per: 1s}]\n";
+        String file = """
+                policies:
+                  - %s
+                  - {id: waits, layer: b, match: {endpoint: %s}, queue: sms}
+                queues: [{id: sms, limit: 100, per: 1s}]
+                """;
         assertThatThrownBy(() -> PolicyFile.read("rules.yaml", file.formatted(slow, "/sms")))
                 .hasMessageContaining(
                         "rules.yaml:2: policies[0].on-exceed: policy 'slow' in layer 'a' throttles requests"

@@ -96,7 +96,7 @@ class BoundsOnDebtTest {
                 START_MS,
                 new Request.Source(0, 0));
         assertThat(weir.ask(settlement).reason()).isEqualTo(Reason.SETTLED);
-        long tokens = (maxDebt.isEmpty() ? 10 : 5) + 1;
+        long tokens = 1L + (maxDebt.isEmpty() ? 10 : 5);
         assertThat(weir.ask("c", 1, START_MS).retryAfterMs()).isEqualTo(tokens * HOUR_MS / 10);
     }
 }

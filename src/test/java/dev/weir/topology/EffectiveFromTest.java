@@ -92,8 +92,8 @@ class EffectiveFromTest {
                 byVersion1 += late.outcome() == Outcome.ALLOWED && late.policyVersion() == 1 ? 1 : 0;
                 assertThat(late.policyVersion()).isEqualTo(round == 0 ? 1 : 2);
             }
-            weir.ask("alice", noonMs + 2_000 + round * 4_000);
-            Decision later = weir.ask("alice", noonMs + 4_000 + round * 4_000);
+            weir.ask("alice", noonMs + 2_000 + round * 4_000L);
+            Decision later = weir.ask("alice", noonMs + 4_000 + round * 4_000L);
             assertThat(later).returns(2L, Decision::policyVersion).returns(Outcome.ALLOWED, Decision::outcome);
             Decision late = weir.ask("alice", noonMs - 1);
             assertThat(late).returns(2L, Decision::policyVersion).returns(later.decidedAtMs(), Decision::decidedAtMs);

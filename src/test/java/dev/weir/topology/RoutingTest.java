@@ -268,7 +268,7 @@ class RoutingTest {
     @Test
     void what_just_fits_fits_when_it_is_routed_too() {
         Request request = request("r", HERE);
-        long rest = (2 << 20) - new RequestAvro().encode(request).length - 10 - 3;
+        long rest = (2L << 20) - new RequestAvro().encode(request).length - 10 - 3;
         try (Weir weir = new Weir(4, Misplaced.ROUTE)) {
             Headers full = new RecordHeaders().add("h", new byte[(int) rest]);
             weir.send(NO_KEY, request, full, 1_000);
