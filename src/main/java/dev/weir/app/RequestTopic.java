@@ -56,7 +56,7 @@ record RequestTopic(int partitions, Map<String, String> retention) {
             throw new UnreachableException(
                     "cannot look up the partitions of " + name + ": " + UnreachableException.why(e.getCause()), e);
         } catch (TimeoutException e) {
-            throw new UnreachableException("the brokers do not tell how many partitions " + name + " has", e);
+            throw new UnreachableException("the brokers do not report how many partitions " + name + " has", e);
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
             throw new UnreachableException("interrupted while looking up the partitions of " + name, e);
