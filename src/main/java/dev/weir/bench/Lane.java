@@ -146,7 +146,8 @@ final class Lane implements AutoCloseable {
         StringBuilder yaml = new StringBuilder();
         yaml.append("application-id: ").append(config.applicationId()).append('\n');
         yaml.append("threads: ").append(config.threads()).append('\n');
-        yaml.append("topics: {prefix: ").append(config.topics().prefix()).append("}\n");
+        yaml.append("topics: {prefix: ").append(config.topics().prefix());
+        yaml.append(", partitions: ").append(config.topics().partitions()).append("}\n");
         yaml.append("state: {directory: '").append(config.state().directory()).append("', hot-memory: ");
         yaml.append(hotMemory(config.state().hotMemoryBytes())).append("}\n");
         yaml.append("kafka:\n");

@@ -20,6 +20,7 @@ import java.util.Map;
 import java.util.Properties;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
 import java.util.function.Predicate;
 import org.apache.kafka.common.MetricName;
 import org.apache.kafka.common.serialization.ByteArrayDeserializer;
@@ -27,6 +28,7 @@ import org.apache.kafka.common.serialization.ByteArraySerializer;
 import org.apache.kafka.streams.CloseOptions;
 import org.apache.kafka.streams.KafkaStreams;
 import org.apache.kafka.streams.Topology;
+import org.apache.kafka.streams.errors.StreamsUncaughtExceptionHandler.StreamThreadExceptionResponse;
 
 /** What runs in the process of a {@link Lane}: reads orders, a line each, and answers each with a line. */
 final class LaneProcess {
@@ -55,7 +57,12 @@ final class LaneProcess {
                 .onExit()
                 .thenRun(() -> Runtime.getRuntime().halt(1));
         LaneProcess process = new LaneProcess(Lane.Kind.valueOf(args[0]), ConfigFile.read(Path.of(args[1])));
-        process.start();
+        try {
+            process.start();
+        } catch (RuntimeException e) {
+            e.printStackTrace();
+            Runtime.getRuntime().halt(1); // the threads of Kafka Streams would keep it alive
+        }
         answers.println("ready");
         BufferedReader orders = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
         for (String order = orders.readLine(); order != null; order = orders.readLine()) {
@@ -92,14 +99,21 @@ final class LaneProcess {
     /** One that is paused does not restore. */
     private static KafkaStreams running(Topology topology, Properties settings) throws InterruptedException {
         KafkaStreams streams = new KafkaStreams(topology, settings);
-        CountDownLatch running = new CountDownLatch(1);
+        CountDownLatch started = new CountDownLatch(1);
         streams.setStateListener((now, before) -> {
-            if (now == KafkaStreams.State.RUNNING) {
-                running.countDown();
+            if (now == KafkaStreams.State.RUNNING || now.hasCompletedShutdown()) {
+                started.countDown();
             }
         });
+        streams.setUncaughtExceptionHandler(failure -> {
+            failure.printStackTrace(); // to the standard error of the process that started this one
+            return StreamThreadExceptionResponse.SHUTDOWN_CLIENT;
+        });
         streams.start();
-        running.await();
+        if (!started.await(PATIENCE.toSeconds(), TimeUnit.SECONDS)
+                || streams.state().hasCompletedShutdown()) {
+            throw new IllegalStateException("Kafka Streams did not start: it is in state " + streams.state());
+        }
         return streams;
     }
 

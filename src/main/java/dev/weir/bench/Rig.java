@@ -21,10 +21,12 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.HashMap;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Properties;
+import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
 import java.util.function.LongUnaryOperator;
@@ -120,6 +122,7 @@ final class Rig implements AutoCloseable {
     final class Workload implements AutoCloseable {
         private final WeirConfig config;
         private final Topics topics;
+        private final Set<String> routed = new HashSet<>();
         private final RequestAvro avro = new RequestAvro();
         private final AdmissionAvro admissions = new AdmissionAvro();
         private long sent;
@@ -138,14 +141,14 @@ final class Rig implements AutoCloseable {
             return sent;
         }
 
-        /** The configuration of one of several candidates for these requests. */
+        /** The configuration of one of several candidates for these requests, with its topic of routed requests. */
         WeirConfig config(String candidate, long hotMemoryBytes) {
             return config(candidate, config.threads(), hotMemoryBytes);
         }
 
         WeirConfig config(String candidate, int threads, long hotMemoryBytes) {
             WeirConfig.State state = config.state();
-            return new WeirConfig(
+            WeirConfig ofCandidate = new WeirConfig(
                     config.applicationId() + "-" + candidate,
                     threads,
                     config.topics(),
@@ -161,6 +164,9 @@ final class Rig implements AutoCloseable {
                     config.shaping(),
                     config.service(),
                     config.kafka());
+            TopicSetup.createMissing(admin, ofCandidate, TopicSetup.RequestTime.LOG_APPEND); // its routed requests
+            routed.add(Topics.of(ofCandidate).routedRequests());
+            return ofCandidate;
         }
 
         /** Puts rules on the topic, and returns how many are not as they were. */
@@ -300,6 +306,7 @@ final class Rig implements AutoCloseable {
         /** Deletes the topics. */
         @Override
         public void close() {
+            admin.deleteTopics(routed);
             admin.deleteTopics(List.of(
                     topics.requests(),
                     topics.routedRequests(),

@@ -46,7 +46,7 @@ final class RestartCheck {
         switch (task.slot.role()) {
             case DECIDE -> {
                 checkAnswers(task, Stores.FIRST_ANSWERS);
-                checkWaiting(task);
+                checkWaiting(task, instance);
                 checkStores(task, List.of(Stores.LEASE_BOOKS, Stores.WAITING_REQUESTS, Stores.DECISION_ORDER));
             }
             case LEND -> checkStores(task, List.of(Stores.LEDGERS));
@@ -68,8 +68,11 @@ final class RestartCheck {
                 notes <= config.state().maxRemembered() && kept <= 2 * notes, BOUNDED, task + " remembers " + kept);
     }
 
-    /** Nobody waits much longer than asked to: behind another one who may wait longer, and until the task is woken. */
-    private void checkWaiting(Task task) {
+    /**
+     * No request waits much longer than its max-wait: by that of a request before it, and until the task is woken. The time
+     * that counts is that of the first commit at which the request waited: the task may have been paused before it.
+     */
+    private void checkWaiting(Task task, Instance instance) {
         if (task.wokenMs() == Long.MIN_VALUE) {
             return; // it has not run since it was opened
         }
@@ -78,7 +81,7 @@ final class RestartCheck {
         since.keySet().retainAll(waiting.keySet());
         waiting.forEach((key, bytes) -> {
             Waiter waiter = WAITER.decode(bytes);
-            long sinceMs = since.computeIfAbsent(key, one -> task.wokenMs());
+            long sinceMs = since.computeIfAbsent(key, one -> instance.nowMs());
             Violation.unless(
                     task.wokenMs() <= sinceMs + waiter.maxWaitMs() + Rulebook.MOST_WAIT_MS + TICK_MS,
                     BOUNDED,
