@@ -90,7 +90,7 @@ public class LeasedClientBenchmark {
     }
 
     @Setup(Level.Trial)
-    public void start() throws IOException, FaultsException {
+    public void start() throws IOException, InterruptedException, FaultsException {
         rig = new Rig();
         Rig.Workload workload = rig.workload(policies.yaml, Map.of());
         enforcer = Enforcer.start(workload.config());

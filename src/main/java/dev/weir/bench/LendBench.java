@@ -4,10 +4,12 @@ import dev.weir.app.KafkaSettings;
 import dev.weir.codec.DecisionAvro;
 import dev.weir.codec.UnreadableException;
 import dev.weir.config.WeirConfig;
+import dev.weir.dev.BusyThreads;
 import dev.weir.limit.Account;
 import dev.weir.limit.Limit;
 import dev.weir.policy.Decision;
 import dev.weir.policy.Outcome;
+import dev.weir.policy.Reason;
 import dev.weir.topology.Topics;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
@@ -19,6 +21,7 @@ import java.util.SplittableRandom;
 import java.util.concurrent.CompletableFuture;
 import java.util.function.Consumer;
 import java.util.function.LongUnaryOperator;
+import org.HdrHistogram.Histogram;
 import org.apache.kafka.clients.consumer.ConsumerRecord;
 import org.apache.kafka.clients.consumer.ConsumerRecords;
 import org.apache.kafka.clients.consumer.KafkaConsumer;
@@ -36,7 +39,10 @@ public final class LendBench {
     private static final int CLIENTS_EACH = 100;
     private static final double PERCENT = 100;
 
-    private static final List<String> COLUMNS = List.of("had %", "most in use %", "waited %", "messages %");
+    private static final long NANOS_PER_MS = 1_000_000;
+
+    private static final List<String> COLUMNS =
+            List.of("had %", "most in use %", "waited %", "not at hand %", "messages %", "p50 ms", "p99 ms");
 
     /** Who asks, and for how much. */
     public enum Scene {
@@ -47,7 +53,9 @@ public final class LendBench {
         /** Twice a low limit, by many partitions. */
         SPARSE("twice 10/s, 64 partitions alike", 64, 1, 10, 20),
         /** Half of the limit. */
-        HALF("half of 8,000/s, 8 partitions alike", 8, 1, 8_000, 4_000);
+        HALF("half of 8,000/s, 8 partitions alike", 8, 1, 8_000, 4_000),
+        /** A quarter of a low limit: partitions are idle for longer than a lease lasts. */
+        QUARTER("a quarter of 20/s, 4 partitions alike", 4, 1, 20, 5);
 
         private final String title;
         private final int partitions;
@@ -73,9 +81,19 @@ public final class LendBench {
     /** @param warmUp how long requests come before they count */
     public record Effort(Duration warmUp, Duration time) {}
 
-    private record Answer(long decidedAtMs, boolean isAllowed) {}
+    /**
+     * What the enforcer runs on.
+     *
+     * @param brokers 1 in the process of the benchmark, or processes with a replica of each topic on each of them
+     * @param busyThreads threads that do nothing but occupy processors
+     */
+    public record Conditions(int brokers, int busyThreads) {}
+
+    /** @param latencyMs from when the request was due until its decision was appended */
+    private record Answer(long decidedAtMs, Outcome outcome, Reason reason, long latencyMs) {}
 
     private final Effort effort;
+    private final Conditions conditions;
     private final Map<String, String> kafka;
     private final Consumer<String> progress;
 
@@ -85,8 +103,9 @@ public final class LendBench {
      * @param kafka what the candidate is given beyond {@code weir run}'s defaults
      * @param progress is told what was measured
      */
-    public LendBench(Effort effort, Map<String, String> kafka, Consumer<String> progress) {
+    public LendBench(Effort effort, Conditions conditions, Map<String, String> kafka, Consumer<String> progress) {
         this.effort = effort;
+        this.conditions = conditions;
         this.kafka = Map.copyOf(kafka);
         this.progress = progress;
     }
@@ -98,23 +117,29 @@ public final class LendBench {
      */
     public Table run(String algorithm, Duration per, List<Scene> scenes) throws Exception {
         List<Table.Row> rows = new ArrayList<>();
-        try (Rig rig = new Rig()) {
+        try (Rig rig = new Rig(conditions.brokers);
+                BusyThreads unused = new BusyThreads(conditions.busyThreads)) {
             for (Scene scene : scenes) {
                 rows.add(run(rig, scene, algorithm, per));
                 progress.accept(scene.title + ": measured");
             }
         }
-        String title = algorithm + " of " + per.toSeconds() + " s";
+        String title = "%s of %d s, %s"
+                .formatted(
+                        algorithm,
+                        per.toSeconds(),
+                        conditions.brokers == 1 ? "one broker" : conditions.brokers + " brokers");
         return new Table(
                 "lend",
                 title,
                 COLUMNS,
                 rows,
                 List.of(
-                        "%d s each, after %d s; one instance, one thread; requests may wait 100 ms"
-                                .formatted(effort.time.toSeconds(), effort.warmUp.toSeconds()),
+                        "%d s each, after %d s; one instance, one thread; busy threads beside it: %d"
+                                .formatted(effort.time.toSeconds(), effort.warmUp.toSeconds(), conditions.busyThreads),
                         "had: of what one limiter that sees all would have allowed; in use: of the limit, at any time;"
-                                + " waited, messages: of the requests"));
+                                + " waited, not at hand, messages: of the requests",
+                        "p50, p99: from when a request is due until its decision is appended"));
     }
 
     private Table.Row run(Rig rig, Scene scene, String algorithm, Duration per) throws Exception {
@@ -124,6 +149,7 @@ public final class LendBench {
         try (Rig.Workload workload = rig.workload(policies, scene.partitions, kafka);
                 Lane lane = new Lane("lend", Lane.Kind.SHARE, config(workload), DecideBench.JVM)) {
             lane.resume();
+            long epochMs = System.currentTimeMillis() - System.nanoTime() / NANOS_PER_MS; // of the times in request ids
             SteadyRate demand = new SteadyRate(scene.demand);
             long count = demand.in(effort.warmUp.plus(effort.time));
             CompletableFuture<Void> sending = Aside.run(() -> {
@@ -136,7 +162,7 @@ public final class LendBench {
             sending.get();
             long toMs = System.currentTimeMillis();
             Lane.Lent after = lane.lent();
-            List<Answer> answers = read(workload.config(), count);
+            List<Answer> answers = read(workload.config(), count, epochMs);
             return row(scene, Terms.of(algorithm, limit, per.toMillis()), answers, fromMs, toMs, before, after);
         }
     }
@@ -162,7 +188,7 @@ public final class LendBench {
         };
     }
 
-    private static List<Answer> read(WeirConfig config, long count) throws UnreadableException {
+    private static List<Answer> read(WeirConfig config, long count, long epochMs) throws UnreadableException {
         String topic = Topics.of(config).decisions();
         DecisionAvro avro = new DecisionAvro();
         List<Answer> answers = new ArrayList<>();
@@ -178,7 +204,9 @@ public final class LendBench {
                 ConsumerRecords<byte[], byte[]> records = consumer.poll(Duration.ofMillis(100));
                 for (ConsumerRecord<byte[], byte[]> record : records) {
                     Decision decision = avro.decode(record.value());
-                    answers.add(new Answer(decision.decidedAtMs(), decision.outcome() == Outcome.ALLOWED));
+                    long dueMs = epochMs + Rig.number(decision.requestId()) / NANOS_PER_MS;
+                    answers.add(new Answer(
+                            decision.decidedAtMs(), decision.outcome(), decision.reason(), record.timestamp() - dueMs));
                 }
                 long nowNanos = System.nanoTime();
                 lastNanos = records.isEmpty() ? lastNanos : nowNanos;
@@ -207,15 +235,21 @@ public final class LendBench {
         long had = 0;
         long could = 0;
         long mostUsed = 0;
+        long notAtHand = 0;
+        Histogram latenciesMs = new Histogram(2);
         for (Answer answer : answers) {
             long nowMs = answer.decidedAtMs;
             boolean counts = nowMs >= fromMs && nowMs < toMs;
-            decided += counts ? 1 : 0;
+            if (counts) {
+                decided++;
+                notAtHand += answer.reason == Reason.QUOTA_NOT_AT_HAND ? 1 : 0;
+                latenciesMs.recordValue(Math.max(0, answer.latencyMs));
+            }
             if (seeing.permits(1, nowMs)) {
                 seeing = seeing.charge(1, nowMs);
                 could += counts ? 1 : 0;
             }
-            if (answer.isAllowed) {
+            if (answer.outcome == Outcome.ALLOWED) {
                 lent = lent.charge(1, nowMs);
                 had += counts ? 1 : 0;
                 mostUsed = Math.max(mostUsed, lent.used(nowMs));
@@ -226,6 +260,9 @@ public final class LendBench {
                 PERCENT * had / could,
                 PERCENT * mostUsed / limit.capacity(),
                 PERCENT * (after.waited() - before.waited()) / decided,
-                PERCENT * (after.messages() - before.messages()) / decided);
+                PERCENT * notAtHand / decided,
+                PERCENT * (after.messages() - before.messages()) / decided,
+                latenciesMs.getValueAtPercentile(50),
+                latenciesMs.getValueAtPercentile(99));
     }
 }

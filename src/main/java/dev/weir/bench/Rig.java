@@ -9,6 +9,7 @@ import dev.weir.codec.FaultsException;
 import dev.weir.codec.PolicyFile;
 import dev.weir.codec.RequestAvro;
 import dev.weir.config.WeirConfig;
+import dev.weir.dev.BrokerCluster;
 import dev.weir.dev.EmbeddedBroker;
 import dev.weir.policy.Admission;
 import dev.weir.policy.Kind;
@@ -45,7 +46,7 @@ import org.apache.kafka.common.serialization.ByteArrayDeserializer;
 import org.apache.kafka.common.serialization.ByteArraySerializer;
 import org.apache.kafka.common.utils.Utils;
 
-/** A broker in this process, and the topics and requests of one measurement after the other. */
+/** A broker in this process, or several processes of brokers, and the topics and requests of one measurement after the other. */
 final class Rig implements AutoCloseable {
 
     private static final int PRODUCERS = 2;
@@ -54,13 +55,32 @@ final class Rig implements AutoCloseable {
     private static final String REQUEST = "request-";
     private static final Duration PATIENCE = Duration.ofSeconds(30);
 
-    private final EmbeddedBroker broker = EmbeddedBroker.start();
     private final Path directory;
+    private final AutoCloseable brokers;
+    private final String bootstrapServers;
+    private final Optional<Integer> replicationFactor;
     private final Admin admin;
     private int workloads;
 
-    Rig() throws IOException {
+    /** Starts one broker in this process. */
+    Rig() throws IOException, InterruptedException {
+        this(1);
+    }
+
+    /** Starts one broker in this process, or several processes with a replica of each topic on each of them. */
+    Rig(int count) throws IOException, InterruptedException {
         directory = Files.createTempDirectory("weir-bench-");
+        if (count == 1) {
+            EmbeddedBroker broker = EmbeddedBroker.start();
+            brokers = broker;
+            bootstrapServers = broker.bootstrapServers();
+            replicationFactor = Optional.of(1);
+        } else {
+            BrokerCluster cluster = BrokerCluster.start(directory, count);
+            brokers = cluster;
+            bootstrapServers = cluster.bootstrapServers();
+            replicationFactor = Optional.empty(); // the brokers' default
+        }
         admin = Admin.create(KafkaSettings.admin(config("any", PARTITIONS, Map.of())));
     }
 
@@ -74,14 +94,14 @@ final class Rig implements AutoCloseable {
         WeirConfig config = new WeirConfig(
                         name,
                         defaults.threads(),
-                        new WeirConfig.Topics(name + ".", partitions, Optional.of(1)),
+                        new WeirConfig.Topics(name + ".", partitions, replicationFactor),
                         defaults.state(),
                         defaults.requests(),
                         defaults.shaping(),
                         defaults.service(),
                         kafka)
                 .withStateDirectory(directory.resolve(name));
-        return config.withKafka("bootstrap.servers", broker.bootstrapServers());
+        return config.withKafka("bootstrap.servers", bootstrapServers);
     }
 
     Admin admin() {
@@ -114,7 +134,7 @@ final class Rig implements AutoCloseable {
     @Override
     public void close() throws IOException {
         admin.close();
-        broker.close();
+        Utils.closeQuietly(brokers, "brokers");
         Utils.delete(directory.toFile());
     }
 

@@ -80,8 +80,26 @@ class BenchTest {
         Shell.Result result = Shell.run("bench", "lend", "--of=EVEN,HALF", "--per=PT2S", "--seconds=4", "--warm-up=4");
         assertThat(result.exit()).as(result.err()).isZero();
         assertThat(result.out())
-                .containsPattern("twice 1,000/s, 8 partitions alike +[1-9][0-9.]+ +(100|[1-9][0-9.]*)( +[0-9.]+){2}\\n")
-                .containsPattern("half of 8,000/s, 8 partitions alike +[1-9][0-9.]+ +[1-9][0-9.]*( +[0-9.]+){2}\\n");
+                .containsPattern(
+                        "twice 1,000/s, 8 partitions alike +[1-9][0-9.]+ +(100|[1-9][0-9.]*)( +[0-9.,]+){5}\\n")
+                .containsPattern("half of 8,000/s, 8 partitions alike +[1-9][0-9.]+ +[1-9][0-9.]*( +[0-9.,]+){5}\\n");
+    }
+
+    @Test
+    void lend_measures_on_several_brokers_that_are_busy() {
+        Shell.Result result = Shell.run(
+                "bench", "lend", "--of=QUARTER", "--per=PT1S", "--brokers=3", "--busy=1", "--seconds=3", "--warm-up=2");
+        assertThat(result.exit()).as(result.err()).isZero();
+        assertThat(result.out())
+                .contains("1 s, 3 brokers", "busy threads beside it: 1")
+                .containsPattern("a quarter of 20/s, 4 partitions alike( +[0-9.,]+){7}\\n");
+    }
+
+    @Test
+    void lend_refuses_a_number_of_brokers_that_is_out_of_range() {
+        Shell.Result result = Shell.run("bench", "lend", "--brokers=6");
+        assertThat(result.exit()).isEqualTo(2);
+        assertThat(result.err()).contains("--brokers must be 1 to 5, is 6");
     }
 
     @Test

@@ -5,6 +5,8 @@ import dev.weir.app.PolicyTopic;
 import dev.weir.app.TopicSetup;
 import dev.weir.codec.PolicyFile;
 import dev.weir.config.WeirConfig;
+import dev.weir.dev.BrokerCluster;
+import dev.weir.dev.ChildProcess;
 import dev.weir.topology.Topics;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -65,7 +67,7 @@ final class FailureRun implements AutoCloseable {
     private final Setup setup;
     private final Path directory;
     private final Consumer<String> out;
-    private final Brokers brokers;
+    private final BrokerCluster brokers;
     private final WeirConfig config;
     private final List<Instance> instances = new ArrayList<>();
     private final Rules rules;
@@ -79,7 +81,7 @@ final class FailureRun implements AutoCloseable {
         this.directory = directory;
         this.out = out;
         rules = new Rules(setup.seed);
-        brokers = new Brokers(directory);
+        brokers = BrokerCluster.start(directory, BrokerCluster.THREE);
         config = new WeirConfig(
                 WeirConfig.DEFAULTS.applicationId(),
                 1,
@@ -122,7 +124,6 @@ final class FailureRun implements AutoCloseable {
     }
 
     private void start() throws Exception {
-        await("three brokers", brokers::isWhole);
         TopicSetup.createMissing(brokers.admin(), config, TopicSetup.RequestTime.LOG_APPEND);
         new PolicyTopic(config)
                 .apply(PolicyFile.read("the first rules", Rules.INITIAL), PolicyTopic.Options.DEFAULTS, 0);
@@ -139,7 +140,7 @@ final class FailureRun implements AutoCloseable {
                 new Producers(config, setup.seed, setup.otherPercent),
                 setup.perSecond);
         say("%d brokers, %d enforcers, %d partitions, %,d requests a second, seed %d"
-                .formatted(Brokers.COUNT, setup.enforcers, setup.partitions, setup.perSecond, setup.seed));
+                .formatted(BrokerCluster.THREE, setup.enforcers, setup.partitions, setup.perSecond, setup.seed));
         await("the first answers", () -> watch.answered() > setup.perSecond);
     }
 
@@ -188,7 +189,7 @@ final class FailureRun implements AutoCloseable {
             }
             case ROLL -> roll();
             case KILL_BROKER -> killBroker(fault);
-            case PAUSE_BROKER -> pause(fault, brokers.nodes().get(fault.target()), everybodys());
+            case PAUSE_BROKER -> pause(fault, brokers.brokers().get(fault.target()), everybodys());
             case KILL_BOTH -> {
                 Instance instance = instances.get(fault.target() % instances.size());
                 kill(fault, instance);
@@ -238,7 +239,7 @@ final class FailureRun implements AutoCloseable {
     }
 
     private void killBroker(Fault fault) throws Exception {
-        Node broker = brokers.nodes().get(fault.target());
+        ChildProcess broker = brokers.brokers().get(fault.target());
         broker.kill();
         hit(fault, everybodys());
         kills++;
@@ -246,7 +247,7 @@ final class FailureRun implements AutoCloseable {
         broker.start();
     }
 
-    private void pause(Fault fault, Node node, Set<TopicPartition> hit) throws Exception {
+    private void pause(Fault fault, ChildProcess node, Set<TopicPartition> hit) throws Exception {
         node.pause();
         try {
             hit(fault, hit);

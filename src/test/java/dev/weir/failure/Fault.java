@@ -1,5 +1,6 @@
 package dev.weir.failure;
 
+import dev.weir.dev.BrokerCluster;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
@@ -85,7 +86,7 @@ record Fault(Kind kind, int target, long afterMs, long lastsMs) {
     }
 
     private static Fault draw(Kind kind, int enforcers, Random random) {
-        int target = random.nextInt(kind.broker ? Brokers.COUNT : enforcers);
+        int target = random.nextInt(kind.broker ? BrokerCluster.THREE : enforcers);
         long afterMs = random.nextInt(MAX_AFTER_MS);
         long lastsMs =
                 switch (kind) {

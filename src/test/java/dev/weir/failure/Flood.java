@@ -6,6 +6,8 @@ import dev.weir.audit.Audit;
 import dev.weir.audit.Totals;
 import dev.weir.codec.PolicyFile;
 import dev.weir.config.WeirConfig;
+import dev.weir.dev.BrokerCluster;
+import dev.weir.dev.ChildProcess;
 import dev.weir.policy.Request;
 import dev.weir.topology.Topics;
 import java.io.IOException;
@@ -96,7 +98,7 @@ public final class Flood implements Callable<Integer> {
 
     private Path directory;
     private WeirConfig config;
-    private Brokers brokers;
+    private BrokerCluster brokers;
     private Instance instance;
     private long startNanos;
     private long mostRssMiB;
@@ -114,7 +116,7 @@ public final class Flood implements Callable<Integer> {
         Configurator.setLevel("org.apache.kafka.clients.producer.internals.Sender", Level.ERROR);
         directory = Files.createTempDirectory("weir-flood-");
         System.out.println("logs and data: " + directory);
-        brokers = new Brokers(directory, 1);
+        brokers = BrokerCluster.start(directory, 1);
         try {
             setUp();
             boolean held = run();
@@ -133,9 +135,6 @@ public final class Flood implements Callable<Integer> {
     private void setUp() throws Exception {
         boolean large = scenario == Scenario.LARGE;
         config = config(brokers.bootstrapServers(), large);
-        while (!brokers.isWhole()) {
-            Thread.sleep(50);
-        }
         TopicSetup.createMissing(brokers.admin(), config, TopicSetup.RequestTime.LOG_APPEND);
         if (large || scenario == Scenario.TOO_LARGE) {
             takeLarge(Topics.of(config).requests());
@@ -342,7 +341,7 @@ public final class Flood implements Callable<Integer> {
     }
 
     private void outages(Crush crush) throws Exception {
-        Node broker = brokers.nodes().get(0);
+        ChildProcess broker = brokers.brokers().get(0);
         CompletableFuture<Void> sending = CompletableFuture.runAsync(() -> {
             try {
                 crush.send(Long.MAX_VALUE, OUTAGE_RATE, Duration.ofSeconds(2L * seconds + 3 * BETWEEN_SECONDS));

@@ -1,6 +1,7 @@
 package dev.weir.failure;
 
 import dev.weir.cli.Main;
+import dev.weir.dev.ChildProcess;
 import dev.weir.dev.JavaProcess;
 import java.io.IOException;
 import java.net.URI;
@@ -22,7 +23,7 @@ import java.util.stream.Collectors;
 import org.apache.kafka.common.utils.Utils;
 
 /** An enforcer: {@code weir run} as a process, with a state directory of its own. */
-final class Instance extends Node {
+final class Instance extends ChildProcess {
 
     private static final String READY = "weir is ready";
     private static final long READY_SECONDS = 180;
@@ -90,7 +91,7 @@ final class Instance extends Node {
     }
 
     @Override
-    ProcessBuilder command() {
+    protected ProcessBuilder command() {
         ProcessBuilder process = JavaProcess.of(setup.options, Main.class, "run", "-c", settings.toString());
         List<String> command = new ArrayList<>(setup.shell);
         command.addAll(process.command());
@@ -107,7 +108,7 @@ final class Instance extends Node {
     }
 
     @Override
-    void start() throws IOException {
+    public void start() throws IOException {
         logBefore = Files.exists(log()) ? Files.size(log()) : 0;
         super.start();
     }

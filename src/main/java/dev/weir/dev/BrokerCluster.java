@@ -1,6 +1,5 @@
-package dev.weir.failure;
+package dev.weir.dev;
 
-import dev.weir.dev.JavaProcess;
 import java.io.IOException;
 import java.net.InetAddress;
 import java.net.ServerSocket;
@@ -21,13 +20,21 @@ import org.apache.kafka.clients.admin.TopicDescription;
 import org.apache.kafka.common.KafkaException;
 import org.apache.kafka.common.Uuid;
 
-/** Brokers, each with its controller: every topic has a replica on each; of three, two must have a record. */
-final class Brokers implements AutoCloseable {
+/**
+ * A Kafka cluster of several broker processes on loopback, each with its controller. Every topic has a replica on each broker unless it is
+ * created with fewer, and all but one of the replicas must have a record before it counts as written.
+ */
+public final class BrokerCluster implements AutoCloseable {
 
-    static final int COUNT = 3;
+    /** The size of the smallest cluster that goes on when one broker fails. */
+    public static final int THREE = 3;
+
+    private static final Duration PATIENCE = Duration.ofMinutes(4);
+    private static final long REQUEST_SECONDS = 5;
+    private static final long POLL_MS = 50;
 
     /**
-     * Kafka's defaults where they matter, but for the one setting that topology-docs/failures.md advises: how soon the
+     * Kafka's defaults where they matter, except for the setting that topology-docs/failures.md recommends: how soon the
      * transaction of a dead instance is aborted.
      */
     private static final String SETTINGS = """
@@ -53,12 +60,12 @@ final class Brokers implements AutoCloseable {
             log.cleaner.dedupe.buffer.size=16777216
             """;
 
-    private final List<Node> nodes = new ArrayList<>();
+    private final List<ChildProcess> brokers = new ArrayList<>();
     private final List<String> addresses = new ArrayList<>();
     private final Admin admin;
     private final int count;
 
-    private static final class Broker extends Node {
+    private static final class Broker extends ChildProcess {
         private final Path settings;
         private final String cluster;
 
@@ -69,22 +76,16 @@ final class Brokers implements AutoCloseable {
         }
 
         @Override
-        ProcessBuilder command() {
+        protected ProcessBuilder command() {
             return JavaProcess.of(
                     List.of("-Xmx384m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"),
-                    BrokerMain.class,
+                    BrokerProcess.class,
                     settings.toString(),
                     cluster);
         }
     }
 
-    /** Starts {@value #COUNT}, with their data in {@code directory}. */
-    Brokers(Path directory) throws IOException {
-        this(directory, COUNT);
-    }
-
-    /** Starts so many, with their data in {@code directory}. */
-    Brokers(Path directory, int count) throws IOException {
+    private BrokerCluster(Path directory, int count) throws IOException {
         this.count = count;
         List<Integer> ports = freePorts(2 * count);
         List<String> voters = new ArrayList<>();
@@ -105,13 +106,42 @@ final class Brokers implements AutoCloseable {
                             directory.resolve(name),
                             count,
                             Math.max(1, count - 1)));
-            nodes.add(new Broker(name, directory, settings, cluster));
+            brokers.add(new Broker(name, directory, settings, cluster));
             addresses.add("127.0.0.1:" + port);
         }
-        for (Node node : nodes) {
-            node.start();
-        }
         admin = Admin.create(Map.of(AdminClientConfig.BOOTSTRAP_SERVERS_CONFIG, bootstrapServers()));
+    }
+
+    /**
+     * Starts the processes and waits until all brokers have joined.
+     *
+     * @param directory an existing directory for data, settings and logs
+     * @param count the number of brokers, 1 or more
+     * @throws IllegalStateException if one ends, or they do not join in time
+     */
+    public static BrokerCluster start(Path directory, int count) throws IOException, InterruptedException {
+        BrokerCluster cluster = new BrokerCluster(directory, count);
+        try {
+            for (ChildProcess broker : cluster.brokers) {
+                broker.start();
+            }
+            cluster.awaitReady();
+            return cluster;
+        } catch (IOException | InterruptedException | RuntimeException e) {
+            cluster.close();
+            throw e;
+        }
+    }
+
+    private void awaitReady() throws InterruptedException {
+        long startNanos = System.nanoTime();
+        while (!isWhole()) {
+            if (System.nanoTime() - startNanos > PATIENCE.toNanos()) {
+                throw new IllegalStateException(
+                        "the brokers are not ready after %d s: %s".formatted(PATIENCE.toSeconds(), logs()));
+            }
+            Thread.sleep(POLL_MS);
+        }
     }
 
     private static List<Integer> freePorts(int count) throws IOException {
@@ -128,29 +158,36 @@ final class Brokers implements AutoCloseable {
         }
     }
 
-    String bootstrapServers() {
+    /** The addresses for {@code bootstrap.servers}. */
+    public String bootstrapServers() {
         return String.join(",", addresses);
     }
 
-    List<Node> nodes() {
-        return nodes;
+    /** The processes, in the order of their ids. */
+    public List<ChildProcess> brokers() {
+        return List.copyOf(brokers);
     }
 
-    Admin admin() {
+    /** A client that is closed with the cluster. */
+    public Admin admin() {
         return admin;
     }
 
-    /** Whether all brokers are there and every partition has all its replicas in sync. */
-    boolean isWhole() throws InterruptedException {
-        nodes.forEach(Node::checkAlive);
+    /** Whether all brokers have joined and every partition has all its replicas in sync. */
+    public boolean isWhole() throws InterruptedException {
+        brokers.forEach(ChildProcess::checkAlive);
         try {
-            if (admin.describeCluster().nodes().get(5, TimeUnit.SECONDS).size() < count) {
+            if (admin.describeCluster()
+                            .nodes()
+                            .get(REQUEST_SECONDS, TimeUnit.SECONDS)
+                            .size()
+                    < count) {
                 return false;
             }
             List<String> names = List.copyOf(admin.listTopics(new ListTopicsOptions().listInternal(true))
                     .names()
-                    .get(5, TimeUnit.SECONDS));
-            return admin.describeTopics(names).allTopicNames().get(5, TimeUnit.SECONDS).values().stream()
+                    .get(REQUEST_SECONDS, TimeUnit.SECONDS));
+            return admin.describeTopics(names).allTopicNames().get(REQUEST_SECONDS, TimeUnit.SECONDS).values().stream()
                     .map(TopicDescription::partitions)
                     .flatMap(List::stream)
                     .allMatch(partition -> partition.leader() != null
@@ -160,15 +197,16 @@ final class Brokers implements AutoCloseable {
         }
     }
 
-    String logs() {
-        return nodes.stream().map(node -> node.log().toString()).collect(Collectors.joining(", "));
+    private String logs() {
+        return brokers.stream().map(broker -> broker.log().toString()).collect(Collectors.joining(", "));
     }
 
+    /** Kills the brokers. */
     @Override
     public void close() {
         admin.close(Duration.ZERO);
-        for (Node node : nodes) {
-            node.close();
+        for (ChildProcess broker : brokers) {
+            broker.close();
         }
     }
 }

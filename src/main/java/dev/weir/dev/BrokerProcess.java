@@ -1,4 +1,4 @@
-package dev.weir.failure;
+package dev.weir.dev;
 
 import java.io.OutputStream;
 import java.io.PrintStream;
@@ -8,18 +8,28 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Properties;
+import java.util.concurrent.CompletableFuture;
 import kafka.server.KafkaConfig;
 import kafka.server.KafkaRaftServer;
 import org.apache.kafka.common.utils.Time;
 import org.apache.kafka.metadata.storage.Formatter;
 
-/** A broker with its controller as a process, on the directory that its properties name, formatted if it is new. */
-public final class BrokerMain {
+/** The main class of a broker with its controller. It ends with the process that started it. */
+final class BrokerProcess {
 
-    private BrokerMain() {}
+    private BrokerProcess() {}
 
-    /** @param args the file of the properties and the cluster's id */
+    /**
+     * Runs a broker on the directory {@code log.dirs}, which is formatted if it is new.
+     *
+     * @param args the properties file and the cluster's id
+     */
     public static void main(String[] args) throws Exception {
+        CompletableFuture<Void> unused = ProcessHandle.current()
+                .parent()
+                .orElseThrow()
+                .onExit()
+                .thenRun(() -> Runtime.getRuntime().halt(1));
         Properties properties = new Properties();
         try (Reader reader = Files.newBufferedReader(Path.of(args[0]))) {
             properties.load(reader);

@@ -1,4 +1,4 @@
-package dev.weir.failure;
+package dev.weir.dev;
 
 import java.io.IOException;
 import java.nio.file.Files;
@@ -6,8 +6,8 @@ import java.nio.file.Path;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
 
-/** A process that is started, killed, stopped and continued, again and again. Its output is kept in one file. */
-abstract class Node implements AutoCloseable {
+/** A process that can be started, killed, stopped, paused and resumed any number of times. Its output is appended to one file. */
+public abstract class ChildProcess implements AutoCloseable {
 
     private static final long STOP_SECONDS = 90;
     private static final int LAST_LINES = 40;
@@ -16,24 +16,28 @@ abstract class Node implements AutoCloseable {
     private final Path log;
     private Process process;
 
-    Node(String name, Path log) {
+    /** @param log receives the output */
+    protected ChildProcess(String name, Path log) {
         this.name = name;
         this.log = log;
     }
 
-    abstract ProcessBuilder command() throws IOException;
+    /** The command that starts the process. */
+    protected abstract ProcessBuilder command() throws IOException;
 
-    String name() {
+    public String name() {
         return name;
     }
 
-    Path log() {
+    /** The file that receives the output. */
+    public Path log() {
         return log;
     }
 
-    void start() throws IOException {
+    /** @throws IllegalStateException if it is running */
+    public void start() throws IOException {
         if (isAlive()) {
-            throw new IllegalStateException(name + " runs already");
+            throw new IllegalStateException(name + " is already running");
         }
         process = command()
                 .redirectErrorStream(true)
@@ -41,23 +45,23 @@ abstract class Node implements AutoCloseable {
                 .start();
     }
 
-    boolean isAlive() {
+    public boolean isAlive() {
         return process != null && process.isAlive();
     }
 
-    long pid() {
+    public long pid() {
         return process.pid();
     }
 
-    /** @throws IllegalStateException if it has ended by itself, with what it said last */
-    void checkAlive() {
+    /** @throws IllegalStateException if the process has ended; the message contains its last output */
+    public void checkAlive() {
         if (!isAlive()) {
             throw new IllegalStateException(
-                    "%s has ended with %d:%n%s".formatted(name, process.exitValue(), saidLast()));
+                    "%s ended with exit code %d:%n%s".formatted(name, process.exitValue(), lastOutput()));
         }
     }
 
-    private String saidLast() {
+    private String lastOutput() {
         try {
             List<String> lines = Files.readAllLines(log);
             return String.join("\n", lines.subList(Math.max(0, lines.size() - LAST_LINES), lines.size()));
@@ -66,17 +70,17 @@ abstract class Node implements AutoCloseable {
         }
     }
 
-    /** As {@code kill -9}: when it returns, the process is gone. */
-    void kill() throws InterruptedException {
+    /** Sends SIGKILL, and returns when the process has ended. */
+    public void kill() throws InterruptedException {
         process.destroyForcibly().waitFor();
     }
 
     /**
-     * As {@code kill}: waits for the end.
+     * Sends SIGTERM, and returns when the process has ended.
      *
      * @return the exit code
      */
-    int stop() throws InterruptedException {
+    public int stop() throws InterruptedException {
         process.destroy();
         if (!process.waitFor(STOP_SECONDS, TimeUnit.SECONDS)) {
             throw new IllegalStateException(name + " does not stop within " + STOP_SECONDS + " s");
@@ -84,12 +88,13 @@ abstract class Node implements AutoCloseable {
         return process.exitValue();
     }
 
-    /** It stands still, and does not know that it does. */
-    void pause() throws IOException, InterruptedException {
+    /** Suspends the process with SIGSTOP. */
+    public void pause() throws IOException, InterruptedException {
         signal("STOP");
     }
 
-    void resume() throws IOException, InterruptedException {
+    /** Continues a paused process. */
+    public void resume() throws IOException, InterruptedException {
         signal("CONT");
     }
 
@@ -102,6 +107,7 @@ abstract class Node implements AutoCloseable {
         }
     }
 
+    /** Kills the process if it was started. */
     @Override
     public void close() {
         if (process != null) {
