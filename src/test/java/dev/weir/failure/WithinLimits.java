@@ -3,13 +3,17 @@ package dev.weir.failure;
 import dev.weir.failure.Evidence.Entry;
 import dev.weir.failure.RuleHistory.Version;
 import dev.weir.policy.Decision;
+import dev.weir.policy.DecisionOrder;
 import dev.weir.policy.Kind;
 import dev.weir.policy.OnExceed;
 import dev.weir.policy.Outcome;
 import dev.weir.policy.Policy;
 import dev.weir.policy.Reason;
 import dev.weir.policy.Request;
+import dev.weir.processor.Placement;
+import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
+import java.util.Comparator;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
@@ -37,7 +41,16 @@ final class WithinLimits {
     private final RuleHistory rules;
     private final Finding.Notes notes = new Finding.Notes("3 within-limits", "admissions", "of limits", "of keys");
     private final Set<List<Object>> limits = new HashSet<>();
-    private Map<List<String>, Usage> usages = new HashMap<>();
+    private final Map<List<String>, Usage> usages = new HashMap<>();
+
+    /** A request, and where among the decisions of its task it was decided. */
+    private record Decided(int task, DecisionOrder position, Request request, Decision decision) {
+        static Decided of(int task, Request request, Decision decision) {
+            DecisionOrder order = decision.context().order();
+            DecisionOrder inOrder = new DecisionOrder(request.source().offset(), 0);
+            return new Decided(task, order == null ? inOrder : order, request, decision);
+        }
+    }
 
     private WithinLimits(RuleHistory rules) {
         this.rules = rules;
@@ -45,17 +58,21 @@ final class WithinLimits {
 
     static Finding check(Evidence evidence, Answers answers, RuleHistory rules) {
         WithinLimits check = new WithinLimits(rules);
-        for (List<Entry> partition : evidence.requestsByPartition().values()) {
-            check.usages = new HashMap<>();
-            for (Entry entry : partition) {
-                Request request = evidence.request(entry).request();
-                List<Entry> told = answers.to(entry.place());
-                if (request != null && !told.isEmpty()) {
-                    check.follow(request, told.get(0).decision());
-                }
+        Placement placement = new Placement(
+                evidence.config().topics().partitions(),
+                evidence.config().requests().misplaced());
+        List<Decided> all = new ArrayList<>();
+        for (Entry entry : evidence.requests()) {
+            Request request = evidence.request(entry).request();
+            List<Entry> told = answers.to(entry.place());
+            if (request != null && !told.isEmpty()) {
+                int task = placement.partitionOf(request.client().getBytes(StandardCharsets.UTF_8));
+                all.add(Decided.of(task, request, told.get(0).decision()));
             }
-            check.notes.count("of keys", check.usages.size());
         }
+        all.sort(Comparator.comparingInt(Decided::task).thenComparing(Decided::position));
+        all.forEach(decided -> check.follow(decided.request, decided.decision));
+        check.notes.count("of keys", check.usages.size());
         check.notes.count("of limits", check.limits.size());
         return check.notes.done();
     }
