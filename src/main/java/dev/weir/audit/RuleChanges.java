@@ -157,7 +157,7 @@ public final class RuleChanges {
      *
      * @param lastCount after how many changes the decision before was taken
      */
-    OptionalInt countOf(long checksum, int lastCount) {
+    public OptionalInt countOf(long checksum, int lastCount) {
         NavigableSet<Integer> counts = countsByChecksum.get(checksum);
         if (counts == null) {
             return OptionalInt.empty();

@@ -3,6 +3,7 @@ package dev.weir.app;
 import dev.weir.config.WeirConfig;
 import dev.weir.policy.Admission;
 import dev.weir.policy.Decision;
+import dev.weir.policy.DecisionContext;
 import dev.weir.policy.PolicyTable;
 import dev.weir.policy.Request;
 import dev.weir.policy.Ruling;
@@ -15,13 +16,13 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 
-/** What Weir says to requests on several partitions, without a broker; queues drain by the requests' times. */
+/** Decides the requests of several tasks, without a broker; queues drain by the times of the calls. */
 public final class CoreRun implements Outlet {
 
     private static final long NANOS_PER_MS = 1_000_000;
     private static final int STEPS_A_TICK = 1_000;
 
-    private final Map<Integer, Recomputation> partitions = new HashMap<>();
+    private final Map<Integer, Recomputation> tasks = new HashMap<>();
     private final List<Decision> decisions = new ArrayList<>();
     private final List<Release> releases = new ArrayList<>();
     private final PolicyTable policies;
@@ -36,17 +37,21 @@ public final class CoreRun implements Outlet {
         shaper = new Shaper(queues::get, new MemoryQueues(config), this);
     }
 
-    /** Decides the next request; their times do not run backwards. */
-    public void decide(Request request) {
-        long nowNanos = request.timestampMs() * NANOS_PER_MS;
+    /**
+     * Decides the next request of a task.
+     *
+     * @param context what its decision records
+     * @param nowMs the time of the queues, not before that of the last call
+     */
+    public void decide(Request request, int task, DecisionContext context, long nowMs) {
+        long nowNanos = nowMs * NANOS_PER_MS;
         tick(nowNanos);
-        Ruling ruling = partitions
-                .computeIfAbsent(request.source().partition(), partition -> new Recomputation(policies, config))
+        Ruling ruling = tasks.computeIfAbsent(task, any -> new Recomputation(policies, config))
                 .decide(request);
         if (ruling instanceof Admission admission) {
-            shaper.admit(admission, admitted++, request.timestampMs(), nowNanos);
+            shaper.admit(admission.with(List.of(), context), admitted++, nowMs, nowNanos);
         } else {
-            decisions.add((Decision) ruling);
+            decisions.add(((Decision) ruling).in(context));
         }
     }
 
@@ -65,7 +70,7 @@ public final class CoreRun implements Outlet {
 
     @Override
     public void decide(Admission of, Decision decision) {
-        decisions.add(decision);
+        decisions.add(decision.in(of.context()));
     }
 
     @Override

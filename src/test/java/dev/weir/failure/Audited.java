@@ -8,7 +8,6 @@ import dev.weir.audit.Difference.Topic;
 import dev.weir.audit.MisplacedPartitions;
 import dev.weir.audit.PartitionAudit;
 import dev.weir.audit.Records;
-import dev.weir.audit.RuleChanges;
 import dev.weir.audit.Scope;
 import dev.weir.audit.Sums;
 import dev.weir.audit.Tools;
@@ -19,9 +18,7 @@ import dev.weir.codec.ReleaseAvro;
 import dev.weir.codec.RequestAvro;
 import dev.weir.failure.Evidence.Dead;
 import dev.weir.failure.Evidence.Entry;
-import dev.weir.processor.Placement;
 import dev.weir.processor.RequestReader;
-import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.EnumMap;
@@ -32,7 +29,6 @@ import java.util.Map;
 import java.util.NavigableMap;
 import java.util.Optional;
 import java.util.TreeMap;
-import java.util.function.ToIntFunction;
 import org.apache.kafka.clients.consumer.ConsumerRecord;
 import org.apache.kafka.common.header.internals.RecordHeaders;
 import org.apache.kafka.common.record.TimestampType;
@@ -49,26 +45,23 @@ final class Audited {
     private final Map<Integer, NavigableMap<Long, List<DeadLetter>>> deadLetters = new HashMap<>();
     private final Map<Integer, List<Entry>> requests;
     private final Tools tools;
+    private final long misplaced;
 
-    Audited(Evidence evidence) {
+    Audited(Evidence evidence, RuleHistory rules) {
+        misplaced = evidence.misplaced();
         tools = new Tools(
                 evidence.config(),
                 new RequestReader(
                         new RequestAvro(), evidence.config().requests().rules()),
                 new DecisionAvro(),
                 new ReleaseAvro(),
-                new RuleChanges(evidence.rules().stream()
-                        .map(one -> new RuleChanges.Written(one.key(), one, one.appliedAtMs()))
-                        .toList()));
+                rules.changes());
         int partitions = evidence.config().topics().partitions();
-        Placement placement =
-                new Placement(partitions, evidence.config().requests().misplaced());
-        ToIntFunction<String> taskOf = client -> placement.partitionOf(client.getBytes(StandardCharsets.UTF_8));
         for (Entry entry : evidence.decisions()) {
             add(decisions, entry.partition(), entry);
         }
         for (Entry entry : evidence.releases()) {
-            add(releases, taskOf.applyAsInt(entry.release().client()), entry);
+            add(releases, evidence.taskOf(entry.release().client()), entry);
         }
         for (Dead letter : evidence.deadLetters()) {
             deadLetters
@@ -87,7 +80,8 @@ final class Audited {
             bounds.put(partition, new Scope.Bounds(0, 0, end, end, end));
         }
         for (int partition = 0; partition < partitions; partition++) {
-            Scope scope = new Scope(partition, bounds, taskOf, true, true, Long.MIN_VALUE, true, bounds.keySet(), all);
+            Scope scope = new Scope(
+                    partition, bounds, evidence::taskOf, true, true, Long.MIN_VALUE, true, bounds.keySet(), all);
             Records records = new Records(
                     requests(partition),
                     records(decisions.getOrDefault(partition, List.of())),
@@ -130,8 +124,9 @@ final class Audited {
 
     /** Each record of the request topic has one committed decision or one dead letter, and nothing else has. */
     Finding decidedOnce() {
-        Finding.Notes notes = new Finding.Notes("1 decided-once", "requests", "decisions", "dead letters");
+        Finding.Notes notes = new Finding.Notes("1 decided-once", "requests", "misplaced", "decisions", "dead letters");
         notes.count("requests", totals.requests());
+        notes.count("misplaced", misplaced);
         notes.count("decisions", totals.decisions());
         notes.count("dead letters", totals.deadLetters());
         note(

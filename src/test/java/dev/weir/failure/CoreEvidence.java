@@ -10,14 +10,21 @@ import dev.weir.codec.RequestAvro;
 import dev.weir.config.WeirConfig;
 import dev.weir.failure.Evidence.Dead;
 import dev.weir.failure.Evidence.Entry;
+import dev.weir.policy.Decision;
 import dev.weir.policy.DecisionContext;
+import dev.weir.policy.DecisionOrder;
 import dev.weir.policy.Request;
 import dev.weir.shape.QueueRules;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.Comparator;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.NavigableMap;
+import java.util.Random;
+import java.util.TreeMap;
 import org.apache.kafka.clients.producer.internals.BuiltInPartitioner;
 
 /** Evidence of a run in memory: nothing fails in it, and time is that of the requests. */
@@ -28,22 +35,38 @@ final class CoreEvidence {
     private static final int PARTITIONS = WeirConfig.DEFAULTS.topics().partitions();
     private static final int A_SECOND = 3_000;
 
-    private CoreEvidence() {}
+    /** A routed request is decided before so many others have been written. */
+    private static final int MAX_ROUTING = 600;
 
-    /**
-     * Decides so many requests, some thousand a second.
-     *
-     * @param changesMs when policies change, after the start
-     */
-    static Evidence of(long seed, int count, List<Long> changesMs) throws FaultsException {
-        List<PolicyAvro.Applied> rules = rules(seed, changesMs);
+    private static final int PERCENT = 100;
+    private static final DecisionAvro DECISIONS = new DecisionAvro();
+
+    private final RequestAvro avro = new RequestAvro();
+    private final NavigableMap<List<Integer>, Request> routed = new TreeMap<>(
+            Comparator.<List<Integer>>comparingInt(due -> due.get(0)).thenComparingInt(due -> due.get(1)));
+    private final Map<List<Integer>, Integer> lastDue =
+            new HashMap<>(); // by partition and task: routing keeps their order
+    private final long[] ends = new long[PARTITIONS];
+    private final DecisionOrder[] positions = new DecisionOrder[PARTITIONS]; // by task
+    private final Evidence evidence;
+    private final CoreRun core;
+    private final long checksum;
+    private final Random random;
+    private final long seed;
+    private final int misplacedPercent;
+    private long nowMs;
+
+    private CoreEvidence(long seed, List<PolicyAvro.Applied> rules, int misplacedPercent) {
+        this.seed = seed;
+        this.misplacedPercent = misplacedPercent;
+        random = new Random(seed);
+        Arrays.fill(positions, new DecisionOrder(-1, 0));
         RuleHistory history = new RuleHistory(rules);
         Map<String, QueueRules> queues = new HashMap<>();
         history.queues().forEach((id, versions) -> queues.put(id, versions.get(0)));
-        CoreRun core = new CoreRun(history.table(), queues, WeirConfig.DEFAULTS.state());
-        long[] nowMs = {START_MS};
-        Workload workload = new Workload(seed, () -> nowMs[0]);
-        Evidence evidence = new Evidence(
+        core = new CoreRun(history.table(), queues, WeirConfig.DEFAULTS.state());
+        checksum = history.table().checksum();
+        evidence = new Evidence(
                 WeirConfig.DEFAULTS,
                 new ArrayList<>(),
                 new ArrayList<>(),
@@ -52,38 +75,78 @@ final class CoreEvidence {
                 new ArrayList<>(),
                 new ArrayList<>(),
                 rules);
-        RequestAvro avro = new RequestAvro();
-        long[] ends = new long[PARTITIONS];
+    }
+
+    /**
+     * Decides requests, some thousand a second.
+     *
+     * @param changesMs when policies change, after the start
+     * @param misplacedPercent the share of the requests that are in another partition than their client's, and are routed
+     */
+    static Evidence of(long seed, int count, List<Long> changesMs, int misplacedPercent) throws FaultsException {
+        return new CoreEvidence(seed, rules(seed, changesMs), misplacedPercent).run(count);
+    }
+
+    private Evidence run(int count) {
+        Workload workload = new Workload(seed, () -> nowMs);
         for (int i = 0; i < count; i++) {
-            nowMs[0] = START_MS + i * 1_000L / A_SECOND;
-            Request request = workload.next();
-            byte[] key = request.client().getBytes(StandardCharsets.UTF_8);
-            int partition = BuiltInPartitioner.partitionForKey(key, PARTITIONS);
-            Entry entry = new Entry(partition, ends[partition]++, nowMs[0], key, avro.encode(request));
-            evidence.requests().add(entry);
-            Evidence.Read read = evidence.request(entry);
-            if (read.request() == null) {
-                evidence.deadLetters()
-                        .add(new Dead(entry.place(), read.rejection().name()));
-            } else {
-                core.decide(read.request());
+            nowMs = START_MS + i * 1_000L / A_SECOND;
+            write(workload.next(), i);
+            while (!routed.isEmpty() && routed.firstKey().get(0) <= i) {
+                decideRouted(routed.pollFirstEntry().getValue());
             }
         }
+        routed.values().forEach(this::decideRouted);
         core.runDry();
-        DecisionAvro decisions = new DecisionAvro();
-        DecisionContext context = new DecisionContext(null, history.table().checksum());
-        core.decisions().forEach(decision -> evidence.decisions()
-                .add(new Entry(
-                        decision.source().partition(),
-                        evidence.decisions().size(),
-                        decision.decidedAtMs(),
-                        null,
-                        decisions.encode(decision.in(context)))));
+        int firstAborted = count / 2;
+        int aborted = count / 10;
+        for (Decision decision : core.decisions()) {
+            int number = evidence.decisions().size();
+            boolean isAborted = number >= firstAborted && number < firstAborted + aborted;
+            if (isAborted) {
+                evidence.abortedDecisions().add(written(decision, number));
+            }
+            evidence.decisions().add(written(decision, number < firstAborted ? number : number + aborted));
+        }
         ReleaseAvro releases = new ReleaseAvro();
         core.releases().forEach(release -> evidence.releases().add(written(releases.encode(release))));
-        evidence.abortedDecisions().addAll(evidence.decisions().subList(count / 2, count / 2 + count / 10));
         evidence.abortedReleases().addAll(evidence.releases().subList(10, 100));
         return evidence;
+    }
+
+    private static Entry written(Decision decision, int offset) {
+        int partition = partitionOf(decision.client());
+        return new Entry(partition, offset, decision.decidedAtMs(), null, DECISIONS.encode(decision));
+    }
+
+    /** Writes a request, and decides it unless it is to be routed. */
+    private void write(Request sent, int number) {
+        int task = partitionOf(sent.client());
+        boolean isMisplaced = random.nextInt(PERCENT) < misplacedPercent;
+        int partition = isMisplaced ? (task + 1 + random.nextInt(PARTITIONS - 1)) % PARTITIONS : task;
+        byte[] key = isMisplaced ? null : sent.client().getBytes(StandardCharsets.UTF_8);
+        Entry entry = new Entry(partition, ends[partition]++, nowMs, key, avro.encode(sent));
+        evidence.requests().add(entry);
+        Evidence.Read read = evidence.request(entry);
+        if (read.request() == null) {
+            evidence.deadLetters().add(new Dead(entry.place(), read.rejection().name()));
+        } else if (isMisplaced) {
+            int due = lastDue.merge(List.of(partition, task), number + random.nextInt(MAX_ROUTING), Math::max);
+            routed.put(List.of(due, number), read.request());
+        } else {
+            positions[task] = new DecisionOrder(entry.offset(), 0);
+            core.decide(read.request(), task, new DecisionContext(null, checksum), nowMs);
+        }
+    }
+
+    private void decideRouted(Request request) {
+        int task = partitionOf(request.client());
+        positions[task] = new DecisionOrder(positions[task].afterOffset(), positions[task].step() + 1);
+        core.decide(request, task, new DecisionContext(positions[task], checksum), nowMs);
+    }
+
+    private static int partitionOf(String client) {
+        return BuiltInPartitioner.partitionForKey(client.getBytes(StandardCharsets.UTF_8), PARTITIONS);
     }
 
     /** What was written anywhere. */

@@ -34,7 +34,7 @@ import org.apache.kafka.common.header.internals.RecordHeaders;
  * @param decisions committed
  * @param abortedDecisions what only a {@code read_uncommitted} reader saw
  * @param deadLetters committed, those of requests
- * @param rules every version of every policy and queue
+ * @param rules every version of every policy and queue, in the order in which they were applied
  */
 public record Evidence(
         WeirConfig config,
@@ -140,19 +140,21 @@ public record Evidence(
         return partitions;
     }
 
-    /** The clients with requests that were not in the partition of their client: their order may differ after a crash. */
-    Set<String> routed() {
+    /** How many requests are not in the partition of their client. */
+    long misplaced() {
+        return requests.stream()
+                .filter(entry -> {
+                    Request request = request(entry).request();
+                    return request != null && taskOf(request.client()) != entry.partition();
+                })
+                .count();
+    }
+
+    /** The task that decides the requests of a client: that of the client's partition. */
+    int taskOf(String client) {
         Placement placement =
                 new Placement(config.topics().partitions(), config.requests().misplaced());
-        Set<String> routed = new HashSet<>();
-        for (Entry entry : requests) {
-            Request request = request(entry).request();
-            if (request != null
-                    && placement.partitionOf(request.client().getBytes(StandardCharsets.UTF_8)) != entry.partition()) {
-                routed.add(request.client());
-            }
-        }
-        return routed;
+        return placement.partitionOf(client.getBytes(StandardCharsets.UTF_8));
     }
 
     /** The places of requests that limits which are shared had a part in. */

@@ -26,6 +26,9 @@ import org.apache.kafka.common.TopicPartition;
 /** A cluster under load, to which a schedule of faults happens; at its end everything written is held against what is promised. */
 final class FailureRun implements AutoCloseable {
 
+    /** The share of the load that is misplaced unless a run says otherwise. */
+    static final int MISPLACED_PERCENT = 10;
+
     private static final Duration PATIENCE = Duration.ofMinutes(4);
     private static final long POLL_MS = 20;
     private static final int HOT_FACTOR = 3;
@@ -45,7 +48,7 @@ final class FailureRun implements AutoCloseable {
      *
      * @param seed of the load and the changes of rules
      * @param perSecond requests
-     * @param otherPercent how many of 100 requests are written by other producers: with CRC32, under another key, or without one
+     * @param misplacedPercent the share of the requests that are not written to the partition of their client
      * @param kafka further settings of the enforcers
      */
     record Setup(
@@ -54,7 +57,7 @@ final class FailureRun implements AutoCloseable {
             int enforcers,
             int partitions,
             int perSecond,
-            int otherPercent,
+            int misplacedPercent,
             Map<String, String> kafka) {}
 
     /** What came of it. */
@@ -137,7 +140,7 @@ final class FailureRun implements AutoCloseable {
         watch = new Watch(config);
         load = new Load(
                 new Workload(setup.seed, System::currentTimeMillis),
-                new Producers(config, setup.seed, setup.otherPercent),
+                new Producers(config, setup.seed, setup.misplacedPercent),
                 setup.perSecond);
         say("%d brokers, %d enforcers, %d partitions, %,d requests a second, seed %d"
                 .formatted(BrokerCluster.THREE, setup.enforcers, setup.partitions, setup.perSecond, setup.seed));

@@ -39,9 +39,11 @@ public final class FailureSuite implements Callable<Integer> {
     private int rate = 300;
 
     @Option(
-            names = "--others",
-            description = "Of 100 requests, write so many with CRC32, another key or none (default: ${DEFAULT-VALUE}).")
-    private int others = 0;
+            names = "--misplaced",
+            paramLabel = "PERCENT",
+            description = "Write this share of the requests to another partition than their client's, as producers"
+                    + " do with CRC32, another key or no key (default: ${DEFAULT-VALUE}).")
+    private int misplacedPercent = FailureRun.MISPLACED_PERCENT;
 
     @Option(names = "--kafka", description = "A setting of the enforcers' Kafka clients, as KEY=VALUE.")
     private Map<String, String> kafka = new LinkedHashMap<>();
@@ -58,7 +60,8 @@ public final class FailureSuite implements Callable<Integer> {
         PrintStream out = System.out;
         List<Fault> schedule =
                 faults.isEmpty() ? Fault.schedule(seed, kills, enforcers) : Fault.sequence(seed, faults, enforcers);
-        FailureRun.Setup setup = new FailureRun.Setup(seed, schedule, enforcers, partitions, rate, others, kafka);
+        FailureRun.Setup setup =
+                new FailureRun.Setup(seed, schedule, enforcers, partitions, rate, misplacedPercent, kafka);
         try (FailureRun run = new FailureRun(setup, directory, out::println)) {
             FailureRun.Report report = run.run();
             print(report, out);

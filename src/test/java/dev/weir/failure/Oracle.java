@@ -13,7 +13,7 @@ public final class Oracle {
         Answers answers = new Answers(evidence.decisions());
         RuleHistory rules = new RuleHistory(evidence.rules());
         QueueChecks queues = new QueueChecks(evidence, answers, rules);
-        Audited audited = new Audited(evidence);
+        Audited audited = new Audited(evidence, rules);
         return List.of(
                 audited.decidedOnce(),
                 audited.asRecomputed(rules.versions()),
@@ -28,8 +28,9 @@ public final class Oracle {
     /** Whether every request is answered, and everything that was queued has ended. */
     public static boolean isSettled(Evidence evidence) {
         Answers answers = new Answers(evidence.decisions());
-        QueueChecks queues = new QueueChecks(evidence, answers, new RuleHistory(evidence.rules()));
-        Audited audited = new Audited(evidence);
+        RuleHistory rules = new RuleHistory(evidence.rules());
+        QueueChecks queues = new QueueChecks(evidence, answers, rules);
+        Audited audited = new Audited(evidence, rules);
         return audited.decidedOnce().isOk()
                 && queues.endedOnce(audited.endedOtherwise()).isOk();
     }

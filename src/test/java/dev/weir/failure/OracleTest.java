@@ -34,24 +34,33 @@ class OracleTest {
     private static final long FIRST_CHANGE_MS = 3_000;
 
     private static Evidence good;
+    /** With routed requests, which are decided up to 200 ms later than those that were written with them. */
+    private static Evidence misplaced;
+
     private Evidence evidence;
 
     @BeforeAll
     static void run() throws Exception {
-        good = CoreEvidence.of(1, REQUESTS, List.of(FIRST_CHANGE_MS, 3_200L, 3_500L, 3_800L, 4_100L, 4_500L, 4_800L));
+        good = CoreEvidence.of(
+                1, REQUESTS, List.of(FIRST_CHANGE_MS, 3_200L, 3_500L, 3_800L, 4_100L, 4_500L, 4_800L), 0);
+        misplaced = CoreEvidence.of(1, 8_000, List.of(300L, 700L, 900L, 1_200L, 1_500L, 1_900L, 2_300L), 30);
     }
 
     @BeforeEach
     void copy() {
-        evidence = new Evidence(
-                good.config(),
-                new ArrayList<>(good.requests()),
-                new ArrayList<>(good.decisions()),
-                new ArrayList<>(good.abortedDecisions()),
-                new ArrayList<>(good.releases()),
-                new ArrayList<>(good.abortedReleases()),
-                new ArrayList<>(good.deadLetters()),
-                new ArrayList<>(good.rules()));
+        evidence = copy(good);
+    }
+
+    private static Evidence copy(Evidence of) {
+        return new Evidence(
+                of.config(),
+                new ArrayList<>(of.requests()),
+                new ArrayList<>(of.decisions()),
+                new ArrayList<>(of.abortedDecisions()),
+                new ArrayList<>(of.releases()),
+                new ArrayList<>(of.abortedReleases()),
+                new ArrayList<>(of.deadLetters()),
+                new ArrayList<>(of.rules()));
     }
 
     @Test
@@ -82,9 +91,77 @@ class OracleTest {
     @Test
     void other_runs_are_too() throws Exception {
         for (int seed = 2; seed < 4; seed++) {
-            Evidence other = CoreEvidence.of(seed, 8_000, List.of(300L, 700L, 900L, 1_200L, 1_500L, 1_900L, 2_300L));
+            Evidence other = CoreEvidence.of(seed, 8_000, List.of(300L, 700L, 900L, 1_200L, 1_500L, 1_900L, 2_300L), 0);
             assertThat(Oracle.check(other)).as("seed %d", seed).allMatch(Finding::isOk);
         }
+    }
+
+    @Test
+    void misplaced_requests_are_judged_in_the_order_in_which_they_were_decided() {
+        assertThat(misplaced.misplaced()).isGreaterThan(2_000);
+        List<Finding> findings = Oracle.check(misplaced);
+        assertThat(findings).allMatch(Finding::isOk);
+        assertThat(findings.get(6).counts())
+                .hasEntrySatisfying("decisions", count -> assertThat(count).isGreaterThan(300));
+    }
+
+    @Test
+    void one_admission_too_many_of_a_misplaced_request_is_found() {
+        evidence = copy(misplaced);
+        int index = indexOf(decision -> decision.reason() == Reason.LIMIT_EXCEEDED
+                && "platinum".equals(decision.policyId())
+                && decision.context().order() != null
+                && !isPeek(decision));
+        change(index, decision -> with(decision, Outcome.ALLOWED, false, decision.remaining()));
+        Decision admitted = evidence.decisions().get(index).decision();
+        assertThat(WithinLimits.check(evidence, new Answers(evidence.decisions()), new RuleHistory(evidence.rules()))
+                        .faults())
+                .anyMatch(fault -> fault.startsWith(Oracle.at(admitted.source())));
+    }
+
+    @Test
+    void an_aborted_decision_that_differs_is_found_unless_a_routed_request_came_in_another_order() {
+        evidence = copy(misplaced);
+        Answers answers = new Answers(evidence.decisions());
+        RecordedOrder order = new RecordedOrder(evidence, answers, Set.of());
+        Entry routed = anyAborted(entry -> entry.decision().context().order() != null
+                && order.isSame(
+                        entry, answers.to(entry.decision().source()).get(0).decision())
+                && evidence.abortedDecisions().stream().anyMatch(other -> isLater(other, entry)));
+        int index = evidence.abortedDecisions().indexOf(anyAborted(entry -> isLater(entry, routed)));
+        Entry entry = evidence.abortedDecisions().get(index);
+        Decision other =
+                with(entry.decision(), Outcome.ALLOWED, false, entry.decision().remaining() + 1);
+        evidence.abortedDecisions()
+                .set(
+                        index,
+                        new Entry(
+                                entry.partition(),
+                                entry.offset(),
+                                entry.timestampMs(),
+                                null,
+                                DECISIONS.encode(other.in(entry.decision().context()))));
+        assertThat(only("7 seen-twice-alike").faults())
+                .singleElement()
+                .asString()
+                .startsWith(Oracle.at(other.source()));
+        evidence.abortedDecisions().remove(routed);
+        assertThat(Oracle.check(evidence)).allMatch(Finding::isOk);
+    }
+
+    private Entry anyAborted(Predicate<Entry> like) {
+        return evidence.abortedDecisions().stream()
+                .filter(entry -> entry.decision().remaining() != null && like.test(entry))
+                .findFirst()
+                .orElseThrow();
+    }
+
+    /** Whether a decision is a later one on the same client. */
+    private static boolean isLater(Entry entry, Entry than) {
+        return entry.offset() > than.offset()
+                && entry.decision().queueing() == null
+                && entry.decision().remaining() != null
+                && entry.decision().client().equals(than.decision().client());
     }
 
     @Test
@@ -282,7 +359,8 @@ class OracleTest {
 
     private void change(int index, UnaryOperator<Decision> how) {
         Entry entry = evidence.decisions().get(index);
-        byte[] changed = DECISIONS.encode(how.apply(entry.decision()));
+        Decision decision = entry.decision();
+        byte[] changed = DECISIONS.encode(how.apply(decision).in(decision.context()));
         evidence.decisions()
                 .set(index, new Entry(entry.partition(), entry.offset(), entry.timestampMs(), entry.key(), changed));
     }

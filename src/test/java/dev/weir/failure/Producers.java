@@ -14,11 +14,12 @@ import java.util.zip.CRC32;
 import org.apache.kafka.clients.producer.KafkaProducer;
 import org.apache.kafka.clients.producer.ProducerConfig;
 import org.apache.kafka.clients.producer.ProducerRecord;
+import org.apache.kafka.clients.producer.internals.BuiltInPartitioner;
 import org.apache.kafka.common.serialization.ByteArraySerializer;
 
 /**
- * Writes requests as a mix of producers does: most by the client with Kafka's default partitioner, a share with CRC32, under another
- * key, or without a key on any partition. A seed makes the same choices each time.
+ * Writes requests as a mix of producers does: most under the client as the key with Kafka's default partitioner; a share is misplaced,
+ * with CRC32, under another key, or without a key. A seed makes the same choices each time.
  */
 final class Producers implements AutoCloseable {
 
@@ -31,10 +32,10 @@ final class Producers implements AutoCloseable {
     private final Random random;
     private final String topic;
     private final int partitions;
-    private final int otherPercent;
+    private final int misplacedPercent;
 
-    /** @param otherPercent how many of 100 requests are not written by the client with the default partitioner */
-    Producers(WeirConfig config, long seed, int otherPercent) {
+    /** @param misplacedPercent the share of the requests that are not written to the partition of their client */
+    Producers(WeirConfig config, long seed, int misplacedPercent) {
         Properties settings = KafkaSettings.producer(config);
         settings.put(ProducerConfig.ACKS_CONFIG, "all");
         settings.put(ProducerConfig.LINGER_MS_CONFIG, 2);
@@ -44,24 +45,31 @@ final class Producers implements AutoCloseable {
         random = new Random(seed);
         topic = Topics.of(config).requests();
         partitions = config.topics().partitions();
-        this.otherPercent = otherPercent;
+        this.misplacedPercent = misplacedPercent;
     }
 
-    /** Writes one, without waiting until it is written. */
+    /** Sends a request, and does not wait until it is written. */
     void send(Request request) {
         byte[] client = request.client().getBytes(StandardCharsets.UTF_8);
-        if (random.nextInt(PERCENT) >= otherPercent) {
-            write(null, client, request);
+        int right = BuiltInPartitioner.partitionForKey(client, partitions);
+        if (partitions == 1 || random.nextInt(PERCENT) >= misplacedPercent) {
+            write(right, client, request);
             return;
         }
-        switch (random.nextInt(3)) {
-            case 0 -> write(crc32(client), client, request);
-            case 1 -> write(null, request.requestId().getBytes(StandardCharsets.UTF_8), request);
-            default -> write(random.nextInt(partitions), null, request);
+        byte[] otherKey = request.requestId().getBytes(StandardCharsets.UTF_8);
+        int kind = random.nextInt(3);
+        int byCrc = crc32(client);
+        int byOtherKey = BuiltInPartitioner.partitionForKey(otherKey, partitions);
+        if (kind == 0 && byCrc != right) {
+            write(byCrc, client, request);
+        } else if (kind == 1 && byOtherKey != right) {
+            write(byOtherKey, otherKey, request);
+        } else {
+            write((right + 1 + random.nextInt(partitions - 1)) % partitions, null, request);
         }
     }
 
-    private void write(Integer partition, byte[] key, Request request) {
+    private void write(int partition, byte[] key, Request request) {
         var unused = producer.send( // the callback tells
                 new ProducerRecord<>(topic, partition, request.timestampMs(), key, avro.encode(request)),
                 (metadata, exception) -> {

@@ -1,5 +1,6 @@
 package dev.weir.failure;
 
+import dev.weir.audit.RuleChanges;
 import dev.weir.codec.FaultsException;
 import dev.weir.codec.PolicyAvro;
 import dev.weir.codec.PolicyFile;
@@ -16,8 +17,8 @@ import java.util.SortedMap;
 import java.util.TreeMap;
 
 /**
- * All versions of all rules. A version holds for the requests from its effective-from on, until a later version does; what
- * was deleted was never there, for who looks back.
+ * All versions of all rules. A version is in force from its effective-from on, until a later version is. A policy that was deleted is
+ * treated as if it had never existed.
  */
 final class RuleHistory {
 
@@ -26,20 +27,24 @@ final class RuleHistory {
 
     private final SortedMap<String, List<Version>> policies = new TreeMap<>(); // by id, newest first
     private final SortedMap<String, List<QueueRules>> queues = new TreeMap<>(); // by id, oldest first
+    private final RuleChanges changes;
+    private int changeCount;
 
     /**
      * A version of a policy.
      *
      * @param limits its limits, as they were written
+     * @param change the number of the change that applied it, from 1
      */
-    record Version(Policy policy, List<Terms> limits) {}
+    record Version(Policy policy, List<Terms> limits, int change) {}
 
+    /** @param history in the order in which the versions were applied */
     RuleHistory(List<PolicyAvro.Applied> history) {
-        List<PolicyAvro.Applied> applied = history.stream()
-                .sorted(Comparator.comparingLong(PolicyAvro.Applied::version))
-                .toList();
+        changes = new RuleChanges(history.stream()
+                .map(one -> new RuleChanges.Written(one.key(), one, one.appliedAtMs()))
+                .toList());
         try {
-            for (PolicyAvro.Applied one : applied) {
+            for (PolicyAvro.Applied one : history) {
                 add(one);
             }
         } catch (FaultsException e) {
@@ -48,17 +53,35 @@ final class RuleHistory {
     }
 
     private void add(PolicyAvro.Applied one) throws FaultsException {
+        changeCount += one.kind() == PolicyAvro.Kind.POLICY ? 1 : 0;
         if (one.isDeleted()) {
             policies.computeIfPresent(
                     one.id(), (id, versions) -> one.kind() == PolicyAvro.Kind.POLICY ? null : versions);
         } else if (one.kind() == PolicyAvro.Kind.POLICY) {
             Policy policy = PolicyFile.parse(one.key(), one.definition(), one.version());
             policies.computeIfAbsent(one.id(), id -> new ArrayList<>())
-                    .add(0, new Version(policy, Terms.of(one.definition())));
+                    .add(0, new Version(policy, Terms.of(one.definition()), changeCount));
         } else {
             queues.computeIfAbsent(one.id(), id -> new ArrayList<>())
                     .add(PolicyFile.parseQueue(one.key(), one.definition(), one.version()));
         }
+    }
+
+    /** The changes, as an audit takes them. */
+    RuleChanges changes() {
+        return changes;
+    }
+
+    /**
+     * After how many changes of policies a decision was taken: all of them, if that is not known.
+     *
+     * @param checksum what the decision records of its policies, null if nothing
+     * @param lastCount after how many the decision before was taken
+     */
+    int countOf(Long checksum, int lastCount) {
+        return checksum == null
+                ? changeCount
+                : changes.countOf(checksum, lastCount).orElse(changeCount);
     }
 
     /** As the enforcer looks policies up. */
@@ -69,11 +92,21 @@ final class RuleHistory {
                 .toList());
     }
 
-    /** The same by trying one after the other. */
+    /** The policies that apply to a request, in the versions that are in force at its time, found by trying each. */
     List<Version> applicable(Request request) {
+        return applicable(request, request.timestampMs(), changeCount);
+    }
+
+    /**
+     * The policies that apply to a request, found by trying each.
+     *
+     * @param atMs the time that selects the versions, ms since the epoch
+     * @param count how many changes of policies have been made: later ones are ignored
+     */
+    List<Version> applicable(Request request, long atMs, int count) {
         Map<String, Version> best = new HashMap<>(); // by layer
         for (List<Version> versions : policies.values()) {
-            Version holding = heldAt(versions, request.timestampMs());
+            Version holding = heldAt(versions, atMs, count);
             if (holding != null && holding.policy().match().matches(request)) {
                 best.merge(
                         holding.policy().layer(),
@@ -99,9 +132,9 @@ final class RuleHistory {
         return policies.values().stream().mapToLong(List::size).sum();
     }
 
-    private static Version heldAt(List<Version> newestFirst, long timestampMs) {
+    private static Version heldAt(List<Version> newestFirst, long atMs, int count) {
         for (Version version : newestFirst) {
-            if (version.policy().effectiveFromMs() <= timestampMs) {
+            if (version.change() <= count && version.policy().effectiveFromMs() <= atMs) {
                 return version;
             }
         }

@@ -13,17 +13,17 @@ import java.util.Objects;
 import java.util.Set;
 
 /**
- * What a {@code read_uncommitted} reader saw of an aborted transaction is what was committed later.
+ * A decision or release that a {@code read_uncommitted} reader saw of an aborted transaction is the same as the committed one.
  *
- * <p>The order between requests of a client that were written to different partitions is not the same after an abort, so what is
- * decided of such clients may differ; it must be about the same request.
+ * <p>A decision on limits is a function of the requests and of the order in which those of its client were decided, both of which are
+ * recorded ({@link RecordedOrder}). If the order was the same, so is every field but {@link Decision#context}: the instance that decides
+ * again may have applied more policies, which were not in force at the request's time. If requests that were routed came at other
+ * positions, the decision need only be on the same request. A decision on shared limits depends on the time at which it is taken and on
+ * the leases at that time; it is left out.
  *
- * <p>A decision on limits is a function of the log: it is the same in every field but {@link Decision#context}, since the instance that
- * decides it again may have applied more policies, which were not in force at its time; one on shared limits goes by the time at which it is taken, and by what
- * was at hand then. What a queue says depends on the clock at which it is asked, so
- * after an abort it may give another place or wait, refuse whom it had let in, release in another order (the tags of fair
- * queueing are not stored) and at another time, and a sequence number may go to another request. What must be the same is whom it
- * is about: the request, its queue and policy, and in a release what was sent.
+ * <p>What a queue answers depends on the clock. After an abort, it may answer with another position or wait, reject a request that it had
+ * admitted, release in another order (the tags of fair queueing are not stored) and at another time, and a sequence number may belong to
+ * another request. The request, its queue and its policy must be the same, and in a release what was sent.
  */
 final class SeenTwice {
 
@@ -35,15 +35,15 @@ final class SeenTwice {
         Finding.Notes notes = new Finding.Notes(
                 "7 seen-twice-alike",
                 "decisions",
-                "of clients on several partitions",
+                "in another order",
                 "queues' answers",
                 "releases",
                 "releases that came again otherwise");
         Set<Request.Source> shared = evidence.shared(rules);
-        Set<String> routed = evidence.routed();
+        RecordedOrder order = new RecordedOrder(evidence, answers, shared);
         for (Entry entry : evidence.abortedDecisions()) {
             if (!shared.contains(entry.decision().source())) {
-                compare(entry, answers, routed, notes);
+                compare(entry, answers, order, notes);
             }
         }
         Map<Id, Release> released = new HashMap<>();
@@ -60,11 +60,8 @@ final class SeenTwice {
         return notes.done();
     }
 
-    private static void compare(Entry aborted, Answers answers, Set<String> routed, Finding.Notes notes) {
+    private static void compare(Entry aborted, Answers answers, RecordedOrder order, Finding.Notes notes) {
         Decision decision = aborted.decision();
-        boolean byQueue = decision.queueing() != null;
-        boolean isRouted = routed.contains(decision.client());
-        notes.count(byQueue ? "queues' answers" : isRouted ? "of clients on several partitions" : "decisions");
         List<Entry> told = answers.to(decision.source());
         if (told.isEmpty()) {
             notes.fault(Oracle.at(decision.source()) + ": was told " + decision + " and then nothing");
@@ -72,12 +69,15 @@ final class SeenTwice {
         for (Entry committed : told) {
             Decision later = committed.decision();
             boolean same;
-            if (isRouted) {
-                same = isOfSameRequest(decision, later);
-            } else if (byQueue) {
+            if (decision.queueing() != null) {
+                notes.count("queues' answers");
                 same = isOfSame(decision, later);
-            } else {
+            } else if (order.isSame(aborted, later)) {
+                notes.count("decisions");
                 same = decision.equals(later.in(decision.context()));
+            } else {
+                notes.count("in another order");
+                same = isOfSameRequest(decision, later);
             }
             if (!same) {
                 notes.fault(Oracle.at(decision.source()) + ", client " + decision.client() + ", policy "

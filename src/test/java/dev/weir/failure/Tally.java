@@ -18,6 +18,11 @@ sealed interface Tally {
     /** Whole tokens in use, rounded down. */
     long inUse(long atMs);
 
+    /** Whether nothing at all is in use, so that there is nothing to give back. */
+    default boolean isUnused(long atMs) {
+        return inUse(atMs) == 0;
+    }
+
     /** One that has taken nothing. */
     static Tally of(Terms terms, long atMs) {
         if (terms.algorithm().equals(Terms.UNLIMITED)) {
@@ -59,11 +64,15 @@ sealed interface Tally {
     /**
      * Notes a cost that is charged though it does not fit: up to one capacity beyond the limit, for a denial that counts in a log all
      * of it. Below zero it is given back. What is in use is rounded down here, so one token less may be charged than by the enforcer.
+     *
+     * @return how much of the cost was noted
      */
-    default void bookBeyond(Terms terms, long cost, boolean isDenial, long atMs) {
+    default long bookBeyond(Terms terms, long cost, boolean isDenial, long atMs) {
         boolean isBounded = terms.counts() && !(isDenial && terms.algorithm().equals("sliding-window-log"));
         long room = isBounded ? Math.max(0, 2 * terms.capacity() - inUse(atMs) - 1) : Long.MAX_VALUE;
-        book(Math.min(cost, room), atMs);
+        long booked = Math.min(cost, room);
+        book(booked, atMs);
+        return booked;
     }
 
     /** Takes over what another has counted, if that means the same here. */
@@ -236,6 +245,12 @@ sealed interface Tally {
             return false;
         }
 
+        @Override
+        public boolean isUnused(long atMs) {
+            move(atMs);
+            return former == 0 && sum == 0;
+        }
+
         private long used(long atMs, boolean roundsUp) {
             move(atMs);
             long covered = Math.multiplyExact(former, perMs - Math.floorMod(atMs, perMs));
@@ -307,6 +322,11 @@ sealed interface Tally {
                 startMs = atMs - Math.floorMod(atMs - rate.startMs, terms.perMs());
             }
             return false;
+        }
+
+        @Override
+        public boolean isUnused(long atMs) {
+            return level(atMs) == 0;
         }
 
         /** The most that any interval up to now has taken beyond what has flown in it. */

@@ -13,26 +13,32 @@ final class Usage {
     private long requestedMs;
     private long bookedMs;
 
-    /** When the last request came that took something. */
+    /** When the last request came that changed what is in use. */
     long requestedMs() {
         return requestedMs;
     }
 
-    /** The time at which a cost is booked that is to be at a time: not before the last one. */
+    /** The time at which a cost is booked: not before the last one. */
     long notBefore(long atMs) {
         return Math.max(atMs, bookedMs);
     }
 
     /**
-     * Goes by a version from a time on. Limits whose old one is sure go on from it: the only limit of the policy, or all of them
-     * where they have the same different algorithms as before. Others begin afresh, which holds nothing against the enforcer
-     * that is not so.
+     * Counts under a version from now on. Limits whose old one is sure go on from it: the only limit of the policy, or all of them where
+     * they have the same different algorithms as before. Others start afresh, which is never stricter than the enforcer. What is in use
+     * under the new terms is in use at the time of the change, and time does not go back behind it.
+     *
+     * @param requestMs when the request came that is decided under the version
      */
-    void goBy(Version next, long atMs) {
-        if (next.equals(version)) {
+    void goBy(Version next, long requestMs, long atMs) {
+        if (next.equals(version) || tallies.isEmpty()) {
+            version = next;
             return;
         }
-        boolean paired = version != null && arePaired(version.limits(), next.limits());
+        if (tallies.stream().anyMatch(tally -> !tally.isUnused(atMs))) {
+            advance(requestMs, atMs);
+        }
+        boolean paired = arePaired(version.limits(), next.limits());
         List<Tally> changed = new ArrayList<>();
         for (int i = 0; i < next.limits().size(); i++) {
             Terms terms = next.limits().get(i);
@@ -45,24 +51,44 @@ final class Usage {
         tallies = changed;
     }
 
-    /** Books what is charged whether it fits or not. */
+    /** Books what is charged whether it fits or not; nothing if there is nothing to give back. */
     void correct(int limit, long cost, boolean isDenial, long requestMs, long atMs) {
-        tallies.get(limit).bookBeyond(version.limits().get(limit), cost, isDenial, atMs);
-        booked(cost, requestMs, atMs);
-    }
-
-    private void booked(long cost, long requestMs, long atMs) {
-        if (cost != 0) {
-            requestedMs = Math.max(requestedMs, requestMs);
-            bookedMs = Math.max(bookedMs, atMs);
+        Terms terms = version.limits().get(limit);
+        if (cost == 0 || (cost < 0 && (tallies.isEmpty() || tallies.get(limit).isUnused(atMs)))) {
+            return;
+        }
+        open(atMs);
+        long booked = tallies.get(limit).bookBeyond(terms, cost, isDenial, atMs);
+        if (booked != 0 && terms.counts()) {
+            advance(requestMs, atMs);
         }
     }
 
-    /** Books what was admitted; by how much that was too much, 0 or less if it was not. */
+    /** Books what was admitted. Returns by how much that was too much; 0 or less if it was not. */
     long admit(int limit, long cost, long requestMs, long atMs) {
+        if (cost == 0) {
+            return 0;
+        }
+        open(atMs);
         tallies.get(limit).book(cost, atMs);
-        booked(cost, requestMs, atMs);
+        if (version.limits().get(limit).counts()) {
+            advance(requestMs, atMs);
+        }
         return cost > 0 ? tallies.get(limit).excess(atMs) : 0;
+    }
+
+    /** Begins to count with the first charge. */
+    private void open(long atMs) {
+        if (tallies.isEmpty()) {
+            tallies = version.limits().stream()
+                    .map(terms -> Tally.of(terms, atMs))
+                    .toList();
+        }
+    }
+
+    private void advance(long requestMs, long atMs) {
+        requestedMs = Math.max(requestedMs, requestMs);
+        bookedMs = Math.max(bookedMs, atMs);
     }
 
     private static boolean arePaired(List<Terms> before, List<Terms> after) {

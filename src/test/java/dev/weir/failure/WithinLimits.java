@@ -10,8 +10,6 @@ import dev.weir.policy.Outcome;
 import dev.weir.policy.Policy;
 import dev.weir.policy.Reason;
 import dev.weir.policy.Request;
-import dev.weir.processor.Placement;
-import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.HashMap;
@@ -30,6 +28,8 @@ import java.util.Set;
  *                 all but the one that shapes                                  sent to a queue, whatever became of it there
  *   corrected     every policy that applies, unasked                         SETTLE; and by a denial, limits that count those
  *   when          decidedAt;  decidedAt + delay by policies that throttle;  not before the key's last charge
+ *   in order      of the decisions of each task, as they record it: a task counts the requests that were routed to it, too
+ *   versions      those in force when the request was decided, among the changes that the decision records
  * </pre>
  *
  * <p>Limits that are shared are for {@link NeverAbove}. Where the decision does not tell whether a policy was charged (several that observe, of which one would have refused; one
@@ -42,6 +42,7 @@ final class WithinLimits {
     private final Finding.Notes notes = new Finding.Notes("3 within-limits", "admissions", "of limits", "of keys");
     private final Set<List<Object>> limits = new HashSet<>();
     private final Map<List<String>, Usage> usages = new HashMap<>();
+    private final Map<Integer, Integer> changeCounts = new HashMap<>(); // by task, of its last decision
 
     /** A request, and where among the decisions of its task it was decided. */
     private record Decided(int task, DecisionOrder position, Request request, Decision decision) {
@@ -58,43 +59,67 @@ final class WithinLimits {
 
     static Finding check(Evidence evidence, Answers answers, RuleHistory rules) {
         WithinLimits check = new WithinLimits(rules);
-        Placement placement = new Placement(
-                evidence.config().topics().partitions(),
-                evidence.config().requests().misplaced());
         List<Decided> all = new ArrayList<>();
         for (Entry entry : evidence.requests()) {
             Request request = evidence.request(entry).request();
             List<Entry> told = answers.to(entry.place());
             if (request != null && !told.isEmpty()) {
-                int task = placement.partitionOf(request.client().getBytes(StandardCharsets.UTF_8));
+                int task = evidence.taskOf(request.client());
                 all.add(Decided.of(task, request, told.get(0).decision()));
             }
         }
         all.sort(Comparator.comparingInt(Decided::task).thenComparing(Decided::position));
-        all.forEach(decided -> check.follow(decided.request, decided.decision));
+        all.forEach(check::follow);
         check.notes.count("of keys", check.usages.size());
         check.notes.count("of limits", check.limits.size());
         return check.notes.done();
     }
 
-    private void follow(Request request, Decision decision) {
+    private void follow(Decided decided) {
+        Request request = decided.request;
+        Decision decision = decided.decision;
+        int count = changesBefore(decided);
         boolean takesNothing = request.kind() == Kind.PEEK || request.kind() == Kind.CANCEL;
         boolean tooLarge = decision.outcome() == Outcome.DENIED && decision.reason() == Reason.TOO_LARGE;
         boolean isMismatch = decision.reason() == Reason.IDEMPOTENCY_MISMATCH;
         if (takesNothing || decision.repeated() || tooLarge || isMismatch) {
             return;
         }
-        List<Version> applicable = rules.applicable(request).stream()
-                .filter(version -> !version.policy().isShared())
-                .toList();
-        long nowMs = isSent(decision) ? request.timestampMs() : decision.decidedAtMs();
-        for (Version version : applicable) {
-            nowMs = isSent(decision) ? Math.max(nowMs, usage(version, request).requestedMs()) : nowMs;
+        long nowMs = decidedAtMs(request, decision, count);
+        for (Version version : rules.applicable(request, nowMs, count)) {
+            if (!version.policy().isShared()) {
+                charge(version, request, decision, isAdmitted(version.policy(), decision), nowMs);
+            }
         }
-        for (Version version : applicable) {
-            boolean admitted = isAdmitted(version.policy(), decision);
-            charge(version, request, decision, admitted, nowMs);
+    }
+
+    /** How many changes of policies the task had made, as the decision records. */
+    private int changesBefore(Decided decided) {
+        int last = changeCounts.getOrDefault(decided.task, 0);
+        int count = rules.countOf(decided.decision.context().policiesChecksum(), last);
+        changeCounts.put(decided.task, count);
+        return count;
+    }
+
+    /**
+     * When a request was decided by limits that are not shared: at its own time, or at that of the last charge of one of its keys, if that
+     * is later. A decision tells it, unless a queue or a lease has its own time.
+     */
+    private long decidedAtMs(Request request, Decision decision, int count) {
+        boolean isLeased = rules.applicable(request, request.timestampMs(), count).stream()
+                .anyMatch(version -> version.policy().isShared());
+        if (!isSent(decision) && !isLeased) {
+            return decision.decidedAtMs();
         }
+        long nowMs = Long.MIN_VALUE;
+        long latestMs = request.timestampMs();
+        while (latestMs > nowMs) {
+            nowMs = latestMs;
+            for (Version version : rules.applicable(request, nowMs, count)) {
+                latestMs = Math.max(latestMs, usage(version, request).requestedMs());
+            }
+        }
+        return nowMs;
     }
 
     private void charge(Version version, Request request, Decision decision, boolean admitted, long nowMs) {
@@ -104,7 +129,7 @@ final class WithinLimits {
                 && version.policy().onExceed() instanceof OnExceed.Throttle
                 && decision.delayMs() != null;
         long atMs = putOff ? nowMs + decision.delayMs() : usage.notBefore(nowMs);
-        usage.goBy(version, usage.notBefore(nowMs));
+        usage.goBy(version, nowMs, usage.notBefore(nowMs));
         for (int i = 0; i < version.limits().size(); i++) {
             Terms terms = version.limits().get(i);
             boolean settles = request.kind() == Kind.SETTLE;
