@@ -122,8 +122,12 @@ final class Audited {
                 .iterator();
     }
 
-    /** Each record of the request topic has one committed decision or one dead letter, and nothing else has. */
-    Finding decidedOnce() {
+    /**
+     * Each record of the request topic has one committed decision or one dead letter, and nothing else has.
+     *
+     * @param overtaken what is wrong with the order of the decisions
+     */
+    Finding decidedOnce(List<String> overtaken) {
         Finding.Notes notes = new Finding.Notes("1 decided-once", "requests", "misplaced", "decisions", "dead letters");
         notes.count("requests", totals.requests());
         notes.count("misplaced", misplaced);
@@ -136,6 +140,7 @@ final class Audited {
                 Difference.Kind.UNASKED,
                 Difference.Kind.DEAD_LETTER,
                 Difference.Kind.UNREADABLE);
+        overtaken.forEach(notes::fault);
         return notes.done();
     }
 

@@ -2,6 +2,7 @@ package dev.weir.failure;
 
 import dev.weir.policy.Request;
 import java.util.List;
+import java.util.Set;
 
 /** Holds what a run has written against what is promised, whatever was killed meanwhile. */
 public final class Oracle {
@@ -14,14 +15,16 @@ public final class Oracle {
         RuleHistory rules = new RuleHistory(evidence.rules());
         QueueChecks queues = new QueueChecks(evidence, answers, rules);
         Audited audited = new Audited(evidence, rules);
+        Set<Request.Source> shared = evidence.shared(rules);
+        RecordedOrder order = new RecordedOrder(evidence, answers, shared);
         return List.of(
-                audited.decidedOnce(),
+                audited.decidedOnce(order.overtaken()),
                 audited.asRecomputed(rules.versions()),
                 WithinLimits.check(evidence, answers, rules),
                 queues.endedOnce(audited.endedOtherwise()),
                 queues.gapFree(),
                 queues.atItsPace(),
-                SeenTwice.check(evidence, answers, rules),
+                SeenTwice.check(evidence, answers, shared, order),
                 NeverAbove.check(evidence, answers, rules));
     }
 
@@ -31,7 +34,7 @@ public final class Oracle {
         RuleHistory rules = new RuleHistory(evidence.rules());
         QueueChecks queues = new QueueChecks(evidence, answers, rules);
         Audited audited = new Audited(evidence, rules);
-        return audited.decidedOnce().isOk()
+        return audited.decidedOnce(List.of()).isOk()
                 && queues.endedOnce(audited.endedOtherwise()).isOk();
     }
 

@@ -7,6 +7,7 @@ import dev.weir.codec.ReleaseAvro;
 import dev.weir.failure.Evidence.Dead;
 import dev.weir.failure.Evidence.Entry;
 import dev.weir.policy.Decision;
+import dev.weir.policy.DecisionContext;
 import dev.weir.policy.Kind;
 import dev.weir.policy.Outcome;
 import dev.weir.policy.Reason;
@@ -147,6 +148,24 @@ class OracleTest {
                 .startsWith(Oracle.at(other.source()));
         evidence.abortedDecisions().remove(routed);
         assertThat(Oracle.check(evidence)).allMatch(Finding::isOk);
+    }
+
+    @Test
+    void a_misplaced_request_that_overtakes_another_one_is_found() {
+        evidence = copy(misplaced);
+        int first = indexOf(decision -> decision.context().order() != null);
+        Decision one = evidence.decisions().get(first).decision();
+        int second = indexOf(decision -> decision.context().order() != null
+                && decision.client().equals(one.client())
+                && decision.source().partition() == one.source().partition()
+                && decision.source().offset() > one.source().offset());
+        Decision other = evidence.decisions().get(second).decision();
+        change(first, decision -> decision, other.context());
+        change(second, decision -> decision, one.context());
+        assertThat(Oracle.check(evidence).get(0).faults())
+                .singleElement()
+                .asString()
+                .startsWith(Oracle.at(one.source()));
     }
 
     private Entry anyAborted(Predicate<Entry> like) {
@@ -358,9 +377,12 @@ class OracleTest {
     }
 
     private void change(int index, UnaryOperator<Decision> how) {
+        change(index, how, evidence.decisions().get(index).decision().context());
+    }
+
+    private void change(int index, UnaryOperator<Decision> how, DecisionContext context) {
         Entry entry = evidence.decisions().get(index);
-        Decision decision = entry.decision();
-        byte[] changed = DECISIONS.encode(how.apply(decision).in(decision.context()));
+        byte[] changed = DECISIONS.encode(how.apply(entry.decision()).in(context));
         evidence.decisions()
                 .set(index, new Entry(entry.partition(), entry.offset(), entry.timestampMs(), entry.key(), changed));
     }

@@ -138,6 +138,21 @@ final class RecordedOrder {
         return order == null ? new DecisionOrder(decision.source().offset(), 0) : order;
     }
 
+    /** Requests of one client that were decided before an earlier one of the same partition. Those that may wait for shared quota are exempt. */
+    List<String> overtaken() {
+        List<String> overtaken = new ArrayList<>();
+        clients.forEach((client, of) -> {
+            Map<Integer, Request.Source> last = new HashMap<>(); // by partition
+            for (Request.Source source : of.committed.values()) {
+                Request.Source before = shared.contains(source) ? null : last.put(source.partition(), source);
+                if (before != null && before.offset() > source.offset()) {
+                    overtaken.add(Oracle.at(source) + ", client " + client + ": was decided after offset " + before.offset());
+                }
+            }
+        });
+        return overtaken;
+    }
+
     /**
      * Whether the same requests of its client had been decided, in the same order, before an aborted decision and before the committed one
      * on the same request. False if that is not known for sure.

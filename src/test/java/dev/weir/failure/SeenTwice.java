@@ -31,7 +31,7 @@ final class SeenTwice {
 
     private SeenTwice() {}
 
-    static Finding check(Evidence evidence, Answers answers, RuleHistory rules) {
+    static Finding check(Evidence evidence, Answers answers, Set<Request.Source> shared, RecordedOrder order) {
         Finding.Notes notes = new Finding.Notes(
                 "7 seen-twice-alike",
                 "decisions",
@@ -39,8 +39,6 @@ final class SeenTwice {
                 "queues' answers",
                 "releases",
                 "releases that came again otherwise");
-        Set<Request.Source> shared = evidence.shared(rules);
-        RecordedOrder order = new RecordedOrder(evidence, answers, shared);
         for (Entry entry : evidence.abortedDecisions()) {
             if (!shared.contains(entry.decision().source())) {
                 compare(entry, answers, order, notes);
