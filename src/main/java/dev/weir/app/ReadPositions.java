@@ -40,7 +40,7 @@ public final class ReadPositions {
                             gaps(admin, config.applicationId(), topics.requests()),
                             gaps(admin, config.applicationId(), topics.routedRequests()),
                             gaps(admin, shapingId, topics.admissions()),
-                            gaps(admin, shapingId, topics.leaseAsks()))
+                            gaps(admin, shapingId, topics.leaseRequests()))
                     .flatMap(List::stream)
                     .toList();
         } catch (ExecutionException e) {

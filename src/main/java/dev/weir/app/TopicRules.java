@@ -92,7 +92,7 @@ public final class TopicRules {
         OF_REQUESTS.forEach(store -> changelogs.put(changelog(applicationId, store), topics.requests()));
         String shapingId = KafkaSettings.shapingId(config);
         OF_ADMISSIONS.forEach(store -> changelogs.put(changelog(shapingId, store), topics.admissions()));
-        OF_LEASE_ASKS.forEach(store -> changelogs.put(changelog(shapingId, store), topics.leaseAsks()));
+        OF_LEASE_ASKS.forEach(store -> changelogs.put(changelog(shapingId, store), topics.leaseRequests()));
         changelogs.put(changelog(shapingId, Stores.GOOD_POLICIES), topics.policies());
     }
 
@@ -117,17 +117,17 @@ public final class TopicRules {
         }
         judgeNotCompacted(topics.routedRequests(), "of each client only the last request would stay");
         judgeNotCompacted(topics.admissions(), "of each queue only the last request would stay");
-        for (String name : List.of(topics.leaseAsks(), topics.leaseGrants())) {
+        for (String name : List.of(topics.leaseRequests(), topics.leaseResponses())) {
             judgeNotCompacted(name, "what holders and ledgers tell each other would be lost");
         }
         for (String name : writtenByWeir()) {
             judgeWritten(name);
         }
         judgeAsManyAsRequests(
-                topics.leaseGrants(),
+                topics.leaseResponses(),
                 "each task reads the answers to what it asks in its own",
                 List.of(
-                        tools.deleteTopic(topics.leaseGrants()),
+                        tools.deleteTopic(topics.leaseResponses()),
                         "then start again, which creates it; what was lent comes back when it ends"));
         judgeAsManyAsRequests(
                 topics.routedRequests(),
@@ -178,8 +178,8 @@ public final class TopicRules {
                 topics.releases(),
                 topics.deadLetters(),
                 topics.admissions(),
-                topics.leaseAsks(),
-                topics.leaseGrants());
+                topics.leaseRequests(),
+                topics.leaseResponses());
     }
 
     private void judgeNotCompacted(String name, String why) {

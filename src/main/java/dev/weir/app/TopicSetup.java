@@ -157,8 +157,8 @@ public final class TopicSetup {
                 topic(config, topics.releases(), partitions, WRITTEN_BY_WEIR),
                 topic(config, topics.deadLetters(), partitions, WRITTEN_BY_WEIR),
                 topic(config, topics.admissions(), partitions, WRITTEN_BY_WEIR),
-                topic(config, topics.leaseAsks(), partitions, WRITTEN_BY_WEIR),
-                topic(config, topics.leaseGrants(), ofRequests.partitions(), WRITTEN_BY_WEIR),
+                topic(config, topics.leaseRequests(), partitions, WRITTEN_BY_WEIR),
+                topic(config, topics.leaseResponses(), ofRequests.partitions(), WRITTEN_BY_WEIR),
                 topic(config, topics.policies(), 1, COMPACTED),
                 topic(config, topics.policyHistory(), 1, COMPACTED));
     }

@@ -97,6 +97,7 @@ public class LeasedClientBenchmark {
         enforcer.awaitRunning(PATIENCE);
         weir = WeirClient.builder(workload.config().kafka())
                 .prefix(workload.config().topics().prefix())
+                .applicationId(workload.config().applicationId())
                 .leased(true)
                 .timeout(PATIENCE)
                 .start();

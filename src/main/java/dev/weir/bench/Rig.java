@@ -142,7 +142,7 @@ final class Rig implements AutoCloseable {
     final class Workload implements AutoCloseable {
         private final WeirConfig config;
         private final Topics topics;
-        private final Set<String> routed = new HashSet<>();
+        private final Set<String> names;
         private final RequestAvro avro = new RequestAvro();
         private final AdmissionAvro admissions = new AdmissionAvro();
         private long sent;
@@ -150,6 +150,7 @@ final class Rig implements AutoCloseable {
         Workload(WeirConfig config) {
             this.config = config;
             this.topics = Topics.of(config);
+            this.names = new HashSet<>(TopicSetup.names(config));
         }
 
         WeirConfig config() {
@@ -161,7 +162,7 @@ final class Rig implements AutoCloseable {
             return sent;
         }
 
-        /** The configuration of one of several candidates for these requests, with its topic of routed requests. */
+        /** The configuration of one of several candidates for these requests, with its internal topics. */
         WeirConfig config(String candidate, long hotMemoryBytes) {
             return config(candidate, config.threads(), hotMemoryBytes);
         }
@@ -184,8 +185,8 @@ final class Rig implements AutoCloseable {
                     config.shaping(),
                     config.service(),
                     config.kafka());
-            TopicSetup.createMissing(admin, ofCandidate, TopicSetup.RequestTime.LOG_APPEND); // its routed requests
-            routed.add(Topics.of(ofCandidate).routedRequests());
+            TopicSetup.createMissing(admin, ofCandidate, TopicSetup.RequestTime.LOG_APPEND); // its internal topics
+            names.addAll(TopicSetup.names(ofCandidate));
             return ofCandidate;
         }
 
@@ -326,16 +327,7 @@ final class Rig implements AutoCloseable {
         /** Deletes the topics. */
         @Override
         public void close() {
-            admin.deleteTopics(routed);
-            admin.deleteTopics(List.of(
-                    topics.requests(),
-                    topics.routedRequests(),
-                    topics.decisions(),
-                    topics.policies(),
-                    topics.admissions(),
-                    topics.releases(),
-                    topics.leaseAsks(),
-                    topics.leaseGrants()));
+            admin.deleteTopics(names);
         }
     }
 

@@ -30,6 +30,7 @@ public final class ClientBuilder {
 
     private final Map<Object, Object> kafka;
     private String prefix = "weir.";
+    private String applicationId = "weir";
     private Duration timeout = Duration.ofSeconds(1);
     private Fallback fallback = Fallback.FAIL;
     private int maxInFlight = 10_000;
@@ -48,6 +49,15 @@ public final class ClientBuilder {
     /** What the topics' names begin with, as {@code topics.prefix} of the enforcer; {@code weir.} if it is not said. */
     public ClientBuilder prefix(String value) {
         prefix = value;
+        return this;
+    }
+
+    /**
+     * Sets the {@code application-id} of the enforcers, {@code weir} by default. Only a {@linkplain #leased leased} client needs it: it
+     * is the end of the names of the topics on which leases are requested.
+     */
+    public ClientBuilder applicationId(String value) {
+        applicationId = value;
         return this;
     }
 
@@ -141,6 +151,7 @@ public final class ClientBuilder {
     private ClientBuilder copy() {
         ClientBuilder copy = new ClientBuilder(kafka);
         copy.prefix = prefix;
+        copy.applicationId = applicationId;
         copy.timeout = timeout;
         copy.fallback = fallback;
         copy.maxInFlight = maxInFlight;
@@ -166,12 +177,12 @@ public final class ClientBuilder {
         return prefix + "policies";
     }
 
-    String leaseAsks() {
-        return prefix + "lease-asks";
+    String leaseRequests() {
+        return prefix + "lease-requests." + applicationId;
     }
 
-    String leaseGrants() {
-        return prefix + "lease-grants";
+    String leaseResponses() {
+        return prefix + "lease-responses." + applicationId;
     }
 
     boolean leased() {

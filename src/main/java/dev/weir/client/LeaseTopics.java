@@ -98,7 +98,7 @@ final class LeaseTopics implements AutoCloseable {
         KafkaProducer<byte[], byte[]> writing = null;
         try {
             List<TopicPartition> ofPolicies = partitions(options.policies());
-            List<TopicPartition> ofGrants = partitions(options.leaseGrants());
+            List<TopicPartition> ofGrants = partitions(options.leaseResponses());
             grants = ofGrants.get(Math.floorMod(holder.hashCode(), ofGrants.size()));
             List<TopicPartition> all = new ArrayList<>(ofPolicies);
             all.add(grants);
@@ -108,8 +108,8 @@ final class LeaseTopics implements AutoCloseable {
             consumer.position(grants); // the end of now, not of the first poll
             readToEnd(ofPolicies);
             writing = new KafkaProducer<>(writing(options), new ByteArraySerializer(), new ByteArraySerializer());
-            if (writing.partitionsFor(options.leaseAsks()).isEmpty()) {
-                throw missing(options.leaseAsks());
+            if (writing.partitionsFor(options.leaseRequests()).isEmpty()) {
+                throw missing(options.leaseRequests());
             }
             writing.partitionsFor(options.decisions());
             requireRights();
@@ -156,8 +156,8 @@ final class LeaseTopics implements AutoCloseable {
     private void requireRights() {
         Map<String, Set<AclOperation>> needed = Map.of(
                 options.policies(), Set.of(AclOperation.READ),
-                options.leaseGrants(), Set.of(AclOperation.READ),
-                options.leaseAsks(), Set.of(AclOperation.WRITE),
+                options.leaseResponses(), Set.of(AclOperation.READ),
+                options.leaseRequests(), Set.of(AclOperation.WRITE),
                 options.decisions(), Set.of(AclOperation.READ, AclOperation.WRITE));
         DescribeTopicsOptions withRights = new DescribeTopicsOptions().includeAuthorizedOperations(true);
         try (Admin admin = Admin.create(DecisionReader.settings(options.consumer()))) {
@@ -258,7 +258,7 @@ final class LeaseTopics implements AutoCloseable {
 
     void ask(StateKey key, LeaseRequest ask) {
         byte[] value = askAvro.encode(new AskAvro.Addressed(ask, grants.partition()));
-        send(new ProducerRecord<>(options.leaseAsks(), KeyCodec.encode(key), value));
+        send(new ProducerRecord<>(options.leaseRequests(), KeyCodec.encode(key), value));
     }
 
     void tell(Decision usage) {

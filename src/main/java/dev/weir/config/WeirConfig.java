@@ -44,7 +44,7 @@ public record WeirConfig(
 
     public static final int MAX_THREADS = 64;
 
-    /** Kafka's topic names have 249 characters at most; the longest one has 16 besides. */
+    /** Kafka's topic names have at most 249 characters, of which {@code lease-responses.} takes 16. */
     private static final int MAX_PREFIX_AND_ID = 233;
 
     private static final Pattern APPLICATION_ID = Pattern.compile("(?!\\.{1,2}$)[A-Za-z0-9._-]{1,100}");
@@ -78,7 +78,7 @@ public record WeirConfig(
         require(
                 topics.prefix().length() + applicationId.length() <= MAX_PREFIX_AND_ID,
                 "topics.prefix and application-id must have at most " + MAX_PREFIX_AND_ID
-                        + " characters together: both are in the name of a topic");
+                        + " characters together: both are in the names of internal topics");
         requireRange("threads", threads, 1, MAX_THREADS);
         kafka = Collections.unmodifiableMap(new TreeMap<>(kafka));
         kafka.forEach((key, value) -> KafkaRules.fault(key, value).ifPresent(fault -> {

@@ -31,8 +31,8 @@ final class Permissions {
                 topics.routedRequests(),
                 topics.policies(),
                 topics.admissions(),
-                topics.leaseAsks(),
-                topics.leaseGrants(),
+                topics.leaseRequests(),
+                topics.leaseResponses(),
                 topics.policyHistory())) {
             needs.add(new Need(name, false, AclOperation.READ));
         }
@@ -40,8 +40,8 @@ final class Permissions {
                 topics.policies(),
                 topics.routedRequests(),
                 topics.admissions(),
-                topics.leaseAsks(),
-                topics.leaseGrants(),
+                topics.leaseRequests(),
+                topics.leaseResponses(),
                 topics.decisions(),
                 topics.releases(),
                 topics.deadLetters())) {

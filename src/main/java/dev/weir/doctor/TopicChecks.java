@@ -203,7 +203,7 @@ final class TopicChecks {
     static void retention(Cluster cluster, Notes notes) {
         Topics topics = cluster.topics();
         List<String> read =
-                List.of(topics.requests(), topics.routedRequests(), topics.admissions(), topics.leaseAsks());
+                List.of(topics.requests(), topics.routedRequests(), topics.admissions(), topics.leaseRequests());
         Map<String, Map<String, String>> settings = cluster.settings(read);
         boolean isLong = true;
         for (Map.Entry<String, Map<String, String>> topic : settings.entrySet()) {

@@ -52,8 +52,8 @@ final class Work {
         Map<String, List<String>> groups = new LinkedHashMap<>();
         groups.put(
                 cluster.config().applicationId(),
-                List.of(topics.requests(), topics.routedRequests(), topics.leaseGrants()));
-        groups.put(KafkaSettings.shapingId(cluster.config()), List.of(topics.admissions(), topics.leaseAsks()));
+                List.of(topics.requests(), topics.routedRequests(), topics.leaseResponses()));
+        groups.put(KafkaSettings.shapingId(cluster.config()), List.of(topics.admissions(), topics.leaseRequests()));
         return groups;
     }
 
@@ -161,7 +161,7 @@ final class Work {
                         .orElse("");
         boolean isNobodyThere =
                 describe(group, cluster).map(one -> one.members().isEmpty()).orElse(true);
-        if (isNobodyThere && topic.equals(cluster.topics().leaseGrants())) {
+        if (isNobodyThere && topic.equals(cluster.topics().leaseResponses())) {
             notes.warn(found + ", and nobody reads: what was lent comes back when it ends", "weir run");
         } else if (isNobodyThere) {
             notes.fail(found + ", and nobody reads", "weir run");

@@ -3,7 +3,8 @@ package dev.weir.topology;
 import dev.weir.config.WeirConfig;
 
 /**
- * The topics' names: persisted, so that another prefix is another Weir.
+ * The names of the topics. They are persistent: with another prefix, Weir starts without state. The names of internal topics end
+ * in the application id, so that two applications that share request and policy topics have queues and shared quota of their own.
  *
  * @param requests request events; their keys are advisory
  * @param routedRequests misplaced request events on their way to the partition of their client, keyed by client; internal
@@ -13,8 +14,8 @@ import dev.weir.config.WeirConfig;
  * @param policyHistory the versions that the rules had, compacted
  * @param deadLetters records that are no request, or no rule, as received
  * @param admissions requests on their way into a queue, keyed by queue; internal
- * @param leaseAsks what holders of shared quota tell its ledgers, keyed by policy and key fields; internal
- * @param leaseGrants what ledgers answer, each in the partition of its holder, that of its requests; internal
+ * @param leaseRequests requests and reports of lease holders to the ledgers of shared quota, keyed by policy and key fields; internal
+ * @param leaseResponses responses of ledgers, each in the partition from which its holder reads; internal
  */
 public record Topics(
         String requests,
@@ -25,11 +26,14 @@ public record Topics(
         String policyHistory,
         String deadLetters,
         String admissions,
-        String leaseAsks,
-        String leaseGrants) {
+        String leaseRequests,
+        String leaseResponses) {
 
-    /** Starts the name of the topic of routed requests, which ends in the application id. */
-    public static final String ROUTED_REQUESTS = "routed-requests.";
+    private static final String ROUTED_REQUESTS = "routed-requests.";
+
+    private static final String ADMISSIONS = "admissions.";
+    private static final String LEASE_REQUESTS = "lease-requests.";
+    private static final String LEASE_RESPONSES = "lease-responses.";
 
     /** Returns the topics of a configuration. */
     public static Topics of(WeirConfig config) {
@@ -40,7 +44,7 @@ public record Topics(
      * Returns the topics of an application.
      *
      * @param prefix the start of each name, {@code weir.} by default
-     * @param applicationId the end of the names of topics that applications do not share
+     * @param applicationId the end of the names of internal topics
      */
     public static Topics of(String prefix, String applicationId) {
         return new Topics(
@@ -51,8 +55,8 @@ public record Topics(
                 prefix + "policies",
                 prefix + "policy-history",
                 prefix + "dead-letters",
-                prefix + "admissions",
-                prefix + "lease-asks",
-                prefix + "lease-grants");
+                prefix + ADMISSIONS + applicationId,
+                prefix + LEASE_REQUESTS + applicationId,
+                prefix + LEASE_RESPONSES + applicationId);
     }
 }

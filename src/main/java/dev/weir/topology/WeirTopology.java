@@ -55,8 +55,8 @@ import org.apache.kafka.streams.processor.TimestampExtractor;
  *        ▼                     │           │  ├── (lease-books)
  *   weir.routed-requests. ─▶ read-routed ──┤  ├── (waiting-requests)
  *                              │           │  ├── (decision-order)
- *                              │           │  ├──▶ weir.lease-asks
- *   weir.lease-grants ─────▶ read-grants ──╯  └──▶ weir.admissions
+ *                              │           │  ├──▶ weir.lease-requests.
+ *   weir.lease-responses. ─▶ read-grants ──╯  └──▶ weir.admissions.
  *                              │
  *                              └──▶ weir.dead-letters
  *
@@ -66,7 +66,7 @@ import org.apache.kafka.streams.processor.TimestampExtractor;
  *
  *                                         (policies)
  *                                             ┊
- *   weir.admissions ──────────────────▶ shape ──▶ weir.decisions
+ *   weir.admissions. ─────────────────▶ shape ──▶ weir.decisions
  *                                         ├── (queue-states)
  *                                         ├── (queue-slots)
  *                                         ├── (queue-tickets)
@@ -77,11 +77,13 @@ import org.apache.kafka.streams.processor.TimestampExtractor;
  *
  *                                         (policies)
  *                                             ┊
- *   weir.lease-asks ──────────────────▶ lend ──▶ weir.lease-grants
+ *   weir.lease-requests. ─────────────▶ lend ──▶ weir.lease-responses.
  *                                         ├── (ledgers)
  *                                         ├── (ledger-segments)
  *                                         └──▶ weir.dead-letters
  * </pre>
+ *
+ * The application id follows where a name of a topic ends in a dot.
  */
 public final class WeirTopology {
 
@@ -97,9 +99,9 @@ public final class WeirTopology {
     private static final String RELEASES = "releases";
     private static final String ADMISSIONS_OUT = "shaped";
     private static final String DEAD_LETTERS = "dead-letters";
-    private static final String GRANTS_IN = "lease-grants";
+    private static final String GRANTS_IN = "lease-responses";
     private static final String READ_GRANTS = "read-grants";
-    private static final String ASKS_OUT = "lease-asks";
+    private static final String ASKS_OUT = "lease-requests";
     private static final String ASKS_IN = "asked";
     private static final String LEND = "lend";
     private static final String GRANTS_OUT = "granted";
@@ -194,7 +196,7 @@ public final class WeirTopology {
                                 topics.requests(),
                                 new ReadRouted.Outlets(DECIDE, DEAD_LETTERS)),
                         ROUTED)
-                .addSource(AS_THE_CONSUMER, GRANTS_IN, AT_ONCE, BYTES_IN, BYTES_IN, topics.leaseGrants())
+                .addSource(AS_THE_CONSUMER, GRANTS_IN, AT_ONCE, BYTES_IN, BYTES_IN, topics.leaseResponses())
                 .addProcessor(
                         READ_GRANTS,
                         () -> new ReadGrants(counts, new HolderNames(config.applicationId()), DECIDE, DEAD_LETTERS),
@@ -225,7 +227,7 @@ public final class WeirTopology {
                 .addStateStore(Stores.persistent(Stores.DECISION_ORDER), DECIDE)
                 .addSink(DECISIONS, topics.decisions(), BYTES_OUT, decisions(registry, topics), DECIDE)
                 .addSink(ADMISSIONS_OUT, topics.admissions(), BYTES_OUT, admissions(), DECIDE)
-                .addSink(ASKS_OUT, topics.leaseAsks(), BYTES_OUT, asks(), DECIDE)
+                .addSink(ASKS_OUT, topics.leaseRequests(), BYTES_OUT, asks(), DECIDE)
                 .addSink(MISPLACED, topics.routedRequests(), BYTES_OUT, BYTES_OUT, TO_CLIENT, READ_REQUESTS)
                 .addSink(
                         DEAD_LETTERS,
@@ -293,7 +295,7 @@ public final class WeirTopology {
                 .addStateStore(Stores.persistent(Stores.QUEUE_FIRST_ANSWERS), SHAPE)
                 .addSink(DECISIONS, topics.decisions(), BYTES_OUT, decisions(registry, topics), SHAPE)
                 .addSink(RELEASES, topics.releases(), BYTES_OUT, releases(registry, topics), SHAPE)
-                .addSource(AS_THE_CONSUMER, ASKS_IN, RECORD_TIME, BYTES_IN, BYTES_IN, topics.leaseAsks())
+                .addSource(AS_THE_CONSUMER, ASKS_IN, RECORD_TIME, BYTES_IN, BYTES_IN, topics.leaseRequests())
                 .addProcessor(
                         LEND,
                         () -> new Lend(
@@ -305,7 +307,7 @@ public final class WeirTopology {
                         ASKS_IN)
                 .addStateStore(Stores.persistent(Stores.LEDGERS), LEND)
                 .addStateStore(Stores.persistent(Stores.LEDGER_SEGMENTS), LEND)
-                .addSink(GRANTS_OUT, topics.leaseGrants(), BYTES_OUT, grants(), TO_HOLDER, LEND)
+                .addSink(GRANTS_OUT, topics.leaseResponses(), BYTES_OUT, grants(), TO_HOLDER, LEND)
                 .addSink(DEAD_LETTERS, topics.deadLetters(), BYTES_OUT, BYTES_OUT, SHAPE, LEND);
     }
 

@@ -256,9 +256,9 @@ class LiveTest {
                             "fresh.routed-requests." + config.applicationId() + " 4",
                             "fresh.decisions 4",
                             "fresh.releases 4",
-                            "fresh.admissions 4",
-                            "fresh.lease-asks 4",
-                            "fresh.lease-grants 4",
+                            "fresh.admissions." + config.applicationId() + " 4",
+                            "fresh.lease-requests." + config.applicationId() + " 4",
+                            "fresh.lease-responses." + config.applicationId() + " 4",
                             "fresh.dead-letters 4",
                             "fresh.policies 1",
                             "fresh.policy-history 1");

@@ -122,7 +122,7 @@ class RegistryTest {
     @Test
     void what_users_read_and_write_is_a_zero_the_schemas_id_and_the_record() throws Exception {
         WeirConfig config = config("wire.");
-        Topics topics = Topics.of("wire.", "weir");
+        Topics topics = Topics.of(config);
         Request request = request("r1", "alice", "/a");
         try (Enforcer enforcer = enforcer(config);
                 Sender sender = new Sender(config)) {

@@ -7,6 +7,7 @@ import static org.assertj.core.api.Assertions.catchThrowableOfType;
 
 import dev.weir.config.WeirConfig;
 import dev.weir.dev.EmbeddedBroker;
+import dev.weir.topology.Topics;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -107,16 +108,16 @@ class TopicCheckTest {
             decisions      | cleanup.policy         | compact        | must be delete: of each key only the last record | delete
             releases       | cleanup.policy         | compact        | must be delete: of each key only the last record | delete
             dead-letters   | cleanup.policy         | compact        | must be delete: of each key only the last record | delete
-            ROUTED         | cleanup.policy         | compact        | must be delete: of each client only the last     | delete
-            ROUTED         | message.timestamp.type | CreateTime     | must be LogAppendTime: by a request's time       | LogAppendTime
-            admissions     | cleanup.policy         | compact        | must be delete: of each queue only the last      | delete
+            routed-requests. | cleanup.policy         | compact        | must be delete: of each client only the last     | delete
+            routed-requests. | message.timestamp.type | CreateTime     | must be LogAppendTime: by a request's time       | LogAppendTime
+            admissions.    | cleanup.policy         | compact        | must be delete: of each queue only the last      | delete
             policies       | cleanup.policy         | delete         | must be compact: what is still in use            | compact
             policies       | cleanup.policy         | compact,delete | must be compact: what is still in use            | compact
             policy-history | cleanup.policy         | delete         | must be compact: what is still in use            | compact
             decisions      | message.timestamp.type | CreateTime     | must be LogAppendTime: by a request's time       | LogAppendTime
             releases       | message.timestamp.type | CreateTime     | must be LogAppendTime: by a request's time       | LogAppendTime
             dead-letters   | message.timestamp.type | CreateTime     | must be LogAppendTime: by a request's time       | LogAppendTime
-            admissions     | message.timestamp.type | CreateTime     | must be LogAppendTime: it tells when             | LogAppendTime
+            admissions.    | message.timestamp.type | CreateTime     | must be LogAppendTime: it tells when             | LogAppendTime
             decisions      | max.message.bytes      | 3145727        | must be at least 3145728                         | 3145728
             dead-letters   | max.message.bytes      | 1048588        | must be at least 3145728                         | 3145728
             policies       | max.message.bytes      | 1000000        | must be at least 1048588                         | 1048588
@@ -124,7 +125,7 @@ class TopicCheckTest {
             """)
     void a_setting_that_is_wrong_is_told_with_the_command_that_mends_it(
             String topic, String setting, String value, String must, String mended) throws Exception {
-        String name = topic.equals("ROUTED") ? routed() : config.topics().prefix() + topic;
+        String name = config.topics().prefix() + topic + (topic.endsWith(".") ? config.applicationId() : "");
         set(name, setting, value);
         assertThat(refusal().lines()).hasSize(3).satisfies(lines -> {
             assertThat(lines.get(1)).startsWith(name + ": " + setting + " is " + value + ", " + must);
@@ -151,23 +152,19 @@ class TopicCheckTest {
         grow(config.topics().prefix() + topic, 5);
         if (topic.equals("requests")) {
             assertThat(refusal())
-                    .contains(config.topics().prefix()
-                            + "lease-grants: has 2 partitions, must have 5 as "
+                    .contains(Topics.of(config).leaseResponses()
+                            + ": has 2 partitions, must have 5 as "
                             + config.topics().prefix()
                             + "requests")
-                    .contains(routed() + ": has 2 partitions, must have 5 as "
+                    .contains(Topics.of(config).routedRequests() + ": has 2 partitions, must have 5 as "
                             + config.topics().prefix()
                             + "requests: a request is routed to the partition that has its client's state")
                     .contains("--describe --group " + config.applicationId() + "\n")
-                    .contains("--delete --topic " + routed() + "\n");
-            grow(config.topics().prefix() + "lease-grants", 5);
-            grow(routed(), 5);
+                    .contains("--delete --topic " + Topics.of(config).routedRequests() + "\n");
+            grow(Topics.of(config).leaseResponses(), 5);
+            grow(Topics.of(config).routedRequests(), 5);
         }
         TopicCheck.require(admin, config);
-    }
-
-    private String routed() {
-        return config.topics().prefix() + "routed-requests." + config.applicationId();
     }
 
     @Test
@@ -177,16 +174,20 @@ class TopicCheckTest {
         assertThat(TopicCheck.judge(admin, config).warnings())
                 .singleElement()
                 .satisfies(warning -> assertThat(warning.what())
-                        .startsWith(routed() + " has a shorter retention.ms than " + requests))
+                        .startsWith(
+                                Topics.of(config).routedRequests() + " has a shorter retention.ms than " + requests))
                 .satisfies(warning -> assertThat(warning.mend())
                         .singleElement()
                         .asString()
-                        .endsWith("--entity-name " + routed() + " --add-config retention.ms=1209600000"));
-        admin.deleteTopics(List.of(routed())).all().get();
-        awaitTrue(() -> !admin.listTopics().names().get().contains(routed()));
+                        .endsWith("--entity-name " + Topics.of(config).routedRequests()
+                                + " --add-config retention.ms=1209600000"));
+        admin.deleteTopics(List.of(Topics.of(config).routedRequests())).all().get();
+        awaitTrue(() ->
+                !admin.listTopics().names().get().contains(Topics.of(config).routedRequests()));
         TopicSetup.createMissing(admin, config, TopicSetup.RequestTime.LOG_APPEND);
-        assertThat(setting(routed(), "retention.ms")).isEqualTo("1209600000");
-        assertThat(setting(routed(), "message.timestamp.type")).isEqualTo("LogAppendTime");
+        assertThat(setting(Topics.of(config).routedRequests(), "retention.ms")).isEqualTo("1209600000");
+        assertThat(setting(Topics.of(config).routedRequests(), "message.timestamp.type"))
+                .isEqualTo("LogAppendTime");
         assertThat(TopicCheck.judge(admin, config).warnings()).isEmpty();
     }
 
@@ -226,8 +227,8 @@ class TopicCheckTest {
         set(changelog, "cleanup.policy", "delete");
         assertThat(refusal()).contains(changelog + ": cleanup.policy is delete, must be compact");
         set(changelog, "cleanup.policy", "compact");
-        for (String topic : List.of("requests", "admissions")) {
-            String name = config.topics().prefix() + topic;
+        for (String name :
+                List.of(Topics.of(config).requests(), Topics.of(config).admissions())) {
             grow(name, 3);
             assertThat(refusal())
                     .contains(name + ": has 3 partitions, must have 2 as the state that was built from it");
@@ -237,8 +238,8 @@ class TopicCheckTest {
     @Test
     void what_was_deleted_unread_is_told() throws Exception {
         TopicPartition requests = new TopicPartition(config.topics().prefix() + "requests", 1);
-        TopicPartition admissions = new TopicPartition(config.topics().prefix() + "admissions", 0);
-        TopicPartition asks = new TopicPartition(config.topics().prefix() + "lease-asks", 0);
+        TopicPartition admissions = new TopicPartition(Topics.of(config).admissions(), 0);
+        TopicPartition asks = new TopicPartition(Topics.of(config).leaseRequests(), 0);
         for (TopicPartition partition : List.of(requests, admissions, asks)) {
             write(partition, 10);
         }

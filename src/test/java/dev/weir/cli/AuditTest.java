@@ -38,7 +38,6 @@ import dev.weir.policy.Outcome;
 import dev.weir.policy.Reason;
 import dev.weir.policy.Request;
 import dev.weir.shape.Release;
-import dev.weir.topology.Topics;
 import java.io.StringWriter;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -250,7 +249,10 @@ class AuditTest {
     }
 
     private static ClientBuilder client() {
-        return WeirClient.builder(leasing.kafka()).prefix("leased.").timeout(PATIENCE);
+        return WeirClient.builder(leasing.kafka())
+                .prefix("leased.")
+                .applicationId(leasing.applicationId())
+                .timeout(PATIENCE);
     }
 
     /** Returns how many of so many are allowed. */
@@ -833,9 +835,9 @@ class AuditTest {
                 KafkaProducer<byte[], byte[]> producer = producer()) {
             for (String name : TopicSetup.names(config)) {
                 String topic = name.substring("weir.".length());
-                boolean isRead = !topic.equals("admissions")
+                boolean isRead = !topic.startsWith("admissions.")
                         && !topic.startsWith("lease-")
-                        && !topic.startsWith(Topics.ROUTED_REQUESTS);
+                        && !topic.startsWith("routed-requests.");
                 int partitions = topic.startsWith("polic") ? 1 : PARTITIONS;
                 admin.createTopics(List.of(new NewTopic(prefix + topic, partitions, (short) 1)))
                         .all()

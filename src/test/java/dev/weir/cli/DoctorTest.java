@@ -135,8 +135,8 @@ class DoctorTest {
         }
         assertThat(Shell.run("send", "-c", file(port), requests.toString()).exit())
                 .isZero();
-        write(name + ".lease-grants", 0, "a", "b", null);
-        write(name + ".lease-asks", 0, "a", "b", null);
+        write(name + ".lease-responses." + name, 0, "a", "b", null);
+        write(name + ".lease-requests." + name, 0, "a", "b", null);
         List<Found> stopped = doctor(1, port);
         assertThat(of(stopped, "application", "instances")).hasSize(2).allSatisfy(one -> {
             assertThat(one.verdict).isEqualTo("WARN");
@@ -154,13 +154,13 @@ class DoctorTest {
         assertThat(unread.get(2)).satisfies(one -> {
             assertThat(one.verdict).isEqualTo("WARN");
             assertThat(one.found)
-                    .startsWith("1 on " + name + ".lease-grants, in 1 partition")
+                    .startsWith("1 on " + name + ".lease-responses." + name + ", in 1 partition")
                     .endsWith(", and nobody reads: what was lent comes back when it ends");
         });
         assertThat(unread.get(3).verdict).isEqualTo("OK");
         assertThat(unread.get(4)).satisfies(one -> {
             assertThat(one.verdict).isEqualTo("FAIL");
-            assertThat(one.found).startsWith("1 on " + name + ".lease-asks, in 1 partition");
+            assertThat(one.found).startsWith("1 on " + name + ".lease-requests." + name + ", in 1 partition");
         });
     }
 
@@ -182,25 +182,26 @@ class DoctorTest {
     @ParameterizedTest
     @CsvSource(delimiter = '|', textBlock = """
             retention | WARN | requests     | retention.ms                   | 3600000    | (1h): what is not read by then is lost
-            retention | WARN | admissions   | retention.bytes                | 1000000    | a flood deletes what is not read yet
-            retention | WARN | lease-asks   | retention.ms                   | 60000      | (1m): what is not read by then is lost
+            retention | WARN | admissions.  | retention.bytes                | 1000000    | a flood deletes what is not read yet
+            retention | WARN | lease-requests. | retention.ms                   | 60000      | (1m): what is not read by then is lost
             settings  | FAIL | decisions    | message.timestamp.type         | CreateTime | must be LogAppendTime
             settings  | WARN | requests     | message.timestamp.type         | CreateTime | the producers' clocks count
-            settings  | FAIL | admissions   | cleanup.policy                 | compact    | must be delete
+            settings  | FAIL | admissions.  | cleanup.policy                 | compact    | must be delete
             settings  | FAIL | dead-letters | max.message.bytes              | 1000       | must be at least 3145728
             elections | WARN | policies     | unclean.leader.election.enable | true       | may be gone after a broker failed
             """)
     void a_topic_that_is_set_wrong_is_well_again_after_the_command_that_is_told(
             String check, String verdict, String topic, String setting, String value, String told) throws Exception {
-        set(name + "." + topic, setting, value);
+        String full = name + "." + topic + (topic.endsWith(".") ? name : ""); // the application id
+        set(full, setting, value);
         Found wrong = only(doctor(verdict.equals("FAIL") ? 1 : 0, ""), "topics", check);
         assertThat(wrong.verdict).isEqualTo(verdict);
-        assertThat(wrong.found).contains(name + "." + topic, told);
+        assertThat(wrong.found).contains(full, told);
         assertThat(wrong.advice).hasSize(1);
         Matcher command = SET.matcher(wrong.advice.get(0));
         assertThat(command.matches()).as(wrong.advice.get(0)).isTrue();
         assertThat(command.group(1)).isEqualTo(broker.bootstrapServers());
-        assertThat(command.group(2)).isEqualTo(name + "." + topic);
+        assertThat(command.group(2)).isEqualTo(full);
         assertThat(command.group(3)).isEqualTo(setting);
         type(wrong.advice.get(0));
         awaitSet(command.group(2), command.group(3), command.group(4));

@@ -144,7 +144,7 @@ class RunTest {
         Process weir = run("weir", 1000);
         try {
             awaitLog("weir", "weir is ready");
-            admin.deleteTopics(List.of("weir.admissions")).all().get();
+            admin.deleteTopics(List.of("weir.admissions.weir")).all().get();
             assertThat(weir.waitFor(PATIENCE.toSeconds(), TimeUnit.SECONDS)).isTrue();
         } finally {
             weir.destroyForcibly();
@@ -196,7 +196,7 @@ class RunTest {
         Process weir = runBeside(1000, "--log-format", "json");
         try {
             await(() -> read("out").contains("weir is ready"));
-            admin.deleteTopics(List.of("weir.admissions")).all().get();
+            admin.deleteTopics(List.of("weir.admissions.weir")).all().get();
             assertThat(weir.waitFor(PATIENCE.toSeconds(), TimeUnit.SECONDS)).isTrue();
         } finally {
             weir.destroyForcibly();

@@ -234,7 +234,7 @@ class SecuredClusterTest {
     private static AclTable.Line asking() throws IOException {
         return AclTable.read().stream()
                 .filter(line ->
-                        line.role().equals("leased") && line.resource().name().equals("weir.lease-asks"))
+                        line.role().equals("leased") && line.resource().name().equals("weir.lease-requests.weir"))
                 .findFirst()
                 .orElseThrow();
     }

@@ -284,7 +284,12 @@ class LeasedClientTest {
                         + "{algorithm: fixed-window, limit: %d, per: 10s}]}\n".formatted(limit));
         Map<Long, Integer> byWindow = new HashMap<>();
         try (Enforcer enforcer = live.enforce()) {
-            Process process = JavaProcess.of(List.of(), LeasedMain.class, broker.bootstrapServers(), "kill.")
+            Process process = JavaProcess.of(
+                            List.of(),
+                            LeasedMain.class,
+                            broker.bootstrapServers(),
+                            "kill.",
+                            live.config().applicationId())
                     .redirectError(ProcessBuilder.Redirect.DISCARD)
                     .start();
             try (BufferedReader out =
@@ -437,6 +442,7 @@ class LeasedClientTest {
         public static void main(String[] args) {
             WeirClient weir = WeirClient.builder(Map.of("bootstrap.servers", args[0]))
                     .prefix(args[1])
+                    .applicationId(args[2])
                     .timeout(LiveWeir.PATIENCE)
                     .leased(true)
                     .leases(SHORT.terms())

@@ -62,6 +62,7 @@ record LiveWeir(WeirConfig config) {
     ClientBuilder client() {
         return WeirClient.builder(config.kafka())
                 .prefix(config.topics().prefix())
+                .applicationId(config.applicationId())
                 .timeout(PATIENCE);
     }
 

@@ -112,7 +112,7 @@ class ShapeTest {
     }
 
     private void raw(byte[] value) {
-        context.setRecordMetadata("weir.admissions", 0, offset++);
+        context.setRecordMetadata("weir.admissions.weir", 0, offset++);
         shape.process(new Record<>("q".getBytes(StandardCharsets.UTF_8), value, nowMs));
     }
 

@@ -56,7 +56,7 @@ final class Cluster {
         if (topic.equals(Slot.TOPICS.policies())) {
             return 1;
         }
-        boolean isOfShaping = topic.equals(Slot.TOPICS.admissions()) || topic.equals(Slot.TOPICS.leaseAsks());
+        boolean isOfShaping = topic.equals(Slot.TOPICS.admissions()) || topic.equals(Slot.TOPICS.leaseRequests());
         return isOfShaping ? plan.queuePartitions() : plan.partitions();
     }
 

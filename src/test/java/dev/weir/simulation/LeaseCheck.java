@@ -68,7 +68,7 @@ final class LeaseCheck {
     /** @param committed what was committed since the last check */
     void check(List<Entry> committed) {
         for (Entry entry : committed) {
-            if (entry.partition().topic.equals(Slot.TOPICS.leaseGrants())) {
+            if (entry.partition().topic.equals(Slot.TOPICS.leaseResponses())) {
                 GrantAvro.Addressed answer =
                         DecisionCheck.read(() -> new GrantAvro().decode(entry.value(), entry.partition().number));
                 trace.count(answer.response() instanceof LeaseResponse.Granted ? "LENT" : "NOT_LENT");

@@ -21,7 +21,7 @@ record Slot(Role role, int partition) implements Comparable<Slot> {
     enum Role {
         DECIDE(
                 DECIDING,
-                List.of(TOPICS.leaseGrants(), TOPICS.requests(), TOPICS.routedRequests()),
+                List.of(TOPICS.leaseResponses(), TOPICS.requests(), TOPICS.routedRequests()),
                 List.of(
                         Stores.POLICY_STATES,
                         Stores.LOG_SEGMENTS,
@@ -38,7 +38,7 @@ record Slot(Role role, int partition) implements Comparable<Slot> {
                         Stores.QUEUE_TICKETS,
                         Stores.QUEUE_ALARMS,
                         Stores.QUEUE_FIRST_ANSWERS)),
-        LEND(SHAPING, List.of(TOPICS.leaseAsks()), List.of(Stores.LEDGERS, Stores.LEDGER_SEGMENTS)),
+        LEND(SHAPING, List.of(TOPICS.leaseRequests()), List.of(Stores.LEDGERS, Stores.LEDGER_SEGMENTS)),
         CHECK(SHAPING, List.of(TOPICS.policies()), List.of(Stores.GOOD_POLICIES));
 
         final String group;

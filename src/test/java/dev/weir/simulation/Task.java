@@ -54,8 +54,8 @@ final class Task {
     private static final String DECISIONS = Slot.TOPICS.decisions();
     private static final String ADMISSIONS = Slot.TOPICS.admissions();
     private static final String ROUTED = Slot.TOPICS.routedRequests();
-    private static final String LEASE_ASKS = Slot.TOPICS.leaseAsks();
-    private static final String LEASE_GRANTS = Slot.TOPICS.leaseGrants();
+    private static final String LEASE_ASKS = Slot.TOPICS.leaseRequests();
+    private static final String LEASE_GRANTS = Slot.TOPICS.leaseResponses();
     private static final String RELEASES = Slot.TOPICS.releases();
     private static final String POLICIES = Slot.TOPICS.policies();
     private static final String DEAD_LETTERS = Slot.TOPICS.deadLetters();

@@ -75,12 +75,12 @@ class SharingTest {
         lending = new TopologyTestDriver(
                 WeirTopology.shaping(config, live, new LiveQueues(), counts), KafkaSettings.shaping(config), START);
         requests = in(deciding, topics.requests());
-        grantsIn = in(deciding, topics.leaseGrants());
+        grantsIn = in(deciding, topics.leaseResponses());
         policies = deciding.createInputTopic(topics.policies(), new StringSerializer(), new ByteArraySerializer());
-        asksIn = in(lending, topics.leaseAsks());
-        asksOut = out(deciding, topics.leaseAsks());
+        asksIn = in(lending, topics.leaseRequests());
+        asksOut = out(deciding, topics.leaseRequests());
         decisions = out(deciding, topics.decisions());
-        grantsOut = out(lending, topics.leaseGrants());
+        grantsOut = out(lending, topics.leaseResponses());
     }
 
     private static TestInputTopic<byte[], byte[]> in(TopologyTestDriver driver, String topic) {

@@ -72,8 +72,8 @@ class SkewedClocksTest {
                     KafkaSettings.deciding(config),
                     Instant.ofEpochMilli(brokerMs + aheadMs));
             requests = in(driver, TOPICS.requests());
-            grants = in(driver, TOPICS.leaseGrants());
-            asks = out(driver, TOPICS.leaseAsks());
+            grants = in(driver, TOPICS.leaseResponses());
+            asks = out(driver, TOPICS.leaseRequests());
             decisions = out(driver, TOPICS.decisions());
         }
 
@@ -118,8 +118,8 @@ class SkewedClocksTest {
                     WeirTopology.shaping(config, live, new LiveQueues(), new LiveCounts()),
                     KafkaSettings.shaping(config),
                     Instant.ofEpochMilli(brokerMs + aheadMs));
-            asks = in(driver, TOPICS.leaseAsks());
-            grants = out(driver, TOPICS.leaseGrants());
+            asks = in(driver, TOPICS.leaseRequests());
+            grants = out(driver, TOPICS.leaseResponses());
         }
     }
 
