@@ -69,7 +69,7 @@ export function shared({policyId, key}, signal) {
 
 export function whoHolds(holders, free) {
   return h('p.note', holders
-      .map(({holder, lent}) => `${count(lent)} lent to ${holder.replace(/^p(?=[0-9]+$)/, 'partition ')}`)
+      .map(({holder, lent}) => `${count(lent)} lent to ${holder.replace(/^[^/]+\/(?=[0-9]+$)/, 'partition ')}`)
       .concat(`${count(free)} free`)
       .join(', '));
 }

@@ -109,8 +109,9 @@ final class UsageCommand implements Callable<Integer> {
         return line.append(shared.get("free").asText()).append(" free").toString();
     }
 
+    /** Returns "partition 3" for {@code weir/3}, which is a task; the name itself for a client library. */
     private static String holder(String name) {
-        return name.matches("p[0-9]+") ? "partition " + name.substring(1) : name;
+        return name.replaceFirst("^[^/]+/(?=[0-9]+$)", "partition ");
     }
 
     private String query() {

@@ -87,7 +87,7 @@ class ServiceCommandsTest {
                 "limits":[{"label":"gcra 5/1m","limit":5,"windowMs":60000,"used":2,"remaining":3,"resetAfterMs":24000}]""";
         answers.put("/v1/shared/all", """
                 {"policyId":"all","policyVersion":2,"at":5,"key":{},%s,"free":1,
-                 "holders":[{"holder":"p0","lent":1,"until":9},{"holder":"c-1","lent":1,"until":9}]}""".formatted(limits));
+                 "holders":[{"holder":"weir/0","lent":1,"until":9},{"holder":"c-1","lent":1,"until":9}]}""".formatted(limits));
         answers.put("/v1/shared/each?key.ip=%3A%3A1", """
                 {"policyId":"each","policyVersion":1,"at":5,"key":{"ip":"::1"},%s,"free":3,"holders":[]}""".formatted(limits));
         assertThat(Shell.run("usage", "bob", "--service", url)).isEqualTo(new Shell.Result(0, """

@@ -15,6 +15,7 @@ import dev.weir.codec.RequestJson;
 import dev.weir.config.WeirConfig;
 import dev.weir.dev.EmbeddedBroker;
 import dev.weir.policy.Request;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
@@ -25,6 +26,7 @@ import java.util.stream.StreamSupport;
 import org.apache.kafka.clients.admin.Admin;
 import org.apache.kafka.clients.producer.KafkaProducer;
 import org.apache.kafka.clients.producer.ProducerRecord;
+import org.apache.kafka.clients.producer.internals.BuiltInPartitioner;
 import org.apache.kafka.common.serialization.ByteArraySerializer;
 import org.apache.kafka.common.serialization.StringSerializer;
 import org.junit.jupiter.api.AfterAll;
@@ -39,6 +41,11 @@ class LookingBackTest {
     private static final int EACH = 10;
     private static final List<String> CLIENTS =
             IntStream.range(0, 8).mapToObj(i -> "client " + i).toList();
+
+    /** A client with one request, which is not in the partition of the client. */
+    private static final String MISPLACED = "client 8";
+
+    private static final int REQUESTS = EACH * CLIENTS.size() + 1;
 
     private static final String POLICIES = """
             policies:
@@ -84,11 +91,15 @@ class LookingBackTest {
         }
         try (KafkaProducer<String, byte[]> producer = new KafkaProducer<>(
                 KafkaSettings.producer(config), new StringSerializer(), new ByteArraySerializer())) {
-            byte[] ofAnother = new RequestAvro().encode(request("client 0", 0));
-            var unused = producer.send(new ProducerRecord<>("weir.requests", "somebody", ofAnother));
+            byte[] misplaced = new RequestAvro().encode(request(MISPLACED, 0));
+            int partitions = config.topics().partitions();
+            int right = BuiltInPartitioner.partitionForKey(MISPLACED.getBytes(StandardCharsets.UTF_8), partitions);
+            int wrong = (right + 1) % partitions;
+            var unused = producer.send(new ProducerRecord<>("weir.requests", wrong, "somebody", misplaced));
         }
         await(() -> decisions("client 0", "").get("decisions").size() == EACH
-                && decisions("client 7", "").get("decisions").size() == EACH);
+                && decisions("client 7", "").get("decisions").size() == EACH
+                && decisions(MISPLACED, "").get("decisions").size() == 1);
     }
 
     @AfterAll
@@ -150,15 +161,15 @@ class LookingBackTest {
         JsonNode whatIf = caller.post("/v1/backtest?minutes=5", """
                         {"policies": [{"id": "two", "effective-from": "2999-01-01T00:00:00Z",
                           "limits": [{"algorithm": "fixed-window", "limit": 7, "per": "30d"}]}]}""").json();
-        assertThat(whatIf.get("requests").asInt()).isEqualTo(EACH * CLIENTS.size());
+        assertThat(whatIf.get("requests").asInt()).isEqualTo(REQUESTS);
         assertThat(whatIf.get("complete").asBoolean()).isTrue();
         assertThat(whatIf.get("before").toString())
-                .isEqualTo("{\"allowed\":16,\"denied\":64,\"queued\":0,\"expired\":0}");
+                .isEqualTo("{\"allowed\":17,\"denied\":64,\"queued\":0,\"expired\":0}");
         assertThat(whatIf.get("after").toString())
-                .isEqualTo("{\"allowed\":56,\"denied\":24,\"queued\":0,\"expired\":0}");
+                .isEqualTo("{\"allowed\":57,\"denied\":24,\"queued\":0,\"expired\":0}");
         assertThat(whatIf.get("policies").toString())
-                .isEqualTo("[{\"policy\":\"two\",\"before\":{\"allowed\":16,\"denied\":64,\"queued\":0},"
-                        + "\"after\":{\"allowed\":56,\"denied\":24,\"queued\":0}}]");
+                .isEqualTo("[{\"policy\":\"two\",\"before\":{\"allowed\":17,\"denied\":64,\"queued\":0},"
+                        + "\"after\":{\"allowed\":57,\"denied\":24,\"queued\":0}}]");
         assertThat(whatIf.get("clients")).hasSize(CLIENTS.size());
         assertThat(whatIf.get("clients").get(0).toString())
                 .isEqualTo("{\"client\":\"client 0\",\"deniedBefore\":8,\"deniedAfter\":3}");
@@ -186,9 +197,8 @@ class LookingBackTest {
     @Test
     void of_more_than_can_be_read_the_newest_are() {
         long nowMs = System.currentTimeMillis();
-        List<Request> all =
-                RecentRequests.read(config, 0, nowMs, EACH * CLIENTS.size() + 2).requests();
-        assertThat(all).hasSize(EACH * CLIENTS.size());
+        List<Request> all = RecentRequests.read(config, 0, nowMs, REQUESTS + 1).requests();
+        assertThat(all).hasSize(REQUESTS);
         for (int most : new int[] {8, 20, 60}) {
             RecentRequests few = RecentRequests.read(config, 0, nowMs, most);
             assertThat(few.isComplete()).isFalse();

@@ -481,7 +481,7 @@ class RulesServiceTest {
         List<Usage.OfLimit> limits = List.of(new Usage.OfLimit("gcra 5/1m", 5L, 60_000L, 1L, 4L, 24_000));
         List<Ledger.Loan> loans = List.of(
                 new Ledger.Loan(7, "p1", 1, 0, 1, 5_000, 5_000),
-                new Ledger.Loan(8, "p0", 1, 0, 1, 6_000, 6_000),
+                new Ledger.Loan(8, "weir/0", 1, 0, 1, 6_000, 6_000),
                 new Ledger.Loan(9, "p1", 2, 0, 2, 7_000, 7_000));
         HERE.shared = key -> new Answer.Here<>(
                 key.equals(Map.of("endpoint", "/a&b"))
@@ -493,7 +493,7 @@ class RulesServiceTest {
         assertThat(shared.json().get("free").asInt()).isZero();
         assertThat(shared.json().get("holders").toString())
                 .isEqualTo(
-                        "[{\"holder\":\"p1\",\"lent\":3,\"until\":7000},{\"holder\":\"p0\",\"lent\":1,\"until\":6000}]");
+                        "[{\"holder\":\"p1\",\"lent\":3,\"until\":7000},{\"holder\":\"weir/0\",\"lent\":1,\"until\":6000}]");
         assertThat(caller.get("/v1/shared/p").status()).isEqualTo(404);
         assertThat(caller.get("/v1/shared/p?endpoint=/a").status()).isEqualTo(400);
         HERE.usage = new Answer.Here<>(List.of(new Usage(policy, List.of("endpoint", "/a"), null, List.of(), 17L)));
