@@ -16,8 +16,10 @@ import java.util.function.IntFunction;
  * <pre>
  *   book    = version 1 | forgettableAtMs, 8 bytes | clockMs | n, lease × n | lastLease | settled
  *   lease   = lease | amount | used | lastUsedMs | atMs | fromMs | untilMs | sentMs | reported + 2 × closing
- *   ledger  = version 1 | forgettableAtMs, 8 bytes | clockMs | nextLease | n, loan × n | the state of {@link StateCodec}
+ *   ledger  = version 1 | forgettableAtMs, 8 bytes | clockMs | nextLease | n, loan × n | the state of {@link StateCodec} |
+ *             n, refusal × n, if there are any
  *   loan    = lease | holder | amount | used | wanted | untilMs | dueMs
+ *   refusal = holder | least | wanted | untilMs
  * </pre>
  *
  * <p>Both begin as a state does, so that {@link StateCodec#forgettableAtMs} reads them too.
@@ -94,6 +96,15 @@ public final class LeaseCodec {
             out.writeSigned(loan.dueMs() - loan.untilMs());
         }
         out.write(StateCodec.encode(of.used()));
+        if (!ledger.refusals().isEmpty()) {
+            out.write(ledger.refusals().size());
+        }
+        for (Ledger.Refusal refusal : ledger.refusals()) {
+            out.write(refusal.holder());
+            out.write(refusal.least());
+            out.write(refusal.wanted());
+            out.writeSigned(refusal.untilMs() - ledger.clockMs());
+        }
         return out.written();
     }
 
@@ -120,7 +131,14 @@ public final class LeaseCodec {
             loans.add(new Ledger.Loan(lease, holder, amount, used, wanted, untilMs, untilMs + in.readSigned()));
         }
         PolicyState used = StateCodec.decode(in.readBytes(), shelves);
-        Ledger ledger = new Ledger(clockMs, used.lastMs(), used.accounts(), loans, nextLease);
+        List<Ledger.Refusal> refusals = new ArrayList<>();
+        for (long left = in.hasMore() ? in.read() : 0; left > 0; left--) {
+            String holder = in.readText();
+            long least = in.read();
+            long wanted = in.read();
+            refusals.add(new Ledger.Refusal(holder, least, wanted, clockMs + in.readSigned()));
+        }
+        Ledger ledger = new Ledger(clockMs, used.lastMs(), used.accounts(), loans, refusals, nextLease);
         return new PolicyLedger(ledger, used.retired());
     }
 }

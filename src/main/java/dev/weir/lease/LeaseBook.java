@@ -22,7 +22,8 @@ import java.util.List;
  * <pre>
  *   wanted a second      the larger of: the last whole second, the present one so far
  *   reserve              what is wanted within lead, at least the cost of one request while the key is in use
- *   requests             if a request waits for more than there is, or the leases that outlive the next lead hold less than the reserve
+ *   requests             if a request waits for more than there is, or the leases that outlive the next lead hold less than the reserve;
+ *                        what was refused, as soon as it may be granted, if as much is wanted within two leads
  *   for                  what is wanted within term, less what these leases hold
  *   returns              what is not wanted of a lease, a lead before it expires
  *   reports              with each request; what is used up, a lead later if nothing is requested
@@ -78,7 +79,15 @@ public record LeaseBook(
 
         /** What is wanted within a time, rounded down. */
         long in(long ms) {
-            long aSecond = Math.max(before, present);
+            return part(Math.max(before, present), ms);
+        }
+
+        /** As {@link #in}, by the last whole second only: a single request does not make it large. */
+        long steady(long ms) {
+            return part(before, ms);
+        }
+
+        private static long part(long aSecond, long ms) {
             return aSecond / MS_PER_SECOND * ms + aSecond % MS_PER_SECOND * ms / MS_PER_SECOND;
         }
 
@@ -124,6 +133,14 @@ public record LeaseBook(
         /** When the same may be requested again. */
         public long againAtMs(LeaseTerms terms) {
             return isOpen() ? repeatAtMs(terms) : Math.min(retryAtMs, sentMs + terms.termMs());
+        }
+
+        /**
+         * What is requested again when it may be granted, whether a request waits then or not: what was refused, if as much is wanted
+         * within two leads; else 0. The ledger keeps the place of such a holder ({@link Ledger}).
+         */
+        long dueTo(Demand demand, LeaseTerms terms) {
+            return !isOpen() && refused <= demand.steady(2 * terms.leadMs()) ? refused : 0;
         }
 
         private long repeatAtMs(LeaseTerms terms) {
@@ -339,7 +356,9 @@ public record LeaseBook(
             return new Sending(new LeaseBook(clockMs, next, now, request, lastLease, 0), report);
         }
         long held = next.stream().mapToLong(Lease::left).sum();
-        long least = waits > available(nowMs, timeMs(nowMs)) ? Math.max(1, waits - held) : 0;
+        long available = available(nowMs, timeMs(nowMs));
+        long due = request.dueTo(now, terms);
+        long least = waits > available ? Math.max(1, waits - held) : due > available ? due : 0;
         long expected = now.reserve(terms.termMs(), terms, nowMs) - lasting(terms, nowMs);
         long want = Math.max(Math.max(1, least), expected);
         Pending sent = new Pending(

@@ -53,13 +53,43 @@ import java.util.Map;
  * @param clockMs the latest time that it was asked at
  * @param chargedMs the time of the last charge
  * @param accounts of the limits, all of which are charged together
+ * <p><b>Order of refused holders.</b> Two holders that want more than there is would race for each token that becomes free, and the one with
+ * the shorter way to the ledger would win each time. So the ledger keeps a list of refused holders, in the order in which they
+ * were refused, and grants a request only if what is free covers its {@code least} and those of the holders before it:
+ *
+ * <pre>
+ *   grant to h   ⟸  least(h) + Σ least of the refused before h  ≤ free(t)
+ * </pre>
+ *
+ * <p>This only ever grants less, so the proof above is not affected. A holder is entered if, by the demand that it reports, it wants as
+ * much again within two leads: it returns when it was told to ({@link LeaseBook}). Holders with less demand often do not return, and would
+ * withhold what others want. An entry expires two leads after the holder should have returned. Amounts above a quarter of the
+ * capacity are not entered: others would wait until they have accumulated.
+ *
+ * <p>Example: one token becomes free each 100 ms, and {@code a} and {@code b} want ten a second each. Both are refused at 0 ms: {@code a} is
+ * told to return after 100 ms, {@code b} after 200 ms. At 100 ms {@code a} is granted the token, even if {@code b} asked before it. When {@code a} is
+ * refused again, it is behind {@code b}.
+ *
+ * @param clockMs the latest time that it was asked at
+ * @param chargedMs the time of the last charge
+ * @param accounts of the limits, all of which are charged together
  * @param loans what is out, the one that is due first first
+ * @param refusals the holders that were refused and are expected to return, in the order of their first refusal
  * @param nextLease the name of the next slice
  */
-public record Ledger(long clockMs, long chargedMs, List<Account<?>> accounts, List<Loan> loans, long nextLease) {
+public record Ledger(
+        long clockMs,
+        long chargedMs,
+        List<Account<?>> accounts,
+        List<Loan> loans,
+        List<Refusal> refusals,
+        long nextLease) {
 
     /** More slices are not lent at once: each takes room in the state. */
     public static final int MAX_LOANS = 10_000;
+
+    /** More refused holders are not kept in order: each takes room in the state. */
+    public static final int MAX_REFUSALS = 1_000;
 
     /** A ledger that was forgotten and is opened anew does not give the names of old slices again. */
     private static final int LEASE_BITS_A_MS = 20;
@@ -84,16 +114,26 @@ public record Ledger(long clockMs, long chargedMs, List<Account<?>> accounts, Li
      */
     public record Loan(long lease, String holder, long amount, long used, long wanted, long untilMs, long dueMs) {}
 
+    /**
+     * A holder that was refused and is expected to request the same amount again.
+     *
+     * @param least tokens that it needs at least
+     * @param wanted what it requested
+     * @param untilMs when it loses its place unless it has returned
+     */
+    public record Refusal(String holder, long least, long wanted, long untilMs) {}
+
     public Ledger {
         accounts = List.copyOf(accounts);
         loans = List.copyOf(loans);
+        refusals = List.copyOf(refusals);
     }
 
     /** The ledger of limits of which nothing is used. */
     public static Ledger open(List<? extends Limit<?>> limits, long nowMs) {
         List<Account<?>> accounts = new ArrayList<>();
         limits.forEach(limit -> accounts.add(Account.open(limit, nowMs)));
-        return new Ledger(nowMs, nowMs, accounts, List.of(), nowMs << LEASE_BITS_A_MS);
+        return new Ledger(nowMs, nowMs, accounts, List.of(), List.of(), nowMs << LEASE_BITS_A_MS);
     }
 
     /**
@@ -105,14 +145,18 @@ public record Ledger(long clockMs, long chargedMs, List<Account<?>> accounts, Li
 
     /** This ledger under other limits: what was used stays used, as {@code Account.under} says; what is lent stays lent. */
     public Ledger under(List<Account<?>> next) {
-        return new Ledger(clockMs, clockMs, next, loans, nextLease); // what they say of the time before is not theirs
+        return new Ledger(
+                clockMs, clockMs, next, loans, refusals, nextLease); // what they say of the time before is not theirs
     }
 
     /** This ledger at a later time, or at its own if that is later: what has ended by then is charged. */
     public Ledger at(long nowMs) {
         long atMs = Math.max(clockMs, nowMs);
+        List<Refusal> waiting = refusals.stream().allMatch(refusal -> refusal.untilMs > atMs)
+                ? refusals
+                : refusals.stream().filter(refusal -> refusal.untilMs > atMs).toList();
         if (loans.isEmpty() || loans.get(0).dueMs > atMs) {
-            return atMs == clockMs ? this : new Ledger(atMs, chargedMs, accounts, loans, nextLease);
+            return atMs == clockMs ? this : new Ledger(atMs, chargedMs, accounts, loans, waiting, nextLease);
         }
         Ledger next = this;
         List<Loan> left = new ArrayList<>(loans);
@@ -120,7 +164,7 @@ public record Ledger(long clockMs, long chargedMs, List<Account<?>> accounts, Li
             Loan ended = left.remove(0);
             next = next.charge(ended.amount, ended.untilMs - 1);
         }
-        return new Ledger(atMs, next.chargedMs, next.accounts, left, nextLease);
+        return new Ledger(atMs, next.chargedMs, next.accounts, left, waiting, nextLease);
     }
 
     /**
@@ -191,29 +235,46 @@ public record Ledger(long clockMs, long chargedMs, List<Account<?>> accounts, Li
             next.remove(place);
         }
         Ledger charged = used > 0 ? charge(used, Math.min(report.lastUsedMs(), loan.untilMs - 1)) : this;
-        return new Ledger(clockMs, charged.chargedMs, charged.accounts, next, nextLease);
+        return new Ledger(clockMs, charged.chargedMs, charged.accounts, next, refusals, nextLease);
     }
 
     private Ledger charge(long amount, long atMs) {
         long timeMs = Math.max(chargedMs, atMs);
         List<Account<?>> next = new ArrayList<>();
         accounts.forEach(account -> next.add(account.charge(amount, timeMs)));
-        return new Ledger(clockMs, timeMs, next, loans, nextLease);
+        return new Ledger(clockMs, timeMs, next, loans, refusals, nextLease);
     }
 
     /**
      * Grants what is wanted, as far as the other holders' wants can still be met: by max-min fairness, each of them is left what it wanted
      * last, but no more than an even share of what is free. A holder that got its lease only now is left an even share, since it may not know
-     * yet what it will want. If a request waits, its cost is granted at least; if none does, nothing is
-     * granted while little is free, so that leases which nobody may need do not withhold what others wait for.
+     * yet what it will want. If a request waits, its cost is granted at least, unless that is due to a holder that was refused before; if none
+     * does, nothing is granted while little is free, so that leases which nobody may need do not withhold what others wait for.
      */
     private Answer lend(LeaseRequest request, LeaseTerms terms, long nowMs) {
+        long least = request.least();
         long free = free();
-        long amount = Math.max(request.least(), Math.min(request.want(), share(request.holder(), free, terms)));
-        boolean isScarce = request.least() == 0 && free < capacity() / SCARCE_PARTS;
-        if (isScarce || amount == 0 || amount > free || loans.size() >= MAX_LOANS) {
-            long retryAfterMs = retryAfterMs(Math.max(1, request.least()));
-            return new Answer(this, new LeaseResponse.Refused(request.number(), nowMs, retryAfterMs));
+        long before = 0;
+        long others = 0;
+        int place = -1;
+        for (int i = 0; i < refusals.size(); i++) {
+            if (refusals.get(i).holder.equals(request.holder())) {
+                place = i;
+            } else {
+                others = Math.min(Limit.MAX_LEVEL, others + refusals.get(i).least);
+                before = place < 0 ? others : before;
+            }
+        }
+        long share = Math.min(share(request.holder(), free, terms), free - others);
+        long amount = Math.max(least, Math.min(request.want(), share));
+        boolean isRefused =
+                least == 0 ? amount <= 0 || free - others < capacity() / SCARCE_PARTS : least > free - before;
+        if (isRefused || loans.size() >= MAX_LOANS) {
+            long retryAfterMs = retryAfterMs(Math.max(1, least), before);
+            List<Refusal> next = refused(request, place, terms, retryAfterMs);
+            return new Answer(
+                    new Ledger(clockMs, chargedMs, accounts, loans, next, nextLease),
+                    new LeaseResponse.Refused(request.number(), nowMs, retryAfterMs));
         }
         long untilMs = untilMs(terms);
         Loan loan =
@@ -221,14 +282,45 @@ public record Ledger(long clockMs, long chargedMs, List<Account<?>> accounts, Li
         List<Loan> next = new ArrayList<>(loans);
         next.add(-Collections.binarySearch(next, loan, BY_DUE) - 1, loan);
         return new Answer(
-                new Ledger(clockMs, chargedMs, accounts, next, nextLease + 1),
+                new Ledger(clockMs, chargedMs, accounts, next, without(place), nextLease + 1),
                 new LeaseResponse.Granted(request.number(), loan.lease, amount, nowMs, clockMs, loan.untilMs));
     }
 
+    private List<Refusal> without(int place) {
+        if (place < 0) {
+            return refusals;
+        }
+        List<Refusal> next = new ArrayList<>(refusals);
+        next.remove(place);
+        return next;
+    }
+
+    /** The refusals after one more; {@code place} is the holder's entry, -1 if it has none. */
+    private List<Refusal> refused(LeaseRequest request, int place, LeaseTerms terms, long retryAfterMs) {
+        long least = request.least();
+        long waitMs = Math.min(retryAfterMs, terms.termMs());
+        boolean isSmall = least > 0 && least <= Math.max(1, capacity() / SCARCE_PARTS);
+        boolean returns =
+                isSmall && Math.min(request.want() / least, terms.termMs()) * 2 * terms.leadMs() >= terms.termMs();
+        if (!returns || (place < 0 && refusals.size() >= MAX_REFUSALS)) {
+            return without(place);
+        }
+        long untilMs = clockMs + waitMs + 2 * terms.leadMs();
+        Refusal refusal = new Refusal(request.holder(), least, request.want(), untilMs);
+        List<Refusal> next = new ArrayList<>(refusals);
+        if (place < 0) {
+            next.add(refusal);
+        } else {
+            next.set(place, refusal);
+        }
+        return next;
+    }
+
     private long share(String holder, long free, LeaseTerms terms) {
-        Map<String, Long> wants = new HashMap<>(2 * loans.size());
+        Map<String, Long> wants = new HashMap<>(2 * (loans.size() + refusals.size()));
         long knownMs = clockMs + terms.termMs() - terms.termMs() / NEW_PARTS;
         loans.forEach(loan -> wants.put(loan.holder, loan.untilMs > knownMs ? Long.MAX_VALUE : loan.wanted));
+        refusals.forEach(refusal -> wants.merge(refusal.holder, refusal.wanted, Math::max));
         wants.remove(holder);
         long even = free / (wants.size() + 1);
         long left = free;
@@ -256,14 +348,21 @@ public record Ledger(long clockMs, long chargedMs, List<Account<?>> accounts, Li
         return untilMs;
     }
 
-    /** How long until there is enough if no loan is given back, or the first one ends. */
-    private long retryAfterMs(long least) {
+    /**
+     * How long until there is enough if no loan is given back, or the first one ends.
+     *
+     * @param before what holders get that were refused before, as far as it fits
+     */
+    private long retryAfterMs(long least, long before) {
         long waitMs = loans.size() >= MAX_LOANS ? Long.MAX_VALUE : 0;
         for (Account<?> account : accounts) {
-            if (least > account.limit().capacity()) {
+            long capacity = account.limit().capacity();
+            if (least > capacity) {
                 return Long.MAX_VALUE;
             }
-            waitMs = Math.max(waitMs, account.waitMs(lent() + least, clockMs));
+            long needed = lent() + least;
+            waitMs = Math.max(
+                    waitMs, account.waitMs(needed + Math.max(0, Math.min(before, capacity - needed)), clockMs));
         }
         long firstEndsMs = loans.isEmpty() ? Long.MAX_VALUE : loans.get(0).dueMs - clockMs;
         return Math.max(1, Math.min(waitMs, firstEndsMs));

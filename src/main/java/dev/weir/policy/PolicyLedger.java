@@ -75,6 +75,9 @@ public record PolicyLedger(Ledger ledger, List<Log> retired) {
     /** From when on a fresh ledger answers the same, if nothing else comes; or somewhat later, if something is lent. */
     public long forgettableAtMs() {
         long atMs = used().forgettableAtMs();
+        for (Ledger.Refusal refusal : ledger.refusals()) {
+            atMs = Math.max(atMs, refusal.untilMs());
+        }
         List<Ledger.Loan> loans = ledger.loans();
         if (loans.isEmpty()) {
             return atMs;

@@ -71,7 +71,7 @@ final class LeaseStore implements Holdings {
         /** Decides a request that has waited. Returns what it waits for further, null if it was answered. */
         Wait again(Waiter waiter, boolean mayWait);
 
-        /** Sends a message to a ledger, with an early commit if a request waits for the answer. */
+        /** Sends a message to a ledger, with an early commit if the answer is needed soon. */
         void send(StateKey key, LeaseRequest message, boolean soon);
     }
 
@@ -289,7 +289,7 @@ final class LeaseStore implements Holdings {
         entry.isTouched = false;
         Optional<LeaseRequest> message = entry.holder.nextMessage(nowMs);
         if (message.isPresent()) {
-            environment.send(entry.key, message.get(), entry.holder.isAwaited());
+            environment.send(entry.key, message.get(), message.get().least() > 0);
         }
         if (!entry.isChanged && !entry.holder.book().equals(entry.written)) {
             entry.isChanged = true;

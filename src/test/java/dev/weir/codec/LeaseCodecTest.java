@@ -66,6 +66,14 @@ class LeaseCodecTest {
         ledger = ledger.ask(LeaseRequest.report("p0", reports, 0), TERMS, NOW + 900)
                 .ledger();
         assertComesBack(ledger);
+        LeaseRequest all = new LeaseRequest(1, "p3", ledger.free(), ledger.free(), List.of(), 0, 30);
+        ledger = ledger.ask(all, TERMS, NOW + 900).ledger();
+        ledger = ledger.ask(new LeaseRequest(2, "p1", 10, 900, List.of(), 0, 30), TERMS, NOW + 950)
+                .ledger();
+        ledger = ledger.ask(new LeaseRequest(2, "p2", 3, 100, List.of(), 0, 30), TERMS, NOW + 960)
+                .ledger();
+        assertThat(ledger.refusals()).extracting(Ledger.Refusal::holder).containsExactly("p1", "p2");
+        assertComesBack(ledger);
         assertComesBack(ledger.at(NOW + 10_000));
     }
 

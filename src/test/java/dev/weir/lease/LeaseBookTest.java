@@ -97,6 +97,25 @@ class LeaseBookTest {
         assertThat(next(3, NOW + 1_000)).isNotNull();
     }
 
+    /** Five in a second are one in two leads. */
+    @Test
+    void what_was_refused_is_requested_again_though_no_request_waits_if_it_is_wanted_within_two_leads() {
+        want(5, NOW - 1);
+        next(1, NOW);
+        respond(new LeaseResponse.Refused(1, BROKER, 100), NOW);
+        assertThat(book.dueAtMs(TERMS, NOW)).isEqualTo(NOW + 100);
+        assertThat(next(0, NOW + 99)).isNull();
+        assertThat(next(0, NOW + 100).least()).isEqualTo(1);
+    }
+
+    @Test
+    void what_was_refused_and_is_seldom_wanted_is_requested_again_when_a_request_waits() {
+        want(4, NOW - 1);
+        next(1, NOW);
+        respond(new LeaseResponse.Refused(1, BROKER, 100), NOW);
+        assertThat(next(0, NOW + 100).least()).isZero();
+    }
+
     @Test
     void what_is_refused_to_a_large_request_is_not_refused_to_a_small_one() {
         want(11, NOW);

@@ -146,4 +146,59 @@ class LedgerTest {
                 ledger.ask(LeaseRequest.report("b", List.of(), -50), TERMS, NOW).ledger();
         assertThat(ledger.free()).isEqualTo(20);
     }
+
+    /** One token becomes free each second. */
+    @Test
+    void of_two_refused_holders_the_one_that_was_refused_first_gets_the_next_token() {
+        useAll();
+        assertThat(ask("a", 1, 10, NOW)).isEqualTo(new LeaseResponse.Refused(9, NOW, 1_000));
+        assertThat(ask("b", 1, 10, NOW)).isEqualTo(new LeaseResponse.Refused(9, NOW, 2_000));
+        assertThat(ask("b", 1, 10, NOW + 1_000)).as("that is for a").isInstanceOf(LeaseResponse.Refused.class);
+        assertThat(ask("a", 1, 10, NOW + 1_001)).isEqualTo(granted(FIRST + 1, 1, NOW + 1_001, NOW + 2_001));
+        ask("a", 1, 10, NOW + 1_010, new Report(FIRST + 1, 1, NOW + 1_001, 0));
+        assertThat(ask("a", 1, 10, NOW + 2_000)).as("that is for b").isInstanceOf(LeaseResponse.Refused.class);
+        assertThat(ask("b", 1, 10, NOW + 2_001)).isInstanceOf(LeaseResponse.Granted.class);
+        assertThat(ledger.refusals()).extracting(Ledger.Refusal::holder).containsExactly("a");
+    }
+
+    @Test
+    void a_refused_holder_that_does_not_return_in_time_loses_its_place() {
+        useAll();
+        ask("a", 1, 10, NOW);
+        assertThat(ledger.refusals()).containsExactly(new Ledger.Refusal("a", 1, 10, NOW + 1_200));
+        assertThat(ask("b", 1, 1, NOW + 1_199)).isInstanceOf(LeaseResponse.Refused.class);
+        assertThat(ask("b", 1, 1, NOW + 1_200)).isInstanceOf(LeaseResponse.Granted.class);
+        assertThat(ledger.refusals()).isEmpty();
+    }
+
+    @Test
+    void a_refused_holder_has_a_place_only_if_it_wants_as_much_again_within_two_leads() {
+        useAll();
+        ask("large", 3, 30, NOW);
+        ask("ahead", 0, 30, NOW);
+        assertThat(ledger.refusals()).isEmpty();
+        ledger = Ledger.open(List.of(new TokenBucket(Rate.of(100, 10_000), 100, false)), NOW);
+        ask("a", 100, 100, NOW);
+        ask("a", 0, 0, NOW, new Report(FIRST, 100, NOW, 0));
+        ask("slow", 1, 4, NOW);
+        assertThat(ledger.refusals()).as("one in 250 ms").isEmpty();
+        ask("fast", 1, 5, NOW);
+        assertThat(ledger.refusals()).hasSize(1);
+    }
+
+    @Test
+    void the_places_of_refused_holders_are_bounded() {
+        useAll();
+        for (int i = 0; i <= Ledger.MAX_REFUSALS; i++) {
+            ask("p" + i, 1, 10, NOW);
+        }
+        assertThat(ledger.refusals()).hasSize(Ledger.MAX_REFUSALS);
+        assertThat(ask("new", 1, 10, NOW + 1_000)).isInstanceOf(LeaseResponse.Refused.class);
+        assertThat(ask("p0", 1, 10, NOW + 1_000)).isInstanceOf(LeaseResponse.Granted.class);
+    }
+
+    private void useAll() {
+        ask("z", 10, 10, NOW);
+        ask("z", 0, 0, NOW, new Report(FIRST, 10, NOW, 0));
+    }
 }

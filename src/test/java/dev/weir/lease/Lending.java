@@ -112,6 +112,7 @@ final class Lending {
         private long wakesMs;
         private long lastRequestMs;
         private long lastResponseMs;
+        private long admitted;
 
         Holder(int index) {
             this.index = index;
@@ -158,6 +159,7 @@ final class Lending {
             long atMs = book.timeMs(clockMs);
             uses.add(new Use(atMs, cost));
             usedAtMs.add(new Use(nowMs, cost));
+            admitted += cost;
             leases.put(book.take(cost, clockMs, atMs));
         }
 
@@ -258,7 +260,7 @@ final class Lending {
                 : START_MS;
         era = limits.stream().<Account<?>>map(limit -> open(limit, startMs)).toList();
         ledger = Ledger.open(limits, startMs);
-        ledger = new Ledger(startMs, startMs, era, List.of(), ledger.nextLease());
+        ledger = new Ledger(startMs, startMs, era, List.of(), List.of(), ledger.nextLease());
         for (int i = 0; i < scene.perSecond.length; i++) {
             holders.add(new Holder(i));
         }
@@ -323,7 +325,7 @@ final class Lending {
             long capacity = each.account.limit().capacity();
             String broken = brokenBy(each, Math.max(capacity, each.lent), each.fromMs + 1);
             if (broken == null && each.lent > 0) {
-                broken = brokenBy(each, capacity, each.lentUntilMs);
+                broken = brokenBy(each, capacity, Math.max(each.lentUntilMs, each.fromMs + 1));
             }
             if (broken != null) {
                 return each.account.limit() + ": " + broken;
@@ -423,6 +425,12 @@ final class Lending {
     /** Of what one that sees all requests would have admitted. */
     double share() {
         return (double) admitted() / (double) admittedByOne();
+    }
+
+    /** What the holder with the least was allowed, as a part of an even share. */
+    double leastShare() {
+        long least = holders.stream().mapToLong(holder -> holder.admitted).min().orElseThrow();
+        return (double) least * holders.size() / admitted();
     }
 
     private long admitted() {

@@ -229,7 +229,8 @@ final class Task {
             state.store(Stores.LEDGERS).replaceAll((key, bytes) -> {
                 PolicyLedger of = LeaseCodec.decodeLedger(bytes, shelf -> null);
                 Ledger l = of.ledger();
-                Ledger left = new Ledger(l.clockMs(), l.chargedMs(), l.accounts(), List.of(), l.nextLease());
+                Ledger left =
+                        new Ledger(l.clockMs(), l.chargedMs(), l.accounts(), List.of(), l.refusals(), l.nextLease());
                 return LeaseCodec.encode(new PolicyLedger(left, of.retired()));
             });
         }
