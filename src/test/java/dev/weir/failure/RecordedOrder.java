@@ -146,7 +146,8 @@ final class RecordedOrder {
             for (Request.Source source : of.committed.values()) {
                 Request.Source before = shared.contains(source) ? null : last.put(source.partition(), source);
                 if (before != null && before.offset() > source.offset()) {
-                    overtaken.add(Oracle.at(source) + ", client " + client + ": was decided after offset " + before.offset());
+                    overtaken.add(
+                            Oracle.at(source) + ", client " + client + ": was decided after offset " + before.offset());
                 }
             }
         });

@@ -53,7 +53,10 @@ class SkewedClocksTest {
     private Lender lender;
     private long brokerMs = START_MS;
 
-    /** A deciding application whose clock is ahead of the broker's. */
+    /**
+     * A deciding task whose clock is ahead of the broker's. A test driver runs partition 0 only, so each has an application id of its own,
+     * and its messages are carried to the topics of the ledger's application.
+     */
     private final class Holder {
         private final TopologyTestDriver driver;
         private final TestInputTopic<byte[], byte[]> requests;
@@ -72,8 +75,8 @@ class SkewedClocksTest {
                     KafkaSettings.deciding(config),
                     Instant.ofEpochMilli(brokerMs + aheadMs));
             requests = in(driver, TOPICS.requests());
-            grants = in(driver, TOPICS.leaseResponses());
-            asks = out(driver, TOPICS.leaseRequests());
+            grants = in(driver, Topics.of(config).leaseResponses());
+            asks = out(driver, Topics.of(config).leaseRequests());
             decisions = out(driver, TOPICS.decisions());
         }
 
