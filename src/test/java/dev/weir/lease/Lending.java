@@ -16,8 +16,8 @@ import java.util.PriorityQueue;
 import java.util.SplittableRandom;
 
 /**
- * A ledger and its holders on a virtual clock: each with a monotonic clock of its own, messages that take their time, requests that wait
- * for leases, and {@link Mishaps}.
+ * A ledger and its holders on a virtual clock: each with a monotonic and a wall clock of its own, messages that take their time, requests
+ * that wait for leases, and {@link Mishaps}.
  */
 final class Lending {
 
@@ -48,13 +48,23 @@ final class Lending {
      * @param standstills of the requests: their holder stands still
      * @param losses of the messages: lost, and as many are doubled
      * @param deaths of the messages: the last of a holder, which begins anew with nothing
-     * @param steps of the requests: the wall clock of their holder is stepped forward, or another broker leads, whose clock differs
+     * @param steps of the requests: the wall clock of their holder is stepped, or another broker leads, whose clock differs
      * @param settles of the requests: more was used, or less
      * @param overtakes of the messages: one that may come before those that were sent before it
      */
     record Mishaps(int standstills, int losses, int deaths, int steps, int settles, int overtakes) {
         static final Mishaps NONE = new Mishaps(0, 0, 0, 0, 0, 0);
     }
+
+    /**
+     * The clocks of a holder's machine.
+     *
+     * @param isTask whether the process's clock starts with the wall clock, as that of a stream task, or at 0, as that of a client library
+     * @param aheadMs the wall clock at the beginning, against the broker's
+     * @param stepMs by which the wall clock is stepped halfway
+     * @param drift by which part its rate differs from the broker's
+     */
+    record Clocks(boolean isTask, long aheadMs, long stepMs, double drift) {}
 
     /**
      * A limit while it was in force.
@@ -68,7 +78,9 @@ final class Lending {
     record Era(Account<?> account, long lent, long lentUntilMs, long fromMs, long untilMs) {}
 
     private static final long START_MS = 1_000_000_000_007L;
+    private static final long NANOS_PER_MS = 1_000_000;
     private static final long MAX_STEP_MS = 3_000;
+    private static final long MAX_SKEW_MS = 3_600_000;
     private static final long MAX_IDLE_MS = 20_000;
 
     private final Scene scene;
@@ -79,6 +91,8 @@ final class Lending {
     private Ledger ledger;
     private final long startMs;
     private long brokerAheadMs;
+    private long nowMs;
+    private long ledgerBackMs = Long.MIN_VALUE;
     private long number;
     private final List<Era> eras = new ArrayList<>();
     private long eraFromMs = Long.MIN_VALUE;
@@ -89,8 +103,10 @@ final class Lending {
     /** All requests, in the order in which they came. */
     private final List<Use> requested = new ArrayList<>();
 
-    /** The same as the uses, by the broker's clock. */
-    final List<Use> usedAtMs = new ArrayList<>();
+    /** How far decision times were behind the broker's clock, and ahead of it, at most. */
+    long mostBehindMs;
+
+    long mostAheadMs;
 
     long requests;
     long waited;
@@ -103,10 +119,11 @@ final class Lending {
 
     private final class Holder {
         private final int index;
-        private final double rate = 1 + scene.drift * (2 * random.nextDouble() - 1);
-        private final long offsetMs = random.nextLong(2_000_000_000L);
-        private long clockSteps;
+        private final double rate;
+        private final long offsetMs;
+        private long aheadMs; // of the wall clock
         private int lives;
+        private LeaseSession session;
         private LeaseHolder<Long> leases;
         private long stillUntilMs;
         private long wakesMs;
@@ -114,15 +131,29 @@ final class Lending {
         private long lastResponseMs;
         private long admitted;
 
-        Holder(int index) {
+        Holder(int index, Clocks clocks) {
             this.index = index;
+            rate = 1 + clocks.drift;
+            aheadMs = clocks.aheadMs;
+            offsetMs = clocks.isTask ? startMs + aheadMs : 0;
+            if (clocks.stepMs != 0) {
+                later(startMs + scene.forMs / 2, at -> aheadMs += clocks.stepMs);
+            }
             begin();
         }
 
         /** A new process. */
         void begin() {
-            String name = index + "/" + lives++;
-            leases = LeaseHolder.empty(new LeaseSession(name, 1, () -> clockSteps), scene.terms);
+            ClockSteps steps = new ClockSteps();
+            session = new LeaseSession(
+                    index + "/" + lives++,
+                    1,
+                    () -> steps.observe(() -> clock(nowMs) * NANOS_PER_MS, () -> wallClock(nowMs)));
+            leases = LeaseHolder.empty(session, scene.terms);
+        }
+
+        private long wallClock(long atMs) {
+            return clock(atMs) - offsetMs + startMs + aheadMs;
         }
 
         /** Its monotonic clock, which has nothing to do with any other. */
@@ -135,6 +166,7 @@ final class Lending {
         }
 
         void request(long nowMs, long cost) {
+            session.checkClock();
             long clockMs = clock(nowMs);
             requests++;
             requested.add(new Use(nowMs, cost));
@@ -158,13 +190,15 @@ final class Lending {
             LeaseBook book = leases.book();
             long atMs = book.timeMs(clockMs);
             uses.add(new Use(atMs, cost));
-            usedAtMs.add(new Use(nowMs, cost));
+            mostBehindMs = Math.max(mostBehindMs, nowMs + brokerAheadMs - atMs);
+            mostAheadMs = Math.max(mostAheadMs, atMs - nowMs - brokerAheadMs);
             admitted += cost;
             leases.put(book.take(cost, clockMs, atMs));
         }
 
         /** More was used than was requested, or less. */
         void settle(long nowMs, long cost) {
+            session.checkClock();
             long clockMs = clock(nowMs);
             LeaseBook book = leases.book();
             long atMs = book.timeMs(clockMs);
@@ -178,6 +212,7 @@ final class Lending {
         }
 
         void work(long nowMs) {
+            session.checkClock();
             long clockMs = clock(nowMs);
             while (leases.isFirstReady(clockMs)) {
                 long cost = leases.first().cost();
@@ -211,13 +246,22 @@ final class Lending {
             long requestMs = happens(scene.mishaps.overtakes) ? comesMs : lastRequestMs;
             int life = lives;
             for (int i = 0; i < copies(); i++) {
-                later(requestMs + i * delay(), at -> answer(at, message, life));
+                later(requestMs + i * delay(), at -> append(at, message, life));
             }
         }
 
-        /** The ledger's time is that of the broker: when it appended the request. */
-        private void answer(long nowMs, LeaseRequest message, int life) {
-            Ledger.Answer answer = ledger.ask(message, scene.terms, nowMs + brokerAheadMs);
+        /** The ledger's time is that of the broker, when it appended the request; a ledger that moves reads it later. */
+        private void append(long nowMs, LeaseRequest message, int life) {
+            long appendMs = nowMs + brokerAheadMs;
+            if (nowMs < ledgerBackMs) {
+                later(ledgerBackMs, at -> answer(at, appendMs, message, life));
+            } else {
+                answer(nowMs, appendMs, message, life);
+            }
+        }
+
+        private void answer(long nowMs, long appendMs, LeaseRequest message, int life) {
+            Ledger.Answer answer = ledger.ask(message, scene.terms, appendMs);
             ledger = answer.ledger();
             if (message.settled() < 0) {
                 uses.add(new Use(ledger.clockMs(), message.settled()));
@@ -231,6 +275,7 @@ final class Lending {
             long responseMs = happens(scene.mishaps.overtakes) ? comesMs : lastResponseMs;
             Step take = at -> {
                 if (life == lives) {
+                    session.checkClock();
                     leases.respond(answer.response(), clock(at));
                     work(at);
                 }
@@ -252,6 +297,11 @@ final class Lending {
     }
 
     Lending(Scene scene, long seed) {
+        this(scene, seed, List.of());
+    }
+
+    /** @param clocks of each holder; any if there are none */
+    Lending(Scene scene, long seed, List<Clocks> clocks) {
         this.scene = scene;
         random = new SplittableRandom(seed);
         List<Limit<?>> limits = scene.limits.get(0);
@@ -262,8 +312,19 @@ final class Lending {
         ledger = Ledger.open(limits, startMs);
         ledger = new Ledger(startMs, startMs, era, List.of(), List.of(), ledger.nextLease());
         for (int i = 0; i < scene.perSecond.length; i++) {
-            holders.add(new Holder(i));
+            holders.add(new Holder(i, clocks.isEmpty() ? anyClocks() : clocks.get(i)));
         }
+    }
+
+    private Clocks anyClocks() {
+        double drift = scene.drift * (2 * random.nextDouble() - 1);
+        return new Clocks(random.nextBoolean(), random.nextLong(-MAX_SKEW_MS, MAX_SKEW_MS + 1), 0, drift);
+    }
+
+    /** The ledger moves halfway: it reads nothing for so long. */
+    Lending withMove(long ms) {
+        later(startMs + scene.forMs / 2, at -> ledgerBackMs = at + ms);
+        return this;
     }
 
     private Account<?> open(Limit<?> limit, long nowMs) {
@@ -394,7 +455,7 @@ final class Lending {
 
     private void step(Holder holder) {
         if (random.nextBoolean()) {
-            holder.clockSteps++;
+            holder.aheadMs += random.nextLong(-MAX_SKEW_MS, MAX_SKEW_MS + 1);
         } else {
             brokerAheadMs += random.nextLong(-MAX_STEP_MS, MAX_STEP_MS + 1);
         }
@@ -416,7 +477,9 @@ final class Lending {
     /** Runs on for so long after the last request. */
     Lending on(long ms) {
         while (!events.isEmpty() && events.peek().atMs <= startMs + scene.forMs + ms) {
-            events.remove().what.run();
+            Event next = events.remove();
+            nowMs = next.atMs;
+            next.what.run();
         }
         uses.sort(Comparator.comparingLong(Use::timeMs));
         return this;
@@ -433,7 +496,7 @@ final class Lending {
         return (double) least * holders.size() / admitted();
     }
 
-    private long admitted() {
+    long admitted() {
         return uses.stream().mapToLong(Use::cost).sum();
     }
 

@@ -30,6 +30,7 @@ import org.apache.kafka.streams.TestOutputTopic;
 import org.apache.kafka.streams.TopologyTestDriver;
 import org.apache.kafka.streams.test.TestRecord;
 import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
@@ -50,6 +51,7 @@ class SkewedClocksTest {
 
     private final LivePolicies live = new LivePolicies();
     private final List<Holder> holders = new ArrayList<>();
+    private final List<TestRecord<byte[], byte[]>> sentAsks = new ArrayList<>();
     private Lender lender;
     private long brokerMs = START_MS;
 
@@ -182,7 +184,8 @@ class SkewedClocksTest {
                     holder.request();
                 }
                 for (TestRecord<byte[], byte[]> ask : holder.asks.readRecordsToList()) {
-                    lender.asks.pipeInput(new TestRecord<>(ask.key(), ask.value(), Instant.ofEpochMilli(brokerMs)));
+                    sentAsks.add(new TestRecord<>(ask.key(), ask.value(), Instant.ofEpochMilli(brokerMs)));
+                    lender.asks.pipeInput(sentAsks.get(sentAsks.size() - 1));
                 }
             }
             for (TestRecord<byte[], byte[]> grant : lender.grants.readRecordsToList()) {
@@ -220,6 +223,23 @@ class SkewedClocksTest {
         apply("{algorithm: fixed-window, limit: 10, per: 1s}");
         run(30_000, 50);
         assertThat(holder.allowed).isBetween(285, 310);
+    }
+
+    /** Its state is what it has read: another instance that reads the same goes on from there. */
+    @Test
+    void a_ledger_that_moves_to_an_instance_with_another_clock_costs_no_quota() throws Exception {
+        Holder slow = holder("weir", -30_000);
+        Holder fast = holder("other", 30_000);
+        lender = new Lender(3_600_000);
+        apply("{algorithm: fixed-window, limit: 10, per: 1s}");
+        run(15_000, 100);
+        lender.driver.close();
+        lender = new Lender(-3_600_000);
+        sentAsks.forEach(lender.asks::pipeInput);
+        lender.grants.readRecordsToList();
+        run(15_000, 100);
+        assertThat(slow.allowed + fast.allowed).isBetween(285, 310);
+        assertThat(Math.min(slow.allowed, fast.allowed)).isGreaterThanOrEqualTo(130);
     }
 
     @ParameterizedTest
