@@ -1,6 +1,7 @@
 package dev.weir.bench;
 
 import dev.weir.app.KafkaSettings;
+import dev.weir.codec.AskAvro;
 import dev.weir.codec.DecisionAvro;
 import dev.weir.codec.UnreadableException;
 import dev.weir.config.WeirConfig;
@@ -41,8 +42,8 @@ public final class LendBench {
 
     private static final long NANOS_PER_MS = 1_000_000;
 
-    private static final List<String> COLUMNS =
-            List.of("had %", "most in use %", "waited %", "not at hand %", "messages %", "p50 ms", "p99 ms");
+    private static final List<String> COLUMNS = List.of(
+            "had %", "most in use %", "waited %", "not at hand %", "messages %", "p50 ms", "p99 ms", "round trip ms");
 
     /** Who asks, and for how much. */
     public enum Scene {
@@ -92,6 +93,20 @@ public final class LendBench {
     /** @param latencyMs from when the request was due until its decision was appended */
     private record Answer(long decidedAtMs, Outcome outcome, Reason reason, long latencyMs) {}
 
+    /**
+     * What was observed.
+     *
+     * @param fromMs when the measured time began, and {@code toMs} when it ended
+     * @param before what the enforcer counted until then
+     * @param roundTripMs the median of the round trips that lease requests reported; NaN if none did
+     */
+    private record Observation(
+            List<Answer> answers, long fromMs, long toMs, Lane.Lent before, Lane.Lent after, double roundTripMs) {
+        boolean includes(long timeMs) {
+            return timeMs >= fromMs && timeMs < toMs;
+        }
+    }
+
     private final Effort effort;
     private final Conditions conditions;
     private final Map<String, String> kafka;
@@ -139,15 +154,24 @@ public final class LendBench {
                                 .formatted(effort.time.toSeconds(), effort.warmUp.toSeconds(), conditions.busyThreads),
                         "had: of what one limiter that sees all would have allowed; in use: of the limit, at any time;"
                                 + " waited, not at hand, messages: of the requests",
-                        "p50, p99: from when a request is due until its decision is appended"));
+                        "p50, p99: from when a request is due until its decision is appended; round trip: of lease requests,"
+                                + " smoothed, the median"));
     }
 
     private Table.Row run(Rig rig, Scene scene, String algorithm, Duration per) throws Exception {
         long limit = scene.perSecond * per.toSeconds();
         String policies = "policies: [{id: all, key: [], limits: [{algorithm: %s, limit: %d, per: %ds}]}]"
                 .formatted(algorithm, limit, per.toSeconds());
-        try (Rig.Workload workload = rig.workload(policies, scene.partitions, kafka);
-                Lane lane = new Lane("lend", Lane.Kind.SHARE, config(workload), DecideBench.JVM)) {
+        try (Rig.Workload workload = rig.workload(policies, scene.partitions, kafka)) {
+            WeirConfig config =
+                    workload.config("lend", WeirConfig.DEFAULTS.state().hotMemoryBytes());
+            Observation seen = observe(workload, config, scene);
+            return row(scene, Terms.of(algorithm, limit, per.toMillis()), seen);
+        }
+    }
+
+    private Observation observe(Rig.Workload workload, WeirConfig config, Scene scene) throws Exception {
+        try (Lane lane = new Lane("lend", Lane.Kind.SHARE, config, DecideBench.JVM)) {
             lane.resume();
             long epochMs = System.currentTimeMillis() - System.nanoTime() / NANOS_PER_MS; // of the times in request ids
             SteadyRate demand = new SteadyRate(scene.demand);
@@ -162,13 +186,10 @@ public final class LendBench {
             sending.get();
             long toMs = System.currentTimeMillis();
             Lane.Lent after = lane.lent();
-            List<Answer> answers = read(workload.config(), count, epochMs);
-            return row(scene, Terms.of(algorithm, limit, per.toMillis()), answers, fromMs, toMs, before, after);
+            List<Answer> answers = read(config, count, epochMs);
+            double roundTripMs = medianRoundTripMs(config, fromMs, toMs);
+            return new Observation(answers, fromMs, toMs, before, after, roundTripMs);
         }
-    }
-
-    private static WeirConfig config(Rig.Workload workload) {
-        return workload.config("lend", WeirConfig.DEFAULTS.state().hotMemoryBytes());
     }
 
     /** Clients whose requests are on the partitions that are to ask. */
@@ -192,13 +213,7 @@ public final class LendBench {
         String topic = Topics.of(config).decisions();
         DecisionAvro avro = new DecisionAvro();
         List<Answer> answers = new ArrayList<>();
-        try (KafkaConsumer<byte[], byte[]> consumer = new KafkaConsumer<>(
-                KafkaSettings.consumer(config), new ByteArrayDeserializer(), new ByteArrayDeserializer())) {
-            List<TopicPartition> partitions = consumer.partitionsFor(topic).stream()
-                    .map(info -> new TopicPartition(topic, info.partition()))
-                    .toList();
-            consumer.assign(partitions);
-            consumer.seekToBeginning(partitions);
+        try (KafkaConsumer<byte[], byte[]> consumer = fromBeginning(config, topic)) {
             long lastNanos = System.nanoTime();
             while (answers.size() < count) {
                 ConsumerRecords<byte[], byte[]> records = consumer.poll(Duration.ofMillis(100));
@@ -220,15 +235,41 @@ public final class LendBench {
         return answers;
     }
 
-    private static Table.Row row(
-            Scene scene,
-            Limit<?> limit,
-            List<Answer> answers,
-            long fromMs,
-            long toMs,
-            Lane.Lent before,
-            Lane.Lent after) {
-        long openMs = answers.get(0).decidedAtMs;
+    private static double medianRoundTripMs(WeirConfig config, long fromMs, long toMs) throws UnreadableException {
+        AskAvro avro = new AskAvro();
+        List<Double> roundTripsMs = new ArrayList<>();
+        try (KafkaConsumer<byte[], byte[]> consumer =
+                fromBeginning(config, Topics.of(config).leaseRequests())) {
+            Map<TopicPartition, Long> ends = consumer.endOffsets(consumer.assignment());
+            long startNanos = System.nanoTime();
+            while (ends.entrySet().stream().anyMatch(end -> consumer.position(end.getKey()) < end.getValue())) {
+                for (ConsumerRecord<byte[], byte[]> record : consumer.poll(Duration.ofMillis(100))) {
+                    long roundTripMs = avro.decode(record.value()).ask().roundTripMs();
+                    if (roundTripMs > 0 && record.timestamp() >= fromMs && record.timestamp() < toMs) {
+                        roundTripsMs.add((double) roundTripMs);
+                    }
+                }
+                if (System.nanoTime() - startNanos > PATIENCE.toNanos()) {
+                    throw new IllegalStateException("the lease requests cannot be read to their end");
+                }
+            }
+        }
+        return new Series("round trip", roundTripsMs).median();
+    }
+
+    private static KafkaConsumer<byte[], byte[]> fromBeginning(WeirConfig config, String topic) {
+        KafkaConsumer<byte[], byte[]> consumer = new KafkaConsumer<>(
+                KafkaSettings.consumer(config), new ByteArrayDeserializer(), new ByteArrayDeserializer());
+        List<TopicPartition> partitions = consumer.partitionsFor(topic).stream()
+                .map(info -> new TopicPartition(topic, info.partition()))
+                .toList();
+        consumer.assign(partitions);
+        consumer.seekToBeginning(partitions);
+        return consumer;
+    }
+
+    private static Table.Row row(Scene scene, Limit<?> limit, Observation seen) {
+        long openMs = seen.answers.get(0).decidedAtMs;
         Account<?> seeing = Account.open(limit, openMs);
         Account<?> lent = Account.open(limit, openMs);
         long decided = 0;
@@ -237,9 +278,9 @@ public final class LendBench {
         long mostUsed = 0;
         long notAtHand = 0;
         Histogram latenciesMs = new Histogram(2);
-        for (Answer answer : answers) {
+        for (Answer answer : seen.answers) {
             long nowMs = answer.decidedAtMs;
-            boolean counts = nowMs >= fromMs && nowMs < toMs;
+            boolean counts = seen.includes(nowMs);
             if (counts) {
                 decided++;
                 notAtHand += answer.reason == Reason.QUOTA_NOT_AT_HAND ? 1 : 0;
@@ -259,10 +300,11 @@ public final class LendBench {
                 scene.title,
                 PERCENT * had / could,
                 PERCENT * mostUsed / limit.capacity(),
-                PERCENT * (after.waited() - before.waited()) / decided,
+                PERCENT * (seen.after.waited() - seen.before.waited()) / decided,
                 PERCENT * notAtHand / decided,
-                PERCENT * (after.messages() - before.messages()) / decided,
+                PERCENT * (seen.after.messages() - seen.before.messages()) / decided,
                 latenciesMs.getValueAtPercentile(50),
-                latenciesMs.getValueAtPercentile(99));
+                latenciesMs.getValueAtPercentile(99),
+                seen.roundTripMs);
     }
 }

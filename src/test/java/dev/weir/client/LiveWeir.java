@@ -20,6 +20,10 @@ record LiveWeir(WeirConfig config) {
     static final Duration PATIENCE = Duration.ofSeconds(90);
 
     static LiveWeir create(EmbeddedBroker broker, Path directory, String prefix, String policies) throws Exception {
+        return create(broker.bootstrapServers(), directory, prefix, policies);
+    }
+
+    static LiveWeir create(String bootstrapServers, Path directory, String prefix, String policies) throws Exception {
         WeirConfig config = new WeirConfig(
                         "weir-" + prefix + "test",
                         1,
@@ -28,7 +32,7 @@ record LiveWeir(WeirConfig config) {
                         WeirConfig.DEFAULTS.requests(),
                         WeirConfig.DEFAULTS.shaping(),
                         WeirConfig.DEFAULTS.service(),
-                        Map.of("bootstrap.servers", broker.bootstrapServers()))
+                        Map.of("bootstrap.servers", bootstrapServers))
                 .withStateDirectory(directory.resolve(prefix + "state"));
         try (Admin admin = Admin.create(KafkaSettings.admin(config))) {
             TopicSetup.createMissing(admin, config, TopicSetup.RequestTime.LOG_APPEND);
