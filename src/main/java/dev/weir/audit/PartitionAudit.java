@@ -119,6 +119,7 @@ public final class PartitionAudit {
             if (request == null) {
                 pairing.late(told);
             } else {
+                judgeDeadLetters(request, records.deadLettersOf(request.source()));
                 order.routed(new Asked(request, new ArrayList<>(List.of(told)), false, 0, decisions.readMs()));
             }
         }
@@ -161,16 +162,21 @@ public final class PartitionAudit {
                     verdicts.report(Verdicts.difference(Kind.UNASKED, one, "its client belongs to partition " + task)));
             return;
         }
-        for (DeadLetter letter : letters) {
-            String note = "it is a request, and a dead letter for " + letter.reason();
-            verdicts.report(Verdicts.difference(Kind.DEAD_LETTER, request, letter.place(), note));
-        }
+        judgeDeadLetters(request, letters);
         order.own(new Asked(
                 request,
                 new ArrayList<>(told),
                 !letters.isEmpty(),
                 tools.rules().longestWaitMs(request),
                 decisions.readMs()));
+    }
+
+    /** Reports the dead letters of a request that is to be decided by this task, or was. */
+    private void judgeDeadLetters(Request request, List<DeadLetter> letters) {
+        for (DeadLetter letter : letters) {
+            String note = "it is a request, and a dead letter for " + letter.reason();
+            verdicts.report(Verdicts.difference(Kind.DEAD_LETTER, request, letter.place(), note));
+        }
     }
 
     private void take(Asked asked, Placing placing) {
@@ -208,7 +214,7 @@ public final class PartitionAudit {
     /** A request that was routed here has no decision. */
     private void unanswered(Request request) {
         boolean isRouted = tools.config().requests().misplaced() == WeirConfig.Misplaced.ROUTE;
-        if (isRouted && !records.isDead(request.source())) { // else its own partition judges that
+        if (isRouted && records.deadLettersOf(request.source()).isEmpty()) { // else its own partition judges that
             pairing.undecided(request, true, "it belongs to partition " + scope.partition());
         }
     }

@@ -26,7 +26,7 @@ public record Records(
         return deadLetters.getOrDefault(partition, new TreeMap<>());
     }
 
-    boolean isDead(Request.Source source) {
-        return deadLetters(source.partition()).containsKey(source.offset());
+    List<DeadLetter> deadLettersOf(Request.Source source) {
+        return deadLetters(source.partition()).getOrDefault(source.offset(), List.of());
     }
 }

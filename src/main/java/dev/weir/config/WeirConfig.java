@@ -314,6 +314,11 @@ public record WeirConfig(
         }
     }
 
+    /** This configuration with other limits of requests. */
+    public WeirConfig withRequests(Requests other) {
+        return new WeirConfig(applicationId, threads, topics, state, other, shaping, leases, service, registry, kafka);
+    }
+
     /** This configuration with another service. */
     public WeirConfig withService(Service other) {
         return new WeirConfig(applicationId, threads, topics, state, requests, shaping, leases, other, registry, kafka);

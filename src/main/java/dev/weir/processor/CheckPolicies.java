@@ -25,6 +25,7 @@ public final class CheckPolicies implements Processor<byte[], byte[], byte[], by
     private final String storeName;
     private final Outlets outlets;
     private ProcessorContext<byte[], byte[]> context;
+    private Rejections rejections;
     private KeyValueStore<Bytes, byte[]> good;
 
     /** The nodes that take what comes out. */
@@ -40,13 +41,14 @@ public final class CheckPolicies implements Processor<byte[], byte[], byte[], by
     @Override
     public void init(ProcessorContext<byte[], byte[]> processorContext) {
         context = processorContext;
+        rejections = new Rejections(context, counts, outlets.deadLetters);
         good = context.getStateStore(storeName);
     }
 
     @Override
     public void process(Record<byte[], byte[]> record) {
         if (record.key() == null) {
-            reject(record, Rejection.NO_KEY, "the record has no key");
+            rejections.reject(record, Rejection.NO_KEY, "the record has no key");
             return;
         }
         Bytes key = Bytes.wrap(record.key());
@@ -62,7 +64,7 @@ public final class CheckPolicies implements Processor<byte[], byte[], byte[], by
                 good.put(key, record.value());
             }
         } catch (UnreadableException e) {
-            reject(record, e.rejection(), e.getMessage());
+            rejections.reject(record, e);
             restore(record);
         }
     }
@@ -74,18 +76,6 @@ public final class CheckPolicies implements Processor<byte[], byte[], byte[], by
         } catch (UnreadableException e) {
             return 0; // it was good to another version of Weir
         }
-    }
-
-    private void reject(Record<byte[], byte[]> record, Rejection rejection, String detail) {
-        counts.rejected(rejection);
-        boolean fits = DeadLetter.bytes(record.key(), record.value(), record.headers()) <= DeadLetter.MAX_RECORD_BYTES;
-        context.forward(
-                DeadLetter.of(
-                        fits ? record : DeadLetter.withoutBulk(record),
-                        rejection,
-                        detail,
-                        context.recordMetadata().orElseThrow()),
-                outlets.deadLetters);
     }
 
     private void restore(Record<byte[], byte[]> bad) {

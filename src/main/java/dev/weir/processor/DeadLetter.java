@@ -8,7 +8,6 @@ import java.nio.charset.StandardCharsets;
 import org.apache.kafka.common.header.Header;
 import org.apache.kafka.common.header.Headers;
 import org.apache.kafka.streams.processor.api.Record;
-import org.apache.kafka.streams.processor.api.RecordMetadata;
 
 /** The headers that tell why a record is a dead letter and where it came from; their values are text. */
 public final class DeadLetter {
@@ -28,17 +27,11 @@ public final class DeadLetter {
 
     private DeadLetter() {}
 
-    /** A record as it came, with the reason in headers of its own; the record's stay as they are. */
-    static Record<byte[], byte[]> of(
-            Record<byte[], byte[]> record, Rejection rejection, String detail, RecordMetadata metadata) {
-        Request.Source source = new Request.Source(metadata.partition(), metadata.offset());
-        return of(record, rejection, detail, metadata.topic(), source);
-    }
-
-    /** A record as it came, of a topic and a place there. */
+    /** A record of a topic and a place there as it is, with the reason in additional headers. If it is too large, without what is large. */
     static Record<byte[], byte[]> of(
             Record<byte[], byte[]> record, Rejection rejection, String detail, String topic, Request.Source source) {
-        Record<byte[], byte[]> dead = record.withHeaders(record.headers());
+        boolean fits = bytes(record.key(), record.value(), record.headers()) <= MAX_RECORD_BYTES;
+        Record<byte[], byte[]> dead = fits ? record.withHeaders(record.headers()) : withoutBulk(record);
         Headers headers = dead.headers();
         add(headers, DeadLetterHeaders.REASON, rejection.name());
         add(headers, DeadLetterHeaders.DETAIL, detail == null ? "" : OneLine.of(detail, DeadLetterHeaders.MAX_DETAIL));
@@ -59,7 +52,7 @@ public final class DeadLetter {
     }
 
     /** What of a record that is too large is a dead letter: its key, if that is not what is large. */
-    static Record<byte[], byte[]> withoutBulk(Record<byte[], byte[]> record) {
+    private static Record<byte[], byte[]> withoutBulk(Record<byte[], byte[]> record) {
         byte[] key = length(record.key()) > MAX_KEPT_KEY_BYTES ? null : record.key();
         return new Record<>(key, null, record.timestamp());
     }

@@ -19,7 +19,6 @@ import org.apache.kafka.streams.processor.PunctuationType;
 import org.apache.kafka.streams.processor.api.Processor;
 import org.apache.kafka.streams.processor.api.ProcessorContext;
 import org.apache.kafka.streams.processor.api.Record;
-import org.apache.kafka.streams.processor.api.RecordMetadata;
 import org.apache.kafka.streams.state.KeyValueStore;
 
 /** Keeps the ledgers of shared quota: lends to those who ask, and charges what they have used. */
@@ -35,6 +34,7 @@ public final class Lend implements Processor<byte[], byte[], byte[], Object> {
     private final StoreNames stores;
     private final Outlets outlets;
     private ProcessorContext<byte[], Object> context;
+    private Rejections rejections;
     private KeyValueStore<Bytes, byte[]> ledgers;
     private KeyValueStore<Bytes, byte[]> segments;
     private StateSweep sweep;
@@ -57,6 +57,7 @@ public final class Lend implements Processor<byte[], byte[], byte[], Object> {
     @Override
     public void init(ProcessorContext<byte[], Object> processorContext) {
         context = processorContext;
+        rejections = new Rejections(context, counts, outlets.deadLetters);
         ledgers = context.getStateStore(stores.ledgers);
         segments = context.getStateStore(stores.segments);
         WeirConfig.State state = config.state();
@@ -76,9 +77,7 @@ public final class Lend implements Processor<byte[], byte[], byte[], Object> {
             key = LeaseKeys.read(record.key());
             question = avro.decode(record.value());
         } catch (UnreadableException e) {
-            RecordMetadata metadata = context.recordMetadata().orElseThrow();
-            counts.rejected(e.rejection());
-            context.forward(DeadLetter.of(record, e.rejection(), e.getMessage(), metadata), outlets.deadLetters);
+            rejections.reject(record, e);
             return;
         }
         long atMs = record.timestamp(); // the broker's clock, when it appended the record

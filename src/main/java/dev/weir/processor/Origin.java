@@ -12,41 +12,69 @@ import org.apache.kafka.common.header.Headers;
 import org.apache.kafka.common.header.internals.RecordHeaders;
 
 /**
- * The place and time of a request's record before it was routed. Only the last header of a record counts, and only on the
- * topic of routed requests: producers may use the same name, and their headers stay theirs.
+ * The place, time and key of a request's record before it was routed. Only the last header of a record counts, and only on the topic of
+ * routed requests: producers may use the same name, and their headers stay theirs.
  *
  * @param source the partition and offset on the request topic
  * @param timestampMs the time of the record there
+ * @param key the key of the record there, null if it had none
  */
-public record Origin(Request.Source source, long timestampMs) {
+@SuppressWarnings("ArrayRecordComponent") // never compared
+public record Origin(Request.Source source, long timestampMs, byte[] key) {
 
-    /** The header's name. Its value is text: {@code <partition>:<offset>:<timestamp in ms>}. */
+    /**
+     * The header's name. Its value is {@code <partition>:<offset>:<timestamp in ms>} as text, and behind another colon the key, unless
+     * the record had none.
+     */
     static final String HEADER = "weir.origin";
 
-    private static final Pattern VALUE = Pattern.compile("([0-9]{1,9}):([0-9]{1,18}):([0-9]{1,15})");
+    private static final Pattern PLACE = Pattern.compile("([0-9]{1,9}):([0-9]{1,18}):([0-9]{1,15})");
+    private static final int COLONS_BEFORE_KEY = 3;
 
     /** Returns the origin of a record of the topic of routed requests; empty if it is missing or unreadable. */
     public static Optional<Origin> read(Headers headers) {
         Header[] all = headers.toArray();
         Header last = all.length == 0 ? null : all[all.length - 1];
-        if (last == null || !last.key().equals(HEADER) || last.value() == null) {
+        return last == null || !last.key().equals(HEADER) || last.value() == null
+                ? Optional.empty()
+                : read(last.value());
+    }
+
+    private static Optional<Origin> read(byte[] value) {
+        int end = endOfPlace(value);
+        Matcher place = PLACE.matcher(new String(value, 0, end, StandardCharsets.UTF_8));
+        if (!place.matches()) {
             return Optional.empty();
         }
-        Matcher value = VALUE.matcher(new String(last.value(), StandardCharsets.UTF_8));
-        if (!value.matches()) {
-            return Optional.empty();
-        }
-        Request.Source source = new Request.Source(Integer.parseInt(value.group(1)), Long.parseLong(value.group(2)));
-        long timestampMs = Long.parseLong(value.group(3));
+        Request.Source source = new Request.Source(Integer.parseInt(place.group(1)), Long.parseLong(place.group(2)));
+        long timestampMs = Long.parseLong(place.group(3));
+        byte[] key = end == value.length ? null : Arrays.copyOfRange(value, end + 1, value.length);
         return timestampMs > RequestRules.MAX_TIMESTAMP_MS
                 ? Optional.empty()
-                : Optional.of(new Origin(source, timestampMs));
+                : Optional.of(new Origin(source, timestampMs, key));
+    }
+
+    /** Where the colon before the key is, or the end of the value if there is no key. */
+    private static int endOfPlace(byte[] value) {
+        int colons = 0;
+        for (int i = 0; i < value.length; i++) {
+            colons += value[i] == ':' ? 1 : 0;
+            if (colons == COLONS_BEFORE_KEY) {
+                return i;
+            }
+        }
+        return value.length;
     }
 
     /** Returns the headers with this origin behind them. */
     Headers addTo(Headers headers) {
-        String value = source.partition() + ":" + source.offset() + ":" + timestampMs;
-        return new RecordHeaders(headers.toArray()).add(HEADER, value.getBytes(StandardCharsets.UTF_8));
+        byte[] place = (source.partition() + ":" + source.offset() + ":" + timestampMs + (key == null ? "" : ":"))
+                .getBytes(StandardCharsets.UTF_8);
+        byte[] value = Arrays.copyOf(place, place.length + (key == null ? 0 : key.length));
+        if (key != null) {
+            System.arraycopy(key, 0, value, place.length, key.length);
+        }
+        return new RecordHeaders(headers.toArray()).add(HEADER, value);
     }
 
     /** Returns the headers without their last one: those that the producer wrote. */

@@ -2,7 +2,6 @@ package dev.weir.processor;
 
 import dev.weir.codec.GrantAvro;
 import dev.weir.codec.UnreadableException;
-import dev.weir.policy.Rejection;
 import org.apache.kafka.streams.processor.api.Processor;
 import org.apache.kafka.streams.processor.api.ProcessorContext;
 import org.apache.kafka.streams.processor.api.Record;
@@ -17,6 +16,7 @@ public final class ReadGrants implements Processor<byte[], byte[], byte[], Objec
     private final String next;
     private final String deadLetters;
     private ProcessorContext<byte[], Object> context;
+    private Rejections rejections;
 
     /**
      * @param holders of this application
@@ -33,6 +33,7 @@ public final class ReadGrants implements Processor<byte[], byte[], byte[], Objec
     @Override
     public void init(ProcessorContext<byte[], Object> processorContext) {
         context = processorContext;
+        rejections = new Rejections(context, counts, deadLetters);
     }
 
     @Override
@@ -44,9 +45,7 @@ public final class ReadGrants implements Processor<byte[], byte[], byte[], Objec
                 context.forward(record.withValue(new Granted(LeaseKeys.read(record.key()), answer.response())), next);
             }
         } catch (UnreadableException e) {
-            Rejection rejection = e.rejection();
-            counts.rejected(rejection);
-            context.forward(DeadLetter.of(record, rejection, e.getMessage(), metadata), deadLetters);
+            rejections.reject(record, e);
         }
     }
 }

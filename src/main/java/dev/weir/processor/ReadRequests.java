@@ -23,6 +23,7 @@ public final class ReadRequests implements Processor<byte[], byte[], byte[], Obj
     private final LiveCounts counts;
     private final Outlets outlets;
     private ProcessorContext<byte[], Object> context;
+    private Rejections rejections;
 
     /**
      * The nodes that take what comes out.
@@ -46,6 +47,7 @@ public final class ReadRequests implements Processor<byte[], byte[], byte[], Obj
     @Override
     public void init(ProcessorContext<byte[], Object> processorContext) {
         context = processorContext;
+        rejections = new Rejections(context, counts, outlets.deadLetters);
     }
 
     @Override
@@ -60,7 +62,7 @@ public final class ReadRequests implements Processor<byte[], byte[], byte[], Obj
                 requireNotAhead(record.timestamp());
             }
         } catch (UnreadableException e) {
-            reject(record, metadata, e.rejection(), e.getMessage());
+            rejections.reject(record, e);
             return;
         }
         byte[] client = RequestReader.utf8(request.client(), record.key());
@@ -71,14 +73,13 @@ public final class ReadRequests implements Processor<byte[], byte[], byte[], Obj
         }
         counts.misplaced();
         if (placement.misplaced() == Misplaced.ROUTE) {
-            Origin origin = new Origin(source, record.timestamp());
+            Origin origin = new Origin(source, record.timestamp(), record.key());
             context.forward(
                     new Record<>(client, record.value(), record.timestamp(), origin.addTo(record.headers())),
                     outlets.misplaced);
         } else {
-            reject(
+            rejections.reject(
                     record,
-                    metadata,
                     Rejection.MISPLACED,
                     "the client belongs in partition " + partition + ": set partitioner=murmur2_random in the producer,"
                             + " and send the client as the key");
@@ -93,11 +94,5 @@ public final class ReadRequests implements Processor<byte[], byte[], byte[], Obj
                     Rejection.TIMESTAMP_AHEAD,
                     "timestamp is " + aheadMs + " ms ahead of the clock, the most is " + maxAheadMs);
         }
-    }
-
-    private void reject(Record<byte[], byte[]> record, RecordMetadata metadata, Rejection rejection, String detail) {
-        Record<byte[], byte[]> kept = rejection == Rejection.RECORD_TOO_LARGE ? DeadLetter.withoutBulk(record) : record;
-        counts.rejected(rejection);
-        context.forward(DeadLetter.of(kept, rejection, detail, metadata), outlets.deadLetters);
     }
 }

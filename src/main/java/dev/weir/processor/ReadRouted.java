@@ -23,6 +23,7 @@ public final class ReadRouted implements Processor<byte[], byte[], byte[], Objec
     private final String requests;
     private final Outlets outlets;
     private ProcessorContext<byte[], Object> context;
+    private Rejections rejections;
 
     /**
      * The nodes that take what comes out.
@@ -44,6 +45,7 @@ public final class ReadRouted implements Processor<byte[], byte[], byte[], Objec
     @Override
     public void init(ProcessorContext<byte[], Object> processorContext) {
         context = processorContext;
+        rejections = new Rejections(context, counts, outlets.deadLetters);
     }
 
     @Override
@@ -52,42 +54,35 @@ public final class ReadRouted implements Processor<byte[], byte[], byte[], Objec
         Optional<Origin> origin = Origin.read(record.headers())
                 .filter(read -> placement.isAnother(read.source().partition(), metadata.partition()));
         if (origin.isEmpty()) {
-            counts.rejected(Rejection.INVALID_ROUTING);
             String detail = "the last header of a routed request must be " + Origin.HEADER
                     + ", with another partition, the offset and the time of the original record";
-            context.forward(DeadLetter.of(record, Rejection.INVALID_ROUTING, detail, metadata), outlets.deadLetters);
+            rejections.reject(record, Rejection.INVALID_ROUTING, detail);
             return;
         }
-        Headers headers = Origin.removeFrom(record.headers());
-        decide(record.withHeaders(headers), origin.get(), metadata);
+        decide(original(record, origin.get()), origin.get().source(), metadata.partition());
     }
 
-    private void decide(Record<byte[], byte[]> record, Origin origin, RecordMetadata metadata) {
+    /** The record as it was before it was routed. */
+    private static Record<byte[], byte[]> original(Record<byte[], byte[]> routed, Origin origin) {
+        Headers headers = Origin.removeFrom(routed.headers());
+        return new Record<>(origin.key(), routed.value(), origin.timestampMs(), headers);
+    }
+
+    private void decide(Record<byte[], byte[]> original, Request.Source source, int here) {
         Request request;
         try {
-            // the key's size was checked in the original record
-            request = reader.read(null, record.value(), record.headers(), origin.timestampMs(), origin.source());
+            request = reader.read(original.key(), original.value(), original.headers(), original.timestamp(), source);
         } catch (UnreadableException e) {
-            reject(record, origin, e.rejection(), e.getMessage());
+            rejections.reject(original, e.rejection(), e.getMessage(), requests, source);
             return;
         }
-        byte[] client = RequestReader.utf8(request.client(), record.key());
+        byte[] client = RequestReader.utf8(request.client(), original.key());
         int partition = placement.partitionOf(client);
-        if (partition == metadata.partition()) {
-            context.forward(new Record<>(client, request, origin.timestampMs(), record.headers()), outlets.requests);
+        if (partition == here) {
+            context.forward(new Record<>(client, request, original.timestamp(), original.headers()), outlets.requests);
         } else {
-            reject(
-                    record,
-                    origin,
-                    Rejection.INVALID_ROUTING,
-                    "was routed to partition " + metadata.partition() + ", but the client belongs in " + partition);
+            String detail = "was routed to partition " + here + ", but the client belongs in " + partition;
+            rejections.reject(original, Rejection.INVALID_ROUTING, detail, requests, source);
         }
-    }
-
-    private void reject(Record<byte[], byte[]> record, Origin origin, Rejection rejection, String detail) {
-        counts.rejected(rejection);
-        context.forward(
-                DeadLetter.of(record.withTimestamp(origin.timestampMs()), rejection, detail, requests, origin.source()),
-                outlets.deadLetters);
     }
 }

@@ -52,6 +52,7 @@ public final class Shape implements Processor<byte[], byte[], byte[], Object> {
     private final LiveQueues live;
     private final ReentrantLock working = new ReentrantLock(true); // fair: who asks gets in between two records
     private ProcessorContext<byte[], Object> context;
+    private Rejections rejections;
     private Shaper shaper; // null while there is no task
     private long changesSeen;
     private Cancellable tick;
@@ -75,6 +76,7 @@ public final class Shape implements Processor<byte[], byte[], byte[], Object> {
     @Override
     public void init(ProcessorContext<byte[], Object> processorContext) {
         context = processorContext;
+        rejections = new Rejections(context, counts, outlets.deadLetters);
         StoreQueues queues = new StoreQueues(stores, config, context);
         Shaper restored = new Shaper(policies::queue, queues, new Sinks());
         queues.restore(restored);
@@ -92,8 +94,7 @@ public final class Shape implements Processor<byte[], byte[], byte[], Object> {
         try {
             admission = avro.decode(record.value());
         } catch (UnreadableException e) {
-            counts.rejected(e.rejection());
-            context.forward(DeadLetter.of(record, e.rejection(), e.getMessage(), metadata), outlets.deadLetters);
+            rejections.reject(record, e);
             return;
         }
         long nowMs = context.currentSystemTimeMs();

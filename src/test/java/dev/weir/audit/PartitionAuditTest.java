@@ -1,6 +1,7 @@
 package dev.weir.audit;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.tuple;
 
 import dev.weir.app.MemoryStates;
 import dev.weir.audit.Difference.Kind;
@@ -14,7 +15,9 @@ import dev.weir.policy.Decider;
 import dev.weir.policy.Decision;
 import dev.weir.policy.DecisionContext;
 import dev.weir.policy.DecisionOrder;
+import dev.weir.policy.Outcome;
 import dev.weir.policy.PolicyTable;
+import dev.weir.policy.Rejection;
 import dev.weir.policy.Request;
 import dev.weir.policy.States;
 import dev.weir.processor.RequestReader;
@@ -25,6 +28,7 @@ import java.util.HashMap;
 import java.util.Iterator;
 import java.util.List;
 import java.util.Map;
+import java.util.NavigableMap;
 import java.util.Optional;
 import java.util.TreeMap;
 import java.util.stream.IntStream;
@@ -34,6 +38,7 @@ import org.apache.kafka.common.record.TimestampType;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /** Two tasks, of which each decides its client's requests: those of its own partition and those that were routed to it. */
@@ -52,6 +57,10 @@ class PartitionAuditTest {
     private final Map<Integer, PolicyTable> tables = new HashMap<>();
     private final States states = new MemoryStates(WeirConfig.DEFAULTS.state());
     private final List<Difference> found = new ArrayList<>();
+    private final Map<Integer, NavigableMap<Long, List<DeadLetter>>> deadLetters = new HashMap<>();
+    private final long[] from = {0, 0}; // by partition, the first offset that is judged
+    private final long[] to = {Long.MAX_VALUE, Long.MAX_VALUE}; // the offset behind the last
+    private WeirConfig config = WeirConfig.DEFAULTS;
 
     @BeforeEach
     void begin() throws Exception {
@@ -112,6 +121,26 @@ class PartitionAuditTest {
         decisions.get(taskOf(request.client())).add(decision.in(new DecisionContext(order, table.checksum())));
     }
 
+    private void reject(Request request, Rejection why) {
+        Request.Source source = request.source();
+        deadLetters
+                .computeIfAbsent(source.partition(), any -> new TreeMap<>())
+                .computeIfAbsent(source.offset(), any -> new ArrayList<>())
+                .add(new DeadLetter(why.name(), new Difference.Place(Difference.Topic.DEAD_LETTERS, 0, 0), 1_000));
+    }
+
+    /** Instances and the audit have {@code requests.misplaced: dead-letter} from now on. */
+    private void doNotRoute() {
+        WeirConfig.Requests r = config.requests();
+        config = config.withRequests(new WeirConfig.Requests(
+                r.maxPayloadBytes(),
+                r.maxAttributes(),
+                r.maxAttributeLength(),
+                r.maxCost(),
+                WeirConfig.Misplaced.DEAD_LETTER,
+                r.maxAhead()));
+    }
+
     private static int taskOf(String client) {
         return CLIENTS.indexOf(client);
     }
@@ -119,17 +148,17 @@ class PartitionAuditTest {
     private Totals audit() {
         Totals totals = new Totals();
         Tools tools = new Tools(
-                WeirConfig.DEFAULTS,
-                new RequestReader(requestAvro, WeirConfig.DEFAULTS.requests().rules()),
+                config,
+                new RequestReader(requestAvro, config.requests().rules()),
                 decisionAvro,
                 new ReleaseAvro(),
                 new RuleChanges(rules));
-        Sums sums = new Sums(WeirConfig.DEFAULTS, tools.rules(), ALL, totals, found::add);
+        Sums sums = new Sums(config, tools.rules(), ALL, totals, found::add);
         PartitionAudit.Shared shared = new PartitionAudit.Shared(new MisplacedPartitions(), sums, totals, found::add);
         Map<Integer, Scope.Bounds> bounds = new HashMap<>();
         for (int partition = 0; partition < 2; partition++) {
             long end = requests.get(partition).size();
-            bounds.put(partition, new Scope.Bounds(0, 0, end, end, end));
+            bounds.put(partition, new Scope.Bounds(0, from[partition], Math.min(end, to[partition]), end, end));
         }
         for (int partition = 0; partition < 2; partition++) {
             Scope scope = new Scope(
@@ -147,7 +176,7 @@ class PartitionAuditTest {
                     decided(partition),
                     List.<ConsumerRecord<byte[], byte[]>>of().iterator(),
                     of -> requests.get(of).iterator(),
-                    new TreeMap<>());
+                    deadLetters);
             new PartitionAudit(tools, scope, records, shared).run();
         }
         return totals;
@@ -221,6 +250,106 @@ class PartitionAuditTest {
         decisions.get(1).add(decisions.get(0).get(0));
         audit();
         assertThat(found).extracting(Difference::kind).containsExactly(Kind.UNASKED);
+    }
+
+    @Test
+    void a_misplaced_request_that_is_decided_and_a_dead_letter_is_found() throws Exception {
+        Request misplaced = send("alice", 1);
+        decide(misplaced, 1, new DecisionOrder(-1, 1));
+        reject(misplaced, Rejection.MISPLACED);
+        audit();
+        assertThat(found).singleElement().satisfies(difference -> {
+            assertThat(difference.kind()).isEqualTo(Kind.DEAD_LETTER);
+            assertThat(difference.request()).isEqualTo(misplaced.source());
+        });
+    }
+
+    @ParameterizedTest
+    @ValueSource(ints = {0, 1})
+    void what_is_not_routed_must_be_a_dead_letter(int task) throws Exception {
+        doNotRoute();
+        String client = CLIENTS.get(task);
+        reject(send(client, 1 - task), Rejection.MISPLACED);
+        decide(send(client, task), 1, null);
+        Totals totals = audit();
+        assertThat(found).isEmpty();
+        assertThat(totals.requests()).isEqualTo(2);
+        assertThat(totals.deadLetters()).isEqualTo(1);
+
+        Request lost = send(client, 1 - task);
+        Request other = send(client, 1 - task);
+        reject(other, Rejection.INVALID_ROUTING);
+        audit();
+        assertThat(found)
+                .extracting(Difference::kind, Difference::request)
+                .containsExactly(tuple(Kind.DEAD_LETTER, lost.source()), tuple(Kind.DEAD_LETTER, other.source()));
+    }
+
+    @ParameterizedTest
+    @ValueSource(ints = {0, 1})
+    void what_was_routed_before_the_range_counts_when_requests_are_not_routed_any_more(int task) throws Exception {
+        String client = CLIENTS.get(task);
+        for (int step = 1; step <= 3; step++) {
+            decide(send(client, 1 - task), 1, new DecisionOrder(-1, step));
+        }
+        from[1 - task] = 3;
+        doNotRoute();
+        reject(send(client, 1 - task), Rejection.MISPLACED);
+        Request denied = send(client, task);
+        decide(denied, 1, null);
+        Totals totals = audit();
+        assertThat(decisions.get(task).get(3).outcome()).isEqualTo(Outcome.DENIED);
+        assertThat(found).isEmpty();
+        assertThat(totals.requests()).isEqualTo(2);
+        assertThat(totals.equal()).isEqualTo(1);
+    }
+
+    /** The range ends at an earlier offset in one partition than in the other, so the tasks decide some of both behind it. */
+    @ParameterizedTest
+    @CsvSource({"0, 1", "1, 1", "0, 3", "1, 3"})
+    void a_routed_request_of_the_range_is_judged_though_it_was_decided_behind_the_range(int task, int ownEnd)
+            throws Exception {
+        String client = CLIENTS.get(task);
+        Request routed = send(client, 1 - task);
+        decideOwn(client, task, 2);
+        decide(routed, 1, new DecisionOrder(1, 1));
+        decideOwn(client, task, 2);
+        Request behind = send(client, 1 - task);
+        decide(behind, 1, new DecisionOrder(3, 1));
+        to[task] = ownEnd;
+        to[1 - task] = 1;
+        Totals totals = audit();
+        assertThat(found).isEmpty();
+        assertThat(totals.unjudged()).isEmpty();
+        assertThat(totals.requests()).isEqualTo(1 + ownEnd);
+        assertThat(totals.decisions()).isEqualTo(1 + ownEnd);
+        assertThat(totals.equal()).isEqualTo(1 + ownEnd);
+
+        List<Decision> told = decisions.get(task);
+        told.set(2, told.get(2).again(routed.source()).in(told.get(2).context()));
+        audit();
+        assertThat(found).singleElement().satisfies(difference -> {
+            assertThat(difference.kind()).isEqualTo(Kind.DIFFERS);
+            assertThat(difference.request()).isEqualTo(routed.source());
+        });
+    }
+
+    private void decideOwn(String client, int task, int count) throws Exception {
+        for (int i = 0; i < count; i++) {
+            decide(send(client, task), 1, null);
+        }
+    }
+
+    @Test
+    void a_misplaced_request_behind_the_range_is_not_judged() throws Exception {
+        decide(send("alice", 1), 1, new DecisionOrder(-1, 1));
+        send("alice", 1); // is lost
+        to[1] = 1;
+        assertThat(audit().requests()).isEqualTo(1);
+        assertThat(found).isEmpty();
+        to[1] = 2;
+        audit();
+        assertThat(found).extracting(Difference::kind).containsExactly(Kind.UNDECIDED);
     }
 
     @Test

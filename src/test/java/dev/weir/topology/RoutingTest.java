@@ -95,7 +95,9 @@ class RoutingTest {
             TestRecord<byte[], byte[]> routed = weir.routed.readRecord();
             assertThat(routed.key()).isEqualTo(bytes(ELSEWHERE));
             assertThat(routed.value()).isEqualTo(new RequestAvro().encode(request));
-            assertThat(texts(routed.headers())).containsExactly("mine=1", "weir.origin=0:1:1000");
+            String origin = "weir.origin=0:1:1000"
+                    + (written == NO_KEY ? "" : ":" + new String(written, StandardCharsets.UTF_8));
+            assertThat(texts(routed.headers())).containsExactly("mine=1", origin);
             assertThat(weir.counts.misplacedRequests()).isEqualTo(1);
             assertThat(weir.decisions.isEmpty()).isTrue();
         }
@@ -176,21 +178,33 @@ class RoutingTest {
         }
     }
 
-    @Test
-    void a_record_that_is_misplaced_again_is_a_dead_letter_with_its_original_place() {
+    @ParameterizedTest
+    @ValueSource(strings = {"no key", "", ":", "another"})
+    void a_routed_record_that_is_rejected_is_a_dead_letter_with_its_original_key_and_place(String key) {
+        byte[] original = key.equals("no key") ? NO_KEY : bytes(key);
+        Headers headers = origin("2:17:1000" + (original == NO_KEY ? "" : ":" + key));
         try (Weir weir = new Weir(4, Misplaced.ROUTE)) {
-            weir.route(bytes(ELSEWHERE), request("r", ELSEWHERE), origin("2:17:1000"), 5_000);
+            weir.route(bytes(ELSEWHERE), request("r", ELSEWHERE), headers, 5_000);
             TestRecord<byte[], byte[]> dead = weir.deadLetters.readRecord();
             assertThat(text(dead, "weir.reason")).isEqualTo("INVALID_ROUTING");
             assertThat(text(dead, "weir.detail")).startsWith("was routed to partition 0, but the client belongs in ");
-            assertThat(text(dead, "weir.source.topic")).isEqualTo("weir.requests");
-            assertThat(text(dead, "weir.source.partition")).isEqualTo("2");
-            assertThat(text(dead, "weir.source.offset")).isEqualTo("17");
-            assertThat(text(dead, "weir.source.timestamp")).isEqualTo("1000");
-            assertThat(dead.headers().lastHeader("weir.origin")).isNull();
-            assertThat(weir.routed.isEmpty()).isTrue();
-            assertThat(weir.decisions.isEmpty()).isTrue();
+            assertIsFrom2At17(dead, original, weir);
+            weir.route(bytes(HERE), request("", HERE), headers, 5_000);
+            dead = weir.deadLetters.readRecord();
+            assertThat(text(dead, "weir.reason")).isEqualTo("NO_REQUEST_ID");
+            assertIsFrom2At17(dead, original, weir);
         }
+    }
+
+    private static void assertIsFrom2At17(TestRecord<byte[], byte[]> dead, byte[] key, Weir weir) {
+        assertThat(dead.key()).isEqualTo(key);
+        assertThat(text(dead, "weir.source.topic")).isEqualTo("weir.requests");
+        assertThat(text(dead, "weir.source.partition")).isEqualTo("2");
+        assertThat(text(dead, "weir.source.offset")).isEqualTo("17");
+        assertThat(text(dead, "weir.source.timestamp")).isEqualTo("1000");
+        assertThat(dead.headers().lastHeader("weir.origin")).isNull();
+        assertThat(weir.routed.isEmpty()).isTrue();
+        assertThat(weir.decisions.isEmpty()).isTrue();
     }
 
     @ParameterizedTest
@@ -199,7 +213,8 @@ class RoutingTest {
                 "",
                 "3",
                 "3:17",
-                "3:17:1234:",
+                "3:17:",
+                "3:17::1234",
                 "-1:17:1234",
                 "4:17:1234",
                 "0:17:1234",
@@ -235,7 +250,7 @@ class RoutingTest {
                     .containsExactly(new Request.Source(0, 0), 5_000L);
             weir.send(bytes(ELSEWHERE), request("r", ELSEWHERE), origin("3:17:1234"), 5_000);
             assertThat(texts(weir.routed.readRecord().headers()))
-                    .containsExactly("weir.origin=3:17:1234", "weir.origin=0:1:5000");
+                    .containsExactly("weir.origin=3:17:1234", "weir.origin=0:1:5000:" + ELSEWHERE);
         }
     }
 
