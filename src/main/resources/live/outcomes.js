@@ -27,6 +27,7 @@ const WORDS = {
   COST_NEVER_FITS: d => `It costs more than ${d.limitedBy} can ever give: it must be made smaller.`,
   TOO_LARGE: () => 'Larger than the policy’s max-size: it must be made smaller.',
   IDEMPOTENCY_MISMATCH: () => 'Its id was used for a request with another content: it needs an id of its own.',
+  SHARED_LIMIT_REFUND: () => 'It would give back quota that clients share: corrections of a shared limit cannot be negative.',
   SHAPED: d => `Waits in ${d.queue}${place(d)}.`,
   QUEUE_FULL: d => `The queue ${d.queue ?? ''} is full, and nothing of a lower priority waits in it${again(d)}`,
   TOO_LATE: d => `Its turn in ${d.queue ?? 'the queue'} would come too late${again(d)}`,

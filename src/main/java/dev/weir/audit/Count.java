@@ -1,21 +1,17 @@
 package dev.weir.audit;
 
 import dev.weir.limit.Account;
-import dev.weir.limit.AlignedWindow;
 import dev.weir.limit.Blocked;
 import dev.weir.limit.Gcra;
 import dev.weir.limit.IntervalBucket;
 import dev.weir.limit.Limit;
 import dev.weir.limit.Meter;
 import dev.weir.limit.Rate;
-import dev.weir.limit.SlidingWindowCounter;
 import dev.weir.limit.SlidingWindowLog;
 import dev.weir.limit.TokenBucket;
 import dev.weir.policy.Policy;
 import java.math.BigInteger;
-import java.util.ArrayDeque;
 import java.util.Comparator;
-import java.util.Deque;
 import java.util.PriorityQueue;
 import java.util.Queue;
 
@@ -35,24 +31,17 @@ import java.util.Queue;
  *              sum ≤ burst + flow(m, x)  ⟺  level = sum − flow(s, x) ≤ burst + flow(m, s)
  * </pre>
  *
- * <p>What was given back by a time matters to nothing that came after it. Of a bucket that is refilled by steps it is not known here
- * when they come: one step more is allowed at any time.
+ * <p>Of a bucket that is refilled by steps it is not known here when they come: one step more is allowed at any time.
  */
 final class Count {
-
-    /** What is given back is with the ledger after this long. */
-    static final long ON_ITS_WAY_MS = 60_000;
 
     private final String label;
     private final Limit<?> limit;
     private final Rate rate; // of a bucket, else null
     private final long termMs;
-    private final long longestMs;
-    private final Deque<Use> returned = new ArrayDeque<>(0);
     private final Queue<Use> logged = new PriorityQueue<>(1, Comparator.comparingLong(Use::sinceMs));
     private Account<?> account;
     private BigInteger inLog = BigInteger.ZERO;
-    private BigInteger credit = BigInteger.ZERO;
     private long fullMs;
     private long sinceMs;
 
@@ -60,14 +49,12 @@ final class Count {
      * Begins with nothing in use.
      *
      * @param termMs for how long a slice is lent at most
-     * @param longestMs how long the longest of all uses lasts
      */
-    Count(Policy.Term term, long termMs, long longestMs, long nowMs) {
+    Count(Policy.Term term, long termMs, long nowMs) {
         label = term.label();
         limit = term.limit() instanceof IntervalBucket bucket ? loose(bucket) : term.limit();
         rate = limit instanceof Meter meter ? meter.rate() : limit instanceof Gcra gcra ? gcra.rate() : null;
         this.termMs = termMs;
-        this.longestMs = longestMs;
         account = Account.open(limit, nowMs);
     }
 
@@ -84,11 +71,6 @@ final class Count {
         return limit;
     }
 
-    void giveBack(Use use) {
-        returned.add(use);
-        credit = credit.subtract(BigInteger.valueOf(use.cost()));
-    }
-
     /** Whether a use is known well enough to be taken. */
     boolean canTell(Use use) {
         if (limit instanceof SlidingWindowLog log) {
@@ -102,41 +84,28 @@ final class Count {
 
     /** Returns how much is in use then. */
     BigInteger take(Use use) {
-        boolean isFree = limit instanceof SlidingWindowLog log
-                ? isFree(use.timeMs() - log.perMs())
-                : account.used(use.timeMs()) == 0;
-        forgetReturned(use.timeMs(), isFree);
-        if (limit instanceof SlidingWindowLog) {
+        if (limit instanceof SlidingWindowLog log) {
+            forgetLogged(use.timeMs() - log.perMs());
             logged.add(use);
             inLog = inLog.add(BigInteger.valueOf(use.cost()));
             return inLog;
         }
+        boolean isFree = account.used(use.timeMs()) == 0;
         fullMs = isFree ? use.timeMs() : fullMs;
         sinceMs = isFree ? use.sinceMs() : Math.min(sinceMs, use.sinceMs());
         account = account.charge(use.cost(), use.timeMs());
         return BigInteger.valueOf(limit instanceof Blocked ? use.cost() : account.used(use.timeMs()));
     }
 
-    /** Whether nothing is in the log, without what may have come then or before. */
-    private boolean isFree(long atMs) {
+    /** Forgets what may have come at a time or before. */
+    private void forgetLogged(long atMs) {
         while (!logged.isEmpty() && logged.peek().sinceMs() <= atMs) {
             inLog = inLog.subtract(BigInteger.valueOf(logged.remove().cost()));
-        }
-        return logged.isEmpty();
-    }
-
-    private void forgetReturned(long nowMs, boolean isFree) {
-        boolean hasWindow = limit instanceof AlignedWindow
-                || limit instanceof SlidingWindowLog
-                || limit instanceof SlidingWindowCounter;
-        long keptMs = isFree ? 0 : hasWindow ? 2 * limit.windowMs(nowMs) : Long.MAX_VALUE / 2;
-        while (!returned.isEmpty() && returned.peek().timeMs() < nowMs - longestMs - ON_ITS_WAY_MS - keptMs) {
-            credit = credit.add(BigInteger.valueOf(returned.remove().cost()));
         }
     }
 
     boolean exceeds(BigInteger used) {
-        BigInteger most = BigInteger.valueOf(limit.capacity()).add(credit);
+        BigInteger most = BigInteger.valueOf(limit.capacity());
         return used.compareTo(rate == null ? most : most.add(flow(fullMs - sinceMs))) > 0;
     }
 

@@ -225,11 +225,6 @@ final class DecisionLog {
         }
     }
 
-    /** From when on what was decided is known, ms since the epoch; the least if all of it is. */
-    long knownFromMs() {
-        return knownFromMs;
-    }
-
     /** Up to when decisions are read, ms since the epoch; the least if none is. */
     long readMs() {
         return readMs;

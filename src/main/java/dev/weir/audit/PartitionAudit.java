@@ -41,7 +41,6 @@ public final class PartitionAudit {
     private final Recomputation recomputation;
     private final Heard heard = new Heard();
     private boolean hasBegun;
-    private boolean hasTaken;
     private boolean hasRouted;
 
     /** What the others of the same audit share. */
@@ -90,7 +89,6 @@ public final class PartitionAudit {
         decisions.readAllReleases(pairing::release);
         pairing.end(hasRouted);
         decisions.end();
-        sums.knownFrom(decisions.knownFromMs());
     }
 
     private void readDecisions(long offset) {
@@ -191,10 +189,6 @@ public final class PartitionAudit {
         }
         Recomputed recomputed = recomputation.of(request, first, placing == Placing.KNOWN);
         if (asked.isOnLimits()) {
-            if (!scope.requestsWhole() && !hasTaken) {
-                sums.knownFrom(first.timestampMs()); // on a topic of create times the request says nothing of that
-            }
-            hasTaken = true;
             sums.add(request, first, recomputed.shared());
         }
         pairing.request(request, recomputed, asked.told(), first, asked.isDead());

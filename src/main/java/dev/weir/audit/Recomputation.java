@@ -26,7 +26,7 @@ final class Recomputation {
      * A decision that was recomputed.
      *
      * @param unjudged why it proves nothing; null if it does
-     * @param shared the shared quotas that it took of, or for a SETTLE that it may have given back to
+     * @param shared the shared quotas that it took of
      */
     record Recomputed(Ruling ruling, Unjudged unjudged, Set<Shared> shared) {}
 

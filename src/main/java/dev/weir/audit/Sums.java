@@ -31,8 +31,7 @@ import java.util.stream.Stream;
  * What was allowed of shared quotas on all partitions, and by clients that decide by themselves, to be held against what the limits
  * promise of the sum.
  *
- * <p>What a SETTLE gave back may have been lent again, so a sum may be above by that much; what a SETTLE took is left out, as
- * it may exceed.
+ * <p>What a SETTLE charged is left out, because it may exceed the limit.
  */
 public final class Sums {
 
@@ -41,21 +40,13 @@ public final class Sums {
 
     private static final Comparator<Use> BY_TIME = Comparator.comparingLong(Use::timeMs);
 
-    /** What was taken of one key, and given back. */
-    private static final class Quota {
-        final List<Use> taken = new ArrayList<>(1);
-        final List<Use> returned = new ArrayList<>(0);
-        boolean isIncomplete;
-    }
-
     private final WeirConfig config;
     private final RuleChanges rules;
     private final Audit.Range range;
     private final Totals totals;
     private final Consumer<Difference> differences;
     private final int most;
-    private final Map<StateKey, Quota> quotas = new HashMap<>();
-    private long knownFromMs = Long.MIN_VALUE;
+    private final Map<StateKey, List<Use>> uses = new HashMap<>();
     private int kept;
 
     /** @param differences is told each */
@@ -80,17 +71,11 @@ public final class Sums {
         this.most = most;
     }
 
-    /** Takes note that what was taken or given back before a time, ms since the epoch, may not be known. */
-    void knownFrom(long timestampMs) {
-        knownFromMs = Math.max(knownFromMs, timestampMs);
-    }
-
-    /** Takes note of what a decision on limits took, or gave back. */
+    /** Takes note of what a decision on limits took. */
     void add(Request request, Told told, Set<Recomputation.Shared> shared) {
         Decision decision = told.decision();
         boolean takes = request.kind() == dev.weir.policy.Kind.CONSUME && request.cost() > 0;
-        boolean returns = request.kind() == dev.weir.policy.Kind.SETTLE && request.cost() < 0;
-        if (decision.outcome() != Outcome.ALLOWED || decision.repeated() || !(takes || returns)) {
+        if (decision.outcome() != Outcome.ALLOWED || decision.repeated() || !takes) {
             return;
         }
         for (Recomputation.Shared one : shared) {
@@ -163,17 +148,16 @@ public final class Sums {
     }
 
     private void add(StateKey key, Use use) {
-        Quota quota = quotas.get(key);
-        if (quota == null && kept < most) {
-            quota = new Quota();
-            quotas.put(key, quota);
+        List<Use> ofKey = uses.get(key);
+        if (ofKey == null && kept < most) {
+            ofKey = new ArrayList<>(1);
+            uses.put(key, ofKey);
         }
-        List<Use> uses = quota == null ? List.of() : use.cost() < 0 ? quota.returned : quota.taken;
-        Use last = uses.isEmpty() ? null : uses.get(uses.size() - 1);
+        Use last = ofKey == null || ofKey.isEmpty() ? null : ofKey.get(ofKey.size() - 1);
         if (last != null && isWith(last, use)) {
-            long cost = Math.max(-Limit.MAX_LEVEL, Math.min(Limit.MAX_LEVEL, last.cost() + use.cost()));
-            uses.set(
-                    uses.size() - 1,
+            long cost = Math.min(Limit.MAX_LEVEL, last.cost() + use.cost());
+            ofKey.set(
+                    ofKey.size() - 1,
                     new Use(
                             use.sinceMs(),
                             use.timeMs(),
@@ -183,13 +167,10 @@ public final class Sums {
                             use.decided(),
                             use.asked()));
         } else if (kept < most) {
-            uses.add(use);
+            ofKey.add(use);
             kept++;
         } else {
             unjudged(use, Unjudged.TOO_MANY_TO_SUM);
-            if (quota != null && use.cost() < 0) {
-                quota.isIncomplete = true;
-            }
         }
     }
 
@@ -202,7 +183,7 @@ public final class Sums {
     }
 
     private void unjudged(Use use, Unjudged why) {
-        if (use.cost() > 0 && range.has(use.timeMs())) {
+        if (range.has(use.timeMs())) {
             totals.add(why, use.decisions());
         }
     }
@@ -210,45 +191,37 @@ public final class Sums {
     /** Judges what was taken, once all partitions are read. */
     public void judge() {
         long settledMs = range.lag().toMillis() + config.leases().terms().termMs();
-        quotas.forEach((key, quota) -> {
-            quota.taken.sort(BY_TIME);
-            quota.returned.sort(BY_TIME);
-            judge(key, quota, rules.periods(key.policyId(), settledMs));
+        uses.forEach((key, taken) -> {
+            taken.sort(BY_TIME);
+            judge(key, taken, rules.periods(key.policyId(), settledMs));
         });
-        quotas.clear();
+        uses.clear();
     }
 
-    private void judge(StateKey key, Quota quota, List<RuleChanges.Period> periods) {
-        long longestMs = quota.taken.stream().mapToLong(Use::lastsMs).max().orElse(0);
+    private void judge(StateKey key, List<Use> taken, List<RuleChanges.Period> periods) {
         int next = 0;
         for (RuleChanges.Period period : periods) {
-            for (; next < quota.taken.size() && quota.taken.get(next).timeMs() < period.fromMs(); next++) {
-                unjudged(quota.taken.get(next), Unjudged.LIMITS_CHANGE);
+            for (; next < taken.size() && taken.get(next).timeMs() < period.fromMs(); next++) {
+                unjudged(taken.get(next), Unjudged.LIMITS_CHANGE);
             }
             int from = next;
-            while (next < quota.taken.size() && quota.taken.get(next).timeMs() < period.untilMs()) {
+            while (next < taken.size() && taken.get(next).timeMs() < period.untilMs()) {
                 next++;
             }
-            judge(key, quota, quota.taken.subList(from, next), longestMs, period);
+            judge(key, taken.subList(from, next), period);
         }
-        quota.taken.subList(next, quota.taken.size()).forEach(use -> unjudged(use, Unjudged.LIMITS_CHANGE));
+        taken.subList(next, taken.size()).forEach(use -> unjudged(use, Unjudged.LIMITS_CHANGE));
     }
 
-    private void judge(StateKey key, Quota quota, List<Use> taken, long longestMs, RuleChanges.Period period) {
+    private void judge(StateKey key, List<Use> taken, RuleChanges.Period period) {
         List<Count> counts = List.of();
         Set<Count> above = new HashSet<>();
-        int given = 0;
         for (Use use : taken) {
-            Unjudged why = unknown(quota, use, period);
-            if (why != null) {
-                unjudged(use, why);
+            if (use.sinceMs() < period.fromMs()) {
+                unjudged(use, Unjudged.LIMITS_CHANGE);
                 continue;
             }
-            counts = counts.isEmpty() ? open(period.policy(), longestMs, use.timeMs()) : counts;
-            for (; given < quota.returned.size() && isBackFor(quota.returned.get(given), use); given++) {
-                Use returned = quota.returned.get(given);
-                counts.forEach(count -> count.giveBack(returned));
-            }
+            counts = counts.isEmpty() ? open(period.policy(), use.timeMs()) : counts;
             boolean isJudged = range.has(use.timeMs());
             boolean isTold = true;
             for (Count count : counts) {
@@ -271,24 +244,10 @@ public final class Sums {
         }
     }
 
-    /** Why a use is held against nothing; null: it is. */
-    private Unjudged unknown(Quota quota, Use use, RuleChanges.Period period) {
-        if (quota.isIncomplete) {
-            return Unjudged.TOO_MANY_TO_SUM;
-        } else if (knownFromMs > Long.MIN_VALUE && use.sinceMs() < knownFromMs + Count.ON_ITS_WAY_MS) {
-            return Unjudged.BEFORE_THE_LOG;
-        }
-        return use.sinceMs() < period.fromMs() ? Unjudged.LIMITS_CHANGE : null;
-    }
-
-    private static boolean isBackFor(Use returned, Use use) {
-        return returned.timeMs() <= use.timeMs() + RuleChanges.CLOCKS_MS;
-    }
-
-    private List<Count> open(Policy policy, long longestMs, long atMs) {
+    private List<Count> open(Policy policy, long atMs) {
         long termMs = config.leases().terms().termMs();
         return policy.terms().stream()
-                .map(term -> new Count(term, termMs, longestMs, atMs))
+                .map(term -> new Count(term, termMs, atMs))
                 .toList();
     }
 

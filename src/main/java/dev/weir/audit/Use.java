@@ -7,7 +7,7 @@ import dev.weir.policy.Request;
  *
  * @param sinceMs when the first of it came at the earliest, ms since the epoch
  * @param timeMs when the last of it came at the latest, the same unless a client tells of several
- * @param cost in all; below zero: given back
+ * @param cost in all
  * @param decisions how many
  * @param decided the offset of the last one
  * @param asked the offset of its request, that of {@link Request.Source#NONE} if a client tells of it

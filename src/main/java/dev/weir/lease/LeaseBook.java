@@ -258,11 +258,11 @@ public record LeaseBook(
         return new LeaseBook(atMs, next, demand, request, lastLease, settled);
     }
 
-    /** Charges a correction in any case: what the leases do not cover is sent to the ledger. A negative one is a refund. */
+    /** Charges a correction (0 or more) in any case: what the leases do not cover is sent to the ledger, which bounds it. */
     public LeaseBook settle(long cost, long nowMs, long atMs) {
-        long here = Math.max(0, Math.min(cost, available(nowMs, atMs)));
+        long here = Math.min(cost, available(nowMs, atMs));
         LeaseBook taken = take(here, nowMs, atMs);
-        long rest = Math.max(-Limit.MAX_LEVEL, Math.min(Limit.MAX_LEVEL, settled + cost - here));
+        long rest = settled + Math.min(cost - here, Limit.MAX_LEVEL - settled);
         return new LeaseBook(taken.clockMs, taken.leases, demand, request, lastLease, rest);
     }
 

@@ -10,7 +10,7 @@ import java.util.List;
  * @param least tokens that a waiting request needs, less cannot serve it; 0 if no request waits
  * @param want tokens that the holder expects to use within a term, {@code least} or more; 0 if nothing is requested
  * @param reports usage of leases, each absolute since the lease was granted
- * @param settled tokens used beside all leases; negative if used tokens turned out not to be needed
+ * @param settled tokens used beside all leases; ledgers ignore it if it is negative
  * @param roundTripMs how long requests of this holder take to be answered, 0 if it is not known
  */
 public record LeaseRequest(

@@ -167,19 +167,27 @@ public record Ledger(
         return new Ledger(atMs, next.chargedMs, next.accounts, left, waiting, nextLease);
     }
 
+    /** As {@link #ask(LeaseRequest, LeaseTerms, List, long)}, where a settlement leaves a debt of one capacity at most. */
+    public Answer ask(LeaseRequest request, LeaseTerms terms, long nowMs) {
+        List<Long> maxUsed = accounts.stream()
+                .map(Account::limit)
+                .map(limit -> limit.capacity() + Math.min(limit.capacity(), limit.maxUsed() - limit.capacity()))
+                .toList();
+        return ask(request, terms, maxUsed, nowMs);
+    }
+
     /**
      * Charges what a holder reports, and answers its request.
      *
+     * @param maxUsed for each limit, the most tokens that may be used or lent once a settlement is charged
      * @param nowMs the broker's time when the request was appended
      */
-    public Answer ask(LeaseRequest request, LeaseTerms terms, long nowMs) {
+    public Answer ask(LeaseRequest request, LeaseTerms terms, List<Long> maxUsed, long nowMs) {
         Ledger next = at(Math.max(nowMs, lastUsedMs(request)));
         for (LeaseRequest.Report report : request.reports()) {
             next = next.account(request.holder(), report);
         }
-        if (request.settled() != 0) {
-            next = next.charge(request.settled(), next.clockMs);
-        }
+        next = next.settle(request.settled(), maxUsed);
         return request.isForLease()
                 ? next.lend(request, terms.withRoundTrip(request.roundTripMs()), nowMs)
                 : new Answer(next, null);
@@ -242,6 +250,24 @@ public record Ledger(
         long timeMs = Math.max(chargedMs, atMs);
         List<Account<?>> next = new ArrayList<>();
         accounts.forEach(account -> next.add(account.charge(amount, timeMs)));
+        return new Ledger(clockMs, timeMs, next, loans, refusals, nextLease);
+    }
+
+    /**
+     * Charges what was used beside all leases, as much of it as keeps what is used and lent within the maximum of each limit. As all that
+     * is lent may be reported as used, no more than the maximum is ever in use. A negative settlement is ignored: a refund would let
+     * more pass than the limit permits.
+     */
+    private Ledger settle(long settled, List<Long> maxUsed) {
+        if (settled <= 0) {
+            return this;
+        }
+        long lent = lent();
+        long timeMs = Math.max(chargedMs, clockMs);
+        List<Account<?>> next = new ArrayList<>();
+        for (int i = 0; i < accounts.size(); i++) {
+            next.add(accounts.get(i).chargeUpTo(maxUsed.get(i) - lent, settled, timeMs));
+        }
         return new Ledger(clockMs, timeMs, next, loans, refusals, nextLease);
     }
 

@@ -32,8 +32,8 @@ record Binding(
             if (!kind.test(claim)) {
                 continue;
             }
-            if (claim.isTooLarge()) {
-                return tooLarge(claim.policy());
+            if (claim.rejects()) {
+                return claim.isTooLarge() ? tooLarge(claim.policy()) : refund(claim.policy());
             }
             for (int i = 0; i < claim.size(); i++) {
                 if (claim.refuses(i)) {
@@ -126,6 +126,11 @@ record Binding(
 
     private static Binding tooLarge(Policy policy) {
         return new Binding(policy, Reason.TOO_LARGE, "max-size", policy.maxSizeBytes(), null, null, null, null);
+    }
+
+    /** The policy whose shared limits give nothing back. */
+    private static Binding refund(Policy policy) {
+        return new Binding(policy, Reason.SHARED_LIMIT_REFUND, "refund", null, null, null, null, null);
     }
 
     /** The policy that refuses a repeat with another content. */

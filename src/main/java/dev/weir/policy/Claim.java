@@ -16,12 +16,14 @@ abstract class Claim {
     final StateKey key;
     private final Role role;
     private final boolean tooLarge;
+    private final boolean refund;
 
     Claim(Policy policy, Request request) {
         this.policy = policy;
         this.request = request;
         this.key = policy.stateKey(request);
         this.tooLarge = policy.isTooLarge(request) && request.kind() != Kind.SETTLE;
+        this.refund = request.kind() == Kind.SETTLE && request.cost() < 0 && policy.deniesRefunds();
         this.role = role();
     }
 
@@ -29,7 +31,7 @@ abstract class Claim {
         if (policy.observes()) {
             return Role.OBSERVES;
         }
-        return tooLarge ? Role.ENFORCES : throttles() ? Role.THROTTLES : policy.shapes() ? Role.SHAPES : Role.ENFORCES;
+        return rejects() ? Role.ENFORCES : throttles() ? Role.THROTTLES : policy.shapes() ? Role.SHAPES : Role.ENFORCES;
     }
 
     final Policy policy() {
@@ -49,6 +51,11 @@ abstract class Claim {
         return tooLarge;
     }
 
+    /** Whether the policy refuses the request whatever its limits permit: it is too large, or a refund of a shared limit. */
+    final boolean rejects() {
+        return tooLarge || refund;
+    }
+
     final boolean observes() {
         return role == Role.OBSERVES;
     }
@@ -58,9 +65,9 @@ abstract class Claim {
         return policy.onExceed() instanceof OnExceed.Throttle;
     }
 
-    /** Whether its size, a limit or the delay does not permit the request. */
+    /** Whether the policy {@linkplain #rejects rejects} the request, or a limit or the delay does not permit it. */
     final boolean refuses() {
-        return role == Role.THROTTLES ? isTooLate() : tooLarge || exceeds();
+        return role == Role.THROTTLES ? isTooLate() : rejects() || exceeds();
     }
 
     /** Whether one limit is why the policy {@linkplain #refuses refuses}. */

@@ -107,7 +107,7 @@ record Claims(Claim[] all, OwnClaim[] own, LeasedClaim[] leased) {
         Wait wait = null;
         boolean denied = false;
         for (Claim claim : all) {
-            denied |= claim.denies() && (!claim.isShared() || claim.isTooLarge());
+            denied |= claim.denies() && (!claim.isShared() || claim.rejects());
         }
         for (int i = 0; i < leased.length && !denied; i++) {
             leased[i].want();

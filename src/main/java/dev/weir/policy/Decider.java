@@ -7,10 +7,11 @@ import java.util.List;
  * none. A pure function of the policies, the states and the request.
  *
  * <pre>
- *   refused   ⟺  some enforcing policy's size or limit does not permit the request, or some throttling one's delay
+ *   rejected  ⟺  too large for some enforcing policy, or a SETTLE below 0 and some enforcing policy has shared limits
+ *   refused   ⟺  rejected, or some enforcing policy's limit does not permit the request, or some throttling one's delay
  *   shaped    ⟺  not refused, and some shaping policy has no limits or one that does not permit
- *   charged    =  every limit, if not refused                          (CONSUME; SETTLE in any case; PEEK never)
- *                 the limits that count denied requests, if refused
+ *   charged    =  every limit, if not refused                          (CONSUME, SETTLE; PEEK never)
+ *                 the limits that count denied requests, if refused but not rejected
  *   binding    =  refused: the refusing limit with the longest retry;  else the limit with the least remaining
  * </pre>
  *
@@ -91,12 +92,12 @@ public final class Decider {
             return wait;
         }
         boolean refused = false;
-        boolean tooLarge = false;
+        boolean rejected = false;
         for (Claim claim : all) {
             refused |= claim.denies();
-            tooLarge |= claim.isTooLarge() && !claim.observes();
+            rejected |= claim.rejects() && !claim.observes();
         }
-        boolean charged = request.kind() != Kind.PEEK && !tooLarge && claims.charge(refused, states);
+        boolean charged = request.kind() != Kind.PEEK && !rejected && claims.charge(refused, states);
         if (refused && charged) {
             putOff(request, claims.own(), startMs - nowMs); // for longer, since this denial was counted
         }
@@ -148,7 +149,7 @@ public final class Decider {
         if (binding.reason() == Reason.TOO_LARGE) {
             return TOO_LARGE;
         }
-        if (binding.reason() == Reason.IDEMPOTENCY_MISMATCH) {
+        if (binding.reason() == Reason.IDEMPOTENCY_MISMATCH || binding.reason() == Reason.SHARED_LIMIT_REFUND) {
             return UNPROCESSABLE;
         }
         return onExceed instanceof OnExceed.Deny deny ? deny.httpStatus() : TOO_MANY;

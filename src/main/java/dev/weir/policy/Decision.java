@@ -8,7 +8,7 @@ package dev.weir.policy;
  * @param reason why
  * @param policyId the binding limit's policy, null if none matches
  * @param policyVersion its version, null if none matches
- * @param limitedBy the binding limit, as {@link Policy.Term#label}; {@code max-size} or {@code idempotency}; or what of a queue
+ * @param limitedBy the binding limit, as {@link Policy.Term#label}; {@code max-size}, {@code idempotency} or {@code refund}; or what of a queue
  *     bound: {@code capacity}, {@code max-wait}, {@code deadline} or {@code cost}; null if nothing is limited
  * @param limit the most that this limit gives at once, null if nothing is limited
  * @param windowMs in which time that much comes, null if there is no such time

@@ -181,7 +181,7 @@ final class OwnClaim extends Claim {
         boolean charged = false;
         for (int i = 0; i < accounts.length; i++) {
             Account<?> before = accounts[i];
-            if (!denied || (!isTooLarge() && before.limit().countDenied())) {
+            if (!denied || (!rejects() && before.limit().countDenied())) {
                 accounts[i] = charged(i, denied, chargedAtMs);
             }
             if (accounts[i] != before) {

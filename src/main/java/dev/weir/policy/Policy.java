@@ -181,6 +181,14 @@ public record Policy(
         return sharing != null;
     }
 
+    /**
+     * Whether it denies refunds: its limits are shared, so a refund could give back what others have used. Where nothing is counted,
+     * nothing is given back.
+     */
+    boolean deniesRefunds() {
+        return isShared() && terms.stream().anyMatch(term -> Term.isCounted(term.limit));
+    }
+
     /** How its limits are lent: for a part of the shortest window. */
     public LeaseTerms terms(LeaseTerms longest) {
         long shortestMs = Long.MAX_VALUE;

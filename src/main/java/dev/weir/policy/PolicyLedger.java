@@ -53,9 +53,22 @@ public record PolicyLedger(Ledger ledger, List<Log> retired) {
         return new PolicyLedger(ledger.at(nowMs), retired);
     }
 
-    /** Takes what a holder reports, and answers what it asks for; see {@link Ledger#ask}. */
-    public Answer ask(LeaseRequest request, LeaseTerms terms, long nowMs) {
-        Ledger.Answer answer = ledger.ask(request, terms, nowMs);
+    /**
+     * Charges what a holder reports, and answers its request; see {@link Ledger#ask}.
+     *
+     * @param policy whose limits these are; it bounds what is settled
+     */
+    public Answer ask(LeaseRequest request, Policy policy, LeaseTerms terms, long nowMs) {
+        List<Long> maxUsed = policy.terms().stream().map(Policy.Term::maxUsed).toList();
+        return answered(ledger.ask(request, terms, maxUsed, nowMs), nowMs);
+    }
+
+    /** Charges what a holder reports where the policy is not known, as if it had no {@code max-debt}. */
+    public PolicyLedger reported(LeaseRequest report, LeaseTerms terms, long nowMs) {
+        return answered(ledger.ask(report, terms, nowMs), nowMs).ledger;
+    }
+
+    private Answer answered(Ledger.Answer answer, long nowMs) {
         Account<?>[] accounts = answer.ledger().accounts().toArray(Account<?>[]::new);
         PolicyState trimmed = used().charged(nowMs, nowMs, accounts);
         return new Answer(new PolicyLedger(answer.ledger(), trimmed.retired()), answer.response());

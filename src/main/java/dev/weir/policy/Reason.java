@@ -20,6 +20,8 @@ public enum Reason {
     TOO_LARGE,
     /** A request with the same id but another content was answered before. */
     IDEMPOTENCY_MISMATCH,
+    /** A {@link Kind#SETTLE} with a negative cost applies to a shared limit, which gives nothing back. */
+    SHARED_LIMIT_REFUND,
     /** It waits for its turn. */
     SHAPED,
     /** The queue is full, and nothing of a lower priority waits. */

@@ -103,20 +103,23 @@ public final class Lend implements Processor<byte[], byte[], byte[], Object> {
         Policy policy = policies.table().inForce(key.policyId(), nowMs);
         boolean isKnown = policy != null && policy.countsUnder(key);
         if (ledger == null && !isKnown) {
-            return ask.isForLease() ? new LeaseResponse.Refused(ask.number(), nowMs, RETRY_UNKNOWN_MS) : null;
+            return ofUnknownPolicy(ask, nowMs);
         }
-        LeaseTerms terms = isKnown
-                ? policy.terms(config.leases().terms())
-                : config.leases().terms();
-        if (isKnown) {
-            ledger = ledger == null ? PolicyLedger.open(policy, nowMs, shelves) : ledger.under(policy, nowMs, shelves);
+        LeaseTerms terms = config.leases().terms();
+        if (!isKnown) {
+            LeaseRequest report = LeaseRequest.report(ask.holder(), ask.reports(), ask.settled());
+            ledgers.put(storeKey, LeaseCodec.encode(ledger.reported(report, terms, nowMs)));
+            return ofUnknownPolicy(ask, nowMs);
         }
-        LeaseRequest asked = isKnown ? ask : LeaseRequest.report(ask.holder(), ask.reports(), ask.settled());
-        PolicyLedger.Answer answer = ledger.ask(asked, terms, nowMs);
+        ledger = ledger == null ? PolicyLedger.open(policy, nowMs, shelves) : ledger.under(policy, nowMs, shelves);
+        PolicyLedger.Answer answer = ledger.ask(ask, policy, policy.terms(terms), nowMs);
         ledgers.put(storeKey, LeaseCodec.encode(answer.ledger()));
-        return isKnown || !ask.isForLease()
-                ? answer.response()
-                : new LeaseResponse.Refused(ask.number(), nowMs, RETRY_UNKNOWN_MS);
+        return answer.response();
+    }
+
+    /** Null if nothing was requested. */
+    private static LeaseResponse ofUnknownPolicy(LeaseRequest ask, long nowMs) {
+        return ask.isForLease() ? new LeaseResponse.Refused(ask.number(), nowMs, RETRY_UNKNOWN_MS) : null;
     }
 
     /** Forgets a ledger, or a bounded part of it. */

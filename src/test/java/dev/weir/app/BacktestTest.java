@@ -134,6 +134,57 @@ class BacktestTest {
         assertThat(releases.toString().lines().map(BacktestTest::release)).containsExactly("1 b 2000 0", "2 a 61000 0");
     }
 
+    @Test
+    void an_id_that_is_used_again_with_another_content_is_denied_and_not_charged() throws Exception {
+        String requests = """
+                {"requestId":"a","client":"c","timestamp":1000}
+                {"requestId":"a","client":"c","timestamp":1001,"cost":2}
+                {"requestId":"a","client":"c","timestamp":1002}
+                {"requestId":"b","client":"c","timestamp":1003,"cost":4}
+                """;
+        assertThat(decisions(
+                        "policies: [{id: p, limits: [{algorithm: fixed-window, limit: 5, per: 1h}], idempotency: 1m}]",
+                        requests))
+                .containsExactly(
+                        "a ALLOWED WITHIN_LIMITS 200 4",
+                        "a DENIED IDEMPOTENCY_MISMATCH 422 null",
+                        "a ALLOWED WITHIN_LIMITS 200 4",
+                        "b ALLOWED WITHIN_LIMITS 200 0");
+    }
+
+    @Test
+    void a_refund_of_a_shared_limit_is_denied_as_the_enforcer_does() throws Exception {
+        String requests = """
+                {"requestId":"a","client":"c","timestamp":1000,"cost":4}
+                {"requestId":"a","client":"d","timestamp":1001,"cost":-3,"kind":"SETTLE"}
+                {"requestId":"a","client":"d","timestamp":1002,"cost":1000000000000,"kind":"SETTLE"}
+                {"requestId":"b","client":"c","timestamp":3600000,"kind":"PEEK"}
+                """;
+        assertThat(decisions("policies: [{id: p, key: [], limits: [{algorithm: gcra, limit: 6, per: 1h}]}]", requests))
+                .containsExactly(
+                        "a ALLOWED WITHIN_LIMITS 200 2",
+                        "a DENIED SHARED_LIMIT_REFUND 422 null",
+                        "a ALLOWED SETTLED 200 0",
+                        "b DENIED LIMIT_EXCEEDED 429 0");
+    }
+
+    /** By line: the id, outcome, reason, status and what remains. */
+    private static List<String> decisions(String rules, String requests) throws Exception {
+        StringWriter out = new StringWriter();
+        try (DecisionJson json = new DecisionJson(out)) {
+            backtest(rules).run(lines(requests), json, null);
+        }
+        List<String> decisions = new ArrayList<>();
+        for (String line : out.toString().lines().toList()) {
+            JsonNode decision = new ObjectMapper().readTree(line);
+            decisions.add(decision.get("requestId").asText() + " "
+                    + decision.get("outcome").asText() + " "
+                    + decision.get("reason").asText() + " " + decision.get("httpStatus") + " "
+                    + decision.get("remaining"));
+        }
+        return decisions;
+    }
+
     private static String answer(String line) {
         try {
             JsonNode decision = new ObjectMapper().readTree(line);

@@ -196,18 +196,6 @@ class SumsTest {
     }
 
     @Test
-    void what_begins_before_what_is_known_is_not_summed() throws Exception {
-        Sums sums = sums(rules("algorithm: gcra, limit: 10, per: 1h"));
-        sums.knownFrom(1_000);
-        use(sums, 0, 60_999, 61_500, 100);
-        use(sums, 1, 61_000, 61_500, 10);
-        sums.judge();
-        assertThat(found).isEmpty();
-        assertThat(totals.unjudged()).containsExactly(Map.entry(Unjudged.BEFORE_THE_LOG, 1L));
-        assertThat(totals.summed()).isEqualTo(1);
-    }
-
-    @Test
     void what_begins_before_a_change_of_the_limits_is_held_against_neither() throws Exception {
         RuleChanges rules = new RuleChanges(List.of(
                 written(1, BY_CLIENT.formatted("algorithm: gcra, limit: 10, per: 1h"), 0),

@@ -38,7 +38,7 @@ class LeaseCodecTest {
         assertComesBack(book);
         book = book.settle(5, NOW + 1_700, NOW + 1_800);
         assertComesBack(book);
-        assertComesBack(book.settle(-50, NOW + 1_700, NOW + 1_800));
+        assertComesBack(book.settle(Long.MAX_VALUE, NOW + 1_700, NOW + 1_800));
         LeaseSession session = new LeaseSession("p1", 1, () -> 0);
         assertComesBack(book.next(session, 0, LeaseTerms.DEFAULTS, NOW + 4_950).book());
         assertComesBack(book.revoked());

@@ -10,6 +10,7 @@ import dev.weir.policy.Decision;
 import dev.weir.policy.Kind;
 import dev.weir.policy.Outcome;
 import dev.weir.policy.Policy;
+import dev.weir.policy.Reason;
 import dev.weir.policy.Request;
 import java.util.ArrayList;
 import java.util.Comparator;
@@ -18,8 +19,8 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * What all clients were let do of a limit that they share, by the times of the decisions, keeps what the limit promises. What was given
- * back afterwards is added to the limit: it may be used again, at some time.
+ * What all clients were let do of a limit that they share, by the times of the decisions, keeps what the limit promises, and nothing is
+ * given back.
  */
 final class NeverAbove {
 
@@ -28,7 +29,6 @@ final class NeverAbove {
     /** Of one key of a policy. */
     private static final class Sum {
         final List<Use> uses = new ArrayList<>();
-        long givenBack;
     }
 
     private final Map<Policy, Map<Object, Sum>> sums = new HashMap<>();
@@ -37,7 +37,7 @@ final class NeverAbove {
 
     static Finding check(Evidence evidence, Answers answers, RuleHistory rules) {
         NeverAbove check = new NeverAbove();
-        Finding.Notes notes = new Finding.Notes(NAME, "admissions", "denials", "given back");
+        Finding.Notes notes = new Finding.Notes(NAME, "admissions", "denials", "denied refunds");
         for (Entry entry : evidence.requests()) {
             Request request = evidence.request(entry).request();
             List<Entry> told = answers.to(entry.place());
@@ -58,9 +58,14 @@ final class NeverAbove {
         Sum sum = sums.computeIfAbsent(policy, any -> new HashMap<>())
                 .computeIfAbsent(policy.stateKey(request), any -> new Sum());
         if (request.kind() == Kind.SETTLE) {
-            long back = Math.max(0, -request.cost());
-            sum.givenBack += back;
-            notes.count("given back", back);
+            boolean isDenied = decision.reason() == Reason.SHARED_LIMIT_REFUND;
+            if (isDenied) {
+                notes.count("denied refunds");
+            }
+            if (isDenied != request.cost() < 0) {
+                notes.fault(Oracle.at(request) + ": " + request.cost() + " tokens are settled, and the decision is "
+                        + decision.outcome() + " " + decision.reason());
+            }
         } else if (request.kind() == Kind.CONSUME && decision.outcome() == Outcome.ALLOWED) {
             sum.uses.add(new Use(decision.decidedAtMs(), request.cost()));
             notes.count("admissions");
@@ -73,7 +78,7 @@ final class NeverAbove {
         sum.uses.sort(Comparator.comparingLong(Use::timeMs));
         for (Policy.Term term : policy.terms()) {
             Limit<?> limit = term.limit();
-            String broken = Promise.brokenBy(Account.open(limit, 0), limit.capacity() + sum.givenBack, sum.uses);
+            String broken = Promise.brokenBy(Account.open(limit, 0), limit.capacity(), sum.uses);
             if (broken != null) {
                 notes.fault("policy " + policy.id() + ", " + term.label() + ": " + broken);
             }

@@ -82,7 +82,8 @@ final class WithinLimits {
         boolean takesNothing = request.kind() == Kind.PEEK || request.kind() == Kind.CANCEL;
         boolean tooLarge = decision.outcome() == Outcome.DENIED && decision.reason() == Reason.TOO_LARGE;
         boolean isMismatch = decision.reason() == Reason.IDEMPOTENCY_MISMATCH;
-        if (takesNothing || decision.repeated() || tooLarge || isMismatch) {
+        boolean isRefund = decision.outcome() == Outcome.DENIED && decision.reason() == Reason.SHARED_LIMIT_REFUND;
+        if (takesNothing || decision.repeated() || tooLarge || isMismatch || isRefund) {
             return;
         }
         long nowMs = decidedAtMs(request, decision, count);

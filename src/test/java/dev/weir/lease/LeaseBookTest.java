@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.weir.lease.LeaseRequest.Report;
+import dev.weir.limit.Limit;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 
@@ -283,10 +284,11 @@ class LeaseBookTest {
         LeaseBook.Sending sending = beyond.next(session, 0, TERMS, NOW);
         assertThat(sending.message()).isEqualTo(LeaseRequest.report("me", List.of(new Report(1, 10, NOW, 0)), 3));
         assertThat(sending.book().settled()).isZero();
-        assertThat(held.settle(-4, NOW, NOW)
-                        .next(session, 0, TERMS, NOW)
-                        .message()
-                        .settled())
-                .isEqualTo(-4);
+    }
+
+    @Test
+    void corrections_add_up_without_an_overflow() {
+        LeaseBook beyond = LeaseBook.empty().settle(Long.MAX_VALUE, NOW, NOW).settle(Long.MAX_VALUE, NOW, NOW);
+        assertThat(beyond.settled()).isEqualTo(Limit.MAX_LEVEL);
     }
 }

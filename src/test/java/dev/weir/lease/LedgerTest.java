@@ -3,12 +3,20 @@ package dev.weir.lease;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.weir.lease.LeaseRequest.Report;
+import dev.weir.limit.Account;
 import dev.weir.limit.FixedWindow;
+import dev.weir.limit.Limit;
+import dev.weir.limit.MapSegments;
 import dev.weir.limit.Rate;
+import dev.weir.limit.Segments;
 import dev.weir.limit.SlidingWindowCounter;
+import dev.weir.limit.SlidingWindowLog;
 import dev.weir.limit.TokenBucket;
 import java.util.List;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.MethodSource;
 
 class LedgerTest {
 
@@ -136,15 +144,62 @@ class LedgerTest {
         assertThat(ledger.lent()).isEqualTo(8);
     }
 
+    private static LeaseRequest settlement(long tokens, Report... reports) {
+        return LeaseRequest.report("foreign", List.of(reports), tokens);
+    }
+
+    private long used() {
+        return ledger.accounts().get(0).used(ledger.clockMs());
+    }
+
+    static Stream<Limit<?>> limits() {
+        return LendingTest.limits();
+    }
+
+    @ParameterizedTest
+    @MethodSource("limits")
+    void a_settlement_leaves_at_most_the_maximum_used_and_lent(Limit<?> limit) {
+        List<Long> maxUsed = List.of(limit.capacity() + 5);
+        ledger = Ledger.open(List.of(limit), NOW);
+        if (limit instanceof SlidingWindowLog log) {
+            Segments segments = new MapSegments();
+            ledger = ledger.under(List.of(new Account<>(log, log.fresh(NOW).on(0, segments))));
+        }
+        ask("a", 30, 30, NOW);
+        ledger = ledger.ask(settlement(3), TERMS, maxUsed, NOW).ledger();
+        assertThat(used()).isEqualTo(3);
+        for (long tokens : List.of(1_000_000_000_000L, Long.MAX_VALUE, 1L)) {
+            ledger = ledger.ask(settlement(tokens), TERMS, maxUsed, NOW).ledger();
+            assertThat(used()).isEqualTo(limit.capacity() + 5 - 30);
+        }
+        ask("a", 0, 0, NOW, new Report(FIRST, 30, NOW, 0));
+        assertThat(used()).as("all that was lent is used").isEqualTo(limit.capacity() + 5);
+    }
+
     @Test
-    void what_was_used_beside_all_slices_is_charged_and_what_was_not_needed_is_given_back() {
-        ledger = Ledger.open(List.of(new FixedWindow(100, 60_000, false)), NOW);
-        ledger =
-                ledger.ask(LeaseRequest.report("a", List.of(), 130), TERMS, NOW).ledger();
-        assertThat(ledger.free()).isZero();
-        ledger =
-                ledger.ask(LeaseRequest.report("b", List.of(), -50), TERMS, NOW).ledger();
-        assertThat(ledger.free()).isEqualTo(20);
+    void each_limit_has_a_maximum_of_its_own() {
+        ledger = Ledger.open(List.of(new FixedWindow(100, 60_000, false), new FixedWindow(7, 60_000, false)), NOW);
+        ledger = ledger.ask(settlement(1_000), TERMS, List.of(150L, 7L), NOW).ledger();
+        assertThat(ledger.accounts().get(0).used(NOW)).isEqualTo(150);
+        assertThat(ledger.accounts().get(1).used(NOW)).isEqualTo(7);
+        ledger = ledger.ask(settlement(1_000), TERMS, NOW).ledger();
+        assertThat(ledger.accounts().get(0).used(NOW)).as("without a maximum").isEqualTo(200);
+        assertThat(ledger.accounts().get(1).used(NOW)).isEqualTo(14);
+    }
+
+    @Test
+    void a_negative_settlement_refunds_nothing() {
+        ask("a", 8, 8, NOW);
+        ask("a", 0, 0, NOW, new Report(FIRST, 6, NOW, 2));
+        Ledger before = ledger;
+        for (long tokens : List.of(-1L, -1_000_000_000_000L, Long.MIN_VALUE)) {
+            ledger = ledger.ask(settlement(tokens), TERMS, NOW).ledger();
+            assertThat(ledger).isEqualTo(before);
+        }
+        LeaseRequest request = new LeaseRequest(9, "a", 3, 3, List.of(new Report(FIRST, 6, NOW, 0)), -50, 0);
+        Ledger.Answer answer = ledger.ask(request, TERMS, NOW);
+        assertThat(answer.response()).as("what it reports counts").isEqualTo(granted(FIRST + 1, 3, NOW, NOW + 1_000));
+        assertThat(answer.ledger().free()).isEqualTo(1);
     }
 
     /** One token becomes free each second. */

@@ -49,7 +49,7 @@ final class Lending {
      * @param losses of the messages: lost, and as many are doubled
      * @param deaths of the messages: the last of a holder, which begins anew with nothing
      * @param steps of the requests: the wall clock of their holder is stepped, or another broker leads, whose clock differs
-     * @param settles of the requests: more was used, or less
+     * @param settles of the requests: more was used; or a foreign holder sends the ledger a refund
      * @param overtakes of the messages: one that may come before those that were sent before it
      */
     record Mishaps(int standstills, int losses, int deaths, int steps, int settles, int overtakes) {
@@ -114,6 +114,9 @@ final class Lending {
     long messages;
     /** What the ledger is to be told of beside the slices. */
     long settled;
+
+    /** A settlement that left more in use and lent than is permitted; null: none did. */
+    String beyondMaxUsed;
 
     private record Event(long atMs, long number, Runnable what) {}
 
@@ -196,8 +199,12 @@ final class Lending {
             leases.put(book.take(cost, clockMs, atMs));
         }
 
-        /** More was used than was requested, or less. */
+        /** More was used than was requested. If less was, only a foreign holder claims a refund: the ledger ignores it. */
         void settle(long nowMs, long cost) {
+            if (cost < 0) {
+                send(nowMs, LeaseRequest.report(session.name(), List.of(), cost));
+                return;
+            }
             session.checkClock();
             long clockMs = clock(nowMs);
             LeaseBook book = leases.book();
@@ -261,10 +268,14 @@ final class Lending {
         }
 
         private void answer(long nowMs, long appendMs, LeaseRequest message, int life) {
-            Ledger.Answer answer = ledger.ask(message, scene.terms, appendMs);
+            List<Long> maxUsed = ledger.accounts().stream()
+                    .map(account -> maxUsed(account.limit()))
+                    .toList();
+            List<Long> before = usedAndLent();
+            Ledger.Answer answer = ledger.ask(message, scene.terms, maxUsed, appendMs);
             ledger = answer.ledger();
-            if (message.settled() < 0) {
-                uses.add(new Use(ledger.clockMs(), message.settled()));
+            if (message.settled() > 0) {
+                checkUsed(before);
             }
             if (answer.response() == null) {
                 return;
@@ -282,6 +293,30 @@ final class Lending {
             };
             for (int i = 0; i < copies(); i++) {
                 later(responseMs + i * delay(), unlessStill(this, take));
+            }
+        }
+    }
+
+    /** With a debt of a quarter of the limit. */
+    private static long maxUsed(Limit<?> limit) {
+        return limit.capacity() + limit.capacity() / 4;
+    }
+
+    /** Of each limit. */
+    private List<Long> usedAndLent() {
+        return ledger.accounts().stream()
+                .map(account -> ledger.lent() + account.used(ledger.clockMs()))
+                .toList();
+    }
+
+    /** A limit that was lowered may have more in use and lent than its maximum: then nothing is added. */
+    private void checkUsed(List<Long> before) {
+        List<Long> now = usedAndLent();
+        for (int i = 0; i < now.size(); i++) {
+            Limit<?> limit = ledger.accounts().get(i).limit();
+            if (now.get(i) > Math.max(before.get(i), maxUsed(limit))) {
+                beyondMaxUsed = now.get(i) + " of " + limit + " are in use and lent after a settlement, before "
+                        + before.get(i);
             }
         }
     }

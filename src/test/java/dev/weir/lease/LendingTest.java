@@ -133,6 +133,7 @@ class LendingTest {
             Scene scene = scene(limits.apply(random), LendingTest::any, random);
             Lending lending = new Lending(scene, random.nextLong()).run();
             assertThat(lending.broken()).as("seed %d of %s", seed, scene).isNull();
+            assertThat(lending.beyondMaxUsed).as("seed %d of %s", seed, scene).isNull();
         }
     }
 

@@ -18,13 +18,13 @@ import java.util.TreeMap;
 /** What a limit promises of all that is admitted, by its definition, and not by how it is counted. */
 public final class Promise {
 
-    /** What was admitted: when, by the time of its decision, and how much; below zero: given back, by the ledger's time. */
+    /** What was admitted: when, by the time of its decision, and how much. */
     public record Use(long timeMs, long cost) {}
 
     private Promise() {}
 
     /**
-     * What is admitted against the promise, beyond what was given back in the same time; null: nothing.
+     * What is admitted against the promise; null: nothing.
      *
      * @param account when the limit came into force
      * @param most what is had at once at most: the capacity, or what was lent before if that is more

@@ -17,10 +17,13 @@ import dev.weir.lease.LeaseBooks;
 import dev.weir.lease.LeaseResponse;
 import dev.weir.lease.LeaseSession;
 import dev.weir.lease.LeaseTerms;
+import dev.weir.limit.FixedWindow;
+import dev.weir.limit.Unlimited;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.OptionalLong;
 import java.util.Set;
 import org.junit.jupiter.api.Test;
 
@@ -292,5 +295,102 @@ class SharedDeciderTest {
         Decision decision = decided(last(request("alice", 1, NOW), two));
         assertThat(decision.limitedBy()).isEqualTo("two/1");
         assertThat(decided(first(request("alice", 11, NOW), two)).limitedBy()).isEqualTo("two/1");
+    }
+
+    private static Request settlement(String id, long cost) {
+        return new Request(
+                id, "alice", Kind.SETTLE, null, cost, null, Map.of(), null, null, null, NOW, new Request.Source(0, 0));
+    }
+
+    private static void assertRefundDenied(Ruling ruling) {
+        assertThat((Decision) ruling)
+                .returns(Outcome.DENIED, Decision::outcome)
+                .returns(Reason.SHARED_LIMIT_REFUND, Decision::reason)
+                .returns(422, Decision::httpStatus)
+                .returns("all", Decision::policyId)
+                .returns("refund", Decision::limitedBy)
+                .returns(null, Decision::limit)
+                .returns(null, Decision::remaining)
+                .returns(null, Decision::retryAfterMs);
+    }
+
+    @Test
+    void a_refund_of_a_shared_limit_is_denied_and_nothing_is_charged_whatever_is_held() {
+        Policy counting = policy("own", new FixedWindow(5, 60_000, true));
+        first(request("alice", 2, NOW), counting);
+        for (long held : new long[] {0, 3}) {
+            if (held > 0) {
+                grant(ofAll, held);
+            }
+            Map<StateKey, LeaseBook> before = Map.copyOf(books);
+            assertRefundDenied(first(settlement("s", -1), counting, all));
+            assertRefundDenied(last(settlement("s", -1_000_000_000_000L), counting, all));
+            assertThat(books).isEqualTo(before);
+            assertThat(ownUsed()).isEqualTo(2);
+            assertThat(missed).isEmpty();
+        }
+        assertThat(decided(first(settlement("s", -1), counting)).reason())
+                .as("of limits of its own")
+                .isEqualTo(Reason.SETTLED);
+        assertThat(ownUsed()).isEqualTo(1);
+    }
+
+    @Test
+    void without_a_turn_a_refund_of_a_shared_limit_is_denied_too() {
+        Decider.decide(request("alice", 7, NOW), table(all), states);
+        assertRefundDenied(Decider.decide(settlement("s", -5), table(all), states));
+        assertThat(states.all().get(ofAll).accounts().get(0).used(NOW)).isEqualTo(7);
+        Policy once = inLayer("own", idempotent(60_000, own));
+        assertRefundDenied(Decider.decide(settlement("t", -5), table(once, all), states));
+    }
+
+    @Test
+    void a_denied_refund_is_answered_again_as_the_first_time() {
+        Policy once = inLayer("own", idempotent(60_000, own));
+        Decision first = decided(first(settlement("s", -1), once, all));
+        assertRefundDenied(first);
+        grant(ofAll, 3);
+        Decision again = decided(last(settlement("s", -1), once, all));
+        assertRefundDenied(again);
+        assertThat(again.repeated()).isTrue();
+        assertThat(again.decidedAtMs()).isEqualTo(first.decidedAtMs());
+    }
+
+    @Test
+    void a_refund_of_a_limit_that_is_lent_to_clients_is_denied() {
+        Policy lent = new Policy(
+                "all",
+                1,
+                0,
+                "all",
+                0,
+                Match.ALL,
+                List.of("client"),
+                all.terms(),
+                null,
+                OnExceed.DENY,
+                0,
+                new Sharing(OptionalLong.empty(), true));
+        assertRefundDenied(first(settlement("s", -1), lent));
+    }
+
+    @Test
+    void a_shared_policy_that_shapes_denies_a_refund_but_none_that_only_observes_or_counts_nothing() {
+        assertRefundDenied(first(settlement("s", -1), own, onExceed(new OnExceed.Shape("q"), all)));
+        assertThat(decided(first(settlement("s", -1), own, onExceed(OnExceed.SHADOW_BAN, all))))
+                .returns(Reason.SHARED_LIMIT_REFUND, Decision::reason)
+                .returns(200, Decision::httpStatus);
+
+        first(request("alice", 3, NOW), own);
+        assertThat(decided(first(settlement("s", -1), own, onExceed(OnExceed.OBSERVE, all))))
+                .returns(Outcome.ALLOWED, Decision::outcome)
+                .returns(Reason.SHARED_LIMIT_REFUND, Decision::reason)
+                .returns(true, Decision::observed);
+        assertThat(books).isEmpty();
+        assertThat(ownUsed()).isEqualTo(2);
+
+        Policy unlimited = inLayer("all", keyed(List.of(), policy("all", new Unlimited())));
+        assertThat(decided(first(settlement("s", -1), own, unlimited)).reason()).isEqualTo(Reason.SETTLED);
+        assertThat(ownUsed()).isEqualTo(1);
     }
 }

@@ -34,7 +34,8 @@ import org.apache.kafka.common.utils.Bytes;
 /**
  * Adds up what all clients together were let do of each limit that they share, by the times that the decisions went by, and holds
  * it against what the limit promises: the highest that there was, where it changed. At the end, what is lent must be back, and
- * the ledger of a window that is not over must have charged what was used, and no more than was lent.
+ * the ledger of a window that is not over must have charged what was used and settled, but no more than was lent and settled, and
+ * no more than the limit and its {@code max-debt}.
  */
 final class LeaseCheck {
 
@@ -44,8 +45,6 @@ final class LeaseCheck {
         long used;
         long lent;
         long settled;
-        long settledUp;
-        long givenBack;
     }
 
     /** Slow answers make terms longer. */
@@ -105,9 +104,8 @@ final class LeaseCheck {
     private void count(StateKey key, Request request, long atMs) {
         Sum sum = sum(key);
         if (request.kind() == Kind.SETTLE) {
+            Violation.unless(request.cost() >= 0, NEVER_ABOVE, key + " is refunded by " + request);
             sum.settled += request.cost();
-            sum.settledUp += Math.max(0, request.cost());
-            sum.givenBack += Math.max(0, -request.cost());
         } else if (request.kind() == Kind.CONSUME && request.cost() > 0) {
             sum.used += request.cost();
             sum.uses.add(new Use(atMs, request.cost()));
@@ -119,7 +117,7 @@ final class LeaseCheck {
     private void check(StateKey key, Sum sum) {
         for (Policy.Term term : rulebook.mostLenient(key.policyId()).terms()) {
             Limit<?> limit = term.limit();
-            String broken = Promise.brokenBy(Account.open(limit, 0), limit.capacity() + sum.givenBack, sum.uses);
+            String broken = Promise.brokenBy(Account.open(limit, 0), limit.capacity(), sum.uses);
             if (broken != null) {
                 throw new Violation(NEVER_ABOVE, key + ", " + term.label() + ": " + broken + ", of " + sum.uses);
             }
@@ -144,16 +142,23 @@ final class LeaseCheck {
         });
     }
 
+    /**
+     * Nothing of a settlement is left out unless twice the limit is in use and lent then. What is lent was at most the highest limit, so
+     * the rest of it is in use for the whole window.
+     */
     private void checkCharged(StateKey key, long charged) {
         Sum sum = sum(key);
-        long least = sum.used + sum.settled;
-        long most = sum.lent + sum.settledUp;
+        long highest = rulebook.mostLimit(Rulebook.HOUR);
+        long surelyInUse = 2L * rulebook.leastLimit(Rulebook.HOUR) - highest;
+        long least = Math.max(sum.used, Math.min(sum.used + sum.settled, surelyInUse));
+        long most = Math.min(sum.lent + sum.settled, 2 * highest);
         if (charged < least || charged > most) {
             throw new Violation(
                     ACCOUNTED_FOR,
-                    "%s is charged %d: used and settled are %d, lent and settled at most %d"
-                            .formatted(key, charged, least, most));
+                    "%s is charged %d, it must be %d to %d: used are %d, settled %d, and lent at most %d"
+                            .formatted(key, charged, least, most, sum.used, sum.settled, sum.lent));
         }
-        trace.count(charged == Math.max(0, least) ? "CHARGED_AS_USED" : "CHARGED_MORE");
+        trace.count(charged == sum.used + sum.settled ? "CHARGED_AS_USED" : "CHARGED_OTHERWISE");
+        trace.count(sum.settled > 2 * highest ? "SETTLED_BEYOND_DEBT" : "SETTLED_WITHIN_DEBT");
     }
 }

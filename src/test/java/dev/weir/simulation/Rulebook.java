@@ -51,6 +51,7 @@ final class Rulebook {
     private final Map<String, AppliedRules> current = new TreeMap<>();
     private final Map<String, String> idempotency = new HashMap<>();
     private final Map<String, Integer> mostLimit = new HashMap<>();
+    private final Map<String, Integer> leastLimit = new HashMap<>();
     private final Map<String, String> sharedLimits = new HashMap<>();
     private final Map<String, Policy> mostLenient = new HashMap<>();
     private final List<String> ids;
@@ -163,6 +164,11 @@ final class Rulebook {
         return mostLimit.get(id);
     }
 
+    /** The lowest limit that a policy or queue has had. */
+    int leastLimit(String id) {
+        return leastLimit.get(id);
+    }
+
     /** The version of a policy that is shared that has had the highest limits. */
     Policy mostLenient(String id) {
         return mostLenient.get(id);
@@ -182,6 +188,7 @@ final class Rulebook {
         int limit = least + random.nextInt(spread);
         lastLimit = limit;
         mostLimit.merge(id, limit, Math::max);
+        leastLimit.merge(id, limit, Math::min);
         return limit;
     }
 

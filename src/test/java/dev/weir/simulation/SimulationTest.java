@@ -32,6 +32,7 @@ class SimulationTest {
             "ALLOWED LIMIT_EXCEEDED",
             "DENIED LIMIT_EXCEEDED",
             "DENIED IDEMPOTENCY_MISMATCH",
+            "DENIED SHARED_LIMIT_REFUND",
             "QUEUED SHAPED",
             "DENIED QUEUE_FULL",
             "DENIED TOO_LATE",
@@ -48,7 +49,8 @@ class SimulationTest {
             "SHARED_DENIED",
             "SHARED_SHAPED",
             "CHARGED_AS_USED",
-            "CHARGED_MORE",
+            "CHARGED_OTHERWISE",
+            "SETTLED_BEYOND_DEBT",
             "FENCED",
             "KILLED_WHILE_WRITING",
             "KILLED_WHILE_FLUSHING");

@@ -22,6 +22,9 @@ final class Traffic {
     private static final Request.Source NOWHERE = new Request.Source(0, 0);
     private static final Set<String> SHAPED = Set.of("queue", "burst", "lane");
     private static final Set<String> SETTLED = Set.of("counter", "interval", "hour");
+    /** Refunds, and one that is far beyond any limit. */
+    private static final long[] SETTLEMENTS = {-2, -1, 1_000_000_000L, 1, 2};
+
     private static final int CLIENTS_A_TIER = 2;
     private static final int UNDER_WAY = 3;
 
@@ -111,7 +114,9 @@ final class Traffic {
         boolean settles = SETTLED.contains(tier);
         Kind kind =
                 random.nextInt(10) == 0 ? Kind.PEEK : settles && random.nextInt(8) == 0 ? Kind.SETTLE : Kind.CONSUME;
-        long cost = kind == Kind.SETTLE ? random.nextInt(5) - 2 : random.nextInt(8) == 0 ? random.nextInt(4) : 1;
+        long cost = kind == Kind.SETTLE
+                ? SETTLEMENTS[random.nextInt(SETTLEMENTS.length)]
+                : random.nextInt(8) == 0 ? random.nextInt(4) : 1;
         Long deadlineMs = isShaped(tier) && random.nextInt(4) == 0 ? (Long) (nowMs + random.nextInt(1_000)) : null;
         return new Request(
                 id,

@@ -6,10 +6,12 @@ import dev.weir.app.KafkaSettings;
 import dev.weir.codec.AskAvro;
 import dev.weir.codec.DecisionAvro;
 import dev.weir.codec.GrantAvro;
+import dev.weir.codec.KeyCodec;
 import dev.weir.codec.PolicyAvro;
 import dev.weir.codec.PolicyFile;
 import dev.weir.codec.RequestAvro;
 import dev.weir.config.WeirConfig;
+import dev.weir.lease.LeaseRequest;
 import dev.weir.lease.LeaseResponse;
 import dev.weir.policy.Decision;
 import dev.weir.policy.DecisionContext;
@@ -18,6 +20,7 @@ import dev.weir.policy.Kind;
 import dev.weir.policy.Outcome;
 import dev.weir.policy.Reason;
 import dev.weir.policy.Request;
+import dev.weir.policy.StateKey;
 import dev.weir.processor.LiveCounts;
 import dev.weir.processor.LivePolicies;
 import dev.weir.processor.LiveQueues;
@@ -41,6 +44,8 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** Quota that is shared: both topologies on test drivers, what one tells the other carried by hand. */
 class SharingTest {
@@ -294,7 +299,7 @@ class SharingTest {
     }
 
     @Test
-    void what_is_settled_is_charged_to_the_ledger_and_given_back() throws Exception {
+    void what_is_settled_is_charged_to_the_ledger_and_nothing_is_refunded() throws Exception {
         apply("  - {id: all, key: [], limits: [{algorithm: fixed-window, limit: 100, per: 1h}]}", 1);
         request("alice", Kind.SETTLE, 100);
         assertThat(decided()).singleElement().satisfies(decision -> assertThat(decision.reason())
@@ -304,12 +309,62 @@ class SharingTest {
         exchange();
         assertThat(outcomes()).containsExactly(Outcome.DENIED);
         request("alice", Kind.SETTLE, -1);
+        assertThat(decided())
+                .singleElement()
+                .returns(Outcome.DENIED, Decision::outcome)
+                .returns(Reason.SHARED_LIMIT_REFUND, Decision::reason)
+                .returns(422, Decision::httpStatus);
         exchange();
-        decided();
         pass(5_000);
         request("alice", 1);
         exchange();
-        assertThat(outcomes()).containsExactly(Outcome.ALLOWED);
+        assertThat(outcomes()).containsExactly(Outcome.DENIED);
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"", ", max-debt: 5"})
+    void a_settlement_leaves_a_shared_limit_at_most_the_maximum_debt(String maxDebt) throws Exception {
+        apply("  - {id: all, key: []" + maxDebt + ", limits: [{algorithm: gcra, limit: 10, per: 1h}]}", 1);
+        request("alice", Kind.SETTLE, 1_000_000_000_000L);
+        assertThat(decided()).singleElement().returns(Reason.SETTLED, Decision::reason);
+        exchange();
+        assertNextIsDeniedFor(tokens(1 + (maxDebt.isEmpty() ? 10 : 5)));
+    }
+
+    @Test
+    void messages_of_a_foreign_holder_neither_refund_a_shared_limit_nor_exceed_the_maximum_debt() throws Exception {
+        apply("  - {id: all, key: [], max-debt: 2, limits: [{algorithm: gcra, limit: 10, per: 1h}]}", 1);
+        for (long tokens : List.of(10L, -1_000_000_000_000L, Long.MIN_VALUE)) {
+            settleAsForeigner(tokens);
+        }
+        assertNextIsDeniedFor(tokens(1));
+        pass(5_000); // it asks again after a term
+        for (long tokens : List.of(1_000_000_000_000L, Long.MAX_VALUE)) {
+            settleAsForeigner(tokens);
+        }
+        assertNextIsDeniedFor(tokens(3) - 5_000);
+    }
+
+    /** How long it takes until so many tokens of 10 an hour flow in. */
+    private static long tokens(int count) {
+        return Duration.ofHours(1).toMillis() / 10 * count;
+    }
+
+    /** Sends a message of a holder that the enforcer does not know. */
+    private void settleAsForeigner(long tokens) {
+        byte[] key = KeyCodec.encode(new StateKey(StateKey.NO_CLIENT, "all", List.of()));
+        LeaseRequest message = LeaseRequest.report("foreign", List.of(), tokens);
+        byte[] value = new AskAvro().encode(new AskAvro.Addressed(message, 0));
+        asksIn.pipeInput(new TestRecord<>(key, value, Instant.ofEpochMilli(nowMs)));
+    }
+
+    private void assertNextIsDeniedFor(long retryAfterMs) throws Exception {
+        request("bob", 1);
+        exchange();
+        assertThat(decided())
+                .singleElement()
+                .returns(Reason.LIMIT_EXCEEDED, Decision::reason)
+                .returns(retryAfterMs, Decision::retryAfterMs);
     }
 
     @Test
