@@ -260,6 +260,37 @@ class RulesServiceTest {
     }
 
     @Test
+    void a_policy_that_throttles_what_another_one_shapes_is_rejected_with_the_reason() throws IOException {
+        String slow =
+                "{\"layer\":\"pace\",\"match\":{\"endpoint\":\"/mail/*\"},\"on-exceed\":\"throttle\",\"max-delay\":\"1m\","
+                        + LIMITS.formatted(1) + "}";
+        String waits = "{\"match\":{\"endpoint\":\"%s\"},\"queue\":\"mail\"}";
+        assertThat(trusted.put("/v1/queues/mail", "{\"limit\":100,\"per\":\"1s\"}")
+                        .status())
+                .isEqualTo(201);
+        assertThat(trusted.put("/v1/policies/waits", waits.formatted("/mail/send"))
+                        .status())
+                .isEqualTo(201);
+        Reply rejected = trusted.put("/v1/policies/slow", slow);
+        assertThat(rejected.status()).isEqualTo(409);
+        assertThat(rejected.detail())
+                .contains(
+                        "policy 'slow' in layer 'pace' throttles requests that policy 'waits'", "nothing was changed");
+        assertThat(caller.get("/v1/policies/slow").status()).isEqualTo(404);
+
+        assertThat(trusted.put("/v1/policies/waits", waits.formatted("/sms"), ANY)
+                        .status())
+                .isEqualTo(200);
+        assertThat(trusted.put("/v1/policies/slow", slow).status()).isEqualTo(201);
+        Reply alsoRejected = trusted.put("/v1/policies/waits", waits.formatted("/mail/send"), ANY);
+        assertThat(alsoRejected.status()).isEqualTo(409);
+        assertThat(alsoRejected.detail()).isEqualTo(rejected.detail());
+        for (String path : List.of("/v1/policies/slow", "/v1/policies/waits", "/v1/queues/mail")) {
+            assertThat(trusted.delete(path, ANY).status()).isEqualTo(204);
+        }
+    }
+
+    @Test
     void a_queue_is_not_taken_from_a_policy_and_tells_how_it_is() throws IOException {
         assertThat(trusted.put("/v1/queues/sms", "{\"limit\":100,\"per\":\"1s\"}")
                         .status())
