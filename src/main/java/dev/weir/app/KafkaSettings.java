@@ -1,7 +1,9 @@
 package dev.weir.app;
 
 import dev.weir.config.WeirConfig;
+import dev.weir.processor.ProducerTimestamps;
 import dev.weir.topology.RocksSettings;
+import dev.weir.topology.Topics;
 import java.time.Duration;
 import java.util.Map;
 import java.util.Properties;
@@ -43,7 +45,24 @@ public final class KafkaSettings {
         // often.
         settings.putIfAbsent(StreamsConfig.MAX_TASK_IDLE_MS_CONFIG, StreamsConfig.MAX_TASK_IDLE_MS_DISABLED);
         settings.putIfAbsent(StreamsConfig.POLL_MS_CONFIG, 10);
+        addInterceptor(settings, ProducerTimestamps.class);
+        settings.put(
+                StreamsConfig.mainConsumerPrefix(ProducerTimestamps.TOPIC),
+                Topics.of(config).requests());
         return settings;
+    }
+
+    /** Adds an interceptor of the main consumer to those that an operator has set. */
+    private static void addInterceptor(Properties settings, Class<?> interceptor) {
+        String key = ConsumerConfig.INTERCEPTOR_CLASSES_CONFIG;
+        String main = StreamsConfig.mainConsumerPrefix(key);
+        String others = Stream.of(main, StreamsConfig.consumerPrefix(key), key)
+                .filter(settings::containsKey)
+                .map(settings::getProperty)
+                .findFirst()
+                .map(set -> "," + set)
+                .orElse("");
+        settings.put(main, interceptor.getName() + others);
     }
 
     /** The settings of the application that shapes: it commits more often, and wakes up for what is due. */

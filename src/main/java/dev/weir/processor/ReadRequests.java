@@ -54,7 +54,7 @@ public final class ReadRequests implements Processor<byte[], byte[], byte[], Obj
     public void process(Record<byte[], byte[]> record) {
         RecordMetadata metadata = context.recordMetadata().orElseThrow();
         Request.Source source = new Request.Source(metadata.partition(), metadata.offset());
-        boolean isStampedByProducer = RequestTimestamps.takeMark(record.headers());
+        boolean isStampedByProducer = ProducerTimestamps.takeMark(record.headers());
         Request request;
         try {
             request = reader.read(record.key(), record.value(), record.headers(), record.timestamp(), source);

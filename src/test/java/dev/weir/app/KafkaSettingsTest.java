@@ -6,6 +6,7 @@ import dev.weir.config.WeirConfig;
 import dev.weir.processor.LiveCounts;
 import dev.weir.processor.LivePolicies;
 import dev.weir.processor.LiveQueues;
+import dev.weir.processor.ProducerTimestamps;
 import dev.weir.topology.WeirTopology;
 import java.util.ArrayList;
 import java.util.List;
@@ -19,6 +20,8 @@ import org.apache.kafka.streams.StreamsConfig;
 import org.apache.kafka.streams.Topology;
 import org.apache.kafka.streams.processor.internals.DefaultKafkaClientSupplier;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 class KafkaSettingsTest {
 
@@ -52,6 +55,21 @@ class KafkaSettingsTest {
         assertThat(streams.getMainConsumerConfigs("weir", "weir", 0))
                 .containsEntry("session.timeout.ms", "9000")
                 .containsEntry("isolation.level", "read_committed");
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"main.consumer.", "consumer."})
+    void interceptors_that_are_set_run_after_weirs_own(String prefix) {
+        WeirConfig config = WeirConfig.DEFAULTS.withKafka(prefix + "interceptor.classes", "a.B,c.D");
+        String own = ProducerTimestamps.class.getName();
+        assertThat(mainConsumer(config)).containsEntry("interceptor.classes", own + ",a.B,c.D");
+        assertThat(mainConsumer(WeirConfig.DEFAULTS))
+                .containsEntry("interceptor.classes", own)
+                .containsEntry(ProducerTimestamps.TOPIC, "weir.requests");
+    }
+
+    private static Map<String, Object> mainConsumer(WeirConfig config) {
+        return new StreamsConfig(KafkaSettings.deciding(config)).getMainConsumerConfigs("weir", "weir", 0);
     }
 
     @Test

@@ -11,14 +11,18 @@ import dev.weir.policy.Kind;
 import dev.weir.policy.Request;
 import dev.weir.processor.LiveCounts;
 import dev.weir.processor.LivePolicies;
+import dev.weir.processor.ProducerTimestamps;
 import dev.weir.processor.RequestTimestamps;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.time.Instant;
+import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import org.apache.kafka.clients.consumer.ConsumerRecord;
+import org.apache.kafka.clients.consumer.ConsumerRecords;
+import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.header.internals.RecordHeaders;
 import org.apache.kafka.common.record.TimestampType;
 import org.apache.kafka.common.serialization.ByteArrayDeserializer;
@@ -37,9 +41,16 @@ class MaxAheadTest {
 
     private static final long NOW_MS = 1_767_225_600_000L;
     private static final long HOUR_MS = 3_600_000;
+    private static final byte[] CLIENT = "alice".getBytes(StandardCharsets.UTF_8);
 
     @TempDir
     Path directory;
+
+    private static TestRecord<byte[], byte[]> stampedByProducer(String id, long timestampMs) {
+        RecordHeaders headers = new RecordHeaders();
+        ProducerTimestamps.mark(headers);
+        return new TestRecord<>(CLIENT, request(id), headers, Instant.ofEpochMilli(timestampMs));
+    }
 
     private static byte[] request(String id) {
         return new RequestAvro()
@@ -59,7 +70,7 @@ class MaxAheadTest {
     }
 
     @Test
-    void what_is_further_ahead_than_the_maximum_is_a_dead_letter() throws Exception {
+    void what_its_producer_has_stamped_further_ahead_than_the_maximum_is_a_dead_letter() throws Exception {
         WeirConfig config = WeirConfig.DEFAULTS.withStateDirectory(directory);
         try (TopologyTestDriver driver = new TopologyTestDriver(
                 WeirTopology.deciding(config, 1, new LivePolicies(), new LiveCounts()),
@@ -79,10 +90,7 @@ class MaxAheadTest {
                 NOW_MS + HOUR_MS + 1,
                 Instant.parse("2096-01-01T00:00:00Z").toEpochMilli()
             }) {
-                requests.pipeInput(new TestRecord<>(
-                        "alice".getBytes(StandardCharsets.UTF_8),
-                        request("r" + timestampMs),
-                        Instant.ofEpochMilli(timestampMs)));
+                requests.pipeInput(stampedByProducer("r" + timestampMs, timestampMs));
                 if (timestampMs <= NOW_MS + HOUR_MS) {
                     TestRecord<byte[], byte[]> decision = decisions.readRecord();
                     assertThat(new DecisionAvro().decode(decision.value()).requestId())
@@ -99,10 +107,9 @@ class MaxAheadTest {
             }
             assertThat(decisions.isEmpty()).isTrue();
             driver.advanceWallClockTime(Duration.ofMillis(1));
-            requests.pipeInput(new TestRecord<>(
-                    "alice".getBytes(StandardCharsets.UTF_8),
-                    request("r"),
-                    Instant.ofEpochMilli(NOW_MS + HOUR_MS + 1)));
+            requests.pipeInput(stampedByProducer("r", NOW_MS + HOUR_MS + 1));
+            assertThat(decisions.readRecordsToList()).hasSize(1);
+            requests.pipeInput(CLIENT, request("stamped by the broker"), NOW_MS + 2 * HOUR_MS);
             assertThat(decisions.readRecordsToList()).hasSize(1);
         }
     }
@@ -112,11 +119,33 @@ class MaxAheadTest {
     }
 
     @ParameterizedTest
-    @CsvSource({"CREATE_TIME, 1", "LOG_APPEND_TIME, 0"})
-    void only_a_record_that_its_producer_has_stamped_is_marked(TimestampType type, int marks) {
-        ConsumerRecord<Object, Object> record = new ConsumerRecord<>(
-                "weir.requests", 0, 0, -1, type, 0, 0, null, null, new RecordHeaders(), Optional.empty());
-        assertThat(new RequestTimestamps().extract(record, 7)).isZero();
+    @CsvSource({"weir.requests, CREATE_TIME, 1", "weir.requests, LOG_APPEND_TIME, 0", "weir.others, CREATE_TIME, 0"})
+    void only_a_request_that_its_producer_has_stamped_is_marked(String topic, TimestampType type, int marks) {
+        ConsumerRecord<byte[], byte[]> record =
+                new ConsumerRecord<>(topic, 0, 0, 7, type, 0, 0, null, null, new RecordHeaders(), Optional.empty());
+        ConsumerRecords<byte[], byte[]> records =
+                new ConsumerRecords<>(Map.of(new TopicPartition(topic, 0), List.of(record)), Map.of());
+        try (ProducerTimestamps interceptor = new ProducerTimestamps()) {
+            interceptor.configure(Map.of(ProducerTimestamps.TOPIC, "weir.requests"));
+            assertThat(interceptor.onConsume(records)).isSameAs(records);
+        }
         assertThat(record.headers()).hasSize(marks);
+    }
+
+    @Test
+    void a_record_without_a_timestamp_is_of_time_0() {
+        ConsumerRecord<Object, Object> record = new ConsumerRecord<>(
+                "weir.requests",
+                0,
+                0,
+                -1,
+                TimestampType.NO_TIMESTAMP_TYPE,
+                0,
+                0,
+                null,
+                null,
+                new RecordHeaders(),
+                Optional.empty());
+        assertThat(new RequestTimestamps().extract(record, 7)).isZero();
     }
 }
