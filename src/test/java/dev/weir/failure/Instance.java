@@ -12,6 +12,8 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.time.Instant;
+import java.time.format.DateTimeFormatter;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -35,6 +37,7 @@ final class Instance extends ChildProcess {
     private final Path settings;
     private final Path state;
     private final HttpClient http = HttpClient.newHttpClient();
+    private Optional<ProcessClock> clock = Optional.empty();
     private long logBefore;
 
     /**
@@ -90,12 +93,21 @@ final class Instance extends ChildProcess {
                                 .collect(Collectors.joining());
     }
 
+    /** From its next start on, its wall clock is this one. */
+    void runBy(ProcessClock wallClock) {
+        clock = Optional.of(wallClock);
+    }
+
     @Override
-    protected ProcessBuilder command() {
+    protected ProcessBuilder command() throws IOException {
         ProcessBuilder process = JavaProcess.of(setup.options, Main.class, "run", "-c", settings.toString());
         List<String> command = new ArrayList<>(setup.shell);
         command.addAll(process.command());
-        return process.command(command);
+        process.command(command);
+        if (clock.isPresent()) {
+            clock.get().startIn(process);
+        }
+        return process;
     }
 
     /** Its configuration file. */
@@ -126,20 +138,31 @@ final class Instance extends ChildProcess {
 
     /** Whether it answers that it is, where it said last that it listens; not if it does not answer. */
     boolean isReady() throws IOException, InterruptedException {
+        return health().filter(answer -> answer.statusCode() == 200).isPresent();
+    }
+
+    /** The wall clock of the process, by the date of its answer, in whole seconds. */
+    Instant wallClock() throws IOException, InterruptedException {
+        String date = health().flatMap(answer -> answer.headers().firstValue("date"))
+                .orElseThrow(() -> new IllegalStateException(name() + " does not answer"));
+        return Instant.from(DateTimeFormatter.RFC_1123_DATE_TIME.parse(date));
+    }
+
+    private Optional<HttpResponse<Void>> health() throws IOException, InterruptedException {
         Optional<String> address = SERVICE.matcher(saidSinceStart())
                 .results()
                 .map(said -> said.group(1))
                 .reduce((before, after) -> after);
         if (address.isEmpty()) {
-            return false;
+            return Optional.empty();
         }
         HttpRequest question = HttpRequest.newBuilder(URI.create(address.get() + "/health/ready"))
                 .timeout(ANSWERS_WITHIN)
                 .build();
         try {
-            return http.send(question, HttpResponse.BodyHandlers.discarding()).statusCode() == 200;
+            return Optional.of(http.send(question, HttpResponse.BodyHandlers.discarding()));
         } catch (IOException e) {
-            return false;
+            return Optional.empty();
         }
     }
 
