@@ -50,9 +50,6 @@ import java.util.Map;
  * the broker's clock, too, no lease is used after its end, as long as monotonic clocks drift by no more than one part in
  * {@value Lease#MAX_DRIFT_PARTS}; across a change of the partition's leader, as long as the brokers' clocks agree.
  *
- * @param clockMs the latest time that it was asked at
- * @param chargedMs the time of the last charge
- * @param accounts of the limits, all of which are charged together
  * <p><b>Order of refused holders.</b> Two holders that want more than there is would race for each token that becomes free, and the one with
  * the shorter way to the ledger would win each time. So the ledger keeps a list of refused holders, in the order in which they
  * were refused, and grants a request only if what is free covers its {@code least} and those of the holders before it:
