@@ -402,7 +402,7 @@ class ConfigFileTest {
                         Service.DEFAULTS,
                         Map.of()));
         assertRefused(
-                "topics.prefix and application-id must have at most 233 characters together: both are in the name of a topic",
+                "topics.prefix and application-id must have at most 233 characters together: both are in the names of internal topics",
                 () -> new WeirConfig(
                         "a".repeat(100),
                         1,
