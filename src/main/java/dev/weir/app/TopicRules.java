@@ -118,7 +118,7 @@ public final class TopicRules {
         judgeNotCompacted(topics.routedRequests(), "of each client only the last request would stay");
         judgeNotCompacted(topics.admissions(), "of each queue only the last request would stay");
         for (String name : List.of(topics.leaseRequests(), topics.leaseResponses())) {
-            judgeNotCompacted(name, "what holders and ledgers tell each other would be lost");
+            judgeNotCompacted(name, "lease requests and responses would be lost");
         }
         for (String name : writtenByWeir()) {
             judgeWritten(name);

@@ -6,7 +6,10 @@ import java.nio.file.Path;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
 
-/** A process that can be started, killed, stopped, paused and resumed any number of times. Its output is appended to one file. */
+/**
+ * A process that can be started, killed, stopped, paused and resumed any number of times. Its output is appended to one file. It is killed
+ * when this JVM shuts down.
+ */
 public abstract class ChildProcess implements AutoCloseable {
 
     private static final long STOP_SECONDS = 90;
@@ -38,6 +41,9 @@ public abstract class ChildProcess implements AutoCloseable {
     public void start() throws IOException {
         if (isAlive()) {
             throw new IllegalStateException(name + " is already running");
+        }
+        if (process == null) { // the first time
+            Runtime.getRuntime().addShutdownHook(new Thread(this::close, "end-" + name));
         }
         process = command()
                 .redirectErrorStream(true)

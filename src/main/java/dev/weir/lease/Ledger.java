@@ -58,14 +58,14 @@ import java.util.Map;
  *   grant to h   ⟸  least(h) + Σ least of the refused before h  ≤ free(t)
  * </pre>
  *
- * <p>This only ever grants less, so the proof above is not affected. A holder is entered if, by the demand that it reports, it wants as
- * much again within two leads: it returns when it was told to ({@link LeaseBook}). Holders with less demand often do not return, and would
- * withhold what others want. An entry expires two leads after the holder should have returned. Amounts above a quarter of the
- * capacity are not entered: others would wait until they have accumulated.
+ * <p>This only ever grants less, so the proof above is not affected. The ledger adds a holder to the list only if the holder's
+ * reported demand reaches the refused amount within two leads. Such a holder repeats its request at the retry time of the refusal
+ * ({@link LeaseBook}). A holder with less demand may never repeat it, and its entry would block the others. An entry expires two leads after
+ * the retry time. Requests for more than a quarter of the capacity are not added: the others would wait until that much has accumulated.
  *
- * <p>Example: one token becomes free each 100 ms, and {@code a} and {@code b} want ten a second each. Both are refused at 0 ms: {@code a} is
- * told to return after 100 ms, {@code b} after 200 ms. At 100 ms {@code a} is granted the token, even if {@code b} asked before it. When {@code a} is
- * refused again, it is behind {@code b}.
+ * <p>Example: one token becomes free each 100 ms, and {@code a} and {@code b} want ten a second each. The ledger refuses both at 0 ms, {@code a}
+ * with a retry time of 100 ms and {@code b} with one of 200 ms. At 100 ms it grants the token to {@code a}, even if a request of {@code b}
+ * arrives first. If it then refuses {@code a} again, {@code a} is behind {@code b}.
  *
  * @param clockMs the latest time that it was asked at
  * @param chargedMs the time of the last charge

@@ -27,7 +27,10 @@ public final class DeadLetter {
 
     private DeadLetter() {}
 
-    /** A record of a topic and a place there as it is, with the reason in additional headers. If it is too large, without what is large. */
+    /**
+     * Returns the dead letter of a record: the record, with the reason and its place in additional headers. The value and the headers of a
+     * record that is too large for the topic are left out, and a large key too.
+     */
     static Record<byte[], byte[]> of(
             Record<byte[], byte[]> record, Rejection rejection, String detail, String topic, Request.Source source) {
         boolean fits = bytes(record.key(), record.value(), record.headers()) <= MAX_RECORD_BYTES;

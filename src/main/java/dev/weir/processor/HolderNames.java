@@ -1,7 +1,7 @@
 package dev.weir.processor;
 
 /**
- * Names the tasks of an application to ledgers. Two applications may read the same topics, and must not take each other's leases.
+ * The names of an application's tasks as lease holders, in ledgers and in what is shown of them.
  *
  * @param applicationId of the deciding application
  */

@@ -325,8 +325,8 @@ class PartitionAuditTest {
         assertThat(totals.decisions()).isEqualTo(1 + ownEnd);
         assertThat(totals.equal()).isEqualTo(1 + ownEnd);
 
-        List<Decision> told = decisions.get(task);
-        told.set(2, told.get(2).again(routed.source()).in(told.get(2).context()));
+        List<Decision> ofTask = decisions.get(task);
+        ofTask.set(2, ofTask.get(2).again(routed.source()).in(ofTask.get(2).context()));
         audit();
         assertThat(found).singleElement().satisfies(difference -> {
             assertThat(difference.kind()).isEqualTo(Kind.DIFFERS);

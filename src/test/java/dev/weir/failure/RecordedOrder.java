@@ -75,10 +75,11 @@ final class RecordedOrder {
         this.shared = shared;
         for (Entry entry : evidence.requests()) {
             Request request = evidence.request(entry).request();
-            List<Entry> told = answers.to(entry.place());
+            List<Entry> committed = answers.to(entry.place());
             if (request != null) {
                 int task = evidence.taskOf(request.client());
-                Decision decision = told.isEmpty() ? null : told.get(0).decision();
+                Decision decision =
+                        committed.isEmpty() ? null : committed.get(0).decision();
                 add(clients.computeIfAbsent(request.client(), any -> new OfClient()), request, task, decision);
             }
         }

@@ -62,10 +62,10 @@ final class WithinLimits {
         List<Decided> all = new ArrayList<>();
         for (Entry entry : evidence.requests()) {
             Request request = evidence.request(entry).request();
-            List<Entry> told = answers.to(entry.place());
-            if (request != null && !told.isEmpty()) {
+            List<Entry> committed = answers.to(entry.place());
+            if (request != null && !committed.isEmpty()) {
                 int task = evidence.taskOf(request.client());
-                all.add(Decided.of(task, request, told.get(0).decision()));
+                all.add(Decided.of(task, request, committed.get(0).decision()));
             }
         }
         all.sort(Comparator.comparingInt(Decided::task).thenComparing(Decided::position));
