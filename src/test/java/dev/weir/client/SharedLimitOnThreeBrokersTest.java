@@ -63,10 +63,10 @@ class SharedLimitOnThreeBrokersTest {
         LiveWeir weir = LiveWeir.create(brokers.bootstrapServers(), directory, "three.", POLICIES);
         enforcer = weir.enforce();
         client = weir.client().start();
+        busy = new BusyThreads(Runtime.getRuntime().availableProcessors()); // round trips are measured under this load
         for (int i = 0; i < WARM_UP; i++) { // the first transactions of a process take seconds
             decide("each", i, "/warm-up").join();
         }
-        busy = new BusyThreads(Runtime.getRuntime().availableProcessors());
     }
 
     @AfterAll
