@@ -6,7 +6,6 @@ import dev.weir.codec.ReleaseAvro;
 import dev.weir.codec.UnreadableException;
 import dev.weir.shape.Release;
 import java.time.Duration;
-import java.time.Instant;
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.HashMap;
@@ -16,7 +15,6 @@ import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
-import java.util.function.LongSupplier;
 import org.apache.kafka.clients.consumer.Consumer;
 import org.apache.kafka.clients.consumer.ConsumerConfig;
 import org.apache.kafka.clients.consumer.ConsumerRebalanceListener;
@@ -51,9 +49,10 @@ import org.apache.kafka.common.serialization.ByteArrayDeserializer;
  * here or by another member of the group. A commit for every release costs a round trip to the broker each; one for a
  * hundred or a second's worth costs less, and lets as many come twice.
  *
- * <p>Releases come in the order of {@code releaseAt} over all partitions, as far as they have been received; one that
- * comes late is handed out at once. The clocks of worker and Weir should agree, as by NTP: a worker whose clock is
- * behind gets everything later by as much.
+ * <p>Releases are returned in the order of {@code releaseAt} over all partitions, as far as they have been received; one that
+ * arrives late is returned at once. Time is that of the broker, estimated from the times at which it appended releases: none is
+ * returned early, and each as late as the fastest release of the last seconds took to arrive. The clock of the worker's machine does not
+ * matter.
  *
  * <p>It holds back about {@value #MAX_HELD} releases, plus a {@code max.poll.records} for each partition; more stay with
  * the broker, and then come late if a queue's look-ahead spans more than that. Payloads count towards the heap. {@link
@@ -72,11 +71,11 @@ public final class ReleaseConsumer implements AutoCloseable {
     /** A broker is waited for in whole milliseconds, and not to the last one. */
     private static final long MIN_POLL_NANOS = 2 * MS;
 
-    /** So that a wall clock that is set forward is noticed. */
+    /** A record that arrives can show that a release is due earlier than it seemed. */
     private static final long MAX_POLL_NANOS = 100 * MS;
 
     private final Consumer<byte[], byte[]> consumer;
-    private final LongSupplier clockNanos;
+    private final BrokerClock clock;
     private final int maxHeld;
     private final ReleaseAvro avro;
     private final HeldReleases held = new HeldReleases();
@@ -86,14 +85,9 @@ public final class ReleaseConsumer implements AutoCloseable {
 
     private Runnable beforeRevoked = () -> {};
 
-    /** Reads {@value #DEFAULT_TOPIC}, by the wall clock. */
+    /** Reads {@value #DEFAULT_TOPIC}. */
     public ReleaseConsumer(Map<?, ?> kafka) {
         this(kafka, DEFAULT_TOPIC);
-    }
-
-    /** Reads another topic, by the wall clock. */
-    public ReleaseConsumer(Map<?, ?> kafka, String topic) {
-        this(kafka, topic, ReleaseConsumer::wallClockNanos);
     }
 
     /**
@@ -103,23 +97,21 @@ public final class ReleaseConsumer implements AutoCloseable {
      *     otherwise, {@code isolation.level} is {@code read_committed}, {@code auto.offset.reset} is {@code earliest}, and
      *     the topic is not created. Always, {@code enable.auto.commit} is false and the deserializers are its own. If
      *     releases are written with a schema registry, also {@code apicurio.registry.url} and what else that needs.
-     * @param clockNanos the time in nanoseconds since the epoch, to which {@code releaseAt} is held
      * @throws KafkaException if the properties are wrong
      */
-    public ReleaseConsumer(Map<?, ?> kafka, String topic, LongSupplier clockNanos) {
+    public ReleaseConsumer(Map<?, ?> kafka, String topic) {
         this(
                 new ReleaseAvro(ApicurioRegistry.of(settings(kafka))),
                 new KafkaConsumer<>(settings(kafka), new ByteArrayDeserializer(), new ByteArrayDeserializer()),
                 topic,
-                clockNanos,
+                new BrokerClock(System::nanoTime),
                 MAX_HELD);
     }
 
-    ReleaseConsumer(
-            ReleaseAvro avro, Consumer<byte[], byte[]> consumer, String topic, LongSupplier clockNanos, int maxHeld) {
+    ReleaseConsumer(ReleaseAvro avro, Consumer<byte[], byte[]> consumer, String topic, BrokerClock clock, int maxHeld) {
         this.avro = avro;
         this.consumer = consumer;
-        this.clockNanos = clockNanos;
+        this.clock = clock;
         this.maxHeld = maxHeld;
         try {
             consumer.subscribe(List.of(topic), new Rebalance());
@@ -181,7 +173,7 @@ public final class ReleaseConsumer implements AutoCloseable {
         receive(Duration.ZERO);
         while (true) {
             HeldReleases.Held first = held.first();
-            long nowNanos = clockNanos.getAsLong();
+            long nowNanos = clock.nanos();
             if (first != null && first.dueNanos() <= nowNanos) {
                 return Optional.of(first);
             }
@@ -256,6 +248,7 @@ public final class ReleaseConsumer implements AutoCloseable {
 
     private HeldReleases.Held read(ConsumerRecord<byte[], byte[]> record) {
         TopicPartition partition = new TopicPartition(record.topic(), record.partition());
+        clock.read(record.timestamp());
         try {
             Release release = avro.decode(record.value());
             return new HeldReleases.Held(partition, record.offset(), release, record.headers(), null);
@@ -290,11 +283,6 @@ public final class ReleaseConsumer implements AutoCloseable {
                 consumer.resume(List.of(partition));
             }
         }
-    }
-
-    private static long wallClockNanos() {
-        Instant now = Instant.now();
-        return TimeUnit.SECONDS.toNanos(now.getEpochSecond()) + now.getNano();
     }
 
     private final class Rebalance implements ConsumerRebalanceListener {

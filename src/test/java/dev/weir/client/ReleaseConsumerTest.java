@@ -34,6 +34,7 @@ class ReleaseConsumerTest {
     private final Group group = new Group();
     private final Map<TopicPartition, Long> ends = new HashMap<>();
     private long nowNanos;
+    private final BrokerClock clock = new BrokerClock(() -> nowNanos);
     private ReleaseConsumer releases;
 
     /** A group with one member, whose commits can be put off. */
@@ -63,7 +64,8 @@ class ReleaseConsumerTest {
 
     @BeforeEach
     void join() {
-        releases = new ReleaseConsumer(new ReleaseAvro(), group, "releases", () -> nowNanos, MAX_HELD);
+        releases = new ReleaseConsumer(new ReleaseAvro(), group, "releases", clock, MAX_HELD);
+        clock.read(0);
         group.updateBeginningOffsets(Map.of(P0, 0L, P1, 0L));
         group.rebalance(List.of(P0, P1));
     }

@@ -1,0 +1,46 @@
+package dev.weir.client;
+
+import java.util.concurrent.TimeUnit;
+import java.util.function.LongSupplier;
+
+/**
+ * Estimates the broker's time from the times at which the broker appended records, and a monotonic clock. A record is read after it was
+ * appended, so no estimate is ahead of the broker's time; the best of the last {@value #WINDOW_SECONDS} to 2 × {@value
+ * #WINDOW_SECONDS} s is behind it by as much as the fastest record took. The wall clock of the machine has no part in it.
+ */
+final class BrokerClock {
+
+    static final long WINDOW_SECONDS = 10;
+
+    private static final long WINDOW_NANOS = TimeUnit.SECONDS.toNanos(WINDOW_SECONDS);
+
+    private final LongSupplier monotonicNanos;
+    private boolean isKnown;
+    private long windowNanos;
+    private long offsetNanos;
+    private long earlierNanos;
+
+    /** @param monotonicNanos as {@link System#nanoTime} */
+    BrokerClock(LongSupplier monotonicNanos) {
+        this.monotonicNanos = monotonicNanos;
+    }
+
+    /** A record is read that the broker appended at this time. */
+    void read(long appendMs) {
+        long nowNanos = monotonicNanos.getAsLong();
+        long leastNanos = TimeUnit.MILLISECONDS.toNanos(appendMs) - nowNanos;
+        if (!isKnown || nowNanos - windowNanos >= WINDOW_NANOS) {
+            boolean isFollowing = isKnown && nowNanos - windowNanos < 2 * WINDOW_NANOS;
+            earlierNanos = isFollowing ? offsetNanos : leastNanos;
+            offsetNanos = leastNanos;
+            windowNanos = nowNanos;
+            isKnown = true;
+        }
+        offsetNanos = Math.max(offsetNanos, leastNanos);
+    }
+
+    /** The broker's time in ns since the epoch, once a record has been read. */
+    long nanos() {
+        return Math.max(offsetNanos, earlierNanos) + monotonicNanos.getAsLong();
+    }
+}
