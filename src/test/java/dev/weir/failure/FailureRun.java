@@ -8,6 +8,7 @@ import dev.weir.config.WeirConfig;
 import dev.weir.dev.BrokerCluster;
 import dev.weir.dev.ChildProcess;
 import dev.weir.topology.Topics;
+import java.io.IOException;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -16,6 +17,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.Random;
 import java.util.Set;
 import java.util.concurrent.Callable;
 import java.util.concurrent.TimeUnit;
@@ -25,9 +27,6 @@ import org.apache.kafka.common.TopicPartition;
 
 /** A cluster under load, to which a schedule of faults happens; at its end everything written is held against what is promised. */
 final class FailureRun implements AutoCloseable {
-
-    /** The share of the load that is misplaced unless a run says otherwise. */
-    static final int MISPLACED_PERCENT = 10;
 
     private static final Duration PATIENCE = Duration.ofMinutes(4);
     private static final long POLL_MS = 20;
@@ -48,7 +47,6 @@ final class FailureRun implements AutoCloseable {
      *
      * @param seed of the load and the changes of rules
      * @param perSecond requests
-     * @param misplacedPercent the share of the requests that are not written to the partition of their client
      * @param kafka further settings of the enforcers
      */
     record Setup(
@@ -57,8 +55,21 @@ final class FailureRun implements AutoCloseable {
             int enforcers,
             int partitions,
             int perSecond,
-            int misplacedPercent,
+            Conditions conditions,
             Map<String, String> kafka) {}
+
+    /**
+     * What is wrong all the time, besides the faults.
+     *
+     * @param misplacedPercent the share of the requests that are not written to the partition of their client
+     * @param skew how far the wall clock of an enforcer is ahead or behind at most, each time it starts; where no C compiler is
+     *     installed, clocks are right
+     */
+    record Conditions(int misplacedPercent, Duration skew) {
+
+        /** Unless a run says otherwise. */
+        static final Conditions USUAL = new Conditions(10, Duration.ofHours(1));
+    }
 
     /** What came of it. */
     record Report(long requests, int kills, List<Watch.Recovery> recoveries, List<Finding> findings) {
@@ -99,6 +110,28 @@ final class FailureRun implements AutoCloseable {
             kafka.put("bootstrap.servers", brokers.bootstrapServers());
             instances.add(new Instance("enforcer-" + i, directory, setup.partitions, kafka));
         }
+        if (!setup.conditions.skew.isZero()) {
+            setClocks();
+        }
+    }
+
+    private void setClocks() throws IOException, InterruptedException {
+        if (!ProcessClock.Library.isPossible()) {
+            say(ProcessClock.NEEDS);
+            return;
+        }
+        ProcessClock.Library library = ProcessClock.Library.compile(directory);
+        for (Instance instance : instances) {
+            Random random = new Random(setup.seed + instances.indexOf(instance));
+            instance.runBy(library.clock(instance.name(), () -> drawSkew(instance, random)));
+        }
+    }
+
+    private Duration drawSkew(Instance instance, Random random) {
+        int mostSeconds = Math.toIntExact(setup.conditions.skew.toSeconds());
+        Duration skew = Duration.ofSeconds(random.nextInt(2 * mostSeconds + 1) - mostSeconds);
+        say("    the clock of %s is %+,d s ahead".formatted(instance.name(), skew.toSeconds()));
+        return skew;
     }
 
     Report run() throws Exception {
@@ -140,7 +173,7 @@ final class FailureRun implements AutoCloseable {
         watch = new Watch(config);
         load = new Load(
                 new Workload(setup.seed, System::currentTimeMillis),
-                new Producers(config, setup.seed, setup.misplacedPercent),
+                new Producers(config, setup.seed, setup.conditions.misplacedPercent),
                 setup.perSecond);
         say("%d brokers, %d enforcers, %d partitions, %,d requests a second, seed %d"
                 .formatted(BrokerCluster.THREE, setup.enforcers, setup.partitions, setup.perSecond, setup.seed));

@@ -3,6 +3,7 @@ package dev.weir.failure;
 import java.io.PrintStream;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.LinkedHashMap;
@@ -43,7 +44,15 @@ public final class FailureSuite implements Callable<Integer> {
             paramLabel = "PERCENT",
             description = "Write this share of the requests to another partition than their client's, as producers"
                     + " do with CRC32, another key or no key (default: ${DEFAULT-VALUE}).")
-    private int misplacedPercent = FailureRun.MISPLACED_PERCENT;
+    private int misplacedPercent = FailureRun.Conditions.USUAL.misplacedPercent();
+
+    @Option(
+            names = "--skew",
+            paramLabel = "DURATION",
+            description =
+                    "Start enforcers with wall clocks that are up to this far ahead or behind, such as PT2S or PT0S"
+                            + " (default: ${DEFAULT-VALUE}).")
+    private Duration skew = FailureRun.Conditions.USUAL.skew();
 
     @Option(names = "--kafka", description = "A setting of the enforcers' Kafka clients, as KEY=VALUE.")
     private Map<String, String> kafka = new LinkedHashMap<>();
@@ -60,8 +69,8 @@ public final class FailureSuite implements Callable<Integer> {
         PrintStream out = System.out;
         List<Fault> schedule =
                 faults.isEmpty() ? Fault.schedule(seed, kills, enforcers) : Fault.sequence(seed, faults, enforcers);
-        FailureRun.Setup setup =
-                new FailureRun.Setup(seed, schedule, enforcers, partitions, rate, misplacedPercent, kafka);
+        FailureRun.Conditions conditions = new FailureRun.Conditions(misplacedPercent, skew);
+        FailureRun.Setup setup = new FailureRun.Setup(seed, schedule, enforcers, partitions, rate, conditions, kafka);
         try (FailureRun run = new FailureRun(setup, directory, out::println)) {
             FailureRun.Report report = run.run();
             print(report, out);
