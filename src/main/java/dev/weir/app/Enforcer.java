@@ -48,7 +48,6 @@ public final class Enforcer implements AutoCloseable {
     private static final Duration PATIENCE = Duration.ofMillis(100);
 
     private static final int MOST_QUEUES = 1_000;
-    private static final long NANOS_PER_MS = 1_000_000;
 
     /** How often the wall clock is looked at. */
     private static final long LOOK_MS = 100;
@@ -116,7 +115,7 @@ public final class Enforcer implements AutoCloseable {
                 counts,
                 policies,
                 memory,
-                () -> queues.views(MOST_QUEUES, PATIENCE, System.currentTimeMillis() * NANOS_PER_MS),
+                () -> queues.views(MOST_QUEUES, PATIENCE),
                 this::health);
         metrics = new Metrics(source, restores);
         live = new Sampler(source, address, Topics.of(config).policies());

@@ -20,11 +20,11 @@ import dev.weir.policy.Wait;
 import dev.weir.processor.LedgerTrials;
 import dev.weir.processor.LivePolicies;
 import dev.weir.processor.LiveQueues;
+import dev.weir.processor.Shape;
 import dev.weir.processor.StateTrials;
 import dev.weir.processor.StoredHoldings;
 import dev.weir.shape.Answers;
 import dev.weir.shape.QueueView;
-import dev.weir.shape.Shaper;
 import dev.weir.topology.Stores;
 import java.time.Clock;
 import java.time.Duration;
@@ -32,7 +32,6 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
-import java.util.function.Function;
 import org.apache.kafka.common.utils.Bytes;
 import org.apache.kafka.streams.StoreQueryParameters;
 import org.apache.kafka.streams.state.QueryableStoreTypes;
@@ -48,7 +47,6 @@ final class Inquiries implements Questions {
     private static final int MAX_STATES = 1_000;
 
     private static final Duration PATIENCE = Duration.ofSeconds(1);
-    private static final long NANOS_PER_MS = 1_000_000;
 
     private final Owners clients;
     private final Owners queueOwners;
@@ -98,7 +96,7 @@ final class Inquiries implements Questions {
     @Override
     public Answer<Decision> check(Request request) {
         if (request.kind() == Kind.CANCEL) {
-            return ask(request.queue(), shaper -> shaper.check(cancel(request), nowNanos()));
+            return ask(request.queue(), (shaper, nowNanos) -> shaper.check(cancel(request), nowNanos));
         }
         return clients.answer(Stores.POLICY_STATES, request.client(), partition -> {
             PolicyTable table = policies.table();
@@ -145,21 +143,21 @@ final class Inquiries implements Questions {
 
     @Override
     public Answer<QueueView> queue(String id) {
-        return ask(id, shaper -> shaper.view(id, nowNanos()));
+        return ask(id, (shaper, nowNanos) -> shaper.view(id, nowNanos));
     }
 
     /** What the queue would say; if it is elsewhere, as much of it as is known here. */
     private Answer<Decision> place(Admission admission) {
         String id = admission.queue();
-        Answer<Decision> answer = ask(id, shaper -> shaper.check(admission, nowNanos()));
+        Answer<Decision> answer = ask(id, (shaper, nowNanos) -> shaper.check(admission, nowNanos));
         return answer instanceof Answer.Elsewhere
                 ? new Answer.Here<>(Answers.unplaced(admission, policies.queue(id), clock.millis()))
                 : answer;
     }
 
-    private <T> Answer<T> ask(String queue, Function<Shaper, T> question) {
+    private <T> Answer<T> ask(String queue, Shape.Question<T> question) {
         return queueOwners.answer(Stores.QUEUE_STATES, queue, partition -> queues.<Answer<T>>ask(
-                        partition, PATIENCE, shaper -> new Answer.Here<>(question.apply(shaper)))
+                        partition, PATIENCE, (shaper, nowNanos) -> new Answer.Here<>(question.answer(shaper, nowNanos)))
                 .orElseGet(() -> new Answer.NotNow<>("the queue is being moved, or it is too busy")));
     }
 
@@ -178,10 +176,6 @@ final class Inquiries implements Questions {
         return owners.application()
                 .store(StoreQueryParameters.fromNameAndType(name, QueryableStoreTypes.<Bytes, byte[]>keyValueStore())
                         .withPartition(partition));
-    }
-
-    private long nowNanos() {
-        return Math.min(clock.millis(), Shaper.LAST_MS) * NANOS_PER_MS;
     }
 
     private static <T> Answer<T> changesTooFast() {

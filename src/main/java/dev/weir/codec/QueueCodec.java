@@ -21,12 +21,13 @@ import java.util.TreeMap;
  *            version  1  other end of the gap
  *   place    version  tier  client  position
  *   state    version  id  version  limit  per  burst  capacity  max-wait  look-ahead  tiers (n × name priority± weight)
- *            arrival± part  last±  sequence
+ *            arrival± part  last±  sequence  clock±
  * </pre>
  */
 public final class QueueCodec {
 
     private static final int VERSION = 1;
+    private static final int STATE_VERSION = 2;
     private static final int WAITING = 0;
     private static final int GAP = 1;
 
@@ -87,7 +88,7 @@ public final class QueueCodec {
     }
 
     public static byte[] encode(QueueState state) {
-        StateBytes out = StateBytes.toWrite(VERSION);
+        StateBytes out = StateBytes.toWrite(STATE_VERSION);
         QueueRules rules = state.rules();
         out.write(rules.id());
         out.write(rules.version());
@@ -108,11 +109,12 @@ public final class QueueCodec {
         out.write(outflow.arrival().part());
         out.writeSigned(outflow.lastNanos());
         out.write(outflow.sequence());
+        out.writeSigned(outflow.clockNanos());
         return out.written();
     }
 
     public static QueueState decodeState(byte[] bytes) {
-        StateBytes in = StateBytes.toRead(bytes, VERSION, "a queue's state");
+        StateBytes in = StateBytes.toRead(bytes, STATE_VERSION, "a queue's state");
         String id = in.readText();
         long version = in.read();
         long limit = in.read();
@@ -127,6 +129,7 @@ public final class QueueCodec {
         }
         return new QueueState(
                 new QueueRules(id, version, limit, perMs, burst, capacity, maxWaitMs, lookAheadMs, tiers),
-                new Outflow(new Pacing.Arrival(in.readSigned(), in.read()), in.readSigned(), in.read()));
+                new Outflow(
+                        new Pacing.Arrival(in.readSigned(), in.read()), in.readSigned(), in.read(), in.readSigned()));
     }
 }

@@ -107,7 +107,7 @@ public final class Sampler implements AutoCloseable {
                 done.deadLetters(),
                 done.latenciesMs(),
                 lag(partitions),
-                fullest.stream().map(view -> inSecond(view, done, nowMs)).toList()));
+                fullest.stream().map(view -> inSecond(view, done)).toList()));
         if (seconds.size() > SECONDS) {
             seconds.removeFirst();
         }
@@ -141,13 +141,12 @@ public final class Sampler implements AutoCloseable {
         return source.health().get().name();
     }
 
-    private static Second.OfQueue inSecond(QueueView view, Totals done, long nowMs) {
+    private static Second.OfQueue inSecond(QueueView view, Totals done) {
         String id = view.rules().id();
-        Long since = view.oldestEnqueuedAtMs();
         return new Second.OfQueue(
                 id,
                 view.waiting(),
-                since == null ? null : Math.max(0, nowMs - since),
+                view.oldestWaitMs(),
                 done.queued().getOrDefault(id, 0L),
                 done.released().getOrDefault(id, 0L),
                 tiers(view).stream()

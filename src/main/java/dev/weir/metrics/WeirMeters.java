@@ -105,11 +105,10 @@ final class WeirMeters implements MultiCollector {
 
     private static MetricSnapshot oldest(List<QueueView> queues) {
         Family oldest = new Family("weir_queue_oldest_wait_seconds", "How long the oldest one has waited", "queue");
-        long nowMs = System.currentTimeMillis();
         for (QueueView queue : queues) {
-            Long since = queue.oldestEnqueuedAtMs();
-            double seconds = since == null ? 0 : Math.max(0, nowMs - since) / MS_PER_SECOND;
-            oldest.max(seconds, queue.rules().id());
+            Long waitMs = queue.oldestWaitMs();
+            oldest.max(
+                    waitMs == null ? 0 : waitMs / MS_PER_SECOND, queue.rules().id());
         }
         return oldest.gauge();
     }

@@ -1,14 +1,12 @@
 package dev.weir.processor;
 
 import dev.weir.shape.QueueView;
-import dev.weir.shape.Shaper;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.concurrent.ConcurrentHashMap;
-import java.util.function.Function;
 
 /** The queues of this application's tasks, by partition, open to questions from other threads while the tasks go on. */
 public final class LiveQueues {
@@ -21,7 +19,7 @@ public final class LiveQueues {
      * @param patience how long to wait for the task's own work
      * @return none if no task of this application has the partition, or it is busy
      */
-    public <T> Optional<T> ask(int partition, Duration patience, Function<Shaper, T> question) {
+    public <T> Optional<T> ask(int partition, Duration patience, Shape.Question<T> question) {
         Shape task = tasks.get(partition);
         return task == null ? Optional.empty() : task.ask(patience, question);
     }
@@ -29,10 +27,11 @@ public final class LiveQueues {
     /**
      * The first queues of each partition, by id, without those of a partition that is busy for longer than it is waited for.
      */
-    public List<QueueView> views(int most, Duration patience, long nowNanos) {
+    public List<QueueView> views(int most, Duration patience) {
         List<QueueView> views = new ArrayList<>();
         for (Shape task : tasks.values()) {
-            task.ask(patience, shaper -> shaper.views(most, nowNanos)).ifPresent(views::addAll);
+            task.ask(patience, (shaper, nowNanos) -> shaper.views(most, nowNanos))
+                    .ifPresent(views::addAll);
         }
         return views;
     }

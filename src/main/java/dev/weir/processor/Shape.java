@@ -6,14 +6,15 @@ import dev.weir.config.WeirConfig;
 import dev.weir.policy.Admission;
 import dev.weir.policy.Decision;
 import dev.weir.shape.Outlet;
+import dev.weir.shape.QueueClock;
 import dev.weir.shape.Release;
 import dev.weir.shape.Shaper;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.Optional;
+import java.util.UUID;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.ReentrantLock;
-import java.util.function.Function;
 import org.apache.kafka.common.header.Headers;
 import org.apache.kafka.common.header.internals.RecordHeaders;
 import org.apache.kafka.streams.processor.Cancellable;
@@ -23,7 +24,10 @@ import org.apache.kafka.streams.processor.api.ProcessorContext;
 import org.apache.kafka.streams.processor.api.Record;
 import org.apache.kafka.streams.processor.api.RecordMetadata;
 
-/** Lets requests into their queues, and wakes up when one may leave. An idle queue wakes nobody. */
+/**
+ * Lets requests into their queues, and wakes up when one may leave. An idle queue wakes nobody. Time is that of the broker, as the
+ * {@link QueueClock} estimates it: while requests wait, the task sends itself a {@link QueueMarker} each second.
+ */
 public final class Shape implements Processor<byte[], byte[], byte[], Object> {
 
     /** How much is done before records are read again. */
@@ -35,13 +39,27 @@ public final class Shape implements Processor<byte[], byte[], byte[], Object> {
     /** While something waits, rules that have changed are seen at the latest after this. */
     private static final long MAX_TICK_MS = 500;
 
+    /** While something waits, markers are this far apart. */
+    private static final long MARKER_MS = 1_000;
+
     private static final long NANOS_PER_MS = 1_000_000;
 
     /** The stores: each queue's state, its slots, tickets and alarms; the queues' first answers. */
     public record StoreNames(String states, String slots, String tickets, String alarms, String answers) {}
 
     /** The nodes that take what comes out. */
-    public record Outlets(String decisions, String releases, String deadLetters) {}
+    public record Outlets(String decisions, String releases, String markers, String deadLetters) {}
+
+    /**
+     * A question to the queues that leaves them as they are.
+     *
+     * @param <T> the answer
+     */
+    public interface Question<T> {
+
+        /** @param nowNanos queue time */
+        T answer(Shaper shaper, long nowNanos);
+    }
 
     private final AdmissionAvro avro = new AdmissionAvro();
     private final LivePolicies policies;
@@ -54,6 +72,10 @@ public final class Shape implements Processor<byte[], byte[], byte[], Object> {
     private ProcessorContext<byte[], Object> context;
     private Rejections rejections;
     private Shaper shaper; // null while there is no task
+    private QueueClock clock;
+    private UUID task;
+    private boolean hasSentMarker;
+    private long markerSentMs;
     private long changesSeen;
     private Cancellable tick;
     private long tickAtMs;
@@ -80,7 +102,12 @@ public final class Shape implements Processor<byte[], byte[], byte[], Object> {
         StoreQueues queues = new StoreQueues(stores, config, context);
         Shaper restored = new Shaper(policies::queue, queues, new Sinks());
         queues.restore(restored);
-        work(() -> shaper = restored);
+        work(() -> {
+            shaper = restored;
+            clock = new QueueClock(restored.writtenMs());
+        });
+        task = UUID.randomUUID();
+        hasSentMarker = false;
         changesSeen = -1;
         cancelTick(); // of a task that failed and is revived
         planTick();
@@ -90,6 +117,16 @@ public final class Shape implements Processor<byte[], byte[], byte[], Object> {
     @Override
     public void process(Record<byte[], byte[]> record) {
         RecordMetadata metadata = context.recordMetadata().orElseThrow();
+        long appendMs = Math.min(record.timestamp(), Shaper.LAST_MS);
+        long localMs = context.currentSystemTimeMs();
+        Optional<QueueMarker> marker = QueueMarker.read(record.key(), record.value(), metadata.partition());
+        if (marker.isPresent()) {
+            work(() -> {
+                synchronize(marker.get(), appendMs, localMs);
+                planTick();
+            });
+            return;
+        }
         Admission admission;
         try {
             admission = avro.decode(record.value());
@@ -97,12 +134,35 @@ public final class Shape implements Processor<byte[], byte[], byte[], Object> {
             rejections.reject(record, e);
             return;
         }
-        long nowMs = context.currentSystemTimeMs();
-        long enqueuedAtMs = Math.min(record.timestamp(), nowMs);
         work(() -> {
-            shaper.admit(admission, metadata.offset(), enqueuedAtMs, nowMs * NANOS_PER_MS);
+            clock.read(appendMs, localMs);
+            shaper.admit(admission, metadata.offset(), appendMs, clock.timeMs(localMs) * NANOS_PER_MS);
+            sendMarker(localMs, clock.isAheadOf(appendMs, localMs));
             planTick();
         });
+    }
+
+    private void synchronize(QueueMarker marker, long appendMs, long localMs) {
+        if (!marker.task().equals(task)) {
+            clock.read(appendMs, localMs); // of the task that had the partition before
+        } else if (clock.readMarker(marker.sentMs(), appendMs, localMs)) {
+            shaper.stepBack(clock.timeMs(localMs) * NANOS_PER_MS);
+        }
+    }
+
+    /**
+     * Sends a marker if one is due and there is a reason to.
+     *
+     * @param isLate what was read was appended long before queue time: the task lags, or the broker's clock was set back
+     */
+    private void sendMarker(long localMs, boolean isLate) {
+        boolean isDue = !hasSentMarker || localMs - markerSentMs >= MARKER_MS;
+        if (isDue && (isLate || shaper.hasWaiting())) {
+            hasSentMarker = true;
+            markerSentMs = localMs;
+            QueueMarker marker = new QueueMarker(task, localMs, context.taskId().partition());
+            context.forward(new Record<>(null, marker, clock.timeMs(localMs)), outlets.markers);
+        }
     }
 
     @Override
@@ -112,7 +172,7 @@ public final class Shape implements Processor<byte[], byte[], byte[], Object> {
     }
 
     /** Asks the queues something that leaves them as they are; none if they are busy for longer, or there are none. */
-    <T> Optional<T> ask(Duration patience, Function<Shaper, T> question) {
+    <T> Optional<T> ask(Duration patience, Question<T> question) {
         try {
             if (!working.tryLock(patience.toNanos(), TimeUnit.NANOSECONDS)) {
                 return Optional.empty();
@@ -122,10 +182,15 @@ public final class Shape implements Processor<byte[], byte[], byte[], Object> {
             return Optional.empty();
         }
         try {
-            return Optional.ofNullable(shaper).map(question);
+            return Optional.ofNullable(shaper).map(queues -> question.answer(queues, nowMs() * NANOS_PER_MS));
         } finally {
             working.unlock();
         }
+    }
+
+    /** Queue time. */
+    private long nowMs() {
+        return clock.timeMs(context.currentSystemTimeMs());
     }
 
     private void work(Runnable step) {
@@ -139,14 +204,18 @@ public final class Shape implements Processor<byte[], byte[], byte[], Object> {
 
     private void tick() {
         cancelTick();
-        long nowNanos = context.currentSystemTimeMs() * NANOS_PER_MS;
+        long localMs = context.currentSystemTimeMs();
         work(() -> {
             long changes = policies.changes();
-            if (changes != changesSeen) {
-                changesSeen = changes;
-                shaper.refresh(nowNanos);
+            if (clock.isSynchronized()) {
+                long nowNanos = clock.timeMs(localMs) * NANOS_PER_MS;
+                if (changes != changesSeen) {
+                    changesSeen = changes;
+                    shaper.refresh(nowNanos);
+                }
+                shaper.tick(nowNanos, STEPS_A_TICK);
             }
-            shaper.tick(nowNanos, STEPS_A_TICK);
+            sendMarker(localMs, false);
             planTick();
         });
     }
@@ -163,14 +232,15 @@ public final class Shape implements Processor<byte[], byte[], byte[], Object> {
         if (dueNanos == Long.MAX_VALUE) {
             return;
         }
-        long nowMs = context.currentSystemTimeMs();
-        long dueInMs = -Math.floorDiv(-dueNanos, NANOS_PER_MS) - nowMs;
-        long inMs = Math.max(MIN_TICK_MS, Math.min(MAX_TICK_MS, dueInMs));
-        if (tick != null && tickAtMs <= nowMs + inMs) {
+        long localMs = context.currentSystemTimeMs();
+        long dueInMs = -Math.floorDiv(-dueNanos, NANOS_PER_MS) - clock.timeMs(localMs);
+        boolean mustWait = hasSentMarker && !clock.isSynchronized();
+        long inMs = mustWait ? MAX_TICK_MS : Math.max(MIN_TICK_MS, Math.min(MAX_TICK_MS, dueInMs));
+        if (tick != null && tickAtMs <= localMs + inMs) {
             return;
         }
         cancelTick();
-        tickAtMs = nowMs + inMs;
+        tickAtMs = localMs + inMs;
         tick = context.schedule(Duration.ofMillis(inMs), PunctuationType.WALL_CLOCK_TIME, now -> tick());
     }
 
@@ -185,7 +255,7 @@ public final class Shape implements Processor<byte[], byte[], byte[], Object> {
 
         @Override
         public void release(Admission of, Release release) {
-            counts.released(release, context.currentSystemTimeMs());
+            counts.released(release, nowMs());
             forward(of, release, outlets.releases);
         }
 
@@ -193,7 +263,7 @@ public final class Shape implements Processor<byte[], byte[], byte[], Object> {
             Headers headers = new RecordHeaders();
             of.headers().forEach(header -> headers.add(header.key(), header.value()));
             byte[] key = of.request().client().getBytes(StandardCharsets.UTF_8);
-            context.forward(new Record<>(key, value, context.currentSystemTimeMs(), headers), node);
+            context.forward(new Record<>(key, value, nowMs(), headers), node);
         }
     }
 }

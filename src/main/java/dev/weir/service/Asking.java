@@ -126,7 +126,7 @@ final class Asking {
             }
             ObjectNode json = applied.map(Views::applied).orElseGet(() -> Views.deleted(queue.rules()));
             request.header("ETag", Condition.tag(json.get("version").longValue()));
-            json.set("state", queue == null ? null : Views.queueState(queue, System.currentTimeMillis()));
+            json.set("state", queue == null ? null : Views.queueState(queue));
             Answers.write(request, format, 200, json);
         });
     }

@@ -80,14 +80,12 @@ final class Views {
         return json;
     }
 
-    static ObjectNode queueState(QueueView queue, long nowMs) {
+    static ObjectNode queueState(QueueView queue) {
         ObjectNode json = object();
         json.put("deleted", queue.isDeleted());
         json.put("waiting", queue.waiting());
         json.put("waitingTokens", queue.waitingTokens());
-        json.put(
-                "oldestWaitMs",
-                queue.oldestEnqueuedAtMs() == null ? null : Math.max(0, nowMs - queue.oldestEnqueuedAtMs()));
+        json.put("oldestWaitMs", queue.oldestWaitMs());
         ArrayNode tiers = json.putArray("tiers");
         for (QueueView.OfTier tier : queue.tiers()) {
             tiers.addObject()

@@ -27,7 +27,7 @@ import java.util.function.Supplier;
  *                            └─────────────────────────▶ withdrawn
  * </pre>
  *
- * <p>Time is an argument and never runs backwards. Memory grows with the flows that wait, not with what waits behind their
+ * <p>Time is an argument and never runs backwards, unless it {@linkplain #stepBack steps back}. Memory grows with the flows that wait, not with what waits behind their
  * heads; every step is O(log flows + tiers), and touches a handful of the store's entries.
  */
 final class LeakyBucketQueue {
@@ -62,7 +62,7 @@ final class LeakyBucketQueue {
 
     /** The state of a queue that has released nothing. */
     static QueueState fresh(QueueRules rules, long nowNanos) {
-        return new QueueState(rules, new Outflow(rules.pacing().fresh(nowNanos), nowNanos, 0));
+        return new QueueState(rules, new Outflow(rules.pacing().fresh(nowNanos), nowNanos, 0, nowNanos));
     }
 
     /** Takes note of what a slot holds; each flow's slots in their order. */
@@ -105,8 +105,8 @@ final class LeakyBucketQueue {
         rules = newRules;
         Pacing old = pacing;
         pacing = rules.pacing();
-        outflow =
-                new Outflow(pacing.adopt(old, outflow.arrival(), clockNanos), outflow.lastNanos(), outflow.sequence());
+        outflow = new Outflow(
+                pacing.adopt(old, outflow.arrival(), clockNanos), outflow.lastNanos(), outflow.sequence(), clockNanos);
     }
 
     /** Lets nobody in any more; who waits leaves by the last rules. */
@@ -192,11 +192,16 @@ final class LeakyBucketQueue {
                         room.crowd().size(),
                         room.crowd().tokens(),
                         tiers(),
-                        room.oldestEnqueuedAtMs(),
+                        oldestWaitMs(),
                         outflow.sequence(),
                         room.isEmpty()
                                 ? null
                                 : (Long) turnNanos(NOBODY, room.next().headCost())));
+    }
+
+    private Long oldestWaitMs() {
+        Long sinceMs = room.oldestEnqueuedAtMs();
+        return sinceMs == null ? null : (Long) Math.max(0, nowMs() - sinceMs);
     }
 
     private List<QueueView.OfTier> tiers() {
@@ -296,7 +301,10 @@ final class LeakyBucketQueue {
         Waiting waiting = room.at(line.head());
         room.serve(line, waiting);
         outflow = new Outflow(
-                pacing.released(outflow.arrival(), waiting.cost(), atNanos), atNanos, outflow.sequence() + 1);
+                pacing.released(outflow.arrival(), waiting.cost(), atNanos),
+                atNanos,
+                outflow.sequence() + 1,
+                clockNanos);
         isChanged = true;
         Request request = waiting.admission().request();
         outlet.release(
@@ -381,6 +389,17 @@ final class LeakyBucketQueue {
 
     private void answer(Admission admission, Decision decision) {
         outlet.decide(admission, decision);
+    }
+
+    /**
+     * Sets the time back, because it was wrong. Requests leave at the rate from now on, as if the time in between had not been.
+     */
+    void stepBack(long nowNanos) {
+        clockNanos = nowNanos;
+        if (outflow.clockNanos() > nowNanos) {
+            outflow = outflow.movedTo(nowNanos);
+            isChanged = true;
+        }
     }
 
     private void tell(long nowNanos) {

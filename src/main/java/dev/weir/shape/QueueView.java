@@ -10,7 +10,7 @@ import java.util.List;
  * @param waiting how many requests wait
  * @param waitingTokens what they cost together; one counts for 2<sup>35</sup> at most
  * @param tiers those that are named by the rules or that somebody waits in, higher priorities first, then by name
- * @param oldestEnqueuedAtMs when the one came that has waited longest, null if nobody waits
+ * @param oldestWaitMs how long the oldest of them has waited, null if none waits
  * @param released how many it has released
  * @param nextReleaseAtNanos when the next one leaves if nothing else comes and it does not expire before, ns since the
  *     epoch; null if nobody waits
@@ -21,7 +21,7 @@ public record QueueView(
         long waiting,
         long waitingTokens,
         List<OfTier> tiers,
-        Long oldestEnqueuedAtMs,
+        Long oldestWaitMs,
         long released,
         Long nextReleaseAtNanos) {
 

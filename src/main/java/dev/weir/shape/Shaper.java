@@ -15,7 +15,7 @@ import java.util.Map;
 import java.util.TreeMap;
 import java.util.TreeSet;
 
-/** Many queues, each woken when it is due: a tick touches no others. Time is an argument and never runs backwards. */
+/** Many queues, each woken when it is due: a tick touches no others. Time is an argument and never runs backwards, unless it steps back. */
 public final class Shaper {
 
     /** The last moment that can be told in nanoseconds, with room for what waits: the year 2200, in ms. */
@@ -104,6 +104,27 @@ public final class Shaper {
             queue.offer(admission, number, enqueuedAtMs, nowNanos);
         }
         settle(id, queue, 0);
+    }
+
+    /** When queues were written last, in ms since the epoch; 0 if there are none. */
+    public long writtenMs() {
+        return queues.values().stream()
+                .mapToLong(queue -> queue.state().outflow().clockNanos() / NANOS_PER_MS)
+                .max()
+                .orElse(0);
+    }
+
+    /** Sets the time of all queues back, because it was wrong. */
+    public void stepBack(long nowNanos) {
+        queues.forEach((id, queue) -> {
+            queue.stepBack(nowNanos);
+            settle(id, queue, 0);
+        });
+    }
+
+    /** Whether any request waits. */
+    public boolean hasWaiting() {
+        return !soonestFirst.isEmpty();
     }
 
     /** Puts changed rules in force, for what waits as well. */

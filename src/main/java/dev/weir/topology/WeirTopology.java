@@ -20,6 +20,7 @@ import dev.weir.processor.LivePolicies;
 import dev.weir.processor.LiveQueues;
 import dev.weir.processor.Origin;
 import dev.weir.processor.Placement;
+import dev.weir.processor.QueueMarker;
 import dev.weir.processor.ReadGrants;
 import dev.weir.processor.ReadRequests;
 import dev.weir.processor.ReadRouted;
@@ -73,6 +74,7 @@ import org.apache.kafka.streams.processor.TimestampExtractor;
  *                                         ├── (queue-alarms)
  *                                         ├── (queue-first-answers)
  *                                         ├──▶ weir.releases
+ *                                         ├──▶ weir.admissions.
  *                                         └──▶ weir.dead-letters
  *
  *                                         (policies)
@@ -98,6 +100,7 @@ public final class WeirTopology {
     private static final String DECISIONS = "decisions";
     private static final String RELEASES = "releases";
     private static final String ADMISSIONS_OUT = "shaped";
+    private static final String MARKERS = "markers";
     private static final String DEAD_LETTERS = "dead-letters";
     private static final String GRANTS_IN = "lease-responses";
     private static final String READ_GRANTS = "read-grants";
@@ -135,6 +138,10 @@ public final class WeirTopology {
     private static final StreamPartitioner<byte[], GrantAvro.Addressed> TO_HOLDER =
             (topic, key, answer, partitions) -> Optional.of(Set.of(Math.min(answer.partition(), partitions - 1)));
 
+    private static final StreamPartitioner<byte[], QueueMarker> TO_OWN_PARTITION =
+            (topic, key, marker, partitions) -> Optional.of(Set.of(marker.partition()));
+
+    private static final Serializer<QueueMarker> MARKER_OUT = (topic, marker) -> marker.encode();
     private static final Deserializer<byte[]> BYTES_IN = new ByteArrayDeserializer();
     private static final Serializer<byte[]> BYTES_OUT = new ByteArraySerializer();
 
@@ -286,7 +293,7 @@ public final class WeirTopology {
                                         Stores.QUEUE_TICKETS,
                                         Stores.QUEUE_ALARMS,
                                         Stores.QUEUE_FIRST_ANSWERS),
-                                new Shape.Outlets(DECISIONS, RELEASES, DEAD_LETTERS)),
+                                new Shape.Outlets(DECISIONS, RELEASES, MARKERS, DEAD_LETTERS)),
                         ADMISSIONS_IN)
                 .addStateStore(Stores.persistent(Stores.QUEUE_STATES), SHAPE)
                 .addStateStore(Stores.persistent(Stores.QUEUE_SLOTS), SHAPE)
@@ -295,6 +302,7 @@ public final class WeirTopology {
                 .addStateStore(Stores.persistent(Stores.QUEUE_FIRST_ANSWERS), SHAPE)
                 .addSink(DECISIONS, topics.decisions(), BYTES_OUT, decisions(registry, topics), SHAPE)
                 .addSink(RELEASES, topics.releases(), BYTES_OUT, releases(registry, topics), SHAPE)
+                .addSink(MARKERS, topics.admissions(), BYTES_OUT, MARKER_OUT, TO_OWN_PARTITION, SHAPE)
                 .addSource(AS_THE_CONSUMER, ASKS_IN, RECORD_TIME, BYTES_IN, BYTES_IN, topics.leaseRequests())
                 .addProcessor(
                         LEND,

@@ -72,7 +72,11 @@ class QueueCodecTest {
                         QueueRules.NO_MAX_WAIT,
                         0,
                         Map.of("gold", new Share(-3, 10_000), "żółw", new Share(Integer.MAX_VALUE, 1))),
-                new Outflow(new Pacing.Arrival(1_795_219_200_000_000_001L, 12), 1_795_219_200_000_000_000L, 77));
+                new Outflow(
+                        new Pacing.Arrival(1_795_219_200_000_000_001L, 12),
+                        1_795_219_200_000_000_000L,
+                        77,
+                        1_795_219_199_900_000_000L));
         assertThat(QueueCodec.decodeState(QueueCodec.encode(state))).isEqualTo(state);
     }
 

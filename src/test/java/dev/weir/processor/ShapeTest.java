@@ -18,9 +18,11 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Properties;
+import java.util.Set;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.apache.kafka.common.serialization.Serdes;
 import org.apache.kafka.common.utils.Bytes;
@@ -38,13 +40,15 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** The processor over RocksDB stores that outlive it, as after a crash; its clock and punctuators are the test's. */
 class ShapeTest {
 
     private static final Shape.StoreNames STORES =
             new Shape.StoreNames("states", "slots", "tickets", "alarms", "answers");
-    private static final Shape.Outlets OUTLETS = new Shape.Outlets("decisions", "releases", "dead-letters");
+    private static final Shape.Outlets OUTLETS = new Shape.Outlets("decisions", "releases", "markers", "dead-letters");
 
     @TempDir
     private Path directory;
@@ -54,7 +58,9 @@ class ShapeTest {
     private final List<KeyValueStore<Bytes, byte[]>> stores = new ArrayList<>();
     private MockProcessorContext<byte[], Object> context;
     private Shape shape;
-    private long nowMs = 1_000_000;
+    private final Set<QueueMarker> delivered = new HashSet<>();
+    private long nowMs = 1_000_000; // of the broker
+    private long aheadMs; // of the instance's clock
     private long offset;
 
     @BeforeEach
@@ -97,7 +103,7 @@ class ShapeTest {
     private void start() {
         context = context();
         stores.forEach(context::addStateStore);
-        context.setCurrentSystemTimeMs(nowMs);
+        tellTime();
         shape = new Shape(policies, live, new LiveCounts(), WeirConfig.DEFAULTS.state(), STORES, OUTLETS);
         shape.init(context);
     }
@@ -112,20 +118,40 @@ class ShapeTest {
     }
 
     private void raw(byte[] value) {
+        append("q".getBytes(StandardCharsets.UTF_8), value);
+    }
+
+    private void append(byte[] key, byte[] value) {
         context.setRecordMetadata("weir.admissions.weir", 0, offset++);
-        shape.process(new Record<>("q".getBytes(StandardCharsets.UTF_8), value, nowMs));
+        shape.process(new Record<>(key, value, nowMs));
+    }
+
+    private void tellTime() {
+        context.setCurrentSystemTimeMs(nowMs + aheadMs);
+    }
+
+    /** Brings the task the markers that it has sent. */
+    private void deliverMarkers() {
+        for (CapturedForward<? extends byte[], ?> forward : context.forwarded(OUTLETS.markers())) {
+            QueueMarker marker = (QueueMarker) forward.record().value();
+            if (delivered.add(marker)) {
+                append(null, marker.encode());
+            }
+        }
     }
 
     /** Lets time pass, and what is scheduled happen at its time. */
     private void pass(long ms) {
         long untilMs = nowMs + ms;
+        deliverMarkers();
         for (CapturedPunctuator next = next(); next != null && nowMs < untilMs; next = next()) {
             nowMs = Math.min(untilMs, nowMs + next.getInterval().toMillis());
-            context.setCurrentSystemTimeMs(nowMs);
-            next.getPunctuator().punctuate(nowMs);
+            tellTime();
+            next.getPunctuator().punctuate(nowMs + aheadMs);
+            deliverMarkers();
         }
         nowMs = untilMs;
-        context.setCurrentSystemTimeMs(nowMs);
+        tellTime();
     }
 
     private CapturedPunctuator next() {
@@ -159,11 +185,13 @@ class ShapeTest {
     void answers_and_releases_are_keyed_by_client_and_carry_the_requests_headers() {
         admit(Kind.CONSUME, "a", "c");
         pass(20);
-        for (CapturedForward<? extends byte[], ?> forward : context.forwarded()) {
+        List<CapturedForward<? extends byte[], ?>> forwards = new ArrayList<>(context.forwarded(OUTLETS.decisions()));
+        forwards.addAll(context.forwarded(OUTLETS.releases()));
+        for (CapturedForward<? extends byte[], ?> forward : forwards) {
             assertThat(forward.record().key()).isEqualTo("c".getBytes(StandardCharsets.UTF_8));
             assertThat(forward.record().headers().lastHeader("trace").value()).containsExactly('t');
         }
-        assertThat(context.forwarded()).hasSize(2);
+        assertThat(forwards).hasSize(2);
     }
 
     @Test
@@ -213,6 +241,92 @@ class ShapeTest {
                 .containsExactly("c", "b", "a");
     }
 
+    private List<Release> releasesWithin(long ms) {
+        pass(ms);
+        return taken(OUTLETS.releases(), Release.class);
+    }
+
+    private static void assertPace(List<Release> releases) {
+        for (int i = 1; i < releases.size(); i++) {
+            assertThat(releases.get(i).releaseAtNanos() - releases.get(i - 1).releaseAtNanos())
+                    .isGreaterThanOrEqualTo(10_000_000);
+        }
+    }
+
+    @ParameterizedTest
+    @ValueSource(longs = {-3_600_000, -2_000, -250, 250, 2_000, 3_600_000})
+    void a_takeover_by_an_instance_with_another_clock_neither_stalls_nor_hurries_a_queue(long skewMs) {
+        for (int i = 0; i < 150; i++) {
+            admit(Kind.CONSUME, "r" + i, "c");
+        }
+        List<Release> all = new ArrayList<>(releasesWithin(500));
+        aheadMs = skewMs;
+        start();
+        List<Release> after = releasesWithin(500);
+        assertThat(after).hasSizeBetween(45, 50);
+        all.addAll(after);
+        aheadMs = -skewMs;
+        start();
+        all.addAll(releasesWithin(600));
+        assertThat(all).hasSize(150);
+        assertPace(all);
+        assertThat(all.get(149).releaseAtNanos()).isLessThanOrEqualTo(nowMs * 1_000_000);
+    }
+
+    @Test
+    void without_an_answer_to_its_marker_a_task_releases_nothing_and_sends_another() {
+        admit(Kind.CONSUME, "a", "c");
+        start();
+        for (int i = 0; i < 30; i++) {
+            nowMs += 100;
+            tellTime();
+            next().getPunctuator().punctuate(nowMs);
+        }
+        assertThat(context.forwarded(OUTLETS.releases())).isEmpty();
+        assertThat(context.forwarded(OUTLETS.markers())).hasSize(3);
+        assertThat(releasesWithin(100)).hasSize(1);
+    }
+
+    @Test
+    void the_marker_of_another_task_does_not_start_releases() {
+        admit(Kind.CONSUME, "a", "c");
+        CapturedForward<? extends byte[], ?> sent =
+                context.forwarded(OUTLETS.markers()).get(0);
+        aheadMs = 5_000;
+        start();
+        append(null, ((QueueMarker) sent.record().value()).encode());
+        next().getPunctuator().punctuate(nowMs);
+        assertThat(context.forwarded(OUTLETS.releases())).isEmpty();
+        assertThat(releasesWithin(100)).hasSize(1);
+    }
+
+    /** The broker's clock was an hour ahead for a second. */
+    @Test
+    void a_queue_that_is_ahead_of_the_brokers_time_goes_on_at_its_rate() {
+        policies.put(new QueueRules("q", 1, 100, 1_000, 1, 1_000, 1_000, 0, Map.of()));
+        nowMs += 3_600_000;
+        tellTime();
+        for (int i = 0; i < 5; i++) {
+            admit(Kind.CONSUME, "r" + i, "c");
+        }
+        assertThat(releasesWithin(1_000)).hasSize(5);
+        nowMs -= 3_600_000;
+        aheadMs = 3_600_000;
+        admit(Kind.CONSUME, "first", "c"); // before a marker shows it
+        pass(2_000);
+        taken(OUTLETS.releases(), Release.class);
+        for (int i = 0; i < 10; i++) {
+            admit(Kind.CONSUME, "s" + i, "c");
+        }
+        assertThat(taken(OUTLETS.decisions(), Decision.class))
+                .filteredOn(decision -> decision.requestId().startsWith("s"))
+                .extracting(Decision::outcome)
+                .containsOnly(Outcome.QUEUED);
+        List<Release> releases = releasesWithin(1_000);
+        assertThat(releases).hasSize(10);
+        assertPace(releases);
+    }
+
     /** As a walk over damaged blocks leaves them out. */
     @Test
     void no_queue_goes_on_without_a_request_that_its_stores_have_lost() {
@@ -252,10 +366,11 @@ class ShapeTest {
     void a_task_that_failed_in_a_tick_and_is_revived_goes_on() {
         admit(Kind.CONSUME, "a", "c");
         admit(Kind.CONSUME, "b", "c");
+        deliverMarkers();
         CapturedPunctuator failed = next();
         stores.get(0).close(); // the tick cannot save the queue's state
         nowMs += 10;
-        context.setCurrentSystemTimeMs(nowMs);
+        tellTime();
         assertThatThrownBy(() -> failed.getPunctuator().punctuate(nowMs)).isInstanceOf(RuntimeException.class);
         stores.set(0, open(STORES.states(), context));
         context.addStateStore(stores.get(0));
@@ -264,7 +379,7 @@ class ShapeTest {
     }
 
     private QueueView view() {
-        return live.ask(0, Duration.ofMinutes(1), shaper -> shaper.view("q", nowMs * 1_000_000))
+        return live.ask(0, Duration.ofMinutes(1), (shaper, nowNanos) -> shaper.view("q", nowNanos))
                 .orElseThrow();
     }
 
@@ -279,7 +394,8 @@ class ShapeTest {
         long released = taken(OUTLETS.releases(), Release.class).size();
         assertThat(view().released()).isEqualTo(released).isPositive();
         assertThat(view().waiting()).isEqualTo(5 - released);
-        assertThat(live.ask(1, Duration.ZERO, shaper -> "another partition")).isEmpty();
+        assertThat(live.ask(1, Duration.ZERO, (shaper, nowNanos) -> "another partition"))
+                .isEmpty();
     }
 
     @Test
@@ -290,8 +406,10 @@ class ShapeTest {
         before.close();
         assertThat(view().waiting()).isEqualTo(1);
         shape.close();
-        assertThat(live.ask(0, Duration.ofMinutes(1), shaper -> "here")).isEmpty();
-        assertThat(before.ask(Duration.ofMinutes(1), shaper -> "here")).isEmpty();
+        assertThat(live.ask(0, Duration.ofMinutes(1), (shaper, nowNanos) -> "here"))
+                .isEmpty();
+        assertThat(before.ask(Duration.ofMinutes(1), (shaper, nowNanos) -> "here"))
+                .isEmpty();
     }
 
     @Test

@@ -109,10 +109,11 @@ class QueueViewTest {
                 tiers,
                 waiting.isEmpty()
                         ? null
-                        : (Long) waiting.stream()
-                                .mapToLong(Waiting::enqueuedAtMs)
-                                .min()
-                                .getAsLong(),
+                        : (Long) (nowMs
+                                - waiting.stream()
+                                        .mapToLong(Waiting::enqueuedAtMs)
+                                        .min()
+                                        .getAsLong()),
                 queue.saved == null ? 0 : queue.saved.outflow().sequence(),
                 queue.shaper.view("q", nowMs * MS).nextReleaseAtNanos());
     }

@@ -51,6 +51,8 @@ enum Flaw {
     STAMPED_WHEN_WRITTEN(Promise.IN_PACE),
     /** What leaves a queue is told twice, under the same number. */
     RELEASED_TWICE(Promise.ENDS_ONCE),
+    /** Queues go by the clock of their instance. */
+    QUEUES_BY_OWN_CLOCK(Promise.BY_BROKER_TIME),
     /** Instances miss some changes of policies. */
     CHANGES_MISSED(Promise.POLICIES_AGREE),
     /** After some punctuations a task is woken no more. */

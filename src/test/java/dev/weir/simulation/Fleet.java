@@ -14,7 +14,8 @@ final class Fleet {
         final Map<Slot, LocalState> disk = new TreeMap<>();
         final List<Transaction> left = new ArrayList<>();
         Instance instance;
-        long aheadMs;
+        long skewMs;
+        long jitterMs;
     }
 
     private final Random random;
@@ -45,9 +46,13 @@ final class Fleet {
         }
     }
 
-    /** Sets the clock of a machine anew. */
+    /** The clock of a machine jumps. */
     void setClock(int number) {
-        machines.get(number).aheadMs = plan.skewMs() == 0 ? 0 : random.nextInt(2 * plan.skewMs()) - plan.skewMs();
+        machines.get(number).jitterMs = upTo(plan.skewMs());
+    }
+
+    private int upTo(int mostMs) {
+        return mostMs == 0 ? 0 : random.nextInt(2 * mostMs) - mostMs;
     }
 
     /** Starts a process where there is none; what the one before had begun is aborted. */
@@ -58,8 +63,14 @@ final class Fleet {
         }
         machine.left.stream().filter(Transaction::isOpen).forEach(cluster::abort);
         machine.left.clear();
+        machine.skewMs = upTo(plan.skewMs() == 0 ? 0 : Plan.MOST_SKEW_MS);
         machine.instance = new Instance(
-                number, cluster, () -> cluster.nowMs() + machine.aheadMs, machine.disk, plan.config(), flaw);
+                number,
+                cluster,
+                () -> cluster.nowMs() + machine.skewMs + machine.jitterMs,
+                machine.disk,
+                plan.config(),
+                flaw);
         return true;
     }
 

@@ -19,7 +19,8 @@ import java.util.Random;
  * @param createTimes whether requests have the producers' times, which are not in order, or the broker's
  * @param lateMs how late a request may be in a topic of create times
  * @param changesFromATime whether changes of policies hold from a record's time on, or when they are heard of
- * @param skewMs how far the machines' clocks are off the true time, at most
+ * @param skewMs how far the clock of a process jumps at most while it runs; unless it is 0, clocks are also up to {@value
+ *     #MOST_SKEW_MS} ms off the true time from the start of a process on
  * @param shares whether there are limits that all clients share
  * @param misplaces whether half of the requests have no key, another one, or are in any partition
  * @param weights how often an event comes in proportion to the others
@@ -72,6 +73,9 @@ record Plan(
         }
     }
 
+    static final int MOST_JITTER_MS = 50;
+    static final int MOST_SKEW_MS = 3_600_000;
+
     /** For how long at most a slice is lent. */
     static final int MOST_TERM_MS = 1_000;
 
@@ -98,7 +102,7 @@ record Plan(
                 createTimes,
                 random.nextInt(200),
                 changesFromATime,
-                random.nextBoolean() ? 0 : random.nextInt(50),
+                random.nextBoolean() ? 0 : random.nextInt(MOST_JITTER_MS),
                 random.nextBoolean(),
                 misplaces,
                 config(random, misplaces),

@@ -1,6 +1,7 @@
 package dev.weir.simulation;
 
 import static dev.weir.simulation.Violation.Promise.ANSWERED_ONCE;
+import static dev.weir.simulation.Violation.Promise.BY_BROKER_TIME;
 import static dev.weir.simulation.Violation.Promise.ENDS_ONCE;
 import static dev.weir.simulation.Violation.Promise.IN_PACE;
 import static dev.weir.simulation.Violation.Promise.IN_SEQUENCE;
@@ -28,6 +29,10 @@ final class QueueCheck {
     private static final DecisionAvro DECISION = new DecisionAvro();
     private static final ReleaseAvro RELEASE = new ReleaseAvro();
     private static final long NANOS_PER_MS = 1_000_000;
+
+    /** The longest look-ahead, and by how much the clocks of leaders differ and those of instances jump. */
+    private static final long MOST_AHEAD_MS = Rulebook.MOST_LOOK_AHEAD_MS + 20 + 2 * Plan.MOST_JITTER_MS;
+
     private static final long PER_NANOS = 1_000 * NANOS_PER_MS;
 
     private record Id(String client, String requestId) {}
@@ -82,7 +87,7 @@ final class QueueCheck {
                 if (entry.partition().topic.equals(Slot.TOPICS.decisions())) {
                     decided(DecisionCheck.read(() -> DECISION.decode(entry.value())));
                 } else if (entry.partition().topic.equals(Slot.TOPICS.releases())) {
-                    released(DecisionCheck.read(() -> RELEASE.decode(entry.value())));
+                    released(DecisionCheck.read(() -> RELEASE.decode(entry.value())), entry.timestampMs());
                 }
             }
         }
@@ -93,7 +98,7 @@ final class QueueCheck {
         long until = cluster.committedOffset(Slot.SHAPING, partition);
         for (long offset = read.getOrDefault(partition.number, 0L); offset < until; offset++) {
             Entry entry = partition.at(offset);
-            if (entry.isCommitted()) {
+            if (entry.isCommitted() && entry.key() != null) { // markers have no key
                 Request request = DecisionCheck.read(() -> ADMISSION.decode(entry.value()))
                         .request();
                 due.put(request.source(), request.kind());
@@ -126,7 +131,11 @@ final class QueueCheck {
         Violation.unless(left >= 0, ENDS_ONCE, "did not wait, or has ended before: " + what);
     }
 
-    private void released(Release release) {
+    private void released(Release release, long appendMs) {
+        Violation.unless(
+                release.releaseAtNanos() <= (appendMs + MOST_AHEAD_MS) * NANOS_PER_MS,
+                BY_BROKER_TIME,
+                "written at " + appendMs + ", too far ahead: " + release);
         releases.add(release);
         end(new Id(release.client(), release.requestId()), release);
         Outflow outflow = outflows.computeIfAbsent(release.queue(), queue -> new Outflow());

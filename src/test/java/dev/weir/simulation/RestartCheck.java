@@ -25,7 +25,9 @@ import org.apache.kafka.common.utils.Bytes;
 /** Looks at a task after its commit: what there is of it, and whether another that begins from its stores is like it. */
 final class RestartCheck {
 
-    private static final long NANOS_PER_MS = 1_000_000;
+    /** Both are asked at the same time, which is after all that they have seen. */
+    private static final long LATER_NANOS = (Simulation.BEGIN_MS + 86_400_000) * 1_000_000;
+
     private static final long TICK_MS = 5;
     private static final WaiterCodec WAITER = new WaiterCodec();
 
@@ -138,7 +140,7 @@ final class RestartCheck {
                         view.waiting(),
                         view.waitingTokens(),
                         view.tiers(),
-                        view.oldestEnqueuedAtMs(),
+                        view.oldestWaitMs(),
                         view.released(),
                         null);
     }
@@ -147,7 +149,7 @@ final class RestartCheck {
         return queues.ask(
                         task.slot.partition(),
                         Duration.ZERO,
-                        shaper -> Optional.ofNullable(shaper.view(queue, instance.nowMs() * NANOS_PER_MS)))
+                        (shaper, nowNanos) -> Optional.ofNullable(shaper.view(queue, LATER_NANOS)))
                 .orElseThrow()
                 .orElse(null);
     }

@@ -28,6 +28,8 @@ final class Rulebook {
     static final List<String> TIERS_THAT_SHARE =
             List.of("gcra", "interval", "queue", "log", "pool", "pool", "both", "both", LANE, HOUR);
 
+    static final int MOST_LOOK_AHEAD_MS = 100;
+
     /** For how long at most a request waits for shared quota. */
     static final int MOST_WAIT_MS = 300;
 
@@ -198,7 +200,7 @@ final class Rulebook {
                 + (id.equals("drip") && random.nextBoolean()
                         ? ",\"max-wait\":\"" + (200 + random.nextInt(2_000)) + "ms\""
                         : "")
-                + ",\"look-ahead\":\"" + random.nextInt(3) * 50 + "ms\""
+                + ",\"look-ahead\":\"" + random.nextInt(3) * MOST_LOOK_AHEAD_MS / 2 + "ms\""
                 + ",\"tiers\":{\"burst\":{\"weight\":" + (1 + random.nextInt(4)) + ",\"priority\":" + random.nextInt(2)
                 + "}}}";
     }

@@ -22,6 +22,7 @@ import dev.weir.processor.Lend;
 import dev.weir.processor.LiveCounts;
 import dev.weir.processor.Origin;
 import dev.weir.processor.Placement;
+import dev.weir.processor.QueueMarker;
 import dev.weir.processor.ReadGrants;
 import dev.weir.processor.ReadRequests;
 import dev.weir.processor.ReadRouted;
@@ -73,7 +74,7 @@ final class Task {
             Stores.QUEUE_TICKETS,
             Stores.QUEUE_ALARMS,
             Stores.QUEUE_FIRST_ANSWERS);
-    static final Shape.Outlets SHAPE_OUTLETS = new Shape.Outlets(DECISIONS, RELEASES, DEAD_LETTERS);
+    static final Shape.Outlets SHAPE_OUTLETS = new Shape.Outlets(DECISIONS, RELEASES, ADMISSIONS, DEAD_LETTERS);
 
     private static final Set<String> HOT = Set.of(Stores.POLICY_STATES, Stores.LEASE_BOOKS);
 
@@ -294,7 +295,10 @@ final class Task {
         return inputs;
     }
 
-    private static long timestampMs(Entry entry) {
+    private long timestampMs(Entry entry) {
+        if (flaw == Flaw.QUEUES_BY_OWN_CLOCK && entry.partition().topic.equals(ADMISSIONS)) {
+            return instance.nowMs();
+        }
         return entry.partition().topic.equals(ROUTED)
                 ? Origin.read(entry.headers()).orElseThrow().timestampMs()
                 : Math.max(0, entry.timestampMs());
@@ -337,7 +341,13 @@ final class Task {
     }
 
     private static Output output(String topic, Object value) {
-        return new Output(topic, value instanceof GrantAvro.Addressed answer ? (Integer) answer.partition() : null);
+        Integer partition = null;
+        if (value instanceof GrantAvro.Addressed answer) {
+            partition = answer.partition();
+        } else if (value instanceof QueueMarker marker) {
+            partition = marker.partition();
+        }
+        return new Output(topic, partition);
     }
 
     private void decide(byte[] key, Record<?, ?> record) {
@@ -386,6 +396,9 @@ final class Task {
         if (value instanceof GrantAvro.Addressed answer) {
             return GRANT.encode(
                     new GrantAvro.Addressed(flaw.granted(answer.response()), answer.holder(), answer.partition()));
+        }
+        if (value instanceof QueueMarker marker) {
+            return marker.encode();
         }
         return value instanceof Release release
                 ? RELEASE.encode(flaw.written(release, instance.nowMs() * NANOS_PER_MS))

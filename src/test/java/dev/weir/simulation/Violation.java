@@ -25,6 +25,8 @@ final class Violation extends AssertionError {
         IN_SEQUENCE,
         /** No queue lets go faster than its rate. */
         IN_PACE,
+        /** Queues go by the broker's time, whatever the clocks of their instances. */
+        BY_BROKER_TIME,
         /** Who restores a task finds what its owner had at the last commit. */
         RESTORED_AS_IT_WAS,
         /** No more is kept, on the heap or in the stores, than there is a use for. */
