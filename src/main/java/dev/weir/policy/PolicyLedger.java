@@ -60,17 +60,18 @@ public record PolicyLedger(Ledger ledger, List<Log> retired) {
      */
     public Answer ask(LeaseRequest request, Policy policy, LeaseTerms terms, long nowMs) {
         List<Long> maxUsed = policy.terms().stream().map(Policy.Term::maxUsed).toList();
-        return answered(ledger.ask(request, terms, maxUsed, nowMs), nowMs);
+        return answered(ledger.ask(request, terms, maxUsed, nowMs));
     }
 
     /** Charges what a holder reports where the policy is not known, as if it had no {@code max-debt}. */
     public PolicyLedger reported(LeaseRequest report, LeaseTerms terms, long nowMs) {
-        return answered(ledger.ask(report, terms, nowMs), nowMs).ledger;
+        return answered(ledger.ask(report, terms, nowMs)).ledger;
     }
 
-    private Answer answered(Ledger.Answer answer, long nowMs) {
+    private Answer answered(Ledger.Answer answer) {
         Account<?>[] accounts = answer.ledger().accounts().toArray(Account<?>[]::new);
-        PolicyState trimmed = used().charged(nowMs, nowMs, accounts);
+        PolicyState trimmed =
+                used().charged(answer.ledger().clockMs(), answer.ledger().clockMs(), accounts);
         return new Answer(new PolicyLedger(answer.ledger(), trimmed.retired()), answer.response());
     }
 

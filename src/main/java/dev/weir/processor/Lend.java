@@ -103,23 +103,23 @@ public final class Lend implements Processor<byte[], byte[], byte[], Object> {
         Policy policy = policies.table().inForce(key.policyId(), nowMs);
         boolean isKnown = policy != null && policy.countsUnder(key);
         if (ledger == null && !isKnown) {
-            return ofUnknownPolicy(ask, nowMs);
+            return ofUnknownPolicy(ask, atMs);
         }
         LeaseTerms terms = config.leases().terms();
         if (!isKnown) {
             LeaseRequest report = LeaseRequest.report(ask.holder(), ask.reports(), ask.settled());
-            ledgers.put(storeKey, LeaseCodec.encode(ledger.reported(report, terms, nowMs)));
-            return ofUnknownPolicy(ask, nowMs);
+            ledgers.put(storeKey, LeaseCodec.encode(ledger.reported(report, terms, atMs)));
+            return ofUnknownPolicy(ask, atMs);
         }
         ledger = ledger == null ? PolicyLedger.open(policy, nowMs, shelves) : ledger.under(policy, nowMs, shelves);
-        PolicyLedger.Answer answer = ledger.ask(ask, policy, policy.terms(terms), nowMs);
+        PolicyLedger.Answer answer = ledger.ask(ask, policy, policy.terms(terms), atMs);
         ledgers.put(storeKey, LeaseCodec.encode(answer.ledger()));
         return answer.response();
     }
 
     /** Null if nothing was requested. */
-    private static LeaseResponse ofUnknownPolicy(LeaseRequest ask, long nowMs) {
-        return ask.isForLease() ? new LeaseResponse.Refused(ask.number(), nowMs, RETRY_UNKNOWN_MS) : null;
+    private static LeaseResponse ofUnknownPolicy(LeaseRequest ask, long atMs) {
+        return ask.isForLease() ? new LeaseResponse.Refused(ask.number(), atMs, RETRY_UNKNOWN_MS) : null;
     }
 
     /** Forgets a ledger, or a bounded part of it. */

@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.weir.app.KafkaSettings;
 import dev.weir.codec.DecisionAvro;
+import dev.weir.codec.GrantAvro;
 import dev.weir.codec.PolicyAvro;
 import dev.weir.codec.PolicyFile;
 import dev.weir.codec.RequestAvro;
@@ -19,9 +20,12 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.time.Instant;
+import java.util.ArrayDeque;
 import java.util.ArrayList;
+import java.util.Deque;
 import java.util.List;
 import java.util.Map;
+import java.util.Random;
 import org.apache.kafka.common.serialization.ByteArrayDeserializer;
 import org.apache.kafka.common.serialization.ByteArraySerializer;
 import org.apache.kafka.common.serialization.StringSerializer;
@@ -52,6 +56,10 @@ class SkewedClocksTest {
     private final LivePolicies live = new LivePolicies();
     private final List<Holder> holders = new ArrayList<>();
     private final List<TestRecord<byte[], byte[]>> sentAsks = new ArrayList<>();
+    private final Deque<TestRecord<byte[], byte[]>> asksUnderWay = new ArrayDeque<>();
+    private final Random random = new Random(1);
+    private long lastAskMs;
+    private int mostTransitMs = 1;
     private Lender lender;
     private long brokerMs = START_MS;
 
@@ -68,6 +76,7 @@ class SkewedClocksTest {
         private final String name;
         private int sent;
         private int allowed;
+        private long latestMs;
 
         Holder(String applicationId, long aheadMs) {
             name = applicationId;
@@ -106,6 +115,7 @@ class SkewedClocksTest {
         void count() throws Exception {
             while (!decisions.isEmpty()) {
                 Decision decision = new DecisionAvro().decode(decisions.readValue());
+                latestMs = Math.max(latestMs, decision.decidedAtMs());
                 allowed += decision.outcome() == Outcome.ALLOWED ? 1 : 0;
             }
         }
@@ -184,11 +194,18 @@ class SkewedClocksTest {
                     holder.request();
                 }
                 for (TestRecord<byte[], byte[]> ask : holder.asks.readRecordsToList()) {
-                    sentAsks.add(new TestRecord<>(ask.key(), ask.value(), Instant.ofEpochMilli(brokerMs)));
-                    lender.asks.pipeInput(sentAsks.get(sentAsks.size() - 1));
+                    lastAskMs = Math.max(lastAskMs, brokerMs + random.nextInt(mostTransitMs));
+                    asksUnderWay.add(new TestRecord<>(ask.key(), ask.value(), Instant.ofEpochMilli(lastAskMs)));
                 }
             }
+            while (!asksUnderWay.isEmpty() && asksUnderWay.peek().timestamp() <= brokerMs) {
+                sentAsks.add(asksUnderWay.remove());
+                lender.asks.pipeInput(sentAsks.get(sentAsks.size() - 1));
+            }
             for (TestRecord<byte[], byte[]> grant : lender.grants.readRecordsToList()) {
+                assertThat(new GrantAvro().decode(grant.value(), 0).response().atMs())
+                        .as("when the request was appended")
+                        .isEqualTo(grant.timestamp());
                 holders.forEach(holder -> holder.grants.pipeInput(grant.key(), grant.value()));
             }
             brokerMs += STEP_MS;
@@ -240,6 +257,21 @@ class SkewedClocksTest {
         run(15_000, 100);
         assertThat(slow.allowed + fast.allowed).isBetween(285, 310);
         assertThat(Math.min(slow.allowed, fast.allowed)).isGreaterThanOrEqualTo(130);
+    }
+
+    /**
+     * A decision's time is ahead of the broker's by as long as the request for its lease was under way, and the ledger's time follows what
+     * is reported. If responses had the ledger's time, each slow request would add to that.
+     */
+    @Test
+    void the_times_of_decisions_do_not_run_ahead_of_the_brokers_clock_further_and_further() throws Exception {
+        mostTransitMs = 300;
+        Holder holder = holder("weir", 0);
+        lender = new Lender(0);
+        apply("{algorithm: token-bucket, limit: 100, per: 10s, burst: 10}");
+        run(60_000, 20);
+        assertThat(holder.allowed).isBetween(450, 620);
+        assertThat(holder.latestMs - brokerMs).isLessThanOrEqualTo(mostTransitMs);
     }
 
     @ParameterizedTest
