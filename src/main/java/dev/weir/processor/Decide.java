@@ -43,9 +43,6 @@ public final class Decide implements Processor<byte[], Object, byte[], Object> {
     /** A task that is opened again does not use the numbers of its earlier requests. */
     private static final int REQUEST_BITS_A_MS = 20;
 
-    /** It commits early for those who wait, but not more often: with many keys that are asked for seldom it did nothing else. */
-    private static final long EARLY_COMMIT_MS = 20;
-
     private final LivePolicies policies;
     private final WeirConfig config;
     private final LiveCounts counts;
@@ -62,8 +59,7 @@ public final class Decide implements Processor<byte[], Object, byte[], Object> {
     private Cancellable sweeping;
     private Cancellable tick;
     private long tickAtMs;
-    private long lastEarlyMs = Long.MIN_VALUE / 2;
-    private long commitAtMs = Long.MAX_VALUE;
+    private EarlyCommits early = new EarlyCommits();
 
     /**
      * The stores: what was used of the policies, the segments of logs, first answers; what is held of shared quota, and who waits
@@ -98,7 +94,10 @@ public final class Decide implements Processor<byte[], Object, byte[], Object> {
         FirstAnswers firstAnswers = StoreFirstAnswers.open(context.getStateStore(stores.answers), config.state());
         states = new StoreStates(store, context.getStateStore(stores.segments), firstAnswers);
         sequence = new DecisionSequence(context.getStateStore(stores.order));
-        store.beforeFlush(sequence::write);
+        store.beforeFlush(() -> {
+            sequence.write();
+            early.started(context.currentSystemTimeMs());
+        });
         HotStates books = context.getStateStore(stores.books);
         long nowMs = context.currentSystemTimeMs();
         String holder =
@@ -110,6 +109,7 @@ public final class Decide implements Processor<byte[], Object, byte[], Object> {
                 config.leases().terms(),
                 new Surroundings(),
                 nowMs);
+        early = new EarlyCommits();
         int keys = config.state().sweepKeys();
         long keepMs = config.state().forgetAfter().toMillis();
         sweep = new StateSweep(store, states::forget, keys, keepMs);
@@ -131,6 +131,7 @@ public final class Decide implements Processor<byte[], Object, byte[], Object> {
     @Override
     public void process(Record<byte[], Object> record) {
         long nowMs = context.currentSystemTimeMs();
+        early.resumed(nowMs, leases.roundTripMs());
         if (record.value() instanceof Request request) {
             sweep.observe(request.timestampMs());
             sweepOfBooks.observe(request.timestampMs());
@@ -146,7 +147,8 @@ public final class Decide implements Processor<byte[], Object, byte[], Object> {
     private void tick() {
         cancelTick();
         long nowMs = context.currentSystemTimeMs();
-        if (nowMs >= commitAtMs) {
+        early.resumed(nowMs, leases.roundTripMs());
+        if (nowMs >= early.dueMs()) {
             commitEarly(nowMs);
         }
         leases.wake(nowMs);
@@ -162,18 +164,13 @@ public final class Decide implements Processor<byte[], Object, byte[], Object> {
     }
 
     private void commitEarly(long nowMs) {
-        boolean isClockBack = nowMs < lastEarlyMs;
-        if (isClockBack || nowMs - lastEarlyMs >= EARLY_COMMIT_MS) {
-            lastEarlyMs = nowMs;
-            commitAtMs = Long.MAX_VALUE;
+        if (early.request(nowMs)) {
             context.commit();
-        } else {
-            commitAtMs = lastEarlyMs + EARLY_COMMIT_MS;
         }
     }
 
     private void planTick(long nowMs) {
-        long dueMs = Math.min(leases.dueMs(), commitAtMs);
+        long dueMs = Math.min(leases.dueMs(), early.dueMs());
         if (dueMs == Long.MAX_VALUE || (tick != null && tickAtMs <= Math.max(dueMs, nowMs + MIN_TICK_MS))) {
             return;
         }
