@@ -7,7 +7,7 @@ import java.time.Instant;
 /** Answers of ledgers to holders as Avro. Threads may share an instance. */
 public final class GrantAvro {
 
-    private final AvroBytes<LeaseGrant> avro = new AvroBytes<>(new LeaseGrant(), 1);
+    private final AvroBytes<LeaseGrant> avro = new AvroBytes<>(new LeaseGrant(), 2);
 
     /**
      * An answer, and whom it is for.
@@ -27,14 +27,15 @@ public final class GrantAvro {
                                 slice.lease(),
                                 slice.amount(),
                                 Instant.ofEpochMilli(slice.untilMs()),
-                                0L)
+                                0L,
+                                slice.isLast())
                         : refused(answer.holder, (LeaseResponse.Refused) answer.response));
     }
 
     private static LeaseGrant refused(String holder, LeaseResponse.Refused refused) {
         Instant at = Instant.ofEpochMilli(refused.atMs());
         return new LeaseGrant(
-                holder, refused.number(), at, Instant.EPOCH, null, 0L, Instant.EPOCH, refused.retryAfterMs());
+                holder, refused.number(), at, Instant.EPOCH, null, 0L, Instant.EPOCH, refused.retryAfterMs(), false);
     }
 
     /**
@@ -54,7 +55,8 @@ public final class GrantAvro {
                         event.getAmount(),
                         atMs,
                         event.getFrom().toEpochMilli(),
-                        event.getUntil().toEpochMilli());
+                        event.getUntil().toEpochMilli(),
+                        event.getLast());
         return new Addressed(response, event.getHolder(), partition);
     }
 }

@@ -120,11 +120,13 @@ public record LeaseBook(
      * @param retryAtMs when they may be granted; {@link Long#MAX_VALUE}: never. As other holders return leases, and limits change,
      *     they are requested a term later at the latest
      * @param aheadAtMs before this, a lease is requested only for a request that waits
+     * @param scarcity what the last response showed to be missing
      */
-    public record Pending(long number, int repeated, long sentMs, long refused, long retryAtMs, long aheadAtMs) {
+    public record Pending(
+            long number, int repeated, long sentMs, long refused, long retryAtMs, long aheadAtMs, Scarcity scarcity) {
 
-        static final Pending NONE =
-                new Pending(0, 0, Lease.LONG_AGO_MS, Long.MAX_VALUE, Lease.LONG_AGO_MS, Lease.LONG_AGO_MS);
+        static final Pending NONE = new Pending(
+                0, 0, Lease.LONG_AGO_MS, Long.MAX_VALUE, Lease.LONG_AGO_MS, Lease.LONG_AGO_MS, Scarcity.NONE);
 
         public boolean isOpen() {
             return number != 0;
@@ -145,6 +147,24 @@ public record LeaseBook(
 
         private long repeatAtMs(LeaseTerms terms) {
             return sentMs + (Math.max(terms.termMs(), LEAST_UNANSWERED_MS) << Math.min(repeated, MOST_DOUBLINGS));
+        }
+    }
+
+    /**
+     * What the ledger does not have, according to its last response. It does not change what is requested; it only tells a limit that is
+     * exceeded from a lease that is late.
+     *
+     * @param from so many tokens more, or any larger number, were not free
+     * @param untilMs how long that is believed unless another response arrives
+     */
+    public record Scarcity(long from, long untilMs) {
+
+        static final Scarcity NONE = new Scarcity(Long.MAX_VALUE, Lease.LONG_AGO_MS);
+
+        private static final int TERMS = 2;
+
+        static Scarcity of(long from, LeaseTerms terms, long nowMs) {
+            return new Scarcity(from, nowMs + TERMS * terms.termMs());
         }
     }
 
@@ -171,7 +191,9 @@ public record LeaseBook(
      */
     public static LeaseBook reconstructed(long available, long atMs, long retryAfterMs) {
         Lease lease = new Lease(1, available, 0, 0, atMs, atMs, Long.MAX_VALUE, 0, true, false);
-        Pending refused = retryAfterMs == 0 ? Pending.NONE : new Pending(0, 0, 0, 1, retryAfterMs, retryAfterMs);
+        Pending refused = retryAfterMs == 0
+                ? Pending.NONE
+                : new Pending(0, 0, 0, 1, retryAfterMs, retryAfterMs, new Scarcity(1, Long.MAX_VALUE));
         return new LeaseBook(atMs, List.of(lease), Demand.NONE, refused, 1, 0);
     }
 
@@ -292,7 +314,8 @@ public record LeaseBook(
     }
 
     private LeaseBook granted(LeaseResponse.Granted granted, LeaseTerms terms, long nowMs) {
-        Pending answered = new Pending(0, 0, nowMs, Long.MAX_VALUE, nowMs, nowMs + terms.leadMs());
+        Scarcity scarcity = granted.isLast() ? Scarcity.of(1, terms, nowMs) : Scarcity.NONE;
+        Pending answered = new Pending(0, 0, nowMs, Long.MAX_VALUE, nowMs, nowMs + terms.leadMs(), scarcity);
         return with(Lease.granted(granted, request.sentMs), answered);
     }
 
@@ -313,8 +336,17 @@ public record LeaseBook(
         long retryAtMs =
                 refused.retryAfterMs() > Long.MAX_VALUE - nowMs ? Long.MAX_VALUE : nowMs + refused.retryAfterMs();
         long aheadAtMs = Math.min(retryAtMs, nowMs + terms.termMs());
-        Pending next = new Pending(0, 0, nowMs, request.refused, retryAtMs, aheadAtMs);
+        boolean isForNobody =
+                request.refused == Long.MAX_VALUE; // refused because little is free, not because nothing is
+        Scarcity scarcity = isForNobody ? request.scarcity : Scarcity.of(request.refused, terms, nowMs);
+        Pending next = new Pending(0, 0, nowMs, request.refused, retryAtMs, aheadAtMs, scarcity);
         return new LeaseBook(clockMs, leases, demand, next, lastLease, settled);
+    }
+
+    /** Whether the ledger's last response showed that the limit has nothing left for such a cost. */
+    public boolean isScarce(long cost, long nowMs) {
+        long missing = Math.max(1, cost - available(nowMs, timeMs(nowMs)));
+        return missing >= request.scarcity.from && nowMs < request.scarcity.untilMs;
     }
 
     /** Whether more may be granted if it is requested: for a while after a refusal, not as much as was refused. */
@@ -367,7 +399,8 @@ public record LeaseBook(
                 nowMs,
                 least == 0 ? Long.MAX_VALUE : least,
                 0,
-                0);
+                0,
+                request.scarcity);
         return new Sending(
                 new LeaseBook(clockMs, next, now, sent, lastLease, 0),
                 new LeaseRequest(

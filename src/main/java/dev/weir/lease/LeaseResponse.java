@@ -15,8 +15,9 @@ public sealed interface LeaseResponse {
      * @param lease names it among all of this ledger, rising
      * @param fromMs the ledger's time, {@code atMs} or later: no use of the lease has an earlier decision time
      * @param untilMs no use of the lease has this decision time or a later one
+     * @param isLast whether nothing is left for this holder: all else is used, lent, or due to holders that were refused before
      */
-    record Granted(long number, long lease, long amount, long atMs, long fromMs, long untilMs)
+    record Granted(long number, long lease, long amount, long atMs, long fromMs, long untilMs, boolean isLast)
             implements LeaseResponse {}
 
     /**

@@ -306,7 +306,8 @@ public record Ledger(
         next.add(-Collections.binarySearch(next, loan, BY_DUE) - 1, loan);
         return new Answer(
                 new Ledger(clockMs, chargedMs, accounts, next, without(place), nextLease + 1),
-                new LeaseResponse.Granted(request.number(), loan.lease, amount, nowMs, clockMs, loan.untilMs));
+                new LeaseResponse.Granted(
+                        request.number(), loan.lease, amount, nowMs, clockMs, loan.untilMs, amount >= free - others));
     }
 
     private List<Refusal> without(int place) {

@@ -143,21 +143,22 @@ final class LeasedClaim extends Claim {
         if (neverFits()) {
             return Long.MAX_VALUE;
         }
-        if (isNotAtHand(index)) {
-            LeaseBook.Pending request = book.request();
-            long elapsedMs = request.isOpen() ? nowMs - request.sentMs() : 0;
+        LeaseBook.Pending last = book.request();
+        if (isNotAtHand(index) || book.mayGet(request.cost(), terms, nowMs)) {
+            long elapsedMs = last.isOpen() ? nowMs - last.sentMs() : 0;
             return Math.max(1, holdings.roundTripMs() - elapsedMs);
         }
-        LeaseBook.Pending refused = book.request();
-        boolean isKnown =
-                refused.retryAtMs() < Long.MAX_VALUE; // otherwise the ledger does not know the present limit yet
-        return Math.max(1, (isKnown ? refused.retryAtMs() : refused.againAtMs(terms)) - nowMs);
+        boolean isKnown = last.retryAtMs() < Long.MAX_VALUE; // otherwise the ledger does not know the present limit yet
+        return Math.max(1, (isKnown ? last.retryAtMs() : last.againAtMs(terms)) - nowMs);
     }
 
-    /** The ledger has not refused as much: it may be free, but no lease of it has arrived. */
+    /** As much may be free, but no lease of it has arrived. */
     @Override
     boolean isNotAtHand(int index) {
-        return exceeds(index) && !neverFits() && (standsBehind || book.mayGet(request.cost(), terms, nowMs));
+        return exceeds(index)
+                && !neverFits()
+                && !book.isScarce(request.cost(), nowMs)
+                && (standsBehind || book.mayGet(request.cost(), terms, nowMs));
     }
 
     @Override

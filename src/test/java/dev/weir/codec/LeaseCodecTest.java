@@ -103,7 +103,7 @@ class LeaseCodecTest {
             assertThat(new AskAvro().decode(new AskAvro().encode(question))).isEqualTo(question);
         }
         for (LeaseResponse response : List.of(
-                new LeaseResponse.Granted(4, NOW << 20, 8, NOW, NOW + 2, NOW + 9),
+                new LeaseResponse.Granted(4, NOW << 20, 8, NOW, NOW + 2, NOW + 9, true),
                 new LeaseResponse.Refused(5, NOW, Long.MAX_VALUE))) {
             GrantAvro.Addressed answer = new GrantAvro.Addressed(response, "p1", 17);
             assertThat(new GrantAvro().decode(new GrantAvro().encode(answer), 17))

@@ -40,7 +40,7 @@ class LeaseBookTest {
     }
 
     private LeaseResponse.Granted granted(long amount, long atMs, long untilMs) {
-        return new LeaseResponse.Granted(lastNumber, ++lastLease, amount, atMs, atMs, untilMs);
+        return new LeaseResponse.Granted(lastNumber, ++lastLease, amount, atMs, atMs, untilMs, false);
     }
 
     private void respond(LeaseResponse response, long nowMs) {
@@ -98,6 +98,36 @@ class LeaseBookTest {
         assertThat(next(3, NOW + 1_000)).isNotNull();
     }
 
+    @Test
+    void a_limit_is_scarce_while_the_last_response_left_nothing_until_another_arrives_or_two_terms_have_passed() {
+        lend(2);
+        assertThat(book.isScarce(3, NOW)).as("the ledger has more").isFalse();
+        take(2, NOW);
+        want(1, NOW);
+        next(1, NOW);
+        respond(new LeaseResponse.Granted(lastNumber, ++lastLease, 1, BROKER, BROKER, BROKER + 1_000, true), NOW);
+        assertThat(book.isScarce(2, NOW)).isTrue();
+        take(1, NOW);
+        next(1, NOW);
+        assertThat(book.request().isOpen()).isTrue();
+        assertThat(book.isScarce(1, NOW + 1_999)).isTrue();
+        assertThat(book.isScarce(1, NOW + 2_000)).as("no response has arrived").isFalse();
+        respond(new LeaseResponse.Refused(lastNumber, BROKER, 100), NOW);
+        assertThat(book.isScarce(1, NOW + 1_999)).isTrue();
+        next(1, NOW + 100);
+        respond(granted(5, BROKER + 100, BROKER + 1_000), NOW + 100);
+        assertThat(book.isScarce(6, NOW + 100)).isFalse();
+    }
+
+    @Test
+    void a_large_amount_that_was_refused_does_not_make_a_small_one_scarce() {
+        want(50, NOW);
+        next(50, NOW);
+        respond(new LeaseResponse.Refused(lastNumber, BROKER, 100), NOW);
+        assertThat(book.isScarce(50, NOW)).isTrue();
+        assertThat(book.isScarce(49, NOW)).isFalse();
+    }
+
     /** Five in a second are one in two leads. */
     @Test
     void what_was_refused_is_requested_again_though_no_request_waits_if_it_is_wanted_within_two_leads() {
@@ -153,7 +183,7 @@ class LeaseBookTest {
     void no_decision_time_is_before_the_lease_was_granted_or_after_its_end() {
         want(5, NOW);
         next(5, NOW);
-        respond(new LeaseResponse.Granted(1, 1, 5, BROKER, BROKER + 600, BROKER + 1_000), NOW);
+        respond(new LeaseResponse.Granted(1, 1, 5, BROKER, BROKER + 600, BROKER + 1_000, false), NOW);
         assertThat(book.timeMs(NOW + 100)).isEqualTo(BROKER + 600);
         assertThat(book.available(NOW + 100, BROKER + 999)).isEqualTo(5);
         assertThat(book.available(NOW + 100, BROKER + 1_000)).isZero();

@@ -34,14 +34,18 @@ class LedgerTest {
     }
 
     private static LeaseResponse granted(long lease, long amount, long fromMs, long untilMs) {
-        return new LeaseResponse.Granted(9, lease, amount, fromMs, fromMs, untilMs);
+        return new LeaseResponse.Granted(9, lease, amount, fromMs, fromMs, untilMs, false);
+    }
+
+    private static LeaseResponse grantedTheLast(long lease, long amount, long fromMs, long untilMs) {
+        return new LeaseResponse.Granted(9, lease, amount, fromMs, fromMs, untilMs, true);
     }
 
     @Test
     void a_slice_is_what_is_wanted_if_there_is_enough_and_else_a_share() {
         assertThat(ask("a", 1, 4, NOW)).isEqualTo(granted(FIRST, 4, NOW, NOW + 1_000));
         assertThat(ask("b", 1, 9, NOW)).isEqualTo(granted(FIRST + 1, 3, NOW, NOW + 1_000));
-        assertThat(ask("c", 3, 9, NOW)).isEqualTo(granted(FIRST + 2, 3, NOW, NOW + 1_000));
+        assertThat(ask("c", 3, 9, NOW)).isEqualTo(grantedTheLast(FIRST + 2, 3, NOW, NOW + 1_000));
         assertThat(ledger.free()).isZero();
         assertThat(ledger.lent()).isEqualTo(10);
     }
@@ -209,7 +213,7 @@ class LedgerTest {
         assertThat(ask("a", 1, 10, NOW)).isEqualTo(new LeaseResponse.Refused(9, NOW, 1_000));
         assertThat(ask("b", 1, 10, NOW)).isEqualTo(new LeaseResponse.Refused(9, NOW, 2_000));
         assertThat(ask("b", 1, 10, NOW + 1_000)).as("that is for a").isInstanceOf(LeaseResponse.Refused.class);
-        assertThat(ask("a", 1, 10, NOW + 1_001)).isEqualTo(granted(FIRST + 1, 1, NOW + 1_001, NOW + 2_001));
+        assertThat(ask("a", 1, 10, NOW + 1_001)).isEqualTo(grantedTheLast(FIRST + 1, 1, NOW + 1_001, NOW + 2_001));
         ask("a", 1, 10, NOW + 1_010, new Report(FIRST + 1, 1, NOW + 1_001, 0));
         assertThat(ask("a", 1, 10, NOW + 2_000)).as("that is for b").isInstanceOf(LeaseResponse.Refused.class);
         assertThat(ask("b", 1, 10, NOW + 2_001)).isInstanceOf(LeaseResponse.Granted.class);

@@ -282,6 +282,19 @@ class SharedDeciderTest {
     }
 
     @Test
+    void a_limit_that_left_nothing_is_exceeded_though_a_request_for_more_is_under_way() {
+        first(request("alice", 1, NOW), all);
+        LeaseSession session = new LeaseSession("me", 1, () -> 0);
+        LeaseBook asked = books.get(ofAll).next(session, 1, TERMS, NOW - 100).book();
+        LeaseResponse refusal = new LeaseResponse.Refused(asked.request().number(), NOW, 100);
+        LeaseBook refused = asked.responded(refusal, TERMS, NOW - 100);
+        books.put(ofAll, refused.next(session, 1, TERMS, NOW).book());
+        Decision decision = decided(last(request("alice", 1, NOW), all));
+        assertThat(decision.reason()).isEqualTo(Reason.LIMIT_EXCEEDED);
+        assertThat(decision.retryAfterMs()).as("a round trip").isEqualTo(30);
+    }
+
+    @Test
     void a_decision_is_explained_by_ones_own_limit_rather_than_by_what_is_at_hand() {
         grant(ofAll, 2);
         Decision decision = decided(first(request("alice", 1, NOW), own, all));

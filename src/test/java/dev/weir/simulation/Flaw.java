@@ -113,7 +113,8 @@ enum Flaw {
     /** What a ledger answers. */
     LeaseResponse granted(LeaseResponse response) {
         return this == LENT_TWICE && response instanceof LeaseResponse.Granted g
-                ? new LeaseResponse.Granted(g.number(), g.lease(), 2 * g.amount(), g.atMs(), g.fromMs(), g.untilMs())
+                ? new LeaseResponse.Granted(
+                        g.number(), g.lease(), 2 * g.amount(), g.atMs(), g.fromMs(), g.untilMs(), g.isLast())
                 : response;
     }
 

@@ -437,7 +437,7 @@ class SharingTest {
         request("alice", 1);
         TestRecord<byte[], byte[]> asked = asksOut.readRecord();
         long number = new AskAvro().decode(asked.value()).ask().number();
-        LeaseResponse granted = new LeaseResponse.Granted(number, 1, 10, nowMs, nowMs, nowMs + 5_000);
+        LeaseResponse granted = new LeaseResponse.Granted(number, 1, 10, nowMs, nowMs, nowMs + 5_000, false);
         for (String another : List.of("another", "p0", "another/0", "weir/1")) {
             grantsIn.pipeInput(asked.key(), new GrantAvro().encode(new GrantAvro.Addressed(granted, another, 0)));
         }
