@@ -31,6 +31,10 @@ final class FailureRun implements AutoCloseable {
     private static final Duration PATIENCE = Duration.ofMinutes(4);
     private static final long POLL_MS = 20;
     private static final int HOT_FACTOR = 3;
+
+    /** Less than what is sent in this time is not a backlog: a slow machine is never closer behind. */
+    private static final int CALM_SECONDS = 3;
+
     /** What the JVM ends with on a signal, once its shutdown hooks are done. */
     private static final int SIGTERM_EXIT = 143;
 
@@ -329,7 +333,7 @@ final class FailureRun implements AutoCloseable {
             instance.checkAlive();
             instance.awaitReady();
         }
-        return watch.isQuiet() && brokers.isWhole() && load.sent() - watch.answered() < setup.perSecond;
+        return watch.isQuiet() && brokers.isWhole() && load.sent() - watch.answered() < CALM_SECONDS * setup.perSecond;
     }
 
     private void await(String what, Callable<Boolean> condition) throws Exception {

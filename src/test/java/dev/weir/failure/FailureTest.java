@@ -19,7 +19,7 @@ class FailureTest {
     void what_is_promised_holds_when_enforcers_and_a_broker_are_killed() throws Exception {
         List<Fault> schedule = List.of(
                 new Fault(Fault.Kind.KILL_IN_COMMIT, 0, 0, 3), new Fault(Fault.Kind.KILL_BOTH, 1, 1_000, 1_000));
-        FailureRun.Setup setup = new FailureRun.Setup(11, schedule, 2, 4, 200, FailureRun.Conditions.USUAL, Map.of());
+        FailureRun.Setup setup = new FailureRun.Setup(11, schedule, 2, 4, 100, FailureRun.Conditions.USUAL, Map.of());
         PrintStream out = System.out;
         try (FailureRun run = new FailureRun(setup, directory, out::println)) {
             FailureRun.Report report = run.run();

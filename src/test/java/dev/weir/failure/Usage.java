@@ -12,10 +12,16 @@ final class Usage {
     private List<Tally> tallies = List.of();
     private long requestedMs;
     private long bookedMs;
+    private long refundedMs;
 
     /** When the last request came that changed what is in use. */
     long requestedMs() {
         return requestedMs;
+    }
+
+    /** When the last request came that was to give something back, whether there was anything or not. */
+    long refundedMs() {
+        return refundedMs;
     }
 
     /** The time at which a cost is booked: not before the last one. */
@@ -54,6 +60,7 @@ final class Usage {
     /** Books what is charged whether it fits or not; nothing if there is nothing to give back. */
     void correct(int limit, long cost, boolean isDenial, long requestMs, long atMs) {
         Terms terms = version.limits().get(limit);
+        refundedMs = cost < 0 ? Math.max(refundedMs, requestMs) : refundedMs;
         if (cost == 0 || (cost < 0 && (tallies.isEmpty() || tallies.get(limit).isUnused(atMs)))) {
             return;
         }

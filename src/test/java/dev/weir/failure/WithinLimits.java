@@ -34,7 +34,8 @@ import java.util.Set;
  *
  * <p>Limits that are shared are for {@link NeverAbove}. Where the decision does not tell whether a policy was charged (several that observe, of which one would have refused; one
  * that observes or throttles, beside one that shapes), it counts as not charged: what is missed then is an excess, never a
- * false alarm.
+ * false alarm. The same holds for a late request whose decision does not tell when it was charged, if one of its keys had a refund of a later
+ * time: a refund may advance the time of a key even if nothing was left to give back.
  */
 final class WithinLimits {
 
@@ -87,6 +88,9 @@ final class WithinLimits {
             return;
         }
         long nowMs = decidedAtMs(request, decision, count);
+        if (!tellsWhen(request, decision, count) && hasLaterRefund(request, nowMs, count)) {
+            return;
+        }
         for (Version version : rules.applicable(request, nowMs, count)) {
             if (!version.policy().isShared()) {
                 charge(version, request, decision, isAdmitted(version.policy(), decision), nowMs);
@@ -107,9 +111,7 @@ final class WithinLimits {
      * is later. A decision tells it, unless a queue or a lease has its own time.
      */
     private long decidedAtMs(Request request, Decision decision, int count) {
-        boolean isLeased = rules.applicable(request, request.timestampMs(), count).stream()
-                .anyMatch(version -> version.policy().isShared());
-        if (!isSent(decision) && !isLeased) {
+        if (tellsWhen(request, decision, count)) {
             return decision.decidedAtMs();
         }
         long nowMs = Long.MIN_VALUE;
@@ -121,6 +123,17 @@ final class WithinLimits {
             }
         }
         return nowMs;
+    }
+
+    private boolean tellsWhen(Request request, Decision decision, int count) {
+        return !isSent(decision)
+                && rules.applicable(request, request.timestampMs(), count).stream()
+                        .noneMatch(version -> version.policy().isShared());
+    }
+
+    private boolean hasLaterRefund(Request request, long nowMs, int count) {
+        return rules.applicable(request, nowMs, count).stream()
+                .anyMatch(version -> usage(version, request).refundedMs() > nowMs);
     }
 
     private void charge(Version version, Request request, Decision decision, boolean admitted, long nowMs) {
