@@ -7,9 +7,11 @@ import com.fasterxml.jackson.databind.ObjectMapper;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
+@Tag("several-processes")
 class BenchTest {
 
     @Test
@@ -67,7 +69,7 @@ class BenchTest {
     @Test
     void share_holds_a_shared_limit_beside_an_own_one_against_the_own_one() {
         Shell.Result result = Shell.run(
-                "bench", "share", "--key=endpoint", "--clients=50", "--rounds=1", "--turn=PT1S", "--warm-up=1000");
+                "bench", "share", "--key=endpoint", "--clients=50", "--rounds=1", "--turn=PT3S", "--warm-up=1000");
         assertThat(result.exit()).as(result.err()).isZero();
         assertThat(result.out())
                 .containsPattern("own +[1-9][0-9,]* .* 1\\.00\n")
@@ -77,7 +79,7 @@ class BenchTest {
 
     @Test
     void lend_tells_how_much_of_a_shared_limit_is_had() {
-        Shell.Result result = Shell.run("bench", "lend", "--of=EVEN,HALF", "--per=PT2S", "--seconds=4", "--warm-up=4");
+        Shell.Result result = Shell.run("bench", "lend", "--of=EVEN,HALF", "--per=PT2S", "--seconds=6", "--warm-up=4");
         assertThat(result.exit()).as(result.err()).isZero();
         assertThat(result.out())
                 .containsPattern(
@@ -88,7 +90,7 @@ class BenchTest {
     @Test
     void lend_measures_on_several_brokers_that_are_busy() {
         Shell.Result result = Shell.run(
-                "bench", "lend", "--of=QUARTER", "--per=PT1S", "--brokers=2", "--busy=1", "--seconds=2", "--warm-up=2");
+                "bench", "lend", "--of=QUARTER", "--per=PT1S", "--brokers=2", "--busy=1", "--seconds=6", "--warm-up=2");
         assertThat(result.exit()).as(result.err()).isZero();
         assertThat(result.out())
                 .contains("1 s, 2 brokers", "busy threads beside it: 1")

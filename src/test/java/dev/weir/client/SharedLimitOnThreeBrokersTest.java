@@ -20,6 +20,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -27,6 +28,7 @@ import org.junit.jupiter.api.io.TempDir;
  * A shared limit on three broker processes (replication factor 3, acks=all) on a machine whose processors are busy. {@code weir bench lend
  * --of QUARTER --brokers 3 --busy 2} measures the same for longer.
  */
+@Tag("several-processes")
 class SharedLimitOnThreeBrokersTest {
 
     private static final long LIMIT = 20;

@@ -28,7 +28,7 @@ import org.apache.kafka.common.TopicPartition;
 /** A cluster under load, to which a schedule of faults happens; at its end everything written is held against what is promised. */
 final class FailureRun implements AutoCloseable {
 
-    private static final Duration PATIENCE = Duration.ofMinutes(4);
+    private static final Duration PATIENCE = Duration.ofMinutes(10);
     private static final long POLL_MS = 20;
     private static final int HOT_FACTOR = 3;
 

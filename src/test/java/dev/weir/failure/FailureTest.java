@@ -6,10 +6,12 @@ import java.io.PrintStream;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Map;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /** The failure suite in short: {@link FailureSuite} has every kind of fault. */
+@Tag("several-processes")
 class FailureTest {
 
     @TempDir

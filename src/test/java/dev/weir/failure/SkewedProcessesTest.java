@@ -43,11 +43,13 @@ import org.apache.kafka.clients.producer.internals.BuiltInPartitioner;
 import org.apache.kafka.common.TopicPartition;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.CleanupMode;
 import org.junit.jupiter.api.io.TempDir;
 
 /** One shared limit, for instances and leased clients that are processes of their own, some of them with wrong clocks. */
+@Tag("several-processes")
 class SkewedProcessesTest {
 
     private static final Duration PATIENCE = Duration.ofSeconds(90);
