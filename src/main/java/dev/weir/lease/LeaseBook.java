@@ -120,7 +120,7 @@ public record LeaseBook(
      * @param retryAtMs when they may be granted; {@link Long#MAX_VALUE}: never. As other holders return leases, and limits change,
      *     they are requested a term later at the latest
      * @param aheadAtMs before this, a lease is requested only for a request that waits
-     * @param scarcity what the last response showed to be missing
+     * @param scarcity what was not free according to the last response
      */
     public record Pending(
             long number, int repeated, long sentMs, long refused, long retryAtMs, long aheadAtMs, Scarcity scarcity) {
@@ -151,11 +151,11 @@ public record LeaseBook(
     }
 
     /**
-     * What the ledger does not have, according to its last response. It does not change what is requested; it only tells a limit that is
-     * exceeded from a lease that is late.
+     * What the ledger does not have, according to its last response. It distinguishes a limit that is exceeded from a lease that is late, and
+     * has no effect on what is requested.
      *
-     * @param from so many tokens more, or any larger number, were not free
-     * @param untilMs how long that is believed unless another response arrives
+     * @param from this number of further tokens, or any larger number, was not free
+     * @param untilMs when this expires unless another response arrives before
      */
     public record Scarcity(long from, long untilMs) {
 

@@ -27,7 +27,9 @@ import java.util.function.Supplier;
  *                            └─────────────────────────▶ withdrawn
  * </pre>
  *
- * <p>Time is an argument and never runs backwards, unless it {@linkplain #stepBack steps back}. Memory grows with the flows that wait, not with what waits behind their
+ * <p>Time is an argument and never runs backwards, unless it {@linkplain #stepBack steps back}.
+ *
+ * <p>Memory grows with the flows that wait, not with what waits behind their
  * heads; every step is O(log flows + tiers), and touches a handful of the store's entries.
  */
 final class LeakyBucketQueue {
@@ -392,7 +394,7 @@ final class LeakyBucketQueue {
     }
 
     /**
-     * Sets the time back, because it was wrong. Requests leave at the rate from now on, as if the time in between had not been.
+     * Sets the time back, because it was wrong. What was used of the burst stays used, and requests leave at the rate from the new time on.
      */
     void stepBack(long nowNanos) {
         clockNanos = nowNanos;

@@ -43,7 +43,8 @@ public final class QueueClock {
     }
 
     /**
-     * Queue time, in ms since the epoch. Before the first record is read it is the local time, which must not be decided by.
+     * Queue time, in ms since the epoch. Before the first record is read, it is the local time, which is good enough to answer queries but
+     * must not be used for decisions.
      *
      * @param localMs by a clock that does not go back
      */

@@ -34,8 +34,8 @@ import java.util.Set;
  *
  * <p>Limits that are shared are for {@link NeverAbove}. Where the decision does not tell whether a policy was charged (several that observe, of which one would have refused; one
  * that observes or throttles, beside one that shapes), it counts as not charged: what is missed then is an excess, never a
- * false alarm. The same holds for a late request whose decision does not tell when it was charged, if one of its keys had a refund of a later
- * time: a refund may advance the time of a key even if nothing was left to give back.
+ * false alarm. The check also skips a late request whose decision does not contain the time of its charge, if one of its keys received a refund
+ * at a later time: a refund can advance the time of a key even if nothing was in use.
  */
 final class WithinLimits {
 
