@@ -125,7 +125,7 @@ final class LaneProcess {
                 return System.nanoTime() + " " + done();
             }
             case "admitted" -> {
-                return String.valueOf(onTopic("records-consumed-total", topics.admissions()));
+                return String.valueOf(sum(counts.queued()));
             }
             case "lent" -> {
                 return sum(counts.waitedForQuota()) + " " + sum(counts.leasing());

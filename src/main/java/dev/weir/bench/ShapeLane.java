@@ -16,6 +16,10 @@ final class ShapeLane implements AutoCloseable {
     static final List<String> PACING_COLUMNS = List.of("p50 ms", "p99 ms", "max ms", "releases");
 
     private static final Duration PATIENCE = Duration.ofSeconds(60);
+
+    /** Queues that have begun early, or end late, still have something to release. */
+    private static final Duration MARGIN = Duration.ofSeconds(2);
+
     private static final Duration PAUSE = Duration.ofMillis(50);
     private static final long NANOS_PER_SECOND = 1_000_000_000;
 
@@ -66,7 +70,7 @@ final class ShapeLane implements AutoCloseable {
     /** How far releases are from their queues' rates: as stamped, as read committed, and as handed out to workers. */
     List<Table.Row> pacing(Duration time) throws Exception {
         Duration settle = Duration.ofMillis(2 * queues.longestMs()).plusSeconds(1);
-        fill(queues.count() * (settle.plus(time).toMillis() / queues.shortestMs() + 3));
+        fill(queues.count() * (settle.plus(time).plus(MARGIN).toMillis() / queues.shortestMs()));
         apply(queues.steady());
         try (TopicReader<Release> reader = TopicReader.releases(workload.config(), TopicReader.From.END, true);
                 ReleaseConsumer worker = workload.workers()) {
