@@ -37,9 +37,13 @@ public final class UnreachableException extends RuntimeException {
         return said(failure, root) + (root instanceof TimeoutException ? " (" + LOOK_AT + ")" : "");
     }
 
+    private static String message(Throwable failure) {
+        return failure.getMessage() == null ? failure.getClass().getSimpleName() : failure.getMessage();
+    }
+
     private static String said(Throwable failure, Throwable root) {
-        String what = String.valueOf(failure.getMessage());
-        String why = String.valueOf(root.getMessage());
+        String what = message(failure);
+        String why = message(root);
         String said = (what.contains(why) ? what : what + ": " + why).replaceAll("\\s*\\R\\s*", " ");
         return OneLine.of(said)
                 .replaceAll(

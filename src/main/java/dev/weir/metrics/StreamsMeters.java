@@ -6,8 +6,10 @@ import java.util.ArrayList;
 import java.util.Collection;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.TreeMap;
 import java.util.function.Function;
+import java.util.stream.Collectors;
 import org.apache.kafka.common.Metric;
 import org.apache.kafka.streams.KafkaStreams;
 import org.apache.kafka.streams.ThreadMetadata;
@@ -98,10 +100,24 @@ final class StreamsMeters implements MultiCollector {
         return all.build();
     }
 
+    /** Kafka tells of a topic with dots in its name a second time, with underscores in their places (KIP-1109). */
+    private static Set<String> outdatedTopics(Meter meter, Collection<? extends Metric> all) {
+        return all.stream()
+                .filter(meter::is)
+                .map(metric -> metric.metricName().tags().get("topic"))
+                .filter(topic -> topic != null && topic.contains("."))
+                .map(topic -> topic.replace('.', '_'))
+                .collect(Collectors.toSet());
+    }
+
     private static Family read(Meter meter, Map<String, Collection<? extends Metric>> metrics) {
         Family family = meter.family();
         metrics.forEach((application, all) -> {
+            Set<String> outdated = outdatedTopics(meter, all);
             for (Metric metric : all) {
+                if (outdated.contains(metric.metricName().tags().get("topic"))) {
+                    continue;
+                }
                 if (meter.is(metric) && isOfWork(metric) && metric.metricValue() instanceof Number value) {
                     add(family, meter, value.doubleValue() / meter.divisor, labels(application, meter, metric));
                 }

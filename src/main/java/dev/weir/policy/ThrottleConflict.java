@@ -58,7 +58,7 @@ public record ThrottleConflict(Policy throttling, Policy shaping) {
     /** Why they conflict, and what to do. */
     public String message() {
         return "policy '" + throttling.id() + "' in layer '" + throttling.layer() + "' throttles requests that policy '"
-                + shaping.id() + "' in layer '" + shaping.layer() + "' sends to a queue: the queue would release them"
+                + shaping.id() + "' in layer '" + shaping.layer() + "' sends to a queue: the queue could release them"
                 + " faster than '" + throttling.id()
                 + "' allows; put both into one layer, or let no request match both";
     }

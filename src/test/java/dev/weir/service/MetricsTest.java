@@ -164,6 +164,9 @@ class MetricsTest {
 
     @Test
     void the_instance_tells_how_it_does() {
+        assertThat(scrape.lines("weir_lag_records"))
+                .anyMatch(line -> line.contains("topic=\"weir.requests\""))
+                .noneMatch(line -> line.contains("topic=\"weir_requests\"")); // Kafka's name for it before
         assertThat(scrape.lines("weir_policies")).containsExactly("{kind=\"policy\"} 4.0", "{kind=\"queue\"} 1.0");
         assertThat(scrape.lines("weir_health"))
                 .contains("{state=\"RUNNING\"} 1.0", "{state=\"STARTING\"} 0.0")
