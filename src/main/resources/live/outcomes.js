@@ -36,6 +36,7 @@ const WORDS = {
   CANCELLED: () => 'It was withdrawn.',
   NOT_WAITING: () => 'There was nothing to withdraw: it does not wait.',
   NO_QUEUE: () => 'The policy’s queue does not exist.',
+  NO_QUEUE_KEY: d => `The queue ${d.queue ?? ''} is keyed by ${d.limitedBy}, which the request lacks.`,
 };
 
 /** Why a decision is what it is, in a sentence. */

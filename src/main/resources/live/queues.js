@@ -67,17 +67,20 @@ class QueueCard {
   }
 
   show(queue, ticks) {
-    this.#rate = queue.limit * 1000 / queue.perMs;
+    // Of a queue with key fields, the rules are those of each key.
+    this.#rate = queue.keys === null ? queue.limit * 1000 / queue.perMs : null;
+    const capacity = queue.capacity * Math.max(1, queue.keys ?? 1);
     const tick = ticks.length > 0 ? this.#of(ticks.at(-1)) : undefined;
     const tiers = [...queue.tiers].sort((a, b) => b.priority - a.priority || b.weight - a.weight
         || String(a.tier).localeCompare(String(b.tier)));
     const waiting = tiers.reduce((sum, tier) => sum + tier.waiting, 0);
-    const share = queue.capacity > 0 ? waiting / queue.capacity : 0;
-    fill(this.#depth, h('b', count(waiting)), ` of ${count(queue.capacity)} wait, ${percent(share)} full`);
-    this.#vessel.setAttribute('aria-label', `${queue.id}: ${count(waiting)} of ${count(queue.capacity)} wait; `
+    const share = waiting / capacity;
+    const keys = queue.keys === null ? '' : `, ${count(queue.keys)} keys in use`;
+    fill(this.#depth, h('b', count(waiting)), ` of ${count(capacity)} wait, ${percent(share)} full${keys}`);
+    this.#vessel.setAttribute('aria-label', `${queue.id}: ${count(waiting)} of ${count(capacity)} wait; `
         + tiers.map(tier => `${name(tier)} ${count(tier.waiting)}`).join(', '));
     this.#tank.classList.toggle('full', share >= 0.9);
-    fill(this.#tank, tiers.map((tier, i) => layer(tier, i, queue.capacity)));
+    fill(this.#tank, tiers.map((tier, i) => layer(tier, i, capacity)));
     say(this.#in, `${rough(tick?.in ?? null)}/s in`);
     say(this.#out, `${rough(tick?.out ?? null)}/s out`);
     fill(this.#tiers, tiers.length === 0 ? h('li.note', 'Nobody waits, and no tier has a share of its own.') : tiers.map((tier, i) => h('li',
@@ -98,14 +101,14 @@ class QueueCard {
   }
 }
 
-function facts({limit, perMs, burst, maxWaitMs, waitsMs}, tick, waiting, rate) {
+function facts({keys, limit, perMs, burst, maxWaitMs, waitsMs}, tick, waiting, rate) {
   const all = [
-    ['Limit', `${count(limit)} per ${period(perMs)}${burst > 1 ? `, burst ${count(burst)}` : ''}`],
+    [keys === null ? 'Limit' : 'Limit of each key', `${count(limit)} per ${period(perMs)}${burst > 1 ? `, burst ${count(burst)}` : ''}`],
     ['Oldest waits', tick?.oldestWaitMs === null ? 'nobody' : duration(tick?.oldestWaitMs)],
     ['Longest allowed', maxWaitMs === null ? 'no limit' : duration(maxWaitMs)],
     ['Waited, p50', waitsMs === null ? 'none left lately' : atMost(waitsMs.p50, HIGHEST_WAIT_MS)],
     ['Waited, p99', waitsMs === null ? 'none left lately' : atMost(waitsMs.p99, HIGHEST_WAIT_MS)],
-    ['Drained in', waiting === 0 ? 'it is empty' : `${duration(waiting / rate * 1000)} at cost 1`],
+    ['Drained in', rate === null ? 'depends on the keys' : waiting === 0 ? 'it is empty' : `${duration(waiting / rate * 1000)} at cost 1`],
   ];
   return all.map(([name, value]) => h('div', h('dt', name), h('dd', value)));
 }

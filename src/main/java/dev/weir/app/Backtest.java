@@ -135,7 +135,7 @@ public final class Backtest {
 
         /** @throws IllegalStateException if that takes until the year 2200 */
         void runDry() {
-            while (shaper.dueNanos() < Long.MAX_VALUE) {
+            while (shaper.hasWaiting()) {
                 if (shaper.dueNanos() > Shaper.LAST_MS * NANOS_PER_MS) {
                     throw new IllegalStateException("the queues would drain beyond the year 2200");
                 }
@@ -144,7 +144,9 @@ public final class Backtest {
         }
 
         void admit(Admission admission) {
-            shaper.admit(admission, admitted++, nowMs, nowMs * NANOS_PER_MS);
+            QueueRules queue = queues.get(admission.queue());
+            Admission keyed = queue == null ? admission : admission.to(queue.keyOf(admission.request()));
+            shaper.admit(keyed, admitted++, nowMs, nowMs * NANOS_PER_MS);
         }
 
         @Override

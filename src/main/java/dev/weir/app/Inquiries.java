@@ -1,6 +1,7 @@
 package dev.weir.app;
 
 import dev.weir.codec.KeyCodec;
+import dev.weir.codec.QueueKeys;
 import dev.weir.lease.LeaseBook;
 import dev.weir.lease.LeaseTerms;
 import dev.weir.policy.Admission;
@@ -24,6 +25,8 @@ import dev.weir.processor.Shape;
 import dev.weir.processor.StateTrials;
 import dev.weir.processor.StoredHoldings;
 import dev.weir.shape.Answers;
+import dev.weir.shape.BucketId;
+import dev.weir.shape.QueueRules;
 import dev.weir.shape.QueueView;
 import dev.weir.topology.Stores;
 import java.time.Clock;
@@ -96,7 +99,8 @@ final class Inquiries implements Questions {
     @Override
     public Answer<Decision> check(Request request) {
         if (request.kind() == Kind.CANCEL) {
-            return ask(request.queue(), (shaper, nowNanos) -> shaper.check(cancel(request), nowNanos));
+            Admission cancel = keyed(cancel(request));
+            return ask(bucket(cancel), (shaper, nowNanos) -> shaper.check(cancel, nowNanos));
         }
         return clients.answer(Stores.POLICY_STATES, request.client(), partition -> {
             PolicyTable table = policies.table();
@@ -142,21 +146,38 @@ final class Inquiries implements Questions {
     }
 
     @Override
-    public Answer<QueueView> queue(String id) {
-        return ask(id, (shaper, nowNanos) -> shaper.view(id, nowNanos));
+    public Answer<QueueView> queue(String id, Map<String, String> key) {
+        QueueRules rules = policies.queue(id);
+        if (rules != null && rules.isKeyed() && key.isEmpty()) {
+            return queues.view(id, PATIENCE)
+                    .<Answer<QueueView>>map(Answer.Here::new)
+                    .orElseGet(() -> new Answer.NotNow<>("this instance has no partition of the queues"));
+        }
+        BucketId bucket = BucketId.of(id, key);
+        return ask(bucket, (shaper, nowNanos) -> shaper.view(bucket, nowNanos));
     }
 
     /** What the queue would say; if it is elsewhere, as much of it as is known here. */
     private Answer<Decision> place(Admission admission) {
-        String id = admission.queue();
-        Answer<Decision> answer = ask(id, (shaper, nowNanos) -> shaper.check(admission, nowNanos));
+        Admission keyed = keyed(admission);
+        Answer<Decision> answer = ask(bucket(keyed), (shaper, nowNanos) -> shaper.check(keyed, nowNanos));
         return answer instanceof Answer.Elsewhere
-                ? new Answer.Here<>(Answers.unplaced(admission, policies.queue(id), clock.millis()))
+                ? new Answer.Here<>(Answers.unplaced(keyed, policies.queue(keyed.queue()), clock.millis()))
                 : answer;
     }
 
-    private <T> Answer<T> ask(String queue, Shape.Question<T> question) {
-        return queueOwners.answer(Stores.QUEUE_STATES, queue, partition -> queues.<Answer<T>>ask(
+    /** The same on its way into its bucket. */
+    private Admission keyed(Admission admission) {
+        QueueRules rules = policies.queue(admission.queue());
+        return rules == null ? admission : admission.to(rules.keyOf(admission.request()));
+    }
+
+    private static BucketId bucket(Admission keyed) {
+        return BucketId.of(keyed.queue(), keyed.key());
+    }
+
+    private <T> Answer<T> ask(BucketId bucket, Shape.Question<T> question) {
+        return queueOwners.answer(Stores.QUEUE_STATES, QueueKeys.record(bucket), partition -> queues.<Answer<T>>ask(
                         partition, PATIENCE, (shaper, nowNanos) -> new Answer.Here<>(question.answer(shaper, nowNanos)))
                 .orElseGet(() -> new Answer.NotNow<>("the queue is being moved, or it is too busy")));
     }

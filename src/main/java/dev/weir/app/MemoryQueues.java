@@ -3,7 +3,8 @@ package dev.weir.app;
 import dev.weir.config.WeirConfig;
 import dev.weir.policy.FirstAnswers;
 import dev.weir.policy.MemoryTable;
-import dev.weir.shape.QueueState;
+import dev.weir.shape.BucketId;
+import dev.weir.shape.BucketState;
 import dev.weir.shape.QueueStore;
 import dev.weir.shape.Shaper;
 
@@ -18,12 +19,15 @@ final class MemoryQueues implements Shaper.Stores {
     }
 
     @Override
-    public QueueStore of(String queue) {
+    public QueueStore of(BucketId bucket) {
         return new QueueStore(new MemoryTable<>(), new MemoryTable<>(), new MemoryTable<>());
     }
 
     @Override
-    public void save(QueueState state) {}
+    public void save(BucketState state) {}
+
+    @Override
+    public void delete(BucketId bucket) {}
 
     @Override
     public FirstAnswers firstAnswers() {

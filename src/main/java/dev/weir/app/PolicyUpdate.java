@@ -4,6 +4,7 @@ import dev.weir.app.PolicyTopic.Change;
 import dev.weir.app.PolicyTopic.Effect;
 import dev.weir.app.PolicyTopic.Expected;
 import dev.weir.app.PolicyTopic.Options;
+import dev.weir.codec.FaultsException;
 import dev.weir.codec.PolicyAvro;
 import dev.weir.codec.PolicyFile;
 import dev.weir.policy.OnExceed;
@@ -84,10 +85,12 @@ final class PolicyUpdate {
     /**
      * Throws unless all rules can be in force together.
      *
-     * @throws RefusedChangeException if a policy would be without its queue, or throttles what another one shapes
+     * @throws RefusedChangeException if a policy would be without its queue, or throttles what another one shapes, or the key fields of a
+     *     queue would change
      */
     void requireConsistent() {
         requireQueues();
+        requireSameKeys();
         requireNoConflicts();
     }
 
@@ -110,6 +113,31 @@ final class PolicyUpdate {
             if (senders.containsKey(queue)) {
                 throw refusal(senders.get(queue), queue, "would be deleted");
             }
+        }
+    }
+
+    /** What waits would be in buckets, and on partitions, where nothing that comes later can find it. */
+    private void requireSameKeys() {
+        for (Change change : changes) {
+            if (change.kind() != PolicyAvro.Kind.QUEUE || change.before() == null || change.after() == null) {
+                continue;
+            }
+            List<String> before = keyFields(change.id(), change.before());
+            List<String> after = keyFields(change.id(), change.after());
+            if (before != null && !Set.copyOf(before).equals(Set.copyOf(after))) {
+                throw new RefusedChangeException(
+                        "nothing was changed: the key of queue " + change.id() + " is " + before + " and would be "
+                                + after + "; give the new queue another id, or delete this one first");
+            }
+        }
+    }
+
+    /** Null if the definition is not good, and so not in force. */
+    private static List<String> keyFields(String id, String definition) {
+        try {
+            return PolicyFile.parseQueue(id, definition, 1).key();
+        } catch (FaultsException e) {
+            return null;
         }
     }
 

@@ -43,6 +43,11 @@ public interface Questions {
      */
     Answer<SharedUsage> shared(String policyId, Map<String, String> key);
 
-    /** A queue as it is now; a queue that nothing has been sent to yet is empty. The value is null if there is none. */
-    Answer<QueueView> queue(String id);
+    /**
+     * A queue as it is now; a queue that nothing has been sent to yet is empty. The value is null if there is none.
+     *
+     * @param key the values of its key fields by their names, to ask for one bucket. If it is empty and the queue has key fields, the answer
+     *     is of all buckets on the partitions of this instance
+     */
+    Answer<QueueView> queue(String id, Map<String, String> key);
 }

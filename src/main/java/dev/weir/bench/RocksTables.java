@@ -4,6 +4,7 @@ import dev.weir.codec.QueueCodec;
 import dev.weir.codec.QueueKeys;
 import dev.weir.config.WeirConfig;
 import dev.weir.policy.Table;
+import dev.weir.shape.BucketId;
 import dev.weir.shape.QueueStore;
 import dev.weir.topology.RocksSettings;
 import java.io.IOException;
@@ -48,19 +49,19 @@ final class RocksTables implements AutoCloseable {
         directory = Files.createTempDirectory("weir-bench-");
     }
 
-    QueueStore of(String queue) {
+    QueueStore of(BucketId bucket) {
         QueueCodec codec = new QueueCodec();
         return new QueueStore(
                 new RocksTable<>(
-                        open("slots"), place -> QueueKeys.slot(queue, place), codec::encode, codec::decodeSlot),
+                        open("slots"), place -> QueueKeys.slot(bucket, place), codec::encode, codec::decodeSlot),
                 new RocksTable<>(
                         open("tickets"),
-                        ticket -> QueueKeys.ticket(queue, ticket),
+                        ticket -> QueueKeys.ticket(bucket, ticket),
                         QueueCodec::encode,
                         QueueCodec::decodePlace),
                 new RocksTable<>(
                         open("alarms"),
-                        alarm -> QueueKeys.alarm(queue, alarm),
+                        alarm -> QueueKeys.alarm(bucket, alarm),
                         QueueCodec::encode,
                         QueueCodec::decodePlace));
     }

@@ -5,9 +5,10 @@ import dev.weir.policy.Decision;
 import dev.weir.policy.FirstAnswers;
 import dev.weir.policy.Kind;
 import dev.weir.policy.Request;
+import dev.weir.shape.BucketId;
+import dev.weir.shape.BucketState;
 import dev.weir.shape.Outlet;
 import dev.weir.shape.QueueRules;
-import dev.weir.shape.QueueState;
 import dev.weir.shape.QueueStore;
 import dev.weir.shape.Release;
 import dev.weir.shape.Shaper;
@@ -98,12 +99,15 @@ public class ShaperBenchmark {
 
     private final class Rocks implements Shaper.Stores {
         @Override
-        public QueueStore of(String queue) {
-            return tables.of(queue);
+        public QueueStore of(BucketId bucket) {
+            return tables.of(bucket);
         }
 
         @Override
-        public void save(QueueState state) {}
+        public void save(BucketState state) {}
+
+        @Override
+        public void delete(BucketId bucket) {}
 
         @Override
         public FirstAnswers firstAnswers() {

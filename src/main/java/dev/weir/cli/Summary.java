@@ -62,8 +62,8 @@ final class Summary {
         waits("all", queue.all());
         if (rules != null) {
             out.printf(
-                    "  released %.1f tokens a second on average; the rate is %.1f%n",
-                    queue.tokensPerSecond(), rate(rules));
+                    "  released %.1f tokens a second on average; the rate%s is %.1f%n",
+                    queue.tokensPerSecond(), rules.isKeyed() ? " of each key" : "", rate(rules));
         }
     }
 

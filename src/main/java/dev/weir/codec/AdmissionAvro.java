@@ -14,10 +14,10 @@ public final class AdmissionAvro {
     private static final int MAX_HEADERS = (2 << 20) / 10;
 
     /** The version of the schema that is written field by field. */
-    private static final long SCHEMA = 0x383887D713E3F998L;
+    private static final long SCHEMA = 0x1C852D964AEB152AL;
 
     private final AvroBytes<dev.weir.avro.Admission> avro =
-            AvroBytes.besides(SCHEMA, new dev.weir.avro.Admission(), 2, MAX_HEADERS);
+            AvroBytes.besides(SCHEMA, new dev.weir.avro.Admission(), 3, MAX_HEADERS);
     private final RequestAvro requests = new RequestAvro();
     private final byte[] header = AvroBytes.header(SCHEMA);
 
@@ -38,6 +38,7 @@ public final class AdmissionAvro {
         out.write(admission.rememberUntilMs());
         write(admission.headers(), out);
         ContextAvro.write(admission.context(), out);
+        out.write(admission.key());
         return out.end();
     }
 
@@ -68,6 +69,7 @@ public final class AdmissionAvro {
         return new Admission(
                 request,
                 event.getQueue(),
+                event.getQueueKey(),
                 event.getPolicyId(),
                 event.getPolicyVersion(),
                 event.getLimitedBy(),

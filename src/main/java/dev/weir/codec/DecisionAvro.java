@@ -14,7 +14,7 @@ import java.util.stream.Stream;
 public final class DecisionAvro {
 
     /** The version of the schema that is written field by field. */
-    private static final long SCHEMA = 0x8157C4C934CFC345L;
+    private static final long SCHEMA = 0x5261A52C649E92D3L;
 
     private static final Decision.Queueing NOT_SHAPED = new Decision.Queueing(null, null, null);
 
@@ -33,7 +33,7 @@ public final class DecisionAvro {
 
     /** Reads what is in Confluent's wire format too, if there is a registry; writes single-object encoding. */
     public DecisionAvro(Optional<SchemaRegistry> registry) {
-        avro = AvroBytes.besides(SCHEMA, new dev.weir.avro.Decision(), 4, registry);
+        avro = AvroBytes.besides(SCHEMA, new dev.weir.avro.Decision(), 5, registry);
         header = AvroBytes.header(SCHEMA);
     }
 
@@ -44,7 +44,7 @@ public final class DecisionAvro {
      * @throws RegistryException if the registry does not answer, or does not take the schema
      */
     public DecisionAvro(Optional<SchemaRegistry> registry, String topic) {
-        avro = AvroBytes.besides(SCHEMA, new dev.weir.avro.Decision(), 4, registry);
+        avro = AvroBytes.besides(SCHEMA, new dev.weir.avro.Decision(), 5, registry);
         header = avro.header(registry, topic);
     }
 
@@ -78,6 +78,7 @@ public final class DecisionAvro {
             write(decision.usage(), out);
         }
         ContextAvro.write(decision.context(), out);
+        out.write(queueing.key());
         return out.end();
     }
 
@@ -122,7 +123,8 @@ public final class DecisionAvro {
                 event.getRepeated(),
                 event.getQueue() == null
                         ? null
-                        : new Decision.Queueing(event.getQueue(), event.getPosition(), event.getExpectedWaitMs()),
+                        : new Decision.Queueing(
+                                event.getQueue(), event.getQueueKey(), event.getPosition(), event.getExpectedWaitMs()),
                 event.getHttpStatus(),
                 event.getDecidedAt().toEpochMilli(),
                 new Request.Source(event.getSourcePartition(), event.getSourceOffset()),

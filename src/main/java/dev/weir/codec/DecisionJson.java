@@ -6,8 +6,6 @@ import dev.weir.policy.DecisionOrder;
 import dev.weir.policy.LeaseUse;
 import java.io.IOException;
 import java.io.Writer;
-import java.util.Map;
-import java.util.TreeMap;
 
 /** Writes decisions as NDJSON: one JSON object a line, its fields those of the Avro record. */
 public final class DecisionJson extends NdjsonWriter<Decision> {
@@ -50,6 +48,7 @@ public final class DecisionJson extends NdjsonWriter<Decision> {
         json.writeFieldName("order");
         write(decision.context().order(), json);
         number(json, "policiesChecksum", decision.context().policiesChecksum());
+        texts(json, "queueKey", queueing.key());
     }
 
     private static void write(DecisionOrder order, JsonGenerator json) throws IOException {
@@ -71,11 +70,7 @@ public final class DecisionJson extends NdjsonWriter<Decision> {
         json.writeStartObject();
         json.writeStringField("holder", usage.holder());
         json.writeNumberField("lease", usage.lease());
-        json.writeObjectFieldStart("key");
-        for (Map.Entry<String, String> field : new TreeMap<>(usage.key()).entrySet()) {
-            json.writeStringField(field.getKey(), field.getValue());
-        }
-        json.writeEndObject();
+        texts(json, "key", usage.key());
         json.writeNumberField("cost", usage.cost());
         json.writeNumberField("requests", usage.requests());
         json.writeNumberField("denied", usage.denied());

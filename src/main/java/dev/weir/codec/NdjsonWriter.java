@@ -6,6 +6,8 @@ import java.io.Closeable;
 import java.io.Flushable;
 import java.io.IOException;
 import java.io.Writer;
+import java.util.Map;
+import java.util.TreeMap;
 
 /** Writes values as NDJSON, one JSON object a line. */
 public abstract class NdjsonWriter<T> implements Closeable, Flushable {
@@ -28,6 +30,15 @@ public abstract class NdjsonWriter<T> implements Closeable, Flushable {
     }
 
     abstract void writeFields(T value, JsonGenerator out) throws IOException;
+
+    /** An object of texts, by name. */
+    static void texts(JsonGenerator out, String field, Map<String, String> texts) throws IOException {
+        out.writeObjectFieldStart(field);
+        for (Map.Entry<String, String> text : new TreeMap<>(texts).entrySet()) {
+            out.writeStringField(text.getKey(), text.getValue());
+        }
+        out.writeEndObject();
+    }
 
     @Override
     public final void flush() throws IOException {

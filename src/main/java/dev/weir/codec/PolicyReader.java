@@ -81,7 +81,7 @@ final class PolicyReader {
         String layer = tree.get("layer").read(name -> Policy.requireName("layer", name));
         Long priority = tree.get("priority").wholeNumber(Integer.MIN_VALUE, Integer.MAX_VALUE);
         Match match = match(tree.get("match"));
-        List<String> key = key(tree.get("key"));
+        List<String> key = key(tree.get("key"), HARMLESS_KEY);
         String word = word(tree);
         OnExceed onExceed = onExceed(tree, word);
         List<Policy.Term> terms = terms(tree, word);
@@ -125,13 +125,14 @@ final class PolicyReader {
         return Objects.requireNonNullElse(tree.noting(() -> new Match(conditions)), Match.ALL);
     }
 
-    private static List<String> key(YamlTree tree) {
+    /** @param harmless stands in for what is at fault */
+    static List<String> key(YamlTree tree, List<String> harmless) {
         List<String> key = new ArrayList<>();
         for (YamlTree field : tree.itemsOrOne()) {
             key.add(field.read(PolicyReader::requireField));
         }
         boolean readable = tree.isScalar() || tree.isList();
-        return readable && !key.contains(null) ? key : HARMLESS_KEY;
+        return readable && !key.contains(null) ? key : harmless;
     }
 
     /** Null if it is not shared. */

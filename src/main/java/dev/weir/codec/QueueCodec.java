@@ -4,12 +4,13 @@ import dev.weir.shape.Flow;
 import dev.weir.shape.Outflow;
 import dev.weir.shape.Pacing;
 import dev.weir.shape.QueueRules;
-import dev.weir.shape.QueueState;
 import dev.weir.shape.QueueStore.Alarm;
 import dev.weir.shape.QueueStore.Place;
 import dev.weir.shape.Share;
 import dev.weir.shape.Slot;
+import java.util.ArrayList;
 import java.util.HashMap;
+import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
 
@@ -20,14 +21,15 @@ import java.util.TreeMap;
  *   slot     version  0  number  enqueuedAt±  expiresAt±  flags  alarm (if flags & 1: bucket index)  admission
  *            version  1  other end of the gap
  *   place    version  tier  client  position
- *   state    version  id  version  limit  per  burst  capacity  max-wait  look-ahead  tiers (n × name priority± weight)
- *            arrival± part  last±  sequence  clock±
+ *   rules    version  id  version  limit  per  burst  capacity  max-wait  look-ahead  tiers (n × name priority± weight)  key (n × name)
+ *   outflow  version  arrival± part  last±  sequence  clock±
  * </pre>
  */
 public final class QueueCodec {
 
     private static final int VERSION = 1;
-    private static final int STATE_VERSION = 2;
+    private static final int RULES_VERSION = 3;
+    private static final int OUTFLOW_VERSION = 1;
     private static final int WAITING = 0;
     private static final int GAP = 1;
 
@@ -87,9 +89,8 @@ public final class QueueCodec {
         return new Place(new Flow(in.readText(), in.readText()), in.read());
     }
 
-    public static byte[] encode(QueueState state) {
-        StateBytes out = StateBytes.toWrite(STATE_VERSION);
-        QueueRules rules = state.rules();
+    public static byte[] encode(QueueRules rules) {
+        StateBytes out = StateBytes.toWrite(RULES_VERSION);
         out.write(rules.id());
         out.write(rules.version());
         out.write(rules.limit());
@@ -104,17 +105,13 @@ public final class QueueCodec {
             out.writeSigned(share.priority());
             out.write(share.weight());
         });
-        Outflow outflow = state.outflow();
-        out.writeSigned(outflow.arrival().nanos());
-        out.write(outflow.arrival().part());
-        out.writeSigned(outflow.lastNanos());
-        out.write(outflow.sequence());
-        out.writeSigned(outflow.clockNanos());
+        out.write(rules.key().size());
+        rules.key().forEach(out::write);
         return out.written();
     }
 
-    public static QueueState decodeState(byte[] bytes) {
-        StateBytes in = StateBytes.toRead(bytes, STATE_VERSION, "a queue's state");
+    public static QueueRules decodeRules(byte[] bytes) {
+        StateBytes in = StateBytes.toRead(bytes, RULES_VERSION, "a queue's rules");
         String id = in.readText();
         long version = in.read();
         long limit = in.read();
@@ -127,9 +124,25 @@ public final class QueueCodec {
         for (long left = in.read(); left > 0; left--) {
             tiers.put(in.readText(), new Share((int) in.readSigned(), (int) in.read()));
         }
-        return new QueueState(
-                new QueueRules(id, version, limit, perMs, burst, capacity, maxWaitMs, lookAheadMs, tiers),
-                new Outflow(
-                        new Pacing.Arrival(in.readSigned(), in.read()), in.readSigned(), in.read(), in.readSigned()));
+        List<String> key = new ArrayList<>();
+        for (long left = in.read(); left > 0; left--) {
+            key.add(in.readText());
+        }
+        return new QueueRules(id, version, limit, perMs, burst, capacity, maxWaitMs, lookAheadMs, tiers, key);
+    }
+
+    public static byte[] encode(Outflow outflow) {
+        StateBytes out = StateBytes.toWrite(OUTFLOW_VERSION);
+        out.writeSigned(outflow.arrival().nanos());
+        out.write(outflow.arrival().part());
+        out.writeSigned(outflow.lastNanos());
+        out.write(outflow.sequence());
+        out.writeSigned(outflow.clockNanos());
+        return out.written();
+    }
+
+    public static Outflow decodeOutflow(byte[] bytes) {
+        StateBytes in = StateBytes.toRead(bytes, OUTFLOW_VERSION, "a bucket's state");
+        return new Outflow(new Pacing.Arrival(in.readSigned(), in.read()), in.readSigned(), in.read(), in.readSigned());
     }
 }

@@ -1,45 +1,69 @@
 package dev.weir.codec;
 
+import dev.weir.shape.BucketId;
 import dev.weir.shape.Flow;
 import dev.weir.shape.QueueStore.Alarm;
 import dev.weir.shape.QueueStore.Place;
 import dev.weir.shape.QueueStore.Ticket;
 import java.io.ByteArrayOutputStream;
 import java.nio.ByteBuffer;
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
+import java.util.List;
 
 /**
- * Keys of the queues' stores as bytes whose order is the keys' order: queue first, then tier, client and position of a slot;
- * client and id of a ticket; bucket and index of an alarm. Texts are written as in {@link KeyCodec}.
+ * Keys of the queues' stores as bytes whose order is the keys' order: queue first, then the bucket's key, then tier, client and position
+ * of a slot; client and id of a ticket; tenth of a second and index of an alarm. Texts are written as in {@link KeyCodec}. The key of a
+ * bucket begins with how many texts it has, in a byte.
  */
 public final class QueueKeys {
 
     private QueueKeys() {}
 
-    /** A slot of a queue. */
-    public record SlotKey(String queue, Place place) {}
+    /** A slot of a bucket. */
+    public record SlotKey(BucketId bucket, Place place) {}
 
-    public static byte[] queue(String queue) {
-        ByteArrayOutputStream out = start(queue);
+    /** Of a queue's rules; before the keys of all of its buckets. */
+    public static byte[] rules(String queue) {
+        ByteArrayOutputStream out = new ByteArrayOutputStream(64);
+        KeyCodec.write(out, queue);
         return out.toByteArray();
     }
 
-    public static byte[] slot(String queue, Place place) {
-        ByteArrayOutputStream out = start(queue);
+    /** Of a record on {@code weir.admissions}: whatever concerns a bucket is on one partition. */
+    public static byte[] record(BucketId bucket) {
+        return bucket.key().isEmpty() ? bucket.queue().getBytes(StandardCharsets.UTF_8) : bucket(bucket);
+    }
+
+    /** Of a bucket's state. */
+    public static byte[] bucket(BucketId bucket) {
+        return start(bucket).toByteArray();
+    }
+
+    /** Reads what {@link #bucket} wrote; null if it is what {@link #rules} wrote. */
+    public static BucketId readBucket(byte[] key) {
+        ByteBuffer in = ByteBuffer.wrap(key);
+        String queue = KeyCodec.readText(in);
+        return in.hasRemaining() ? readBucket(queue, in) : null;
+    }
+
+    public static byte[] slot(BucketId bucket, Place place) {
+        ByteArrayOutputStream out = start(bucket);
         KeyCodec.write(out, place.flow().tier());
         KeyCodec.write(out, place.flow().client());
         write(out, place.position());
         return out.toByteArray();
     }
 
-    public static byte[] ticket(String queue, Ticket ticket) {
-        ByteArrayOutputStream out = start(queue);
+    public static byte[] ticket(BucketId bucket, Ticket ticket) {
+        ByteArrayOutputStream out = start(bucket);
         KeyCodec.write(out, ticket.client());
         KeyCodec.write(out, ticket.requestId());
         return out.toByteArray();
     }
 
-    public static byte[] alarm(String queue, Alarm alarm) {
-        ByteArrayOutputStream out = start(queue);
+    public static byte[] alarm(BucketId bucket, Alarm alarm) {
+        ByteArrayOutputStream out = start(bucket);
         write(out, alarm.bucket());
         write(out, alarm.index());
         return out.toByteArray();
@@ -48,16 +72,26 @@ public final class QueueKeys {
     /** Reads what {@link #slot} wrote. */
     public static SlotKey readSlot(byte[] key) {
         ByteBuffer in = ByteBuffer.wrap(key);
-        String queue = KeyCodec.readText(in);
+        BucketId bucket = readBucket(KeyCodec.readText(in), in);
         String tier = KeyCodec.readText(in);
         String client = KeyCodec.readText(in);
-        return new SlotKey(queue, new Place(new Flow(tier, client), in.getLong()));
+        return new SlotKey(bucket, new Place(new Flow(tier, client), in.getLong()));
     }
 
-    private static ByteArrayOutputStream start(String queue) {
+    private static ByteArrayOutputStream start(BucketId bucket) {
         ByteArrayOutputStream out = new ByteArrayOutputStream(64);
-        KeyCodec.write(out, queue);
+        KeyCodec.write(out, bucket.queue());
+        out.write(bucket.key().size());
+        bucket.key().forEach(text -> KeyCodec.write(out, text));
         return out;
+    }
+
+    private static BucketId readBucket(String queue, ByteBuffer in) {
+        List<String> key = new ArrayList<>();
+        for (int left = in.get(); left > 0; left--) {
+            key.add(KeyCodec.readText(in));
+        }
+        return new BucketId(queue, key);
     }
 
     /** Positions and buckets are 0 or more: their bytes sort as they do. */

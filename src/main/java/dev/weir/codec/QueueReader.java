@@ -15,7 +15,7 @@ import java.util.Objects;
 final class QueueReader {
 
     static final List<String> KEYS =
-            List.of("id", "limit", "per", "burst", "capacity", "max-wait", "look-ahead", "tiers");
+            List.of("id", "key", "limit", "per", "burst", "capacity", "max-wait", "look-ahead", "tiers");
     static final List<String> TIER_KEYS = List.of("priority", "weight");
 
     private static final long MAX_PER_MS = 30 * 24 * 60 * 60 * 1000L;
@@ -33,6 +33,7 @@ final class QueueReader {
         Long maxWaitMs = tree.get("max-wait").read(LimitReader::windowMs);
         Long lookAheadMs = tree.get("look-ahead").read(QueueReader::lookAheadMs);
         Map<String, Share> tiers = tiers(tree.get("tiers"));
+        List<String> key = PolicyReader.key(tree.get("key"), List.of());
         boolean paced = limit != null && perMs != null;
         return tree.noting(() -> new QueueRules(
                 Objects.requireNonNullElse(id, "unnamed"),
@@ -43,7 +44,8 @@ final class QueueReader {
                 Objects.requireNonNullElse(capacity, QueueRules.DEFAULT_CAPACITY),
                 Objects.requireNonNullElse(maxWaitMs, QueueRules.NO_MAX_WAIT),
                 Objects.requireNonNullElse(lookAheadMs, QueueRules.DEFAULT_LOOK_AHEAD_MS),
-                tiers));
+                tiers,
+                key));
     }
 
     private static Long per(YamlTree tree) {

@@ -11,7 +11,7 @@ public final class ReleaseAvro {
     private static final long NANOS_PER_SECOND = 1_000_000_000;
 
     /** The version of the schema that is written field by field. */
-    private static final long SCHEMA = 0x74B08ADFEAC91D06L;
+    private static final long SCHEMA = 0xB4417D5A06C886A6L;
 
     private final AvroBytes<dev.weir.avro.Release> avro;
     private final byte[] header;
@@ -23,7 +23,7 @@ public final class ReleaseAvro {
 
     /** Reads what is in Confluent's wire format too, if there is a registry; writes single-object encoding. */
     public ReleaseAvro(Optional<SchemaRegistry> registry) {
-        avro = AvroBytes.besides(SCHEMA, new dev.weir.avro.Release(), 0, registry);
+        avro = AvroBytes.besides(SCHEMA, new dev.weir.avro.Release(), 1, registry);
         header = AvroBytes.header(SCHEMA);
     }
 
@@ -34,7 +34,7 @@ public final class ReleaseAvro {
      * @throws RegistryException if the registry does not answer, or does not take the schema
      */
     public ReleaseAvro(Optional<SchemaRegistry> registry, String topic) {
-        avro = AvroBytes.besides(SCHEMA, new dev.weir.avro.Release(), 0, registry);
+        avro = AvroBytes.besides(SCHEMA, new dev.weir.avro.Release(), 1, registry);
         header = avro.header(registry, topic);
     }
 
@@ -51,6 +51,7 @@ public final class ReleaseAvro {
         out.write(release.cost());
         out.write(release.attributes());
         out.writeOptional(release.payload());
+        out.write(release.key());
         return out.end();
     }
 
@@ -71,6 +72,7 @@ public final class ReleaseAvro {
                 event.getClient(),
                 event.getTier(),
                 event.getQueue(),
+                event.getQueueKey(),
                 event.getSequence(),
                 event.getEnqueuedAt().toEpochMilli(),
                 releaseAt.getEpochSecond() * NANOS_PER_SECOND + releaseAt.getNano(),

@@ -5,8 +5,6 @@ import dev.weir.shape.Release;
 import java.io.IOException;
 import java.io.Writer;
 import java.math.BigDecimal;
-import java.util.Map;
-import java.util.TreeMap;
 
 /**
  * Writes releases as NDJSON: one JSON object a line, its fields those of the Avro record. Times are milliseconds, as
@@ -31,17 +29,14 @@ public final class ReleaseJson extends NdjsonWriter<Release> {
         json.writeNumber(milliseconds(release.releaseAtNanos()));
         json.writeNumberField("waitMs", release.waitMs());
         json.writeNumberField("cost", release.cost());
-        json.writeObjectFieldStart("attributes");
-        for (Map.Entry<String, String> attribute : new TreeMap<>(release.attributes()).entrySet()) {
-            json.writeStringField(attribute.getKey(), attribute.getValue());
-        }
-        json.writeEndObject();
+        texts(json, "attributes", release.attributes());
         json.writeFieldName("payload");
         if (release.payload() == null) {
             json.writeNull();
         } else {
             json.writeBinary(release.payload());
         }
+        texts(json, "queueKey", release.key());
     }
 
     /** As a decimal without trailing zeros: {@code 1000}, {@code 1000.02}. */

@@ -1,7 +1,11 @@
 package dev.weir.live;
 
 import dev.weir.processor.Spread;
+import java.util.Comparator;
 import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
+import java.util.stream.Stream;
 
 /**
  * How one instance is now.
@@ -42,11 +46,13 @@ public record Glance(
     /**
      * The rules of a queue, and how it follows them.
      *
+     * @param keys how many of its keys are in use, null if it has no key fields; then the rules are those of each key
      * @param maxWaitMs null: there is no bound
      * @param waitsMs of what was released in the last minute
      */
     public record OfQueue(
             String id,
+            Long keys,
             long limit,
             long perMs,
             long burst,
@@ -58,10 +64,32 @@ public record Glance(
         long waiting() {
             return tiers.stream().mapToLong(OfTier::waiting).sum();
         }
+
+        /** With what another instance has of the same queue. */
+        OfQueue plus(OfQueue other) {
+            Map<String, OfTier> byName = new TreeMap<>(Comparator.nullsFirst(Comparator.naturalOrder()));
+            Stream.concat(tiers.stream(), other.tiers.stream())
+                    .forEach(tier -> byName.merge(tier.tier, tier, OfTier::plus));
+            return new OfQueue(
+                    id,
+                    (keys == null ? 0 : keys) + (other.keys == null ? 0 : other.keys),
+                    limit,
+                    perMs,
+                    burst,
+                    capacity,
+                    maxWaitMs,
+                    waitsMs == null ? other.waitsMs : other.waitsMs == null ? waitsMs : waitsMs.plus(other.waitsMs),
+                    List.copyOf(byName.values()));
+        }
     }
 
     /** @param tier null: of those that have none */
-    public record OfTier(String tier, int priority, int weight, long waiting) {}
+    public record OfTier(String tier, int priority, int weight, long waiting) {
+
+        OfTier plus(OfTier other) {
+            return new OfTier(tier, priority, weight, waiting + other.waiting);
+        }
+    }
 
     /**
      * A partition that an instance has.

@@ -42,9 +42,12 @@ public record Overview(
             long nowMs, String self, Collection<Glance> told, Map<String, Long> perSecond, Set<String> unreachable) {
         Map<String, Long> clients = new LinkedHashMap<>();
         Map<String, Glance.OfPolicy> policies = new LinkedHashMap<>();
+        Map<String, Glance.OfQueue> queues = new TreeMap<>();
         Map<String, Instance> instances = new TreeMap<>();
         for (Glance glance : told) {
             glance.clients().forEach(client -> clients.merge(client.client(), client.denied(), Long::sum));
+            // Several instances have parts of a queue that has key fields.
+            glance.queues().forEach(queue -> queues.merge(queue.id(), queue, Glance.OfQueue::plus));
             glance.policies().forEach(policy -> policies.merge(policy.policy(), policy, Glance.OfPolicy::plus));
             instances.put(
                     glance.address(),
@@ -69,8 +72,7 @@ public record Overview(
                         .toList(),
                 told.stream().mapToInt(Glance::queuesInAll).sum(),
                 told.stream().mapToLong(Glance::waitingInAll).sum(),
-                told.stream()
-                        .flatMap(glance -> glance.queues().stream())
+                queues.values().stream()
                         .sorted(MOST_WAITING)
                         .limit(Sampler.MOST_QUEUES)
                         .map(OfQueue::of)
@@ -83,6 +85,7 @@ public record Overview(
     /** As {@link Glance.OfQueue}; waitsMs null: nothing was released. */
     public record OfQueue(
             String id,
+            Long keys,
             long limit,
             long perMs,
             long burst,
@@ -94,6 +97,7 @@ public record Overview(
         static OfQueue of(Glance.OfQueue queue) {
             return new OfQueue(
                     queue.id(),
+                    queue.keys(),
                     queue.limit(),
                     queue.perMs(),
                     queue.burst(),

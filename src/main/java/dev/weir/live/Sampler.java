@@ -158,6 +158,7 @@ public final class Sampler implements AutoCloseable {
         QueueRules rules = view.rules();
         return new Glance.OfQueue(
                 rules.id(),
+                view.keys(),
                 rules.limit(),
                 rules.perMs(),
                 rules.burst(),

@@ -1,8 +1,12 @@
 package dev.weir.live;
 
 import dev.weir.processor.Spread;
+import java.util.Comparator;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
+import java.util.TreeMap;
+import java.util.stream.Stream;
 
 /**
  * What one instance did in one second.
@@ -28,7 +32,29 @@ public record Second(
      * @param in how many came in that second
      * @param out how many were released in it
      */
-    public record OfQueue(String id, long waiting, Long oldestWaitMs, long in, long out, List<OfTier> tiers) {}
+    public record OfQueue(String id, long waiting, Long oldestWaitMs, long in, long out, List<OfTier> tiers) {
+
+        /** With what another instance has of the same queue. */
+        OfQueue plus(OfQueue other) {
+            Map<String, Long> byTier = new TreeMap<>(Comparator.nullsFirst(Comparator.naturalOrder()));
+            Stream.concat(tiers.stream(), other.tiers.stream())
+                    .forEach(tier -> byTier.merge(tier.tier, tier.waiting, Long::sum));
+            Long oldestMs = Stream.of(this, other)
+                    .map(OfQueue::oldestWaitMs)
+                    .filter(Objects::nonNull)
+                    .max(Comparator.naturalOrder())
+                    .orElse(null);
+            return new OfQueue(
+                    id,
+                    waiting + other.waiting,
+                    oldestMs,
+                    in + other.in,
+                    out + other.out,
+                    byTier.entrySet().stream()
+                            .map(entry -> new OfTier(entry.getKey(), entry.getValue()))
+                            .toList());
+        }
+    }
 
     /** @param tier null: of those that have none */
     public record OfTier(String tier, long waiting) {}

@@ -33,6 +33,13 @@ public record Tick(
                 : (Long) told.stream().mapToLong(Second::lag).sum();
     }
 
+    /** By id; several instances have parts of a queue that has key fields. */
+    private static Map<String, Second.OfQueue> queues(Collection<Second> told) {
+        Map<String, Second.OfQueue> queues = new TreeMap<>();
+        told.forEach(second -> second.queues().forEach(queue -> queues.merge(queue.id(), queue, Second.OfQueue::plus)));
+        return queues;
+    }
+
     /** @param told what each of them told of the same second; one at least */
     static Tick of(Collection<Second> told) {
         Map<String, Long> decisions = new TreeMap<>();
@@ -48,8 +55,7 @@ public record Tick(
                         .reduce(Spread.Reading::plus)
                         .orElseThrow()),
                 lag(told),
-                told.stream()
-                        .flatMap(second -> second.queues().stream())
+                queues(told).values().stream()
                         .sorted(MOST_WAITING)
                         .limit(Sampler.MOST_QUEUES)
                         .toList());

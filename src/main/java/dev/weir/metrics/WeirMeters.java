@@ -40,6 +40,7 @@ final class WeirMeters implements MultiCollector {
                         .histogram(),
                 waiting(queues),
                 oldest(queues),
+                keys(queues),
                 policies(),
                 new Family("weir_hot_state_bytes", "Heap that states of clients take, an estimate")
                         .add((double) source.memory().usedBytes())
@@ -111,6 +112,16 @@ final class WeirMeters implements MultiCollector {
                     waitMs == null ? 0 : waitMs / MS_PER_SECOND, queue.rules().id());
         }
         return oldest.gauge();
+    }
+
+    private static MetricSnapshot keys(List<QueueView> queues) {
+        Family keys = new Family("weir_queue_keys", "Keys of a keyed queue that are in use", "queue");
+        for (QueueView queue : queues) {
+            if (queue.keys() != null) {
+                keys.add(queue.keys(), queue.rules().id());
+            }
+        }
+        return keys.gauge();
     }
 
     private MetricSnapshot health() {

@@ -1,11 +1,13 @@
 package dev.weir.policy;
 
 import java.util.List;
+import java.util.Map;
 
 /**
  * A request on its way into a queue, or one that withdraws another from it.
  *
  * @param queue which one
+ * @param key the values of the queue's key fields, by name; empty if it has none, or none was known yet
  * @param policyId the policy that sends it there, null for a {@link Kind#CANCEL}
  * @param policyVersion its version, null for a CANCEL
  * @param limitedBy the limit that the request exceeds, null if the policy sends everything
@@ -18,6 +20,7 @@ import java.util.List;
 public record Admission(
         Request request,
         String queue,
+        Map<String, String> key,
         String policyId,
         Long policyVersion,
         String limitedBy,
@@ -28,7 +31,7 @@ public record Admission(
         DecisionContext context)
         implements Ruling {
 
-    /** One that is not recorded yet. */
+    /** One that is not recorded yet, and whose bucket is not known yet. */
     public Admission(
             Request request,
             String queue,
@@ -42,6 +45,7 @@ public record Admission(
         this(
                 request,
                 queue,
+                Map.of(),
                 policyId,
                 policyVersion,
                 limitedBy,
@@ -59,12 +63,28 @@ public record Admission(
     /** The same, to be answered again until then. */
     Admission rememberedUntil(long untilMs) {
         return new Admission(
-                request, queue, policyId, policyVersion, limitedBy, limit, repeated, untilMs, headers, context);
+                request, queue, key, policyId, policyVersion, limitedBy, limit, repeated, untilMs, headers, context);
     }
 
     /** The same with headers and another context. */
     public Admission with(List<Header> all, DecisionContext other) {
         return new Admission(
-                request, queue, policyId, policyVersion, limitedBy, limit, repeated, rememberUntilMs, all, other);
+                request, queue, key, policyId, policyVersion, limitedBy, limit, repeated, rememberUntilMs, all, other);
+    }
+
+    /** The same on its way into a bucket of the queue. */
+    public Admission to(Map<String, String> bucket) {
+        return new Admission(
+                request,
+                queue,
+                bucket,
+                policyId,
+                policyVersion,
+                limitedBy,
+                limit,
+                repeated,
+                rememberUntilMs,
+                headers,
+                context);
     }
 }

@@ -1,5 +1,7 @@
 package dev.weir.policy;
 
+import java.util.Map;
+
 /**
  * The answer to one request; it explains itself. Times are whole milliseconds, rounded up. The figures are those of the
  * binding limit: on a denial, of the limits that refuse, the one with the longest retry; else the one with the least
@@ -195,8 +197,15 @@ public record Decision(
     /**
      * A place in a queue.
      *
+     * @param key the values of the queue's key fields, by name; empty if it has none, or the request lacks one
      * @param position how many requests are expected to leave before it, plus one; null if it does not wait
      * @param expectedWaitMs how long it is expected to wait if nothing more comes, null if it does not wait
      */
-    public record Queueing(String queue, Long position, Long expectedWaitMs) {}
+    public record Queueing(String queue, Map<String, String> key, Long position, Long expectedWaitMs) {
+
+        /** Of a queue without key fields. */
+        public Queueing(String queue, Long position, Long expectedWaitMs) {
+            this(queue, Map.of(), position, expectedWaitMs);
+        }
+    }
 }

@@ -37,5 +37,7 @@ public enum Reason {
     /** There is nothing to withdraw: it never waited in this queue, or does so no more. */
     NOT_WAITING,
     /** The policy's queue does not exist. */
-    NO_QUEUE
+    NO_QUEUE,
+    /** The request lacks a field by whose value its queue has a bucket of its own. */
+    NO_QUEUE_KEY
 }

@@ -2,6 +2,7 @@ package dev.weir.processor;
 
 import dev.weir.codec.AskAvro;
 import dev.weir.codec.KeyCodec;
+import dev.weir.codec.QueueKeys;
 import dev.weir.codec.WaiterCodec.Waiter;
 import dev.weir.config.WeirConfig;
 import dev.weir.lease.LeaseRequest;
@@ -17,10 +18,13 @@ import dev.weir.policy.Ruling;
 import dev.weir.policy.StateKey;
 import dev.weir.policy.Turn;
 import dev.weir.policy.Wait;
+import dev.weir.shape.BucketId;
+import dev.weir.shape.QueueRules;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import java.util.function.LongSupplier;
 import org.apache.kafka.common.header.Header;
 import org.apache.kafka.common.header.Headers;
@@ -222,8 +226,10 @@ public final class Decide implements Processor<byte[], Object, byte[], Object> {
 
     /** The headers go with the admission, and from there with the release. */
     private void admit(Record<byte[], ?> record, Admission admission) {
-        byte[] queue = admission.queue().getBytes(StandardCharsets.UTF_8);
-        context.forward(new Record<>(queue, admission, record.timestamp()), outlets.admissions);
+        QueueRules queue = policies.queue(admission.queue());
+        Map<String, String> key = queue == null ? Map.of() : queue.keyOf(admission.request());
+        byte[] bucket = QueueKeys.record(BucketId.of(admission.queue(), key));
+        context.forward(new Record<>(bucket, admission.to(key), record.timestamp()), outlets.admissions);
     }
 
     private static List<Admission.Header> headers(Headers from) {

@@ -2,10 +2,10 @@ package dev.weir.processor;
 
 import dev.weir.shape.QueueView;
 import java.time.Duration;
-import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.TreeMap;
 import java.util.concurrent.ConcurrentHashMap;
 
 /** The queues of this application's tasks, by partition, open to questions from other threads while the tasks go on. */
@@ -25,15 +25,29 @@ public final class LiveQueues {
     }
 
     /**
-     * The first queues of each partition, by id, without those of a partition that is busy for longer than it is waited for.
+     * The first queues of each partition, by id, without those of a partition that is busy for longer than it is waited for. What several
+     * partitions have of one queue is told together.
      */
     public List<QueueView> views(int most, Duration patience) {
-        List<QueueView> views = new ArrayList<>();
+        Map<String, QueueView> views = new TreeMap<>();
         for (Shape task : tasks.values()) {
             task.ask(patience, (shaper, nowNanos) -> shaper.views(most, nowNanos))
-                    .ifPresent(views::addAll);
+                    .orElse(List.of())
+                    .forEach(view -> views.merge(view.rules().id(), view, QueueView::and));
         }
-        return views;
+        return List.copyOf(views.values());
+    }
+
+    /**
+     * A queue of several buckets, as far as the partitions of this application have it.
+     *
+     * @return none if there is no partition here, or all are busy for longer than they are waited for
+     */
+    public Optional<QueueView> view(String queue, Duration patience) {
+        return tasks.values().stream()
+                .map(task -> task.ask(patience, (shaper, nowNanos) -> shaper.view(queue, nowNanos)))
+                .flatMap(Optional::stream)
+                .reduce(QueueView::and);
     }
 
     void open(int partition, Shape task) {

@@ -157,12 +157,17 @@ public final class Shape implements Processor<byte[], byte[], byte[], Object> {
      */
     private void sendMarker(long localMs, boolean isLate) {
         boolean isDue = !hasSentMarker || localMs - markerSentMs >= MARKER_MS;
-        if (isDue && (isLate || shaper.hasWaiting())) {
+        if (isDue && (isLate || shaper.hasWaiting() || mustSynchronize())) {
             hasSentMarker = true;
             markerSentMs = localMs;
             QueueMarker marker = new QueueMarker(task, localMs, context.taskId().partition());
             context.forward(new Record<>(null, marker, clock.timeMs(localMs)), outlets.markers);
         }
+    }
+
+    /** Whether there is something to do that has to wait for a marker: restored buckets that may be idle by now. */
+    private boolean mustSynchronize() {
+        return !clock.isSynchronized() && shaper.dueNanos() < Long.MAX_VALUE;
     }
 
     @Override
@@ -235,7 +240,8 @@ public final class Shape implements Processor<byte[], byte[], byte[], Object> {
         long localMs = context.currentSystemTimeMs();
         long dueInMs = -Math.floorDiv(-dueNanos, NANOS_PER_MS) - clock.timeMs(localMs);
         boolean mustWait = hasSentMarker && !clock.isSynchronized();
-        long inMs = mustWait ? MAX_TICK_MS : Math.max(MIN_TICK_MS, Math.min(MAX_TICK_MS, dueInMs));
+        long mostMs = shaper.hasWaiting() || !clock.isSynchronized() ? MAX_TICK_MS : Long.MAX_VALUE;
+        long inMs = mustWait ? MAX_TICK_MS : Math.max(MIN_TICK_MS, Math.min(mostMs, dueInMs));
         if (tick != null && tickAtMs <= localMs + inMs) {
             return;
         }

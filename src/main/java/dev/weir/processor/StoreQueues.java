@@ -4,10 +4,14 @@ import dev.weir.codec.QueueCodec;
 import dev.weir.codec.QueueKeys;
 import dev.weir.config.WeirConfig;
 import dev.weir.policy.FirstAnswers;
-import dev.weir.shape.QueueState;
+import dev.weir.shape.BucketId;
+import dev.weir.shape.BucketState;
+import dev.weir.shape.QueueRules;
 import dev.weir.shape.QueueStore;
 import dev.weir.shape.Shaper;
 import dev.weir.shape.Slot;
+import java.util.HashMap;
+import java.util.Map;
 import org.apache.kafka.common.utils.Bytes;
 import org.apache.kafka.streams.KeyValue;
 import org.apache.kafka.streams.StreamsConfig;
@@ -24,6 +28,10 @@ final class StoreQueues implements Shaper.Stores {
     private final KeyValueStore<Bytes, byte[]> tickets;
     private final KeyValueStore<Bytes, byte[]> alarms;
     private final FirstAnswers firstAnswers;
+
+    /** As they are stored. */
+    private final Map<String, QueueRules> rules = new HashMap<>();
+
     private final boolean isExact;
 
     StoreQueues(Shape.StoreNames names, WeirConfig.State config, ProcessorContext<?, ?> context) {
@@ -37,21 +45,35 @@ final class StoreQueues implements Shaper.Stores {
     }
 
     @Override
-    public QueueStore of(String queue) {
+    public QueueStore of(BucketId bucket) {
         return new QueueStore(
-                new StoreTable<>(slots, place -> QueueKeys.slot(queue, place), codec::encode, codec::decodeSlot),
+                new StoreTable<>(slots, place -> QueueKeys.slot(bucket, place), codec::encode, codec::decodeSlot),
                 new StoreTable<>(
                         tickets,
-                        ticket -> QueueKeys.ticket(queue, ticket),
+                        ticket -> QueueKeys.ticket(bucket, ticket),
                         QueueCodec::encode,
                         QueueCodec::decodePlace),
                 new StoreTable<>(
-                        alarms, alarm -> QueueKeys.alarm(queue, alarm), QueueCodec::encode, QueueCodec::decodePlace));
+                        alarms, alarm -> QueueKeys.alarm(bucket, alarm), QueueCodec::encode, QueueCodec::decodePlace));
     }
 
     @Override
-    public void save(QueueState state) {
-        states.put(Bytes.wrap(QueueKeys.queue(state.rules().id())), QueueCodec.encode(state));
+    public void save(BucketState state) {
+        QueueRules current = state.rules();
+        QueueRules stored = rules.put(current.id(), current);
+        if (stored != current && !current.equals(stored)) {
+            states.put(Bytes.wrap(QueueKeys.rules(current.id())), QueueCodec.encode(current));
+        }
+        states.put(key(state.id()), QueueCodec.encode(state.outflow()));
+    }
+
+    @Override
+    public void delete(BucketId bucket) {
+        states.delete(key(bucket));
+    }
+
+    private static Bytes key(BucketId bucket) {
+        return Bytes.wrap(QueueKeys.bucket(bucket));
     }
 
     @Override
@@ -67,20 +89,34 @@ final class StoreQueues implements Shaper.Stores {
     void restore(Shaper shaper) {
         long withTicket = 0;
         try (KeyValueIterator<Bytes, byte[]> all = states.all()) {
-            all.forEachRemaining(entry -> shaper.restore(QueueCodec.decodeState(entry.value)));
+            all.forEachRemaining(entry -> restore(entry.key.get(), entry.value, shaper));
         }
         try (KeyValueIterator<Bytes, byte[]> all = slots.all()) {
             while (all.hasNext()) {
                 KeyValue<Bytes, byte[]> entry = all.next();
                 if (codec.decodeSlot(entry.value) instanceof Slot.Waiting waiting) {
                     QueueKeys.SlotKey key = QueueKeys.readSlot(entry.key.get());
-                    shaper.restore(key.queue(), key.place(), waiting);
+                    if (!shaper.restore(key.bucket(), key.place(), waiting)) {
+                        throw new DamagedStoreException("requests wait in a bucket of queue "
+                                + key.bucket().queue() + " that has no state");
+                    }
                     withTicket += waiting.hasTicket() ? 1 : 0;
                 }
             }
         }
         requireTickets(withTicket);
         shaper.resume();
+    }
+
+    /** A queue's rules come before its buckets. */
+    private void restore(byte[] key, byte[] value, Shaper shaper) {
+        BucketId bucket = QueueKeys.readBucket(key);
+        if (bucket == null) {
+            QueueRules last = QueueCodec.decodeRules(value);
+            rules.put(last.id(), last);
+        } else {
+            shaper.restore(new BucketState(bucket, rules.get(bucket.queue()), QueueCodec.decodeOutflow(value)));
+        }
     }
 
     /** A walk that comes to a block which cannot be read ends as if nothing came after (RocksDbIterator asks for no status). */

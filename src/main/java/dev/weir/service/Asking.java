@@ -12,10 +12,15 @@ import dev.weir.config.WeirConfig;
 import dev.weir.policy.Kind;
 import dev.weir.policy.Request;
 import dev.weir.policy.RequestRules;
+import dev.weir.shape.QueueView;
 import io.javalin.http.Context;
+import java.util.List;
+import java.util.Map;
 import java.util.Optional;
+import java.util.Set;
 import java.util.function.Consumer;
 import java.util.function.Supplier;
+import java.util.stream.Collectors;
 
 /** What can be asked about clients and queues; who does not have the answer asks the instance that has. */
 final class Asking {
@@ -115,10 +120,11 @@ final class Asking {
     /** A queue's definition, and how it is. */
     void queue(Context request) {
         Format format = Format.accepted(request);
-        Parameters.none(request);
+        Map<String, String> key = Parameters.ofPrefix(request, KEY).withPrefix(KEY);
         String id = request.pathParam("id");
         Instance here = instance.get();
-        answer(request, "", here.questions().queue(id), queue -> {
+        answer(request, "", here.questions().queue(id, key), queue -> {
+            requireKey(key, queue);
             Optional<PolicyAvro.Applied> applied = here.rules().applied(PolicyAvro.Kind.QUEUE, id);
             boolean drains = queue != null && queue.waiting() > 0;
             if (applied.isEmpty() && !drains) {
@@ -129,6 +135,16 @@ final class Asking {
             json.set("state", queue == null ? null : Views.queueState(queue));
             Answers.write(request, format, 200, json);
         });
+    }
+
+    private static void requireKey(Map<String, String> key, QueueView queue) {
+        List<String> fields = queue == null ? List.of() : queue.rules().key();
+        if (!key.isEmpty() && queue != null && !key.keySet().equals(Set.copyOf(fields))) {
+            String expected = fields.isEmpty()
+                    ? "the queue has no key fields"
+                    : "ask with " + fields.stream().map(field -> KEY + field).collect(Collectors.joining(" and "));
+            throw Problem.of(400, expected).found();
+        }
     }
 
     private <T> void answer(Context request, String body, Answer<T> answer, Consumer<T> here) {

@@ -98,6 +98,7 @@ final class Views {
                 .put("limit", queue.rules().limit())
                 .put("perMs", queue.rules().perMs())
                 .put("burst", queue.rules().burst());
+        json.put("keys", queue.keys());
         json.put("released", queue.released());
         json.put("nextReleaseAt", queue.nextReleaseAtNanos() == null ? null : milliseconds(queue.nextReleaseAtNanos()));
         return json;

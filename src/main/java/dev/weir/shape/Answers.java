@@ -11,6 +11,7 @@ public final class Answers {
 
     private static final int OK = 200;
     private static final int ACCEPTED = 202;
+    private static final int BAD_REQUEST = 400;
     private static final int NOT_FOUND = 404;
     private static final int GONE = 410;
     private static final int TOO_MANY = 429;
@@ -52,7 +53,7 @@ public final class Answers {
                 admission.limitedBy(),
                 admission.limit(),
                 0L,
-                new Decision.Queueing(admission.queue(), position, expectedWaitMs),
+                new Decision.Queueing(admission.queue(), admission.key(), position, expectedWaitMs),
                 ACCEPTED,
                 nowMs);
     }
@@ -75,6 +76,20 @@ public final class Answers {
                 retryAfterMs,
                 nowhere(admission),
                 UNAVAILABLE,
+                nowMs);
+    }
+
+    /** It lacks a key field of the queue, so there is no bucket for it. */
+    static Decision noKey(Admission admission, String field, long nowMs) {
+        return decision(
+                admission,
+                Outcome.DENIED,
+                Reason.NO_QUEUE_KEY,
+                field,
+                null,
+                null,
+                nowhere(admission),
+                BAD_REQUEST,
                 nowMs);
     }
 
@@ -121,7 +136,7 @@ public final class Answers {
     }
 
     private static Decision.Queueing nowhere(Admission admission) {
-        return new Decision.Queueing(admission.queue(), null, null);
+        return new Decision.Queueing(admission.queue(), admission.key(), null, null);
     }
 
     private static Decision decision(

@@ -9,10 +9,9 @@ import dev.weir.policy.Request;
 import dev.weir.shape.Crowd.Ahead;
 import dev.weir.shape.QueueStore.Place;
 import dev.weir.shape.Slot.Waiting;
-import java.util.Comparator;
+import java.util.HashMap;
 import java.util.List;
-import java.util.Set;
-import java.util.TreeSet;
+import java.util.Map;
 import java.util.function.Supplier;
 
 /**
@@ -39,11 +38,9 @@ final class LeakyBucketQueue {
     /** What would expire later never does. */
     private static final long LAST_MS = Shaper.LAST_MS;
 
-    private static final Comparator<QueueView.OfTier> HIGHER_PRIORITY_FIRST =
-            Comparator.comparing(tier -> tier.share().priority(), Comparator.reverseOrder());
-
     private static final Ahead NOBODY = new Ahead(0, 0);
 
+    private final BucketId id;
     private final Outlet outlet;
     private final WaitingRoom room;
     private QueueRules rules;
@@ -53,18 +50,23 @@ final class LeakyBucketQueue {
     private boolean isDeleted;
     private boolean isChanged;
 
-    /** A queue as its store has it, once what waits in it is {@linkplain #restore restored}. */
-    LeakyBucketQueue(QueueState state, QueueStore store, Outlet outlet) {
+    /**
+     * A bucket as its store has it, once what waits in it is {@linkplain #restore restored}.
+     *
+     * @param backlog takes note of who waits here as well
+     */
+    LeakyBucketQueue(BucketState state, QueueStore store, Backlog backlog, Outlet outlet) {
+        id = state.id();
         this.outlet = outlet;
         rules = state.rules();
         pacing = rules.pacing();
         outflow = state.outflow();
-        room = new WaitingRoom(rules, store);
+        room = new WaitingRoom(rules, store, backlog);
     }
 
-    /** The state of a queue that has released nothing. */
-    static QueueState fresh(QueueRules rules, long nowNanos) {
-        return new QueueState(rules, new Outflow(rules.pacing().fresh(nowNanos), nowNanos, 0, nowNanos));
+    /** The state of a bucket that has released nothing. */
+    static BucketState fresh(BucketId id, QueueRules rules, long nowNanos) {
+        return new BucketState(id, rules, new Outflow(rules.pacing().fresh(nowNanos), nowNanos, 0, nowNanos));
     }
 
     /** Takes note of what a slot holds; each flow's slots in their order. */
@@ -78,8 +80,22 @@ final class LeakyBucketQueue {
     }
 
     /** The rules that are in force, or the last that were. */
-    QueueState state() {
-        return new QueueState(rules, outflow);
+    BucketState state() {
+        return new BucketState(id, rules, outflow);
+    }
+
+    BucketId id() {
+        return id;
+    }
+
+    /** Whether nothing waits and all that has left no longer matters, so that a fresh bucket would do the same. */
+    boolean isIdle() {
+        return room.isEmpty() && idleNanos() <= clockNanos;
+    }
+
+    /** When it will be idle if nothing comes. */
+    private long idleNanos() {
+        return Math.max(outflow.arrival().ceilNanos(), outflow.lastNanos());
     }
 
     /** Whether {@link #state} has changed since it was asked last. */
@@ -93,9 +109,7 @@ final class LeakyBucketQueue {
     void setRules(QueueRules newRules, long nowNanos) {
         tell(nowNanos);
         isDeleted = false;
-        boolean same = newRules.equals(rules);
-        rules = newRules; // the same object is told at once the next time
-        if (same) {
+        if (newRules.equals(rules)) {
             return;
         }
         goBy(newRules);
@@ -198,7 +212,8 @@ final class LeakyBucketQueue {
                         outflow.sequence(),
                         room.isEmpty()
                                 ? null
-                                : (Long) turnNanos(NOBODY, room.next().headCost())));
+                                : (Long) turnNanos(NOBODY, room.next().headCost()),
+                        null));
     }
 
     private Long oldestWaitMs() {
@@ -207,15 +222,9 @@ final class LeakyBucketQueue {
     }
 
     private List<QueueView.OfTier> tiers() {
-        Set<String> names = new TreeSet<>(rules.tiers().keySet());
-        names.addAll(room.crowd().tiers());
-        return names.stream()
-                .map(name -> new QueueView.OfTier(
-                        name.isEmpty() ? null : name,
-                        rules.share(name),
-                        room.crowd().size(name)))
-                .sorted(HIGHER_PRIORITY_FIRST) // and then by name, as they are
-                .toList();
+        Map<String, Long> waiting = new HashMap<>();
+        room.crowd().tiers().forEach(tier -> waiting.put(tier, room.crowd().size(tier)));
+        return QueueView.tiers(rules, waiting);
     }
 
     /**
@@ -269,10 +278,13 @@ final class LeakyBucketQueue {
         }
     }
 
-    /** When there is something to {@link #drain}; {@link Long#MAX_VALUE} if nothing waits. */
+    /**
+     * When there is something to {@link #drain}, or, if nothing waits in one of several buckets, when it is {@linkplain #isIdle idle}; {@link
+     * Long#MAX_VALUE} if nothing waits in the only one.
+     */
     long dueNanos() {
         if (room.isEmpty()) {
-            return Long.MAX_VALUE;
+            return id.isKeyed() ? idleNanos() : Long.MAX_VALUE;
         }
         Line next = room.next();
         long turnNanos = turnNanos(NOBODY, next.headCost());
@@ -316,6 +328,7 @@ final class LeakyBucketQueue {
                         request.client(),
                         request.tier(),
                         rules.id(),
+                        id.values(),
                         outflow.sequence(),
                         waiting.enqueuedAtMs(),
                         atNanos,

@@ -37,7 +37,13 @@ public final class Pacing {
      * @param nanos whole nanoseconds since the epoch
      * @param part of one more, in units of the rate: 0 to the tokens of its lowest terms − 1
      */
-    public record Arrival(long nanos, long part) {}
+    public record Arrival(long nanos, long part) {
+
+        /** The first whole nanosecond that is not before it. */
+        long ceilNanos() {
+            return part > 0 ? nanos + 1 : nanos;
+        }
+    }
 
     /** How long some tokens take, exactly. */
     private record Span(long nanos, long part) {}
@@ -90,7 +96,7 @@ public final class Pacing {
         if (old.rate.equals(rate)) {
             return arrival;
         }
-        long aheadNanos = Math.max(0, arrival.nanos + (arrival.part > 0 ? 1 : 0) - nowNanos);
+        long aheadNanos = Math.max(0, arrival.ceilNanos() - nowNanos);
         BigInteger scaled = BigInteger.valueOf(aheadNanos)
                 .multiply(BigInteger.valueOf(old.rate.tokens()))
                 .multiply(BigInteger.valueOf(rate.perMs()));

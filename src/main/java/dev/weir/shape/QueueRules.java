@@ -1,9 +1,14 @@
 package dev.weir.shape;
 
+import dev.weir.policy.Policy;
+import dev.weir.policy.Request;
+import java.util.List;
 import java.util.Map;
+import java.util.TreeMap;
 
 /**
- * What a queue is to do.
+ * What a queue is to do. With key fields, it is one leaky bucket for each combination of their values, and rate, burst, capacity and the
+ * longest wait are those of each bucket.
  *
  * @param id names it: 1 to 128 letters, digits, and {@code . _ -}
  * @param version counts its changes, from 1
@@ -14,6 +19,7 @@ import java.util.Map;
  * @param maxWaitMs how long one may wait, {@value #NO_MAX_WAIT} for as long as it takes
  * @param lookAheadMs how far ahead of its time a release may be written, 0 to {@value #MAX_LOOK_AHEAD_MS}
  * @param tiers what each tier gets; one that is not named gets {@link Share#DEFAULT}
+ * @param key the fields by whose values requests wait in different buckets; none: all wait in one
  */
 public record QueueRules(
         String id,
@@ -24,7 +30,8 @@ public record QueueRules(
         long capacity,
         long maxWaitMs,
         long lookAheadMs,
-        Map<String, Share> tiers) {
+        Map<String, Share> tiers,
+        List<String> key) {
 
     public static final long DEFAULT_CAPACITY = 10_000;
     public static final long MAX_CAPACITY = 100_000_000;
@@ -43,7 +50,45 @@ public record QueueRules(
         requireRange("max-wait", maxWaitMs, 1, NO_MAX_WAIT);
         requireRange("look-ahead", lookAheadMs, 0, MAX_LOOK_AHEAD_MS);
         requireRange("tiers", tiers.size(), 0, MAX_TIERS);
+        key = List.copyOf(key);
+        if (key.size() > Policy.MAX_KEY_FIELDS || key.stream().distinct().count() < key.size()) {
+            throw new IllegalArgumentException("key must be at most " + Policy.MAX_KEY_FIELDS + " different fields");
+        }
         Pacing.of(limit, perMs, burst);
+    }
+
+    /** The rules of a queue without key fields. */
+    public QueueRules(
+            String id,
+            long version,
+            long limit,
+            long perMs,
+            long burst,
+            long capacity,
+            long maxWaitMs,
+            long lookAheadMs,
+            Map<String, Share> tiers) {
+        this(id, version, limit, perMs, burst, capacity, maxWaitMs, lookAheadMs, tiers, List.of());
+    }
+
+    /** Whether it is one bucket for each combination of the values of some fields. */
+    public boolean isKeyed() {
+        return !key.isEmpty();
+    }
+
+    /** The request's values of the key fields, by name, without those that it lacks; empty if the queue has no key fields. */
+    public Map<String, String> keyOf(Request request) {
+        if (key.isEmpty()) {
+            return Map.of();
+        }
+        Map<String, String> values = new TreeMap<>();
+        for (String field : key) {
+            String value = request.field(field);
+            if (value != null) {
+                values.put(field, value);
+            }
+        }
+        return values;
     }
 
     /** When its requests may leave. */
@@ -63,7 +108,7 @@ public record QueueRules(
 
     /** The same with another look-ahead. */
     public QueueRules withLookAheadMs(long ms) {
-        return new QueueRules(id, version, limit, perMs, burst, capacity, maxWaitMs, ms, tiers);
+        return new QueueRules(id, version, limit, perMs, burst, capacity, maxWaitMs, ms, tiers, key);
     }
 
     /** What a tier gets. */

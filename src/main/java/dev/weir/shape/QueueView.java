@@ -1,9 +1,14 @@
 package dev.weir.shape;
 
+import java.util.Comparator;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.TreeSet;
 
 /**
- * A queue as it is at some time.
+ * A queue as it is at some time: all of it, one bucket of several, or those of its buckets that are on some partitions.
  *
  * @param rules those in force, or the last that were
  * @param isDeleted it takes no more, and drains by its last rules
@@ -11,9 +16,10 @@ import java.util.List;
  * @param waitingTokens what they cost together; one counts for 2<sup>35</sup> at most
  * @param tiers those that are named by the rules or that somebody waits in, higher priorities first, then by name
  * @param oldestWaitMs how long the oldest of them has waited, null if none waits
- * @param released how many it has released
+ * @param released how many it has released; null if it has several buckets
  * @param nextReleaseAtNanos when the next one leaves if nothing else comes and it does not expire before, ns since the
- *     epoch; null if nobody waits
+ *     epoch; null if nobody waits, or if it has several buckets
+ * @param keys how many buckets are in use, null if there is one only
  */
 public record QueueView(
         QueueRules rules,
@@ -22,9 +28,51 @@ public record QueueView(
         long waitingTokens,
         List<OfTier> tiers,
         Long oldestWaitMs,
-        long released,
-        Long nextReleaseAtNanos) {
+        Long released,
+        Long nextReleaseAtNanos,
+        Long keys) {
 
     /** How many requests of one tier wait; the tier is null for those that have none. */
     public record OfTier(String tier, Share share, long waiting) {}
+
+    private static final Comparator<OfTier> HIGHER_PRIORITY_FIRST =
+            Comparator.comparing(tier -> tier.share().priority(), Comparator.reverseOrder());
+
+    /** @param waiting how many of each tier wait; a request without a tier has the empty one */
+    static List<OfTier> tiers(QueueRules rules, Map<String, Long> waiting) {
+        Set<String> names = new TreeSet<>(rules.tiers().keySet());
+        names.addAll(waiting.keySet());
+        return names.stream()
+                .map(name ->
+                        new OfTier(name.isEmpty() ? null : name, rules.share(name), waiting.getOrDefault(name, 0L)))
+                .sorted(HIGHER_PRIORITY_FIRST) // and then by name, as they are
+                .toList();
+    }
+
+    /** Buckets of the same queue on other partitions, and these. */
+    public QueueView and(QueueView others) {
+        QueueView newer = others.rules.version() > rules.version() ? others : this;
+        Map<String, Long> byTier = new HashMap<>();
+        for (QueueView view : List.of(this, others)) {
+            view.tiers.forEach(tier -> byTier.merge(tier.tier() == null ? "" : tier.tier(), tier.waiting(), Long::sum));
+        }
+        return new QueueView(
+                newer.rules,
+                newer.isDeleted,
+                waiting + others.waiting,
+                waitingTokens + others.waitingTokens,
+                tiers(newer.rules, byTier),
+                oldestWaitMs == null
+                        ? others.oldestWaitMs
+                        : others.oldestWaitMs == null
+                                ? oldestWaitMs
+                                : (Long) Math.max(oldestWaitMs, others.oldestWaitMs),
+                null,
+                null,
+                count(keys) + count(others.keys));
+    }
+
+    private static long count(Long keys) {
+        return keys == null ? 1 : keys;
+    }
 }

@@ -9,7 +9,9 @@ import java.util.Map;
  * @param client whose request it is
  * @param tier the client's plan, null if it has none
  * @param queue which queue let it go
- * @param sequence counts the queue's releases, from 1, without a gap
+ * @param key the values of the queue's key fields, by name; empty if it has none
+ * @param sequence counts the releases of the queue, or of this key, from 1, without a gap; that of a key begins anew once the key was
+ *     idle for so long that its rate no longer mattered
  * @param enqueuedAtMs when it began to wait, ms since the epoch
  * @param releaseAtNanos when it may go on, ns since the epoch
  * @param cost in tokens
@@ -22,12 +24,39 @@ public record Release(
         String client,
         String tier,
         String queue,
+        Map<String, String> key,
         long sequence,
         long enqueuedAtMs,
         long releaseAtNanos,
         long cost,
         Map<String, String> attributes,
         byte[] payload) {
+
+    /** Of a queue without key fields. */
+    public Release(
+            String requestId,
+            String client,
+            String tier,
+            String queue,
+            long sequence,
+            long enqueuedAtMs,
+            long releaseAtNanos,
+            long cost,
+            Map<String, String> attributes,
+            byte[] payload) {
+        this(
+                requestId,
+                client,
+                tier,
+                queue,
+                Map.of(),
+                sequence,
+                enqueuedAtMs,
+                releaseAtNanos,
+                cost,
+                attributes,
+                payload);
+    }
 
     private static final long NANOS_PER_MS = 1_000_000;
 

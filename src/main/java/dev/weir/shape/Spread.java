@@ -1,17 +1,23 @@
 package dev.weir.shape;
 
+import java.util.Arrays;
+
 /**
  * How sizes are spread: enough to tell how much all have together if none has more than so much. Sizes are kept by powers of
  * two, so it is exact but for those between the same two powers as the bound: of them, all have the bound or all their own.
  */
 final class Spread {
 
-    private final long[] counts = new long[Long.SIZE];
-    private final long[] sums = new long[Long.SIZE];
+    private long[] counts = {};
+    private long[] sums = {};
 
     /** @param size 0 or more */
     void add(long size) {
         int power = power(size);
+        if (power >= counts.length) {
+            counts = Arrays.copyOf(counts, power + 1);
+            sums = Arrays.copyOf(sums, power + 1);
+        }
         counts[power]++;
         sums[power] += size;
     }

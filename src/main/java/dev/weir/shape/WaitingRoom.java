@@ -27,15 +27,21 @@ final class WaitingRoom {
             .thenComparing(Line::flow);
 
     private final QueueStore store;
+    private final Backlog backlog;
     private final Map<Flow, Line> lines = new HashMap<>();
     private final TreeSet<Line> expiries = new TreeSet<>(SOONEST_EXPIRY_FIRST);
     private final Alarms alarms;
     private final Crowd crowd;
     private final FairScheduler scheduler;
 
-    /** A room as its store has it, once all is {@linkplain #restore restored}. */
-    WaitingRoom(QueueRules rules, QueueStore store) {
+    /**
+     * A room as its store has it, once all is {@linkplain #restore restored}.
+     *
+     * @param backlog takes note of who waits here as well
+     */
+    WaitingRoom(QueueRules rules, QueueStore store, Backlog backlog) {
         this.store = store;
+        this.backlog = backlog;
         alarms = new Alarms(store.alarms());
         crowd = new Crowd(rules);
         scheduler = new FairScheduler(rules.tiers());
@@ -57,6 +63,8 @@ final class WaitingRoom {
         for (Line line : all) {
             list(line);
             scheduler.enter(line.flow());
+            backlog.add(line.flow().tier(), line.size(), line.tokens());
+            backlog.addHead(line.headEnqueuedAtMs());
         }
     }
 
@@ -119,6 +127,7 @@ final class WaitingRoom {
         Flow flow = Waiting.flowOf(admission);
         Line line = lines.get(flow);
         if (line == null) {
+            backlog.addHead(enqueuedAtMs);
             line = new Line(flow, store.slots());
             lines.put(flow, line);
             scheduler.enter(flow);
@@ -129,6 +138,7 @@ final class WaitingRoom {
         takeTicket(ticket(admission), line.next());
         line.append(new Waiting(admission, number, enqueuedAtMs, expiresAtMs, true, alarm));
         list(line);
+        backlog.add(flow.tier(), 1, Crowd.counted(admission.request().cost()));
     }
 
     /** Lets the head of a flow go, since its turn has come. */
@@ -169,11 +179,15 @@ final class WaitingRoom {
     private void remove(Place place, Waiting waiting) {
         Line line = lines.get(place.flow());
         unlist(line);
+        long headEnqueuedAtMs = line.headEnqueuedAtMs();
         line.remove(place.position(), waiting);
+        backlog.add(place.flow().tier(), -1, -Crowd.counted(waiting.cost()));
+        backlog.removeHead(headEnqueuedAtMs);
         if (line.isEmpty()) {
             lines.remove(line.flow());
             crowd.forget(line.flow().tier());
         } else {
+            backlog.addHead(line.headEnqueuedAtMs());
             list(line);
         }
         if (waiting.alarm() != null) {

@@ -13,7 +13,7 @@ import dev.weir.config.WeirConfig;
  * @param policies the rules, compacted
  * @param policyHistory the versions that the rules had, compacted
  * @param deadLetters records that are no request, or no rule, as received
- * @param admissions requests on their way into a queue, keyed by queue; internal
+ * @param admissions requests on their way into a queue, keyed by queue and the values of its key fields; internal
  * @param leaseRequests requests and reports of lease holders to the ledgers of shared quota, keyed by policy and key fields; internal
  * @param leaseResponses responses of ledgers, each in the partition from which its holder reads; internal
  */

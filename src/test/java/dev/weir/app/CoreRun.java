@@ -27,6 +27,7 @@ public final class CoreRun implements Outlet {
     private final List<Release> releases = new ArrayList<>();
     private final PolicyTable policies;
     private final WeirConfig.State config;
+    private final Map<String, QueueRules> queues;
     private final Shaper shaper;
     private long admitted;
 
@@ -34,6 +35,7 @@ public final class CoreRun implements Outlet {
     public CoreRun(PolicyTable policies, Map<String, QueueRules> queues, WeirConfig.State config) {
         this.policies = policies;
         this.config = config;
+        this.queues = queues;
         shaper = new Shaper(queues::get, new MemoryQueues(config), this);
     }
 
@@ -49,7 +51,9 @@ public final class CoreRun implements Outlet {
         Ruling ruling = tasks.computeIfAbsent(task, any -> new Recomputation(policies, config))
                 .decide(request);
         if (ruling instanceof Admission admission) {
-            shaper.admit(admission.with(List.of(), context), admitted++, nowMs, nowNanos);
+            QueueRules queue = queues.get(admission.queue());
+            Admission keyed = queue == null ? admission : admission.to(queue.keyOf(request));
+            shaper.admit(keyed.with(List.of(), context), admitted++, nowMs, nowNanos);
         } else {
             decisions.add(((Decision) ruling).in(context));
         }

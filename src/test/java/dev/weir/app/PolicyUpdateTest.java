@@ -89,6 +89,24 @@ class PolicyUpdateTest {
     }
 
     @Test
+    void the_key_of_a_queue_does_not_change_while_it_exists() throws FaultsException {
+        String keyed = "queues: [{id: hooks, key: [tenant, model], limit: 5, per: 1s}]";
+        apply(keyed);
+        for (String key : List.of("", "key: tenant, ", "key: [tenant, model, region], ")) {
+            String other = "queues: [{id: hooks, " + key + "limit: 5, per: 1s}]";
+            assertThatThrownBy(() -> apply(other))
+                    .isInstanceOf(RefusedChangeException.class)
+                    .hasMessageContaining("the key of queue hooks is [tenant, model] and would be [")
+                    .hasMessageContaining("or delete this one first");
+        }
+        assertThat(apply("queues: [{id: hooks, key: [model, tenant], limit: 9, per: 1s}]"))
+                .containsExactly("queue/hooks 2"); // their order does not matter
+        delete(QUEUE, "hooks");
+        assertThat(apply("queues: [{id: hooks, key: region, limit: 5, per: 1s}]"))
+                .containsExactly("queue/hooks 4");
+    }
+
+    @Test
     void a_policy_that_now_limits_frees_its_queue() throws FaultsException {
         apply("policies: [{id: a, queue: sms}]\nqueues: [" + SMS + "]");
         assertThat(prune("policies: [" + LIMITED + "]")).containsExactly("policy/a 2", "queue/sms 2 deleted");

@@ -64,7 +64,9 @@ class QuestionsTest {
                 limits: [{algorithm: gcra, limit: 2, per: 30d}]
                 on-exceed: shape
                 queue: mail
+              - {id: hooks, layer: mail, match: {endpoint: /hook}, queue: hooks}
             queues:
+              - {id: hooks, key: [client, endpoint], limit: 1, per: 1h, capacity: 4}
               - {id: mail, limit: 1, per: 1h, capacity: 4, tiers: {gold: {priority: 1}}}
               - {id: idle, limit: 1, per: 1s}
             """;
@@ -101,7 +103,7 @@ class QuestionsTest {
                 return owners.contains(0) && owners.contains(1) && !owners.contains(-1);
             });
             await("the queues are assigned", () -> List.of("mail", "idle", "nobody").stream()
-                    .noneMatch(id -> owner(both, of -> of.queue(id)) == -1));
+                    .noneMatch(id -> owner(both, of -> of.queue(id, Map.of())) == -1));
 
             Map<String, Decision> first = new HashMap<>();
             List<Request> calls = CLIENTS.stream()
@@ -137,17 +139,47 @@ class QuestionsTest {
             }
             assertThat(outcomes).hasSize(40).contains(Outcome.ALLOWED, Outcome.DENIED);
             askOfTheQueue(both, decisions);
+            askOfKeys(both, decisions);
         }
     }
 
+    /** Keys are on the partitions of both instances; each tells of its own, and either of one key, or who has it. */
+    private void askOfKeys(List<Questions> both, Decisions decisions) {
+        for (String client : CLIENTS) {
+            Request request = request(client, "/hook", 1, START_MS);
+            Decision foretold = here(both, of -> of.check(request));
+            Decision decided = decisions.of(List.of(request)).get(0);
+            assertThat(decided)
+                    .usingRecursiveComparison()
+                    .ignoringFields("source", "context", "decidedAtMs")
+                    .ignoringFields("queueing") // its bucket may be on the other instance
+                    .isEqualTo(foretold);
+            Map<String, String> key = Map.of("client", client, "endpoint", "/hook");
+            assertThat(decided.queueing()).isEqualTo(new Decision.Queueing("hooks", key, 1L, 0L));
+            decisions.of(List.of(request(client, "/hook", 1, START_MS)));
+            await("one is released, and one waits", () -> {
+                QueueView bucket = here(both, of -> of.queue("hooks", key));
+                return bucket.released() == 1 && bucket.waiting() == 1;
+            });
+        }
+        List<QueueView> views = new ArrayList<>();
+        for (Questions each : both) {
+            views.add(((Questions.Answer.Here<QueueView>) each.queue("hooks", Map.of())).value());
+        }
+        assertThat(views).allSatisfy(view -> assertThat(view.keys()).isPositive());
+        assertThat(views.get(0).and(views.get(1)))
+                .returns((long) CLIENTS.size(), QueueView::waiting)
+                .returns((long) CLIENTS.size(), QueueView::keys);
+    }
+
     private void askOfTheQueue(List<Questions> both, Decisions decisions) {
-        QueueView none = here(both, of -> of.queue("nobody"));
+        QueueView none = here(both, of -> of.queue("nobody", Map.of()));
         assertThat(none).isNull();
-        QueueView idle = here(both, of -> of.queue("idle"));
+        QueueView idle = here(both, of -> of.queue("idle", Map.of()));
         assertThat(idle.rules().id()).isEqualTo("idle");
         assertThat(idle.waiting()).isZero();
 
-        int home = owner(both, of -> of.queue("mail"));
+        int home = owner(both, of -> of.queue("mail", Map.of()));
         List<Reason> reasons = new ArrayList<>();
         String near = clientOf(both, home);
         Request last = null;
@@ -164,12 +196,12 @@ class QuestionsTest {
             if (i == 2) {
                 await(
                         "the first is released",
-                        () -> here(both, of -> of.queue("mail")).released() == 1);
+                        () -> here(both, of -> of.queue("mail", Map.of())).released() == 1);
             }
         }
         assertThat(reasons).startsWith(Reason.WITHIN_LIMITS, Reason.WITHIN_LIMITS, Reason.SHAPED);
         assertThat(reasons).endsWith(Reason.SHAPED, Reason.SHAPED, Reason.QUEUE_FULL);
-        QueueView mail = here(both, of -> of.queue("mail"));
+        QueueView mail = here(both, of -> of.queue("mail", Map.of()));
         assertThat(mail.waiting()).isEqualTo(4);
         assertThat(mail.released()).isEqualTo(1);
         assertThat(mail.tiers())
@@ -178,7 +210,7 @@ class QuestionsTest {
 
         Request cancel = cancel(last);
         assertThat(here(both, of -> of.check(cancel)).reason()).isEqualTo(Reason.CANCELLED);
-        QueueView after = here(both, of -> of.queue("mail"));
+        QueueView after = here(both, of -> of.queue("mail", Map.of()));
         assertThat(after)
                 .usingRecursiveComparison()
                 .ignoringFields("oldestWaitMs")
@@ -216,7 +248,7 @@ class QuestionsTest {
                 });
             }
         }
-        assertThat(told(alone.questions().queue("mail"))).isEqualTo("the instance is not running");
+        assertThat(told(alone.questions().queue("mail", Map.of()))).isEqualTo("the instance is not running");
     }
 
     private static String told(Answer<?> answer) {

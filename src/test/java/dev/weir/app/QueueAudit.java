@@ -5,6 +5,7 @@ import dev.weir.policy.Kind;
 import dev.weir.policy.Outcome;
 import dev.weir.policy.Reason;
 import dev.weir.policy.Request;
+import dev.weir.shape.BucketId;
 import dev.weir.shape.QueueRules;
 import dev.weir.shape.Release;
 import java.util.ArrayList;
@@ -17,6 +18,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.TreeMap;
+import java.util.stream.Stream;
 
 /**
  * What was sent to queues and what came of it, held against what is promised, whatever happened in between. Each check
@@ -37,7 +39,9 @@ public final class QueueAudit {
     private final Map<Request.Source, List<Decision>> decisions = new LinkedHashMap<>();
     private final Map<Id, Request> requestById = new HashMap<>();
     private final Map<Id, List<Release>> releasesById = new LinkedHashMap<>();
-    private final Map<String, List<Release>> releasesByQueue = new TreeMap<>(); // by sequence
+
+    /** In the order in which they left. */
+    private final Map<BucketId, List<Release>> releasesByBucket = new TreeMap<>();
 
     /**
      * All that was committed; of each client, in the order of the topic.
@@ -59,11 +63,18 @@ public final class QueueAudit {
         }
         for (Release release : releases) {
             releasesById.computeIfAbsent(id(release), id -> new ArrayList<>()).add(release);
-            releasesByQueue
-                    .computeIfAbsent(release.queue(), queue -> new ArrayList<>())
+            releasesByBucket
+                    .computeIfAbsent(BucketId.of(release.queue(), release.key()), bucket -> new ArrayList<>())
                     .add(release);
         }
-        releasesByQueue.values().forEach(queue -> queue.sort(Comparator.comparingLong(Release::sequence)));
+        releasesByBucket.forEach((bucket, left) -> left.sort(orderOf(bucket)));
+    }
+
+    /** The sequence of a key begins anew once the key was idle. */
+    private static Comparator<Release> orderOf(BucketId bucket) {
+        return bucket.key().isEmpty()
+                ? Comparator.comparingLong(Release::sequence)
+                : Comparator.comparingLong(Release::releaseAtNanos).thenComparingLong(Release::sequence);
     }
 
     /** How many were released. */
@@ -189,29 +200,33 @@ public final class QueueAudit {
     }
 
     /**
-     * A queue's releases are numbered from 1 without a gap or a repeat, in the order of their times and, of one client, in
-     * that of the topic.
+     * The releases of a bucket are numbered from 1 without a gap or a repeat, in the order of their times and, of one client, in
+     * that of the topic; those of a key from 1 again once it was idle.
      */
     public List<String> sequences() {
         List<String> faults = new ArrayList<>();
-        releasesByQueue.forEach((queue, left) -> {
+        releasesByBucket.forEach((bucket, left) -> {
             long lastNanos = Long.MIN_VALUE;
-            for (int i = 0; i < left.size(); i++) {
-                Release release = left.get(i);
-                if (release.sequence() != i + 1) {
-                    faults.add(name(release) + " should have sequence " + (i + 1));
+            long last = 0;
+            for (Release release : left) {
+                boolean beginsAnew = !bucket.key().isEmpty() && release.sequence() == 1;
+                if (release.sequence() != last + 1 && !beginsAnew) {
+                    faults.add(name(release) + " should have sequence " + (last + 1));
                     return;
                 }
                 if (release.releaseAtNanos() < lastNanos) {
                     faults.add(name(release) + " leaves before its predecessor");
                 }
+                last = release.sequence();
                 lastNanos = release.releaseAtNanos();
             }
         });
-        Map<List<String>, Release> last = new HashMap<>();
+        Map<List<Object>, Release> last = new HashMap<>();
         for (Release release : releases) {
-            Release before = last.put(List.of(release.queue(), release.client()), release);
-            if (before != null && before.sequence() > release.sequence()) {
+            Release before = last.put(List.of(release.queue(), release.key(), release.client()), release);
+            if (before != null
+                    && before.sequence() > release.sequence()
+                    && (release.sequence() != 1 || release.key().isEmpty())) {
                 faults.add(name(release) + " was written after " + name(before));
             }
         }
@@ -221,7 +236,7 @@ public final class QueueAudit {
     /** One client's requests of one tier leave in the order in which they came on one partition. */
     public List<String> order() {
         List<String> faults = new ArrayList<>();
-        for (List<Release> queue : releasesByQueue.values()) {
+        for (List<Release> queue : releasesByBucket.values()) {
             Map<Flow, Request> last = new HashMap<>();
             for (Release release : queue) {
                 Request request = requestById.get(id(release));
@@ -257,7 +272,11 @@ public final class QueueAudit {
      */
     public List<String> pace(QueueRules rules) {
         List<String> faults = new ArrayList<>();
-        List<Release> queue = releasesOf(rules);
+        bucketsOf(rules).forEach(bucket -> pace(rules, bucket, faults));
+        return faults;
+    }
+
+    private static void pace(QueueRules rules, List<Release> queue, List<String> faults) {
         long perNanos = Math.multiplyExact(rules.perMs(), NANOS_PER_MS);
         long tokens = 0;
         long least = Long.MAX_VALUE; // in tokens, times perNanos
@@ -272,13 +291,12 @@ public final class QueueAudit {
             }
             tokens += release.cost();
         }
-        return faults;
     }
 
     /** Nothing leaves before it came or after it expired, and what expires does so no later than at its deadline. */
     public List<String> expiries(QueueRules rules) {
         List<String> faults = new ArrayList<>();
-        for (Release release : releasesOf(rules)) {
+        for (Release release : bucketsOf(rules).flatMap(List::stream).toList()) {
             Request request = requestById.get(id(release));
             Long deadlineMs = request == null ? null : request.deadlineMs();
             if (release.releaseAtNanos() < release.enqueuedAtMs() * NANOS_PER_MS) {
@@ -319,7 +337,11 @@ public final class QueueAudit {
      */
     public List<String> priorities(QueueRules rules) {
         List<String> faults = new ArrayList<>();
-        List<Release> queue = releasesOf(rules);
+        bucketsOf(rules).forEach(bucket -> priorities(rules, bucket, faults));
+        return faults;
+    }
+
+    private void priorities(QueueRules rules, List<Release> queue, List<String> faults) {
         TreeMap<Integer, Long> queuedAtMs = new TreeMap<>(); // by priority, the first of those that leave later
         for (int i = queue.size() - 1; i >= 0; i--) {
             Release release = queue.get(i);
@@ -337,11 +359,12 @@ public final class QueueAudit {
             }
             queuedAtMs.merge(priority, first(request).decidedAtMs(), Math::min);
         }
-        return faults;
     }
 
-    private List<Release> releasesOf(QueueRules rules) {
-        return releasesByQueue.getOrDefault(rules.id(), List.of());
+    private Stream<List<Release>> bucketsOf(QueueRules rules) {
+        return releasesByBucket.entrySet().stream()
+                .filter(bucket -> bucket.getKey().queue().equals(rules.id()))
+                .map(Map.Entry::getValue);
     }
 
     private Decision first(Request request) {
@@ -380,7 +403,8 @@ public final class QueueAudit {
     }
 
     private static String name(Release release) {
-        return release.queue() + "#" + release.sequence() + " (" + release.requestId() + ")";
+        return release.queue() + (release.key().isEmpty() ? "" : release.key()) + "#" + release.sequence() + " ("
+                + release.requestId() + ")";
     }
 
     private static String told(Decision decision) {

@@ -41,6 +41,7 @@ class AdmissionAvroTest {
         assertComesBack(new Admission(
                 request,
                 "kolejka",
+                Map.of("cel", "ą"),
                 "reguła",
                 7L,
                 "gcra 5/1s",

@@ -19,10 +19,10 @@ public final class ByAvro {
     private static final long NANOS_PER_SECOND = 1_000_000_000;
 
     private static final AvroBytes<RequestEvent> REQUESTS = new AvroBytes<>(new RequestEvent(), 1);
-    private static final AvroBytes<dev.weir.avro.Decision> DECISIONS = new AvroBytes<>(new dev.weir.avro.Decision(), 4);
+    private static final AvroBytes<dev.weir.avro.Decision> DECISIONS = new AvroBytes<>(new dev.weir.avro.Decision(), 5);
     private static final AvroBytes<dev.weir.avro.Admission> ADMISSIONS =
-            new AvroBytes<>(new dev.weir.avro.Admission(), 2);
-    private static final AvroBytes<dev.weir.avro.Release> RELEASES = new AvroBytes<>(new dev.weir.avro.Release(), 0);
+            new AvroBytes<>(new dev.weir.avro.Admission(), 3);
+    private static final AvroBytes<dev.weir.avro.Release> RELEASES = new AvroBytes<>(new dev.weir.avro.Release(), 1);
 
     private ByAvro() {}
 
@@ -93,7 +93,8 @@ public final class ByAvro {
         if (decision.queueing() != null) {
             event.setQueue(decision.queueing().queue())
                     .setPosition(decision.queueing().position())
-                    .setExpectedWaitMs(decision.queueing().expectedWaitMs());
+                    .setExpectedWaitMs(decision.queueing().expectedWaitMs())
+                    .setQueueKey(decision.queueing().key());
         }
         if (decision.usage() != null) {
             LeaseUse usage = decision.usage();
@@ -124,6 +125,7 @@ public final class ByAvro {
                 .setSourcePartition(request.source().partition())
                 .setSourceOffset(request.source().offset())
                 .setQueue(admission.queue())
+                .setQueueKey(admission.key())
                 .setPolicyId(admission.policyId())
                 .setPolicyVersion(admission.policyVersion())
                 .setLimitedBy(admission.limitedBy())
@@ -145,6 +147,7 @@ public final class ByAvro {
                 .setClient(release.client())
                 .setTier(release.tier())
                 .setQueue(release.queue())
+                .setQueueKey(release.key())
                 .setSequence(release.sequence())
                 .setEnqueuedAt(Instant.ofEpochMilli(release.enqueuedAtMs()))
                 .setReleaseAt(Instant.ofEpochSecond(

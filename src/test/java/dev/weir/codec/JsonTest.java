@@ -118,20 +118,21 @@ class JsonTest {
                             false,
                             false,
                             true,
-                            new Decision.Queueing("sms", 3L, 20L),
+                            new Decision.Queueing("sms", Map.of("tenant", "t"), 3L, 20L),
                             429,
                             1_000,
                             SOURCE)
                     .in(new DecisionContext(new DecisionOrder(41, 3), 7L)));
         }
         assertThat(out)
-                .hasToString("{\"requestId\":\"r1\",\"client\":\"c1\",\"outcome\":\"DENIED\","
-                        + "\"reason\":\"LIMIT_EXCEEDED\",\"policyId\":\"p\",\"policyVersion\":2,"
-                        + "\"limitedBy\":\"gcra 5/1s\",\"limit\":5,\"windowMs\":1000,\"remaining\":0,\"resetAfterMs\":900,"
-                        + "\"retryAfterMs\":100,\"delayMs\":20,\"observed\":false,\"shadowBanned\":false,\"repeated\":true,"
-                        + "\"queue\":\"sms\",\"position\":3,\"expectedWaitMs\":20,\"httpStatus\":429,"
-                        + "\"decidedAt\":1000,\"sourcePartition\":0,\"sourceOffset\":7,\"usage\":null,"
-                        + "\"order\":{\"afterOffset\":41,\"step\":3},\"policiesChecksum\":7}\n");
+                .hasToString(
+                        "{\"requestId\":\"r1\",\"client\":\"c1\",\"outcome\":\"DENIED\","
+                                + "\"reason\":\"LIMIT_EXCEEDED\",\"policyId\":\"p\",\"policyVersion\":2,"
+                                + "\"limitedBy\":\"gcra 5/1s\",\"limit\":5,\"windowMs\":1000,\"remaining\":0,\"resetAfterMs\":900,"
+                                + "\"retryAfterMs\":100,\"delayMs\":20,\"observed\":false,\"shadowBanned\":false,\"repeated\":true,"
+                                + "\"queue\":\"sms\",\"position\":3,\"expectedWaitMs\":20,\"httpStatus\":429,"
+                                + "\"decidedAt\":1000,\"sourcePartition\":0,\"sourceOffset\":7,\"usage\":null,"
+                                + "\"order\":{\"afterOffset\":41,\"step\":3},\"policiesChecksum\":7,\"queueKey\":{\"tenant\":\"t\"}}\n");
     }
 
     @Test
@@ -141,15 +142,17 @@ class JsonTest {
                         "żółw",
                         "gold",
                         "sms",
+                        Map.of("tenant", "t", "model", "m"),
                         12,
                         900,
                         1_000_020_000,
                         3,
                         Map.of("region", "eu", "endpoint", "/a"),
                         new byte[] {1, 2, 3})))
-                .isEqualTo("{\"requestId\":\"r1\",\"client\":\"żółw\",\"tier\":\"gold\",\"queue\":\"sms\","
-                        + "\"sequence\":12,\"enqueuedAt\":900,\"releaseAt\":1000.02,\"waitMs\":100,\"cost\":3,"
-                        + "\"attributes\":{\"endpoint\":\"/a\",\"region\":\"eu\"},\"payload\":\"AQID\"}\n");
+                .isEqualTo(
+                        "{\"requestId\":\"r1\",\"client\":\"żółw\",\"tier\":\"gold\",\"queue\":\"sms\","
+                                + "\"sequence\":12,\"enqueuedAt\":900,\"releaseAt\":1000.02,\"waitMs\":100,\"cost\":3,"
+                                + "\"attributes\":{\"endpoint\":\"/a\",\"region\":\"eu\"},\"payload\":\"AQID\",\"queueKey\":{\"model\":\"m\",\"tenant\":\"t\"}}\n");
     }
 
     @ParameterizedTest
@@ -163,7 +166,10 @@ class JsonTest {
     })
     void the_time_of_a_release_is_in_milliseconds_with_decimals(long releaseAtNanos, String shown) throws IOException {
         assertThat(line(new Release("r", "c", null, "q", 1, 0, releaseAtNanos, 1, Map.of(), null)))
-                .contains("\"tier\":null,", "\"releaseAt\":" + shown + ",", "\"attributes\":{},\"payload\":null}");
+                .contains(
+                        "\"tier\":null,",
+                        "\"releaseAt\":" + shown + ",",
+                        "\"attributes\":{},\"payload\":null,\"queueKey\":{}}");
     }
 
     private static String line(Release release) throws IOException {

@@ -6,11 +6,11 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import dev.weir.policy.Admission;
 import dev.weir.policy.Kind;
 import dev.weir.policy.Request;
+import dev.weir.shape.BucketId;
 import dev.weir.shape.Flow;
 import dev.weir.shape.Outflow;
 import dev.weir.shape.Pacing;
 import dev.weir.shape.QueueRules;
-import dev.weir.shape.QueueState;
 import dev.weir.shape.QueueStore.Alarm;
 import dev.weir.shape.QueueStore.Place;
 import dev.weir.shape.QueueStore.Ticket;
@@ -26,6 +26,8 @@ import java.util.Random;
 import org.junit.jupiter.api.Test;
 
 class QueueCodecTest {
+
+    private static final BucketId Q = new BucketId("q", List.of());
 
     private final QueueCodec codec = new QueueCodec();
 
@@ -58,26 +60,27 @@ class QueueCodecTest {
     }
 
     @Test
-    void places_and_states_come_back_as_they_were() {
+    void places_rules_and_outflows_come_back_as_they_were() {
         Place place = new Place(new Flow("", "c"), 1L << 40);
         assertThat(QueueCodec.decodePlace(QueueCodec.encode(place))).isEqualTo(place);
-        QueueState state = new QueueState(
-                new QueueRules(
-                        "sms",
-                        9,
-                        100,
-                        1_000,
-                        3,
-                        10_000,
-                        QueueRules.NO_MAX_WAIT,
-                        0,
-                        Map.of("gold", new Share(-3, 10_000), "żółw", new Share(Integer.MAX_VALUE, 1))),
-                new Outflow(
-                        new Pacing.Arrival(1_795_219_200_000_000_001L, 12),
-                        1_795_219_200_000_000_000L,
-                        77,
-                        1_795_219_199_900_000_000L));
-        assertThat(QueueCodec.decodeState(QueueCodec.encode(state))).isEqualTo(state);
+        QueueRules rules = new QueueRules(
+                "sms",
+                9,
+                100,
+                1_000,
+                3,
+                10_000,
+                QueueRules.NO_MAX_WAIT,
+                0,
+                Map.of("gold", new Share(-3, 10_000), "żółw", new Share(Integer.MAX_VALUE, 1)),
+                List.of("tenant", "model"));
+        assertThat(QueueCodec.decodeRules(QueueCodec.encode(rules))).isEqualTo(rules);
+        Outflow outflow = new Outflow(
+                new Pacing.Arrival(1_795_219_200_000_000_001L, 12),
+                1_795_219_200_000_000_000L,
+                77,
+                1_795_219_199_900_000_000L);
+        assertThat(QueueCodec.decodeOutflow(QueueCodec.encode(outflow))).isEqualTo(outflow);
     }
 
     @Test
@@ -88,14 +91,22 @@ class QueueCodecTest {
     }
 
     @Test
-    void the_order_of_the_bytes_is_the_order_of_queue_tier_client_and_position() {
+    void the_order_of_the_bytes_is_the_order_of_bucket_tier_client_and_position() {
         List<QueueKeys.SlotKey> keys = new ArrayList<>();
         String[] texts = {"", "a", "a\0", "a\0b", "ab", "b", "\u00e9", "\uffff"};
-        for (String queue : new String[] {"a", "ab", "b"}) {
+        List<BucketId> buckets = List.of(
+                new BucketId("a", List.of()),
+                new BucketId("a", List.of("x", "")),
+                new BucketId("a", List.of("x", "a\0")),
+                new BucketId("a", List.of("x", "ab")),
+                new BucketId("a", List.of("x", "", "y", "")),
+                new BucketId("ab", List.of()),
+                new BucketId("b", List.of("x", "a")));
+        for (BucketId bucket : buckets) {
             for (String tier : texts) {
                 for (String client : texts) {
                     for (long position : new long[] {0, 1, 255, 256, 1L << 40, Long.MAX_VALUE}) {
-                        keys.add(new QueueKeys.SlotKey(queue, new Place(new Flow(tier, client), position)));
+                        keys.add(new QueueKeys.SlotKey(bucket, new Place(new Flow(tier, client), position)));
                     }
                 }
             }
@@ -103,7 +114,7 @@ class QueueCodecTest {
         List<QueueKeys.SlotKey> shuffled = new ArrayList<>(keys);
         Collections.shuffle(shuffled, new Random(1));
         List<QueueKeys.SlotKey> sorted = shuffled.stream()
-                .map(key -> QueueKeys.slot(key.queue(), key.place()))
+                .map(key -> QueueKeys.slot(key.bucket(), key.place()))
                 .sorted(Arrays::compareUnsigned)
                 .map(QueueKeys::readSlot)
                 .toList();
@@ -111,18 +122,33 @@ class QueueCodecTest {
     }
 
     @Test
+    void the_key_of_a_bucket_is_read_as_it_was_written() {
+        for (BucketId bucket : List.of(Q, new BucketId("q", List.of("a", "b\0", "c", "")))) {
+            assertThat(QueueKeys.readBucket(QueueKeys.bucket(bucket))).isEqualTo(bucket);
+        }
+        assertThat(QueueKeys.readBucket(QueueKeys.rules("q"))).isNull();
+    }
+
+    @Test
+    void the_record_of_a_queue_without_key_has_its_id_as_the_key() {
+        assertThat(QueueKeys.record(Q)).isEqualTo(new byte[] {'q'});
+        assertThat(QueueKeys.record(new BucketId("q", List.of("a", "b"))))
+                .isNotEqualTo(QueueKeys.record(new BucketId("q", List.of("a", "c"))));
+    }
+
+    @Test
     void no_two_tickets_or_alarms_have_one_key() {
         assertThat(List.of(
-                        QueueKeys.ticket("q", new Ticket("a", "bc")),
-                        QueueKeys.ticket("q", new Ticket("ab", "c")),
-                        QueueKeys.ticket("qa", new Ticket("b", "c"))))
+                        QueueKeys.ticket(Q, new Ticket("a", "bc")),
+                        QueueKeys.ticket(Q, new Ticket("ab", "c")),
+                        QueueKeys.ticket(new BucketId("qa", List.of()), new Ticket("b", "c"))))
                 .doesNotHaveDuplicates();
-        assertThat(QueueKeys.alarm("q", new Alarm(1, 2))).isNotEqualTo(QueueKeys.alarm("q", new Alarm(2, 1)));
+        assertThat(QueueKeys.alarm(Q, new Alarm(1, 2))).isNotEqualTo(QueueKeys.alarm(Q, new Alarm(2, 1)));
         List<byte[]> alarms = new ArrayList<>(List.of(
-                QueueKeys.alarm("q", new Alarm(2, 0)),
-                QueueKeys.alarm("q", new Alarm(1, 300)),
-                QueueKeys.alarm("q", new Alarm(1, 2))));
+                QueueKeys.alarm(Q, new Alarm(2, 0)),
+                QueueKeys.alarm(Q, new Alarm(1, 300)),
+                QueueKeys.alarm(Q, new Alarm(1, 2))));
         alarms.sort(Comparator.comparing(bytes -> bytes, Arrays::compareUnsigned));
-        assertThat(alarms.get(2)).isEqualTo(QueueKeys.alarm("q", new Alarm(2, 0)));
+        assertThat(alarms.get(2)).isEqualTo(QueueKeys.alarm(Q, new Alarm(2, 0)));
     }
 }

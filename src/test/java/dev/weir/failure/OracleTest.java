@@ -71,7 +71,8 @@ class OracleTest {
         Set<Reason> reasons = new HashSet<>();
         evidence.decisions().forEach(entry -> reasons.add(entry.decision().reason()));
         assertThat(reasons)
-                .as("all but NO_QUEUE, which takes two instances that disagree")
+                .as(
+                        "all but NO_QUEUE, which takes two instances that disagree, and NO_QUEUE_KEY, since each has a client")
                 .contains(
                         Reason.WITHIN_LIMITS,
                         Reason.THROTTLED,
@@ -329,6 +330,7 @@ class OracleTest {
                 release.client(),
                 release.tier(),
                 release.queue(),
+                release.key(),
                 release.sequence(),
                 release.enqueuedAtMs(),
                 release.releaseAtNanos(),
@@ -433,6 +435,7 @@ class OracleTest {
                 release.client(),
                 release.tier(),
                 release.queue(),
+                release.key(),
                 sequence,
                 release.enqueuedAtMs(),
                 releaseAtNanos,

@@ -111,7 +111,8 @@ final class QueueChecks {
                 fastest.capacity(),
                 fastest.maxWaitMs(),
                 fastest.lookAheadMs(),
-                fastest.tiers());
+                fastest.tiers(),
+                fastest.key());
     }
 
     private static boolean isFaster(QueueRules one, QueueRules other) {

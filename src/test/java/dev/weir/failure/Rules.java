@@ -80,6 +80,12 @@ public final class Rules {
                 limits: [{algorithm: token-bucket, limit: 3, per: 1s, burst: 5}]
                 on-exceed: shape
                 queue: mail
+              - id: images
+                layer: queues
+                match: {endpoint: /images}
+                limits: [{algorithm: fixed-window, limit: 2, per: 1s}]
+                on-exceed: shape
+                queue: images
             queues:
               - id: sms
                 limit: 150
@@ -91,6 +97,7 @@ public final class Rules {
                   platinum: {priority: 1}
                   gold: {weight: 4}
               - {id: mail, limit: 20, per: 1s, capacity: 60, max-wait: 2s, tiers: {platinum: {priority: 1}}}
+              - {id: images, key: [client], limit: 3, per: 1s, capacity: 5, max-wait: 2s}
             """;
 
     /**

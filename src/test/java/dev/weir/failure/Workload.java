@@ -11,6 +11,7 @@ import java.util.Iterator;
 import java.util.List;
 import java.util.Map;
 import java.util.Random;
+import java.util.Set;
 import java.util.function.LongSupplier;
 
 /**
@@ -31,6 +32,8 @@ public final class Workload implements Iterator<Request> {
     private static final Request.Source UNSENT = new Request.Source(0, 0);
 
     private static final String[] TIERS = {"free", "academic", "commercial", "gold", "platinum", "staff", null};
+    private static final Set<String> QUEUED = Set.of("/sms", "/mail", "/images");
+
     private static final String[] ENDPOINTS = {
         "/calls/a",
         "/calls/b",
@@ -41,7 +44,8 @@ public final class Workload implements Iterator<Request> {
         "/payments",
         "/exports",
         "/sms",
-        "/mail"
+        "/mail",
+        "/images"
     };
 
     private final Random random;
@@ -120,7 +124,7 @@ public final class Workload implements Iterator<Request> {
     private Request call(String client) {
         long nowMs = clockMs.getAsLong();
         String endpoint = ENDPOINTS[random.nextInt(ENDPOINTS.length)];
-        boolean waits = endpoint.equals("/sms") || endpoint.equals("/mail");
+        boolean waits = QUEUED.contains(endpoint);
         int deadlineInMs = MIN_DEADLINE_MS + random.nextInt(MAX_DEADLINE_MS - MIN_DEADLINE_MS);
         boolean hasDeadline = waits && random.nextInt(8) == 0;
         return new Request(
@@ -194,8 +198,7 @@ public final class Workload implements Iterator<Request> {
     }
 
     private static boolean isQueued(Request request) {
-        return request.field("endpoint").equals("/sms")
-                || request.field("endpoint").equals("/mail");
+        return QUEUED.contains(request.field("endpoint"));
     }
 
     /** Whether the policy remembers what it has answered. */

@@ -39,7 +39,7 @@ class TogetherTest {
     }
 
     private static Glance.OfQueue queue(String id, long waiting) {
-        return new Glance.OfQueue(id, 1, 1, 1, 1, null, null, List.of(new Glance.OfTier(null, 0, 1, waiting)));
+        return new Glance.OfQueue(id, null, 1, 1, 1, 1, null, null, List.of(new Glance.OfTier(null, 0, 1, waiting)));
     }
 
     private List<Long> seconds() {

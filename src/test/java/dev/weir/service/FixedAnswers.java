@@ -41,7 +41,7 @@ final class FixedAnswers implements Questions {
     }
 
     @Override
-    public Answer<QueueView> queue(String id) {
+    public Answer<QueueView> queue(String id, Map<String, String> key) {
         return queue;
     }
 }

@@ -307,7 +307,7 @@ class RulesServiceTest {
                 List.of(new QueueView.OfTier("gold", new Share(1, 4), 2), new QueueView.OfTier(null, Share.DEFAULT, 1));
         long releaseAtMs = System.currentTimeMillis();
         HERE.queue = new Answer.Here<>(
-                new QueueView(rules, false, 3, 7, tiers, 5_000L, 42, releaseAtMs * 1_000_000 + 20_000));
+                new QueueView(rules, false, 3, 7, tiers, 5_000L, 42L, releaseAtMs * 1_000_000 + 20_000, null));
         Reply live = caller.get("/v1/queues/sms");
         assertThat(live.header("ETag")).isEqualTo("\"1\"");
         assertThat(live.json().at("/definition/per").asText()).isEqualTo("1s");
@@ -319,7 +319,7 @@ class RulesServiceTest {
         assertThat(state.at("/tiers/1/tier").isNull()).isTrue();
         assertThat(caller.get("/v1/queues").json().at("/queues/0/id").asText()).isEqualTo("sms");
 
-        HERE.queue = new Answer.Here<>(new QueueView(rules, false, 0, 0, List.of(), null, 42, null));
+        HERE.queue = new Answer.Here<>(new QueueView(rules, false, 0, 0, List.of(), null, 42L, null, null));
         assertThat(caller.get("/v1/queues/sms").json().at("/state/oldestWaitMs").isNull())
                 .isTrue();
         HERE.queue = new Answer.Here<>(null); // the instance that has it is behind
@@ -328,7 +328,7 @@ class RulesServiceTest {
         trusted.delete("/v1/policies/all-sms", ANY);
         assertThat(trusted.delete("/v1/queues/sms", ANY).status()).isEqualTo(204);
         assertThat(caller.get("/v1/queues/sms").detail()).isEqualTo("there is no queue 'sms'");
-        HERE.queue = new Answer.Here<>(new QueueView(rules, true, 3, 7, tiers, 5_000L, 42, 0L));
+        HERE.queue = new Answer.Here<>(new QueueView(rules, true, 3, 7, tiers, 5_000L, 42L, 0L, null));
         Reply draining = caller.get("/v1/queues/sms");
         assertThat(draining.json().get("definition").isNull()).isTrue();
         assertThat(draining.json().at("/state/deleted").asBoolean()).isTrue();

@@ -24,10 +24,15 @@ final class QueueHarness {
     final MemoryTable<Place, Slot> slots = new MemoryTable<>();
     final MemoryTable<Ticket, Place> tickets = new MemoryTable<>();
     final MemoryTable<Alarm, Place> alarms = new MemoryTable<>();
+
+    /** The store of the queue without key is the first one. */
+    final Map<BucketId, QueueStore> stores =
+            new HashMap<>(Map.of(new BucketId("q", List.of()), new QueueStore(slots, tickets, alarms)));
+
     final FirstAnswers firstAnswers = FirstAnswers.inMemory(100, 0);
     final List<Decision> decisions = new ArrayList<>();
     final List<Release> releases = new ArrayList<>();
-    QueueState saved;
+    final Map<BucketId, BucketState> saved = new HashMap<>();
     Shaper shaper = newShaper();
     long number;
 
@@ -48,13 +53,20 @@ final class QueueHarness {
                 rules::get,
                 new Shaper.Stores() {
                     @Override
-                    public QueueStore of(String queue) {
-                        return new QueueStore(slots, tickets, alarms);
+                    public QueueStore of(BucketId bucket) {
+                        return stores.computeIfAbsent(
+                                bucket,
+                                id -> new QueueStore(new MemoryTable<>(), new MemoryTable<>(), new MemoryTable<>()));
                     }
 
                     @Override
-                    public void save(QueueState state) {
-                        saved = state;
+                    public void save(BucketState state) {
+                        saved.put(state.id(), state);
+                    }
+
+                    @Override
+                    public void delete(BucketId bucket) {
+                        saved.remove(bucket);
                     }
 
                     @Override
@@ -78,13 +90,12 @@ final class QueueHarness {
     /** Builds the shaper anew from what it had stored. */
     void restart() {
         shaper = newShaper();
-        if (saved != null) {
-            shaper.restore(saved);
-        }
-        slots.entries.entrySet().stream()
-                .filter(entry -> entry.getValue() instanceof Waiting)
-                .sorted(Comparator.comparing(entry -> entry.getKey().position()))
-                .forEach(entry -> shaper.restore("q", entry.getKey(), (Waiting) entry.getValue()));
+        saved.values().forEach(shaper::restore);
+        stores.forEach((bucket, store) -> ((MemoryTable<Place, Slot>) store.slots())
+                .entries.entrySet().stream()
+                        .filter(entry -> entry.getValue() instanceof Waiting)
+                        .sorted(Comparator.comparing(entry -> entry.getKey().position()))
+                        .forEach(entry -> shaper.restore(bucket, entry.getKey(), (Waiting) entry.getValue())));
         shaper.resume();
     }
 
@@ -92,6 +103,12 @@ final class QueueHarness {
         Request request = new Request(
                 id, client, kind, tier, cost, null, Map.of(), deadlineMs, null, null, 0, new Request.Source(0, 0));
         return new Admission(request, "q", "p", 1L, null, null, false, 0, List.of());
+    }
+
+    /** The outflow of the queue without key, null if it has no state. */
+    Outflow outflow() {
+        BucketState state = saved.get(new BucketId("q", List.of()));
+        return state == null ? null : state.outflow();
     }
 
     /** Offers one, and gives the decision that answers it. */

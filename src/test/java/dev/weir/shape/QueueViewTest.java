@@ -114,8 +114,9 @@ class QueueViewTest {
                                         .mapToLong(Waiting::enqueuedAtMs)
                                         .min()
                                         .getAsLong()),
-                queue.saved == null ? 0 : queue.saved.outflow().sequence(),
-                queue.shaper.view("q", nowMs * MS).nextReleaseAtNanos());
+                queue.outflow() == null ? 0L : (Long) queue.outflow().sequence(),
+                queue.shaper.view("q", nowMs * MS).nextReleaseAtNanos(),
+                null);
     }
 
     @Test
@@ -152,11 +153,12 @@ class QueueViewTest {
                                 new QueueView.OfTier("a", new Share(0, 1), 0),
                                 new QueueView.OfTier("free", new Share(-1, 1), 0)),
                         null,
-                        0,
+                        0L,
+                        null,
                         null));
         Admission admission = QueueHarness.admission(Kind.CONSUME, "r", "c", null, 1, null);
         assertThat(queue.shaper.check(admission, 0).outcome()).isEqualTo(Outcome.QUEUED);
-        assertThat(queue.saved).isNull();
+        assertThat(queue.saved).isEmpty();
         queue.rules.clear();
         assertThat(queue.shaper.view("q", 0)).isNull();
         assertThat(queue.shaper.check(admission, 0).reason()).isEqualTo(Reason.NO_QUEUE);

@@ -27,17 +27,20 @@ class ShaperTest {
             rules::get,
             new Shaper.Stores() {
                 @Override
-                public QueueStore of(String queue) {
+                public QueueStore of(BucketId bucket) {
                     return new QueueStore(
-                            slots.computeIfAbsent(queue, q -> new MemoryTable<>()),
+                            slots.computeIfAbsent(bucket.queue(), q -> new MemoryTable<>()),
                             new MemoryTable<>(),
                             new MemoryTable<>());
                 }
 
                 @Override
-                public void save(QueueState state) {
+                public void save(BucketState state) {
                     saves++;
                 }
+
+                @Override
+                public void delete(BucketId bucket) {}
 
                 @Override
                 public FirstAnswers firstAnswers() {

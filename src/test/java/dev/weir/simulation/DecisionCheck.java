@@ -239,6 +239,12 @@ final class DecisionCheck {
         return list;
     }
 
+    private static Admission keyed(Admission admission) {
+        return Rulebook.isKeyed(admission.queue())
+                ? admission.to(Map.of("client", admission.request().client()))
+                : admission;
+    }
+
     private void answer(Entry entry) {
         String topic = entry.partition().topic;
         if (topic.equals(Slot.TOPICS.deadLetters())) {
@@ -256,7 +262,7 @@ final class DecisionCheck {
             Object asked = take(admission.request().source());
             Task.Used used = cluster.takeUsed(admission.request().source());
             Object expected = asked instanceof Asked of ? decide(of, admission, used) : asked;
-            byte[] bytes = expected instanceof Admission other ? ADMISSION.encode(other) : new byte[0];
+            byte[] bytes = expected instanceof Admission other ? ADMISSION.encode(keyed(other)) : new byte[0];
             if (!Arrays.equals(bytes, entry.value())) {
                 throw new Violation(DECIDED_ALIKE, admission + " should be " + expected);
             }

@@ -75,11 +75,15 @@ enum Flaw {
         this.breaks = breaks;
     }
 
-    /** Whether a store does not keep what is put there for the nth time, from 0. */
-    boolean loses(String store, int n) {
+    /**
+     * Whether a store does not keep what is put there for the nth time, from 0.
+     *
+     * @param isChange whether there is something under the key already
+     */
+    boolean loses(String store, int n, boolean isChange) {
         return switch (this) {
             case STORE_FORGETS -> store.equals(Stores.POLICY_STATES) && n % 7 == 6;
-            case PACE_FORGOTTEN -> store.equals(Stores.QUEUE_STATES) && n > 0;
+            case PACE_FORGOTTEN -> store.equals(Stores.QUEUE_STATES) && isChange;
             case RELEASES_FORGOTTEN -> store.equals(Stores.QUEUE_STATES) && n % 5 == 4;
             case ORDER_FORGOTTEN -> store.equals(Stores.DECISION_ORDER) && n > 0;
             default -> false;
@@ -95,6 +99,7 @@ enum Flaw {
                         r.client(),
                         r.tier(),
                         r.queue(),
+                        r.key(),
                         r.sequence(),
                         r.enqueuedAtMs(),
                         nowNanos,

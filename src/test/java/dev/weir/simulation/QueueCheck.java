@@ -13,6 +13,7 @@ import dev.weir.policy.Decision;
 import dev.weir.policy.Kind;
 import dev.weir.policy.Outcome;
 import dev.weir.policy.Request;
+import dev.weir.shape.BucketId;
 import dev.weir.shape.Release;
 import dev.weir.simulation.Partition.Entry;
 import java.util.ArrayList;
@@ -37,8 +38,9 @@ final class QueueCheck {
 
     private record Id(String client, String requestId) {}
 
-    /** The releases of one queue; {@code QueueAudit} tells how a pace is checked. */
+    /** The releases of one bucket; {@code QueueAudit} tells how a pace is checked. */
     private static final class Outflow {
+        long releases;
         long sequence;
         long firstNanos;
         long lastNanos = Long.MIN_VALUE;
@@ -54,7 +56,7 @@ final class QueueCheck {
     private final Map<Request.Source, Id> waiting = new HashMap<>();
     private final Map<Id, Integer> waitingById = new HashMap<>();
     private final Set<Request.Source> ended = new HashSet<>();
-    private final Map<String, Outflow> outflows = new HashMap<>();
+    private final Map<BucketId, Outflow> outflows = new HashMap<>();
     private final List<Decision> decisions = new ArrayList<>();
     private final List<Release> releases = new ArrayList<>();
 
@@ -138,17 +140,25 @@ final class QueueCheck {
                 "written at " + appendMs + ", too far ahead: " + release);
         releases.add(release);
         end(new Id(release.client(), release.requestId()), release);
-        Outflow outflow = outflows.computeIfAbsent(release.queue(), queue -> new Outflow());
         Violation.unless(
-                release.sequence() == ++outflow.sequence && release.releaseAtNanos() >= outflow.lastNanos,
+                release.key().isEmpty() != Rulebook.isKeyed(release.queue()),
+                IN_SEQUENCE,
+                "has a wrong key: " + release);
+        BucketId bucket = BucketId.of(release.queue(), release.key());
+        Outflow outflow = outflows.computeIfAbsent(bucket, id -> new Outflow());
+        boolean beginsAnew = Rulebook.isKeyed(release.queue()) && release.sequence() == 1; // the key was idle
+        outflow.sequence = beginsAnew ? 1 : outflow.sequence + 1;
+        Violation.unless(
+                release.sequence() == outflow.sequence && release.releaseAtNanos() >= outflow.lastNanos,
                 IN_SEQUENCE,
                 "is to be number " + outflow.sequence + ", not before " + outflow.lastNanos + ": " + release);
+        outflow.releases++;
         outflow.lastNanos = release.releaseAtNanos();
         pace(release, outflow);
     }
 
     private void pace(Release release, Outflow outflow) {
-        if (outflow.sequence == 1) {
+        if (outflow.releases == 1) {
             outflow.firstNanos = release.releaseAtNanos();
         }
         long burst = Rulebook.burst(release.queue());

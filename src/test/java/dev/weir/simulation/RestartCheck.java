@@ -142,7 +142,8 @@ final class RestartCheck {
                         view.tiers(),
                         view.oldestWaitMs(),
                         view.released(),
-                        null);
+                        null,
+                        view.keys());
     }
 
     private static QueueView view(LiveQueues queues, Task task, Instance instance, String queue) {

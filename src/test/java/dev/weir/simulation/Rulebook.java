@@ -196,6 +196,7 @@ final class Rulebook {
 
     private String queueDefinition(String id) {
         return "{\"id\":\"" + id + "\",\"limit\":" + limit(id, 8, 20) + ",\"per\":\"1s\",\"burst\":" + burst(id)
+                + (isKeyed(id) ? ",\"key\":[\"client\"]" : "")
                 + ",\"capacity\":" + (2 + random.nextInt(10))
                 + (id.equals("drip") && random.nextBoolean()
                         ? ",\"max-wait\":\"" + (200 + random.nextInt(2_000)) + "ms\""
@@ -203,6 +204,11 @@ final class Rulebook {
                 + ",\"look-ahead\":\"" + random.nextInt(3) * MOST_LOOK_AHEAD_MS / 2 + "ms\""
                 + ",\"tiers\":{\"burst\":{\"weight\":" + (1 + random.nextInt(4)) + ",\"priority\":" + random.nextInt(2)
                 + "}}}";
+    }
+
+    /** Whether a queue is one bucket for each client. */
+    static boolean isKeyed(String queue) {
+        return queue.equals("gush");
     }
 
     static int burst(String queue) {

@@ -1,6 +1,7 @@
 package dev.weir.topology;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.tuple;
 
 import dev.weir.app.KafkaSettings;
 import dev.weir.codec.DecisionAvro;
@@ -188,6 +189,36 @@ class ShapingTest {
         assertThat(releases.get(1).releaseAtNanos() - releases.get(0).releaseAtNanos())
                 .isGreaterThanOrEqualTo(100_000_000);
         assertThat(shaping.producedTopicNames()).doesNotContain("weir.dead-letters");
+    }
+
+    @Test
+    void a_queue_with_a_key_is_a_bucket_for_each_of_its_values() throws Exception {
+        apply(ALL.replace("limit: 10,", "key: [tier], limit: 10,"));
+        assertThat(ask("a", "gold").queueing()).isEqualTo(keyed("gold", 1L, 0L));
+        assertThat(ask("b", "gold").queueing()).isEqualTo(keyed("gold", 2L, 100L));
+        assertThat(ask("c", "free").queueing()).isEqualTo(keyed("free", 1L, 0L));
+        assertThat(ask("d", null))
+                .returns(Outcome.DENIED, Decision::outcome)
+                .returns(Reason.NO_QUEUE_KEY, Decision::reason)
+                .returns("tier", Decision::limitedBy)
+                .returns(400, Decision::httpStatus);
+        assertThat(ask(Kind.CANCEL, "b", "free", "sms").reason()).isEqualTo(Reason.NOT_WAITING);
+        assertThat(ask(Kind.CANCEL, "b", "gold", "sms").reason()).isEqualTo(Reason.CANCELLED);
+        assertThat(laterDecisions()).extracting(Decision::requestId).containsExactly("b");
+        assertThat(releases(20))
+                .extracting(Release::requestId, Release::key, Release::sequence)
+                .containsExactlyInAnyOrder(
+                        tuple("a", Map.of("tier", "gold"), 1L), tuple("c", Map.of("tier", "free"), 1L));
+        releases(200); // by then both keys are idle
+        assertThat(shaping.getKeyValueStore(Stores.QUEUE_STATES).all())
+                .toIterable()
+                .as("the rules alone are kept")
+                .hasSize(1);
+        assertThat(shaping.producedTopicNames()).doesNotContain("weir.dead-letters");
+    }
+
+    private static Decision.Queueing keyed(String tier, long position, long expectedWaitMs) {
+        return new Decision.Queueing("sms", Map.of("tier", tier), position, expectedWaitMs);
     }
 
     @Test

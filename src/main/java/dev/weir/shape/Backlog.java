@@ -1,0 +1,58 @@
+package dev.weir.shape;
+
+import java.util.HashMap;
+import java.util.Map;
+import java.util.TreeMap;
+import java.util.function.LongConsumer;
+
+/** How much waits in all buckets of a queue together. */
+final class Backlog {
+
+    private final LongConsumer all;
+    private final Map<String, Long> requestsByTier = new HashMap<>();
+    private final TreeMap<Long, Integer> headsByTime = new TreeMap<>();
+    private long requests;
+    private long tokens;
+
+    /** @param all is told how many more wait, or how many fewer */
+    Backlog(LongConsumer all) {
+        this.all = all;
+    }
+
+    /** Takes note that more of a tier wait, or fewer. */
+    void add(String tier, long moreRequests, long moreTokens) {
+        requests += moreRequests;
+        tokens += moreTokens;
+        requestsByTier.merge(tier, moreRequests, (had, more) -> had + more == 0 ? null : (Long) (had + more));
+        all.accept(moreRequests);
+    }
+
+    /** Takes note of when the first request of a flow began to wait. */
+    void addHead(long enqueuedAtMs) {
+        headsByTime.merge(enqueuedAtMs, 1, Integer::sum);
+    }
+
+    /** Takes note that it is the first of its flow no longer. */
+    void removeHead(long enqueuedAtMs) {
+        headsByTime.merge(enqueuedAtMs, -1, (had, less) -> had + less == 0 ? null : (Integer) (had + less));
+    }
+
+    /** When the one began to wait that has waited longest, ms since the epoch; null if nobody waits. */
+    Long oldestEnqueuedAtMs() {
+        return headsByTime.isEmpty() ? null : headsByTime.firstKey();
+    }
+
+    long requests() {
+        return requests;
+    }
+
+    /** What they cost, as far as a {@link Crowd} counts it. */
+    long tokens() {
+        return tokens;
+    }
+
+    /** How many of each tier wait, of which any do, by tier. */
+    Map<String, Long> requestsByTier() {
+        return new TreeMap<>(requestsByTier);
+    }
+}
