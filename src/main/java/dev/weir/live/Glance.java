@@ -72,7 +72,7 @@ public record Glance(
                     .forEach(tier -> byName.merge(tier.tier, tier, OfTier::plus));
             return new OfQueue(
                     id,
-                    (keys == null ? 0 : keys) + (other.keys == null ? 0 : other.keys),
+                    keys == null ? other.keys : other.keys == null ? keys : (Long) (keys + other.keys),
                     limit,
                     perMs,
                     burst,

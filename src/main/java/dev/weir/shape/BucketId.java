@@ -25,7 +25,8 @@ public record BucketId(String queue, List<String> key) implements Comparable<Buc
             return new BucketId(queue, List.of());
         }
         List<String> key = new ArrayList<>(2 * values.size());
-        new TreeMap<>(values).forEach((name, value) -> {
+        Map<String, String> byName = values.size() == 1 ? values : new TreeMap<>(values);
+        byName.forEach((name, value) -> {
             key.add(name);
             key.add(value);
         });

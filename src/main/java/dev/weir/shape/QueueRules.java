@@ -81,6 +81,10 @@ public record QueueRules(
         if (key.isEmpty()) {
             return Map.of();
         }
+        if (key.size() == 1) {
+            String value = request.field(key.get(0));
+            return value == null ? Map.of() : Map.of(key.get(0), value);
+        }
         Map<String, String> values = new TreeMap<>();
         for (String field : key) {
             String value = request.field(field);

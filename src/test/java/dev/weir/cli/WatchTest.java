@@ -56,7 +56,7 @@ class WatchTest {
         assertThat(releases("-n", "1", "--client", "bob"))
                 .isEqualTo("{\"requestId\":\"r3\",\"client\":\"bob\",\"tier\":null,\"queue\":\"mail\",\"sequence\":2,"
                         + "\"enqueuedAt\":900,\"releaseAt\":1000.02,\"waitMs\":100,\"cost\":1,\"attributes\":{},"
-                        + "\"payload\":null}\n");
+                        + "\"payload\":null,\"queueKey\":{}}\n");
     }
 
     @Test

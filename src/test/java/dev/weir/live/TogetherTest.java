@@ -117,6 +117,32 @@ class TogetherTest {
     }
 
     @Test
+    void a_queue_with_keys_on_several_instances_is_told_once() {
+        Map<String, Report> others = Map.of("b", keyed("b", 4, 20, 900L, "gold"));
+        together.add(4_500, keyed("a", 3, 10, null, null), others, Set.of());
+        assertThat(together.since(0).overview().queues()).singleElement().satisfies(queue -> {
+            assertThat(queue.keys()).isEqualTo(7);
+            assertThat(queue.limit()).isEqualTo(5);
+            assertThat(queue.tiers())
+                    .containsExactly(new Glance.OfTier(null, 0, 1, 10), new Glance.OfTier("gold", 0, 1, 20));
+        });
+        assertThat(together.since(0).ticks().get(0).queues())
+                .containsExactly(new Second.OfQueue(
+                        "hooks", 30, 900L, 2, 4, List.of(new Second.OfTier(null, 10), new Second.OfTier("gold", 20))));
+    }
+
+    /** What an instance tells that has some of the keys of a queue. */
+    private static Report keyed(String address, long keys, long waiting, Long oldestWaitMs, String tier) {
+        Second.OfQueue inSecond =
+                new Second.OfQueue("hooks", waiting, oldestWaitMs, 1, 2, List.of(new Second.OfTier(tier, waiting)));
+        Glance.OfQueue now = new Glance.OfQueue(
+                "hooks", keys, 5, 1_000, 1, 100, null, null, List.of(new Glance.OfTier(tier, 0, 1, waiting)));
+        return new Report(
+                List.of(new Second(2_000, Map.of(), 0, ONE_AND_ONE, 0L, List.of(inSecond))),
+                new Glance(address, "RUNNING", List.of(), List.of(), 1, waiting, List.of(now), List.of()));
+    }
+
+    @Test
     void a_lag_that_one_does_not_know_is_not_known() {
         Second unknown = new Second(1_000, Map.of(), 0, ONE_AND_ONE, null, List.of());
         assertThat(Tick.of(List.of(unknown, unknown)).lag()).isNull();

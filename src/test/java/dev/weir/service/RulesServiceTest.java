@@ -322,6 +322,9 @@ class RulesServiceTest {
         HERE.queue = new Answer.Here<>(new QueueView(rules, false, 0, 0, List.of(), null, 42L, null, null));
         assertThat(caller.get("/v1/queues/sms").json().at("/state/oldestWaitMs").isNull())
                 .isTrue();
+        Reply unkeyed = caller.get("/v1/queues/sms?key.tenant=acme");
+        assertThat(unkeyed.status()).isEqualTo(400);
+        assertThat(unkeyed.detail()).isEqualTo("the queue has no key fields");
         HERE.queue = new Answer.Here<>(null); // the instance that has it is behind
         assertThat(caller.get("/v1/queues/sms").json().get("state").isNull()).isTrue();
 
@@ -333,6 +336,30 @@ class RulesServiceTest {
         assertThat(draining.json().get("definition").isNull()).isTrue();
         assertThat(draining.json().at("/state/deleted").asBoolean()).isTrue();
         assertThat(caller.get("/v1/queues/sms/history").json().get("versions")).hasSize(2);
+    }
+
+    @Test
+    void a_queue_with_a_key_is_told_of_as_a_whole_and_key_by_key() throws IOException {
+        String definition = "{\"key\":[\"tenant\",\"model\"],\"limit\":5,\"per\":\"1s\"}";
+        assertThat(trusted.put("/v1/queues/hooks", definition).status()).isEqualTo(201);
+        QueueRules rules = new QueueRules(
+                "hooks", 1, 5, 1_000, 1, 10_000, QueueRules.NO_MAX_WAIT, 100, Map.of(), List.of("tenant", "model"));
+        HERE.queue = new Answer.Here<>(new QueueView(rules, false, 3, 7, List.of(), 5_000L, null, null, 2L));
+        JsonNode all = caller.get("/v1/queues/hooks").json().get("state");
+        assertThat(all.get("keys").asInt()).isEqualTo(2);
+        assertThat(all.get("released").isNull()).isTrue();
+        HERE.queue = new Answer.Here<>(new QueueView(rules, false, 1, 1, List.of(), 5_000L, 9L, null, null));
+        Reply one = caller.get("/v1/queues/hooks?key.tenant=acme&key.model=large");
+        assertThat(one.json().at("/state/released").asInt()).isEqualTo(9);
+        assertThat(one.json().at("/state/keys").isNull()).isTrue();
+        Reply half = caller.get("/v1/queues/hooks?key.tenant=acme");
+        assertThat(half.status()).isEqualTo(400);
+        assertThat(half.detail()).isEqualTo("ask with key.tenant and key.model");
+        Reply refused = trusted.put("/v1/queues/hooks", definition.replace("\"model\"", "\"region\""), ANY);
+        assertThat(refused.status()).isEqualTo(409);
+        assertThat(refused.detail())
+                .contains("the key of queue hooks is [tenant, model] and would be [tenant, region]");
+        assertThat(trusted.delete("/v1/queues/hooks", ANY).status()).isEqualTo(204);
     }
 
     @Test
