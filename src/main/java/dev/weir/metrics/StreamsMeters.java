@@ -4,6 +4,7 @@ import io.prometheus.metrics.model.registry.MultiCollector;
 import io.prometheus.metrics.model.snapshots.MetricSnapshots;
 import java.util.ArrayList;
 import java.util.Collection;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -100,8 +101,11 @@ final class StreamsMeters implements MultiCollector {
         return all.build();
     }
 
-    /** Kafka tells of a topic with dots in its name a second time, with underscores in their places (KIP-1109). */
+    /** Kafka reports the metrics of a topic whose name has dots a second time, under a name with underscores instead (KIP-1109). */
     private static Set<String> outdatedTopics(Meter meter, Collection<? extends Metric> all) {
+        if (!"topic".equals(meter.tag)) {
+            return new HashSet<>(); // unlike Set.of(), it can be asked for null
+        }
         return all.stream()
                 .filter(meter::is)
                 .map(metric -> metric.metricName().tags().get("topic"))
@@ -115,10 +119,10 @@ final class StreamsMeters implements MultiCollector {
         metrics.forEach((application, all) -> {
             Set<String> outdated = outdatedTopics(meter, all);
             for (Metric metric : all) {
-                if (outdated.contains(metric.metricName().tags().get("topic"))) {
-                    continue;
-                }
-                if (meter.is(metric) && isOfWork(metric) && metric.metricValue() instanceof Number value) {
+                if (meter.is(metric)
+                        && isOfWork(metric)
+                        && !outdated.contains(metric.metricName().tags().get("topic"))
+                        && metric.metricValue() instanceof Number value) {
                     add(family, meter, value.doubleValue() / meter.divisor, labels(application, meter, metric));
                 }
             }
