@@ -144,8 +144,7 @@ public final class Backtest {
         }
 
         void admit(Admission admission) {
-            QueueRules queue = queues.get(admission.queue());
-            Admission keyed = queue == null ? admission : admission.to(queue.keyOf(admission.request()));
+            Admission keyed = QueueRules.keyed(admission, queues.get(admission.queue()));
             shaper.admit(keyed, admitted++, nowMs, nowMs * NANOS_PER_MS);
         }
 

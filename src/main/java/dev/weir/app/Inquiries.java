@@ -100,7 +100,7 @@ final class Inquiries implements Questions {
     public Answer<Decision> check(Request request) {
         if (request.kind() == Kind.CANCEL) {
             Admission cancel = keyed(cancel(request));
-            return ask(bucket(cancel), (shaper, nowNanos) -> shaper.check(cancel, nowNanos));
+            return ask(BucketId.of(cancel), (shaper, nowNanos) -> shaper.check(cancel, nowNanos));
         }
         return clients.answer(Stores.POLICY_STATES, request.client(), partition -> {
             PolicyTable table = policies.table();
@@ -160,20 +160,14 @@ final class Inquiries implements Questions {
     /** What the queue would say; if it is elsewhere, as much of it as is known here. */
     private Answer<Decision> place(Admission admission) {
         Admission keyed = keyed(admission);
-        Answer<Decision> answer = ask(bucket(keyed), (shaper, nowNanos) -> shaper.check(keyed, nowNanos));
+        Answer<Decision> answer = ask(BucketId.of(keyed), (shaper, nowNanos) -> shaper.check(keyed, nowNanos));
         return answer instanceof Answer.Elsewhere
                 ? new Answer.Here<>(Answers.unplaced(keyed, policies.queue(keyed.queue()), clock.millis()))
                 : answer;
     }
 
-    /** The same on its way into its bucket. */
     private Admission keyed(Admission admission) {
-        QueueRules rules = policies.queue(admission.queue());
-        return rules == null ? admission : admission.to(rules.keyOf(admission.request()));
-    }
-
-    private static BucketId bucket(Admission keyed) {
-        return BucketId.of(keyed.queue(), keyed.key());
+        return QueueRules.keyed(admission, policies.queue(admission.queue()));
     }
 
     private <T> Answer<T> ask(BucketId bucket, Shape.Question<T> question) {

@@ -24,7 +24,6 @@ import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Map;
 import java.util.function.LongSupplier;
 import org.apache.kafka.common.header.Header;
 import org.apache.kafka.common.header.Headers;
@@ -226,10 +225,9 @@ public final class Decide implements Processor<byte[], Object, byte[], Object> {
 
     /** The headers go with the admission, and from there with the release. */
     private void admit(Record<byte[], ?> record, Admission admission) {
-        QueueRules queue = policies.queue(admission.queue());
-        Map<String, String> key = queue == null ? Map.of() : queue.keyOf(admission.request());
-        byte[] bucket = QueueKeys.record(BucketId.of(admission.queue(), key));
-        context.forward(new Record<>(bucket, admission.to(key), record.timestamp()), outlets.admissions);
+        Admission keyed = QueueRules.keyed(admission, policies.queue(admission.queue()));
+        byte[] bucket = QueueKeys.record(BucketId.of(keyed));
+        context.forward(new Record<>(bucket, keyed, record.timestamp()), outlets.admissions);
     }
 
     private static List<Admission.Header> headers(Headers from) {

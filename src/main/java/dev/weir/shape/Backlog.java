@@ -14,12 +14,12 @@ final class Backlog {
     private long requests;
     private long tokens;
 
-    /** @param all is told how many more wait, or how many fewer */
+    /** @param all receives each change of the number of waiting requests, negative if it falls */
     Backlog(LongConsumer all) {
         this.all = all;
     }
 
-    /** Takes note that more of a tier wait, or fewer. */
+    /** Adds requests of a tier, or removes them if the numbers are negative. */
     void add(String tier, long moreRequests, long moreTokens) {
         requests += moreRequests;
         tokens += moreTokens;
@@ -27,12 +27,12 @@ final class Backlog {
         all.accept(moreRequests);
     }
 
-    /** Takes note of when the first request of a flow began to wait. */
+    /** Adds the time at which the first request of a flow began to wait. */
     void addHead(long enqueuedAtMs) {
         headsByTime.merge(enqueuedAtMs, 1, Integer::sum);
     }
 
-    /** Takes note that it is the first of its flow no longer. */
+    /** Removes the time of a request that is no longer the first of its flow. */
     void removeHead(long enqueuedAtMs) {
         headsByTime.merge(enqueuedAtMs, -1, (had, less) -> had + less == 0 ? null : (Integer) (had + less));
     }

@@ -8,8 +8,8 @@ import java.util.Map;
 import java.util.TreeMap;
 
 /**
- * Names one leaky bucket. A queue without key fields has one; a queue with key fields has one for each combination of their values. In
- * order, so that a hash table of ids whose hashes somebody has made alike still finds each of them fast.
+ * Names one leaky bucket. A queue without key fields has one; a queue with key fields has one for each combination of their values. Ids are
+ * ordered, so that a hash table stays fast if a client chooses values whose hashes collide.
  *
  * @param key the names and values of the key fields by turns, in the order of the names; empty for a queue without key fields
  */
@@ -33,7 +33,8 @@ public record BucketId(String queue, List<String> key) implements Comparable<Buc
         return new BucketId(queue, key);
     }
 
-    static BucketId of(Admission admission) {
+    /** The bucket that an admission is on its way into. */
+    public static BucketId of(Admission admission) {
         return of(admission.queue(), admission.key());
     }
 

@@ -53,7 +53,7 @@ final class LeakyBucketQueue {
     /**
      * A bucket as its store has it, once what waits in it is {@linkplain #restore restored}.
      *
-     * @param backlog takes note of who waits here as well
+     * @param backlog what waits in all buckets of the queue, which this one updates
      */
     LeakyBucketQueue(BucketState state, QueueStore store, Backlog backlog, Outlet outlet) {
         id = state.id();

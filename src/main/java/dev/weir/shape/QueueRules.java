@@ -1,5 +1,6 @@
 package dev.weir.shape;
 
+import dev.weir.policy.Admission;
 import dev.weir.policy.Policy;
 import dev.weir.policy.Request;
 import java.util.List;
@@ -118,6 +119,15 @@ public record QueueRules(
     /** What a tier gets. */
     public Share share(String tier) {
         return tiers.getOrDefault(tier, Share.DEFAULT);
+    }
+
+    /**
+     * An admission on its way into its bucket.
+     *
+     * @param rules those of its queue, null if there is none
+     */
+    public static Admission keyed(Admission admission, QueueRules rules) {
+        return rules == null ? admission : admission.to(rules.keyOf(admission.request()));
     }
 
     private static void requireRange(String part, long value, long min, long max) {

@@ -27,6 +27,12 @@ public final class Shaper {
     /** The last moment that can be told in nanoseconds, with room for what waits: the year 2200, in ms. */
     public static final long LAST_MS = 7_258_118_400_000L;
 
+    /**
+     * How many keys may be in use on one partition, of all queues together: some 300 MB. A client that makes up keys would use up the heap
+     * otherwise.
+     */
+    private static final int MAX_KEYS = 100_000;
+
     /** How many steps one bucket may take before it is the next one's turn. */
     private static final int STEPS_A_TURN = 500;
 
@@ -76,6 +82,7 @@ public final class Shaper {
     private final Rules rules;
     private final Stores stores;
     private final Remembering outlet;
+    private final int maxKeys;
     private final Map<String, Queue> queues = new TreeMap<>();
     private final Map<BucketId, Due> dueByBucket = new HashMap<>();
     private final TreeSet<Due> soonestFirst =
@@ -84,18 +91,23 @@ public final class Shaper {
     private long waiting;
 
     public Shaper(Rules rules, Stores stores, Outlet outlet) {
+        this(rules, stores, outlet, MAX_KEYS);
+    }
+
+    Shaper(Rules rules, Stores stores, Outlet outlet, int maxKeys) {
+        this.maxKeys = maxKeys;
         this.rules = rules;
         this.stores = stores;
         this.outlet = new Remembering(stores.firstAnswers(), outlet);
     }
 
-    /** Takes note of a bucket that there was. */
+    /** Restores a bucket. */
     public void restore(BucketState state) {
         add(state);
     }
 
     /**
-     * Takes note of a request that waits in a restored bucket; those of one flow in the order of their positions.
+     * Restores a request that waits in a restored bucket; requests of one flow come in the order of their positions.
      *
      * @return false if there is no such bucket
      */
@@ -274,7 +286,7 @@ public final class Shaper {
     }
 
     /** Why there is no bucket for a request of a queue that there is; null if there can be one. */
-    private static Decision fault(Admission admission, QueueRules current, long nowNanos) {
+    private Decision fault(Admission admission, QueueRules current, long nowNanos) {
         if (current == null) {
             return null;
         }
@@ -287,8 +299,30 @@ public final class Shaper {
                     .orElseThrow();
             return Answers.noKey(admission, missing, nowNanos / NANOS_PER_MS);
         }
-        // Who decided on limits did not know the queue's key fields yet, so this is the wrong partition.
-        return key.equals(admission.key()) ? null : noQueue(admission, nowNanos);
+        if (!key.equals(admission.key())) {
+            return noQueue(admission, nowNanos); // sent before its sender knew the key fields: the partition is wrong
+        }
+        boolean isTooMany = !key.isEmpty() && dueByBucket.size() >= maxKeys && !isInUse(BucketId.of(admission));
+        return isTooMany ? tooManyKeys(admission, nowNanos) : null;
+    }
+
+    private boolean isInUse(BucketId id) {
+        Queue queue = queues.get(id.queue());
+        return queue != null && queue.buckets.containsKey(id);
+    }
+
+    /** There may be room for another key when the next bucket is due. */
+    private Decision tooManyKeys(Admission admission, long nowNanos) {
+        long nowMs = nowNanos / NANOS_PER_MS;
+        return isCancel(admission)
+                ? Answers.cancel(admission, false, nowMs)
+                : Answers.denied(
+                        admission,
+                        Reason.QUEUE_FULL,
+                        "keys",
+                        (long) maxKeys,
+                        Math.max(1, dueNanos() / NANOS_PER_MS - nowMs),
+                        nowMs);
     }
 
     private static Decision noQueue(Admission admission, long nowNanos) {

@@ -37,7 +37,7 @@ final class WaitingRoom {
     /**
      * A room as its store has it, once all is {@linkplain #restore restored}.
      *
-     * @param backlog takes note of who waits here as well
+     * @param backlog what waits in all buckets of the queue, which this one updates
      */
     WaitingRoom(QueueRules rules, QueueStore store, Backlog backlog) {
         this.store = store;

@@ -51,8 +51,7 @@ public final class CoreRun implements Outlet {
         Ruling ruling = tasks.computeIfAbsent(task, any -> new Recomputation(policies, config))
                 .decide(request);
         if (ruling instanceof Admission admission) {
-            QueueRules queue = queues.get(admission.queue());
-            Admission keyed = queue == null ? admission : admission.to(queue.keyOf(request));
+            Admission keyed = QueueRules.keyed(admission, queues.get(admission.queue()));
             shaper.admit(keyed.with(List.of(), context), admitted++, nowMs, nowNanos);
         } else {
             decisions.add(((Decision) ruling).in(context));

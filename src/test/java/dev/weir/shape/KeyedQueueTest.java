@@ -213,6 +213,32 @@ class KeyedQueueTest {
         assertThat(queue.saved).isEmpty();
     }
 
+    /** Each takes heap, and clients can make up as many as they like. */
+    @Test
+    void there_is_a_bound_on_the_keys_in_use() {
+        QueueRules rules = rules(1, 10, 100, 5_000, FIELD);
+        QueueHarness queue = new QueueHarness(rules);
+        queue.maxKeys = 2;
+        queue.restart();
+        for (String destination : List.of("a", "b", "c", "a")) {
+            send(queue, admission(rules, request(Kind.CONSUME, "r", "c", null, 5, destination)), 0);
+        }
+        assertThat(queue.decisions)
+                .extracting(Decision::outcome)
+                .containsExactly(Outcome.QUEUED, Outcome.QUEUED, Outcome.DENIED, Outcome.QUEUED);
+        assertThat(queue.decisions.get(2))
+                .returns(Reason.QUEUE_FULL, Decision::reason)
+                .returns("keys", Decision::limitedBy)
+                .returns(2L, Decision::limit)
+                .returns(503, Decision::httpStatus);
+        assertThat(queue.decisions.get(2).retryAfterMs()).isPositive();
+        send(queue, admission(rules, request(Kind.CANCEL, "r", "c", null, 1, "c")), 0);
+        assertThat(queue.decisions.get(4).reason()).isEqualTo(Reason.NOT_WAITING);
+        queue.runUntil(60_000); // all have left, and the keys are idle
+        send(queue, admission(rules, request(Kind.CONSUME, "r", "c", null, 5, "c")), 60_000);
+        assertThat(queue.decisions.get(5).outcome()).isEqualTo(Outcome.QUEUED);
+    }
+
     /** It is on the partition of another bucket: two buckets of one key would double its rate. */
     @Test
     void a_request_that_was_sent_before_the_key_was_known_does_not_wait() {

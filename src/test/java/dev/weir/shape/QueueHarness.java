@@ -33,6 +33,7 @@ final class QueueHarness {
     final List<Decision> decisions = new ArrayList<>();
     final List<Release> releases = new ArrayList<>();
     final Map<BucketId, BucketState> saved = new HashMap<>();
+    int maxKeys = 1_000_000;
     Shaper shaper = newShaper();
     long number;
 
@@ -84,7 +85,8 @@ final class QueueHarness {
                     public void release(Admission of, Release release) {
                         releases.add(release);
                     }
-                });
+                },
+                maxKeys);
     }
 
     /** Builds the shaper anew from what it had stored. */
