@@ -50,6 +50,7 @@ class QueueCard {
   #out = h('span.pipe.out');
   #depth = h('p.depth');
   #tiers = h('ul.tiers');
+  #keys = h('div');
   #facts = h('dl.facts');
   #chart;
 
@@ -63,7 +64,7 @@ class QueueCard {
     ], {unit: '/s', size: 'middle', level: 3});
     this.root = h('section.card.queue',
         h('header', h('h2', h('a', {href: `#/policies/queue/${encodeURIComponent(id)}`}, id)), this.#depth),
-        h('div.picture', this.#vessel, this.#tiers), this.#facts, this.#chart.root);
+        h('div.picture', this.#vessel, this.#tiers), this.#keys, this.#facts, this.#chart.root);
   }
 
   show(queue, ticks) {
@@ -87,7 +88,8 @@ class QueueCard {
         swatch(colour(tier, i)), h('b', name(tier)), h('span.number', count(tier.waiting)),
         bar(waiting === 0 ? 0 : tier.waiting / waiting),
         h('small', `priority ${tier.priority} · weight ${tier.weight}`))));
-    fill(this.#facts, facts(queue, tick, waiting, this.#rate));
+    fill(this.#facts, facts(queue, tick, waiting));
+    fill(this.#keys, queue.longest.length === 0 ? null : longest(queue.longest));
     this.#chart.show(ticks);
   }
 
@@ -101,14 +103,22 @@ class QueueCard {
   }
 }
 
-function facts({keys, limit, perMs, burst, maxWaitMs, waitsMs}, tick, waiting, rate) {
+/** The keys with the most waiting requests, with bars to the scale of the first. */
+function longest(keys) {
+  return [h('h3', 'Longest keys'), h('ul.keys', keys.map(({key, waiting, oldestWaitMs, drainMs}) => h('li',
+      h('b', Object.entries(key).map(([field, value]) => `${field}=${value}`).join(' ')), h('span.number', count(waiting)),
+      bar(waiting / keys[0].waiting),
+      h('small', `oldest waits ${duration(oldestWaitMs)} · drained in ${duration(drainMs)}`))))];
+}
+
+function facts({keys, limit, perMs, burst, maxWaitMs, waitsMs, drainMs}, tick, waiting) {
   const all = [
     [keys === null ? 'Limit' : 'Limit of each key', `${count(limit)} per ${period(perMs)}${burst > 1 ? `, burst ${count(burst)}` : ''}`],
     ['Oldest waits', tick?.oldestWaitMs === null ? 'nobody' : duration(tick?.oldestWaitMs)],
     ['Longest allowed', maxWaitMs === null ? 'no limit' : duration(maxWaitMs)],
     ['Waited, p50', waitsMs === null ? 'none left lately' : atMost(waitsMs.p50, HIGHEST_WAIT_MS)],
     ['Waited, p99', waitsMs === null ? 'none left lately' : atMost(waitsMs.p99, HIGHEST_WAIT_MS)],
-    ['Drained in', rate === null ? 'depends on the keys' : waiting === 0 ? 'it is empty' : `${duration(waiting / rate * 1000)} at cost 1`],
+    [keys === null ? 'Drained in' : 'All keys drained in', waiting === 0 ? 'it is empty' : duration(drainMs)],
   ];
   return all.map(([name, value]) => h('div', h('dt', name), h('dd', value)));
 }

@@ -116,7 +116,8 @@ public final class Backtest {
         private final DecisionJson decisions;
         private final ReleaseJson releases;
         private final DecisionContext context = new DecisionContext(null, policies.checksum());
-        private final Shaper shaper = new Shaper(queues::get, new MemoryQueues(config.state()), this);
+        private final Shaper shaper =
+                new Shaper(queues::get, new MemoryQueues(config.state()), this, MemoryQueues.HOT_KEYS);
         private long nowMs;
         private long admitted;
 

@@ -146,13 +146,24 @@ final class Inquiries implements Questions {
     }
 
     @Override
-    public Answer<QueueView> queue(String id, Map<String, String> key) {
+    public Answer<QueueView> queue(String id) {
         QueueRules rules = policies.queue(id);
-        if (rules != null && rules.isKeyed() && key.isEmpty()) {
-            return queues.view(id, PATIENCE)
-                    .<Answer<QueueView>>map(Answer.Here::new)
-                    .orElseGet(() -> new Answer.NotNow<>("this instance has no partition of the queues"));
+        if (rules != null && !rules.isKeyed()) {
+            return key(id, Map.of());
         }
+        return queueOwners.part(Stores.QUEUE_STATES, others -> queues.parts(id, PATIENCE)
+                .<Answer<QueueView>>map(parts -> new Answer.Part<>(together(parts, rules), others))
+                .orElseGet(() -> new Answer.NotNow<>("a part of the queue is being moved, or it is too busy")));
+    }
+
+    private static QueueView together(List<QueueView> parts, QueueRules rules) {
+        return parts.stream()
+                .reduce(QueueView::and)
+                .orElseGet(() -> rules == null ? null : QueueView.ofNoBuckets(rules));
+    }
+
+    @Override
+    public Answer<QueueView> key(String id, Map<String, String> key) {
         BucketId bucket = BucketId.of(id, key);
         return ask(bucket, (shaper, nowNanos) -> shaper.view(bucket, nowNanos));
     }

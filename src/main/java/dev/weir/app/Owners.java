@@ -6,7 +6,9 @@ import java.util.Optional;
 import java.util.Set;
 import java.util.TreeSet;
 import java.util.UUID;
+import java.util.function.Function;
 import java.util.function.IntFunction;
+import java.util.function.Supplier;
 import java.util.stream.Collectors;
 import org.apache.kafka.common.serialization.ByteArraySerializer;
 import org.apache.kafka.streams.KafkaStreams;
@@ -60,9 +62,22 @@ record Owners(KafkaStreams application, HostInfo self) {
         return answer(store, key.getBytes(StandardCharsets.UTF_8), here);
     }
 
+    /**
+     * Answers with the part of this instance.
+     *
+     * @param here given the addresses of the other instances that have partitions of the store
+     */
+    <T> Answer<T> part(String store, Function<Set<String>, Answer<T>> here) {
+        return whileRunning(() -> here.apply(application.streamsMetadataForStore(store).stream()
+                .map(StreamsMetadata::hostInfo)
+                .filter(host -> !host.equals(self) && !host.equals(HostInfo.unavailable()))
+                .map(Owners::address)
+                .collect(Collectors.toCollection(TreeSet::new))));
+    }
+
     /** As {@link #answer(String, String, IntFunction)}, for a key that is no text. */
     <T> Answer<T> answer(String store, byte[] key, IntFunction<Answer<T>> here) {
-        try {
+        return whileRunning(() -> {
             KeyQueryMetadata owner = application.queryMetadataForKey(store, key, new ByteArraySerializer());
             if (owner == null
                     || owner.equals(KeyQueryMetadata.NOT_AVAILABLE)
@@ -75,6 +90,12 @@ record Owners(KafkaStreams application, HostInfo self) {
             return owner.activeHost().port() == NO_PORT
                     ? new Answer.NotNow<>("the instance that has the partition answers no questions")
                     : new Answer.Elsewhere<>(address(owner.activeHost()));
+        });
+    }
+
+    private <T> Answer<T> whileRunning(Supplier<Answer<T>> answer) {
+        try {
+            return answer.get();
         } catch (InvalidStateStoreException e) {
             return new Answer.NotNow<>(e.getMessage());
         } catch (IllegalStateException e) {

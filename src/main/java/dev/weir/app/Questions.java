@@ -7,6 +7,7 @@ import dev.weir.policy.Usage;
 import dev.weir.shape.QueueView;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 
 /** What can be asked of a running instance. Nothing that is asked changes anything. */
 public interface Questions {
@@ -18,6 +19,14 @@ public interface Questions {
 
         /** @param address {@code host:port} of the instance that owns the partition */
         record Elsewhere<T>(String address) implements Answer<T> {}
+
+        /**
+         * What the partitions of this instance hold of something that is spread over several instances.
+         *
+         * @param value null if they hold nothing of it
+         * @param others {@code host:port} of the instances with the other partitions; the port is 0 if one answers no questions
+         */
+        record Part<T>(T value, Set<String> others) implements Answer<T> {}
 
         /** Partitions are moving, or the state is being restored: ask again. */
         record NotNow<T>(String why) implements Answer<T> {}
@@ -44,10 +53,16 @@ public interface Questions {
     Answer<SharedUsage> shared(String policyId, Map<String, String> key);
 
     /**
-     * A queue as it is now; a queue that nothing has been sent to yet is empty. The value is null if there is none.
-     *
-     * @param key the values of its key fields by their names, to ask for one bucket. If it is empty and the queue has key fields, the answer
-     *     is of all buckets on the partitions of this instance
+     * A queue as it is now; a queue that nothing has been sent to yet is empty. The value is null if there is none. A queue with key fields is
+     * answered in parts, and so is one that was deleted.
      */
-    Answer<QueueView> queue(String id, Map<String, String> key);
+    Answer<QueueView> queue(String id);
+
+    /**
+     * One bucket of a queue with key fields as it is now; one that is not in use is empty. The value is null if there is no such queue.
+     *
+     * @param key the values of the key fields, by name. Other fields than those of the queue's {@link QueueView#rules rules} name no bucket:
+     *     the view is then that of an empty one
+     */
+    Answer<QueueView> key(String id, Map<String, String> key);
 }

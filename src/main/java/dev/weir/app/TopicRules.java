@@ -35,6 +35,7 @@ public final class TopicRules {
             Stores.QUEUE_SLOTS,
             Stores.QUEUE_TICKETS,
             Stores.QUEUE_ALARMS,
+            Stores.QUEUE_TIMERS,
             Stores.QUEUE_FIRST_ANSWERS);
 
     private static final List<String> OF_LEASE_ASKS = List.of(Stores.LEDGERS, Stores.LEDGER_SEGMENTS);

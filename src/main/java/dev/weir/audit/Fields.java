@@ -52,13 +52,19 @@ final class Fields {
         add(fields, "policyId", told.policyId(), queued.policyId());
         add(fields, "policyVersion", told.policyVersion(), queued.policyVersion());
         add(fields, "queue", told.queueing().queue(), queued.queueing().queue());
+        add(fields, "queueKey", told.queueing().key(), queued.queueing().key());
         return fields;
     }
 
     private static void add(List<Field> fields, String name, Object told, Object expected) {
         if (!Objects.equals(told, expected)) {
-            fields.add(new Field(name, text(told), text(expected)));
+            fields.add(of(name, told, expected));
         }
+    }
+
+    /** A field, of values as JSON has them. */
+    static Field of(String name, Object told, Object expected) {
+        return new Field(name, text(told), text(expected));
     }
 
     private static String text(Object value) {

@@ -15,6 +15,7 @@ import java.util.Iterator;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.function.Predicate;
 
 /**
  * Finds which request is answered by which decision, and which wait in a queue is ended by which decision or release: each by
@@ -45,7 +46,11 @@ final class Pairing {
     }
 
     /** A release that has ended no wait so far. */
-    private record Unpaired(Place place, long timestampMs) {}
+    private record Unpaired(Left left) {
+        boolean isOf(Map<String, String> key) {
+            return left.release().key().equals(key);
+        }
+    }
 
     /** A request that was sent to a queue. */
     private static final class Sent {
@@ -173,11 +178,14 @@ final class Pairing {
                 && !decision.repeated()
                 && of.request.kind() == dev.weir.policy.Kind.CONSUME;
         Id id = of.id(decision.queueing().queue());
+        Unpaired release =
+                waits ? take(released, id, one -> one.isOf(decision.queueing().key())) : null;
         if (!waits) {
             sent.remove(told.source());
-        } else if (take(released, id) != null) {
+        } else if (release != null) {
             releasedCount--;
             sent.remove(told.source());
+            verdicts.released(of.request, decision, release.left.place(), release.left.release());
         } else {
             of.answer = told;
             waiting.computeIfAbsent(id, any -> new ArrayList<>(1)).add(told.source());
@@ -195,8 +203,8 @@ final class Pairing {
     }
 
     private void notEndedOnce(Told told) {
-        Request.Source other =
-                take(waiting, Id.of(told.decision())); // another of the same id, which a release was taken for
+        Request.Source other = take(
+                waiting, Id.of(told.decision()), any -> true); // another of the same id, which a release was taken for
         if (other != null) {
             sent.remove(other);
         } else if (!hasGivenUp && !decisions.mayBeDeleted(told.source())) {
@@ -209,11 +217,13 @@ final class Pairing {
     void release(Left left) {
         Release release = left.release();
         Id id = new Id(release.client(), release.requestId(), release.queue());
-        Request.Source source = take(waiting, id);
+        Request.Source source =
+                take(waiting, id, one -> queued(one).queueing().key().equals(release.key()));
         if (source != null) {
+            verdicts.released(sent.get(source).request, queued(source), left.place(), release);
             sent.remove(source);
         } else if (releasedCount < MAX_OPEN) {
-            released.computeIfAbsent(id, any -> new ArrayList<>(1)).add(new Unpaired(left.place(), left.timestampMs()));
+            released.computeIfAbsent(id, any -> new ArrayList<>(1)).add(new Unpaired(left));
             releasedCount++;
         } else {
             verdicts.unmatched(left.timestampMs());
@@ -221,12 +231,19 @@ final class Pairing {
         }
     }
 
-    private static <T> T take(Map<Id, List<T>> byId, Id id) {
+    /** The decision that queued a request which waits. */
+    private Decision queued(Request.Source waits) {
+        return sent.get(waits).answer.decision();
+    }
+
+    /** Takes the first with this id that is preferred, or else the first of all; null if there is none. */
+    private static <T> T take(Map<Id, List<T>> byId, Id id, Predicate<T> isPreferred) {
         List<T> all = byId.get(id);
         if (all == null) {
             return null;
         }
-        T first = all.remove(0);
+        T first = all.stream().filter(isPreferred).findFirst().orElse(all.get(0));
+        all.remove(first);
         if (all.isEmpty()) {
             byId.remove(id);
         }
@@ -257,9 +274,9 @@ final class Pairing {
                 && !hasGivenUp;
         released.forEach((id, all) -> all.forEach(one -> {
             if (allRead) {
-                inVain(id, one.place);
+                inVain(id, one.left.place());
             } else {
-                verdicts.unmatched(one.timestampMs);
+                verdicts.unmatched(one.left.timestampMs());
             }
         }));
     }

@@ -78,10 +78,12 @@ public final class RuleChanges {
             return size() > MAX_TABLES;
         }
     };
+    private final QueueKeyFields queueKeys;
     private boolean hasForgotten;
 
-    /** @param inOrder as they came into force; queues are passed over */
+    /** @param inOrder as they came into force */
     public RuleChanges(List<Written> inOrder) {
+        queueKeys = new QueueKeyFields(inOrder);
         Map<String, PolicyAvro.Applied> last = new HashMap<>();
         Map<String, List<Policy>> inForce = new HashMap<>();
         List<Long> times = new ArrayList<>();
@@ -169,6 +171,10 @@ public final class RuleChanges {
     /** Whether the first versions of some policy are not known any more: there were other tables than those that are known. */
     boolean hasForgotten() {
         return hasForgotten;
+    }
+
+    QueueKeyFields queueKeys() {
+        return queueKeys;
     }
 
     /** All versions of policies that a request may have been decided by. */

@@ -9,6 +9,8 @@ import dev.weir.policy.Admission;
 import dev.weir.policy.Decision;
 import dev.weir.policy.DecisionOrder;
 import dev.weir.policy.Request;
+import dev.weir.shape.Release;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.function.Consumer;
 import org.apache.kafka.clients.consumer.ConsumerRecord;
@@ -57,11 +59,21 @@ final class Verdicts {
             unjudged(request.source(), recomputed.unjudged());
             return;
         }
-        List<Difference.Field> fields = Fields.of(told.decision(), (Admission) recomputed.ruling());
+        List<Difference.Field> fields = new ArrayList<>(Fields.of(told.decision(), (Admission) recomputed.ruling()));
+        fields.addAll(rules.queueKeys().faults(request, told.decision()));
         if (!fields.isEmpty()) {
             differs(request, told, fields);
         } else if (scope.isJudged(request.source())) {
             totals.addSent();
+        }
+    }
+
+    /** Judges the release of a request that a decision queued. */
+    void released(Request request, Decision queued, Place place, Release release) {
+        List<Difference.Field> fields = rules.queueKeys().faults(request, queued, release);
+        if (!fields.isEmpty()) {
+            report(new Difference(
+                    Kind.DIFFERS, request.source(), place, request.client(), request.requestId(), fields, null));
         }
     }
 

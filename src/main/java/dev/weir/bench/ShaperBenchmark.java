@@ -4,14 +4,19 @@ import dev.weir.policy.Admission;
 import dev.weir.policy.Decision;
 import dev.weir.policy.FirstAnswers;
 import dev.weir.policy.Kind;
+import dev.weir.policy.MemoryTable;
 import dev.weir.policy.Request;
+import dev.weir.policy.Table;
 import dev.weir.shape.BucketId;
 import dev.weir.shape.BucketState;
+import dev.weir.shape.Outflow;
 import dev.weir.shape.Outlet;
 import dev.weir.shape.QueueRules;
+import dev.weir.shape.QueueState;
 import dev.weir.shape.QueueStore;
 import dev.weir.shape.Release;
 import dev.weir.shape.Shaper;
+import dev.weir.shape.TimerKey;
 import java.io.IOException;
 import java.util.List;
 import java.util.Map;
@@ -55,7 +60,7 @@ public class ShaperBenchmark {
     @Setup
     public void fill() throws IOException {
         tables = new RocksTables();
-        shaper = new Shaper(queue -> RULES, new Rocks(), new Count());
+        shaper = new Shaper(queue -> RULES, new Rocks(), new Count(), 1);
         for (int i = 0; i < waiting; i++) {
             admit(0);
         }
@@ -104,10 +109,29 @@ public class ShaperBenchmark {
         }
 
         @Override
+        public BucketState load(BucketId bucket) {
+            return null;
+        }
+
+        @Override
         public void save(BucketState state) {}
 
         @Override
+        public void save(QueueState state) {}
+
+        @Override
+        public Table<TimerKey, BucketId> timers() {
+            return new MemoryTable<>();
+        }
+
+        @Override
         public void delete(BucketId bucket) {}
+
+        @Override
+        public void saveLedger(String queue, Outflow slotsGiven) {}
+
+        @Override
+        public void deleteLedger(String queue) {}
 
         @Override
         public FirstAnswers firstAnswers() {

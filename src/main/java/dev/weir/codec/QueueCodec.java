@@ -4,8 +4,10 @@ import dev.weir.shape.Flow;
 import dev.weir.shape.Outflow;
 import dev.weir.shape.Pacing;
 import dev.weir.shape.QueueRules;
+import dev.weir.shape.QueueState;
 import dev.weir.shape.QueueStore.Alarm;
 import dev.weir.shape.QueueStore.Place;
+import dev.weir.shape.QueueTotal;
 import dev.weir.shape.Share;
 import dev.weir.shape.Slot;
 import java.util.ArrayList;
@@ -21,14 +23,15 @@ import java.util.TreeMap;
  *   slot     version  0  number  enqueuedAt±  expiresAt±  flags  alarm (if flags & 1: bucket index)  admission
  *            version  1  other end of the gap
  *   place    version  tier  client  position
- *   rules    version  id  version  limit  per  burst  capacity  max-wait  look-ahead  tiers (n × name priority± weight)  key (n × name)
+ *   queue    version  id  version  limit  per  burst  capacity  max-wait  look-ahead  tiers (n × name priority± weight)  key (n × name)
+ *            total (0, or 1 limit per capacity)  epoch
  *   outflow  version  arrival± part  last±  sequence  clock±
  * </pre>
  */
 public final class QueueCodec {
 
     private static final int VERSION = 1;
-    private static final int RULES_VERSION = 3;
+    private static final int RULES_VERSION = 4;
     private static final int OUTFLOW_VERSION = 1;
     private static final int WAITING = 0;
     private static final int GAP = 1;
@@ -89,7 +92,8 @@ public final class QueueCodec {
         return new Place(new Flow(in.readText(), in.readText()), in.read());
     }
 
-    public static byte[] encode(QueueRules rules) {
+    public static byte[] encode(QueueState state) {
+        QueueRules rules = state.rules();
         StateBytes out = StateBytes.toWrite(RULES_VERSION);
         out.write(rules.id());
         out.write(rules.version());
@@ -107,10 +111,17 @@ public final class QueueCodec {
         });
         out.write(rules.key().size());
         rules.key().forEach(out::write);
+        out.writeByte(rules.total() == null ? 0 : 1);
+        if (rules.total() != null) {
+            out.write(rules.total().limit());
+            out.write(rules.total().perMs());
+            out.write(rules.total().capacity());
+        }
+        out.write(state.epoch());
         return out.written();
     }
 
-    public static QueueRules decodeRules(byte[] bytes) {
+    public static QueueState decodeQueue(byte[] bytes) {
         StateBytes in = StateBytes.toRead(bytes, RULES_VERSION, "a queue's rules");
         String id = in.readText();
         long version = in.read();
@@ -128,21 +139,32 @@ public final class QueueCodec {
         for (long left = in.read(); left > 0; left--) {
             key.add(in.readText());
         }
-        return new QueueRules(id, version, limit, perMs, burst, capacity, maxWaitMs, lookAheadMs, tiers, key);
+        QueueTotal total = in.readByte() == 0 ? null : new QueueTotal(in.read(), in.read(), in.read());
+        QueueRules rules =
+                new QueueRules(id, version, limit, perMs, burst, capacity, maxWaitMs, lookAheadMs, tiers, key, total);
+        return new QueueState(rules, in.read());
     }
 
     public static byte[] encode(Outflow outflow) {
         StateBytes out = StateBytes.toWrite(OUTFLOW_VERSION);
+        write(outflow, out);
+        return out.written();
+    }
+
+    public static Outflow decodeOutflow(byte[] bytes) {
+        StateBytes in = StateBytes.toRead(bytes, OUTFLOW_VERSION, "a ledger's state");
+        return readOutflow(in);
+    }
+
+    static void write(Outflow outflow, StateBytes out) {
         out.writeSigned(outflow.arrival().nanos());
         out.write(outflow.arrival().part());
         out.writeSigned(outflow.lastNanos());
         out.write(outflow.sequence());
         out.writeSigned(outflow.clockNanos());
-        return out.written();
     }
 
-    public static Outflow decodeOutflow(byte[] bytes) {
-        StateBytes in = StateBytes.toRead(bytes, OUTFLOW_VERSION, "a bucket's state");
+    static Outflow readOutflow(StateBytes in) {
         return new Outflow(new Pacing.Arrival(in.readSigned(), in.read()), in.readSigned(), in.read(), in.readSigned());
     }
 }

@@ -5,6 +5,7 @@ import dev.weir.shape.Flow;
 import dev.weir.shape.QueueStore.Alarm;
 import dev.weir.shape.QueueStore.Place;
 import dev.weir.shape.QueueStore.Ticket;
+import dev.weir.shape.TimerKey;
 import java.io.ByteArrayOutputStream;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
@@ -13,10 +14,16 @@ import java.util.List;
 
 /**
  * Keys of the queues' stores as bytes whose order is the keys' order: queue first, then the bucket's key, then tier, client and position
- * of a slot; client and id of a ticket; tenth of a second and index of an alarm. Texts are written as in {@link KeyCodec}. The key of a
+ * of a slot; client and id of a ticket; tenth of a second and index of an alarm; epoch, start, width and index of a timer. Texts are written as in {@link KeyCodec}. The key of a
  * bucket begins with how many texts it has, in a byte.
  */
 public final class QueueKeys {
+
+    /** No bucket has so many texts in its key. */
+    private static final byte LEDGER = Byte.MAX_VALUE;
+
+    /** No text begins with this byte. */
+    private static final byte END = (byte) 0xFF;
 
     private QueueKeys() {}
 
@@ -28,6 +35,36 @@ public final class QueueKeys {
         ByteArrayOutputStream out = new ByteArrayOutputStream(64);
         KeyCodec.write(out, queue);
         return out.toByteArray();
+    }
+
+    /** Of what the ledger of a queue's total has given out; after the keys of all buckets of the queue. */
+    public static byte[] ledger(String queue) {
+        ByteArrayOutputStream out = new ByteArrayOutputStream(64);
+        KeyCodec.write(out, queue);
+        out.write(LEDGER);
+        return out.toByteArray();
+    }
+
+    /** Whether a key is what {@link #ledger} wrote. */
+    public static boolean isLedger(byte[] key) {
+        ByteBuffer in = ByteBuffer.wrap(key);
+        KeyCodec.readText(in);
+        return in.hasRemaining() && in.get() == LEDGER;
+    }
+
+    /** Of the record behind those of all queues: a walk that does not come to it has left some out. */
+    public static byte[] end() {
+        return new byte[] {END};
+    }
+
+    /** Whether a key is that of {@link #end}. */
+    public static boolean isEnd(byte[] key) {
+        return key.length == 1 && key[0] == END;
+    }
+
+    /** The queue that a key begins with. */
+    public static String readQueue(byte[] key) {
+        return KeyCodec.readText(ByteBuffer.wrap(key));
     }
 
     /** Of a record on {@code weir.admissions}: whatever concerns a bucket is on one partition. */
@@ -66,6 +103,17 @@ public final class QueueKeys {
         ByteArrayOutputStream out = start(bucket);
         write(out, alarm.bucket());
         write(out, alarm.index());
+        return out.toByteArray();
+    }
+
+    /** Of a timer: the queue, then its numbers in the order of {@link TimerKey}. */
+    public static byte[] timer(TimerKey timer) {
+        ByteArrayOutputStream out = new ByteArrayOutputStream(64);
+        KeyCodec.write(out, timer.queue());
+        write(out, timer.epoch());
+        write(out, timer.startNanos());
+        out.write(timer.widthBits());
+        write(out, timer.index());
         return out.toByteArray();
     }
 

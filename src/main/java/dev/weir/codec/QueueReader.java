@@ -5,6 +5,7 @@ import dev.weir.limit.Limit;
 import dev.weir.policy.Policy;
 import dev.weir.policy.Quantities;
 import dev.weir.shape.QueueRules;
+import dev.weir.shape.QueueTotal;
 import dev.weir.shape.Share;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -15,7 +16,8 @@ import java.util.Objects;
 final class QueueReader {
 
     static final List<String> KEYS =
-            List.of("id", "key", "limit", "per", "burst", "capacity", "max-wait", "look-ahead", "tiers");
+            List.of("id", "key", "limit", "per", "burst", "capacity", "max-wait", "look-ahead", "total", "tiers");
+    static final List<String> TOTAL_KEYS = List.of("limit", "per", "capacity");
     static final List<String> TIER_KEYS = List.of("priority", "weight");
 
     private static final long MAX_PER_MS = 30 * 24 * 60 * 60 * 1000L;
@@ -34,6 +36,12 @@ final class QueueReader {
         Long lookAheadMs = tree.get("look-ahead").read(QueueReader::lookAheadMs);
         Map<String, Share> tiers = tiers(tree.get("tiers"));
         List<String> key = PolicyReader.key(tree.get("key"), List.of());
+        QueueTotal total = total(tree.get("total"));
+        if (total != null && key.isEmpty()) {
+            tree.get("total").fault("needs a key: without one, limit and per are those of the whole queue");
+            total = null;
+        }
+        QueueTotal ofAllKeys = total;
         boolean paced = limit != null && perMs != null;
         return tree.noting(() -> new QueueRules(
                 Objects.requireNonNullElse(id, "unnamed"),
@@ -45,7 +53,22 @@ final class QueueReader {
                 Objects.requireNonNullElse(maxWaitMs, QueueRules.NO_MAX_WAIT),
                 Objects.requireNonNullElse(lookAheadMs, QueueRules.DEFAULT_LOOK_AHEAD_MS),
                 tiers,
-                key));
+                key,
+                ofAllKeys));
+    }
+
+    /** Null if there is none. */
+    private static QueueTotal total(YamlTree tree) {
+        if (!tree.isThere()) {
+            return null;
+        }
+        tree.fields(TOTAL_KEYS);
+        Long limit = tree.require("limit").wholeNumber(1, Limit.MAX_LEVEL);
+        Long perMs = per(tree.require("per"));
+        Long capacity = tree.get("capacity").wholeNumber(1, QueueRules.MAX_CAPACITY);
+        return limit == null || perMs == null
+                ? null
+                : new QueueTotal(limit, perMs, Objects.requireNonNullElse(capacity, QueueTotal.DEFAULT_CAPACITY));
     }
 
     private static Long per(YamlTree tree) {

@@ -239,10 +239,25 @@ final class Settings {
                 "shaping.threads",
                 1,
                 WeirConfig.MAX_THREADS,
-                (c, n) -> with(c, new Shaping(n.intValue(), c.shaping().commitEvery())));
+                (c, n) -> with(
+                        c,
+                        new Shaping(
+                                n.intValue(),
+                                c.shaping().commitEvery(),
+                                c.shaping().hotKeys())));
         text(
                 "shaping.commit-every",
-                (c, duration) -> with(c, new Shaping(c.shaping().threads(), duration(duration))));
+                (c, duration) -> with(
+                        c,
+                        new Shaping(
+                                c.shaping().threads(),
+                                duration(duration),
+                                c.shaping().hotKeys())));
+        number(
+                "shaping.hot-keys",
+                1,
+                WeirConfig.MAX_HOT_KEYS,
+                (c, n) -> with(c, new Shaping(c.shaping().threads(), c.shaping().commitEvery(), n.intValue())));
 
         text(
                 "leases.term",

@@ -43,6 +43,7 @@ public record WeirConfig(
         Map<String, String> kafka) {
 
     public static final int MAX_THREADS = 64;
+    public static final int MAX_HOT_KEYS = 10_000_000;
 
     /** Kafka's topic names have at most 249 characters, of which {@code lease-responses.} takes 16. */
     private static final int MAX_PREFIX_AND_ID = 233;
@@ -246,14 +247,16 @@ public record WeirConfig(
      *
      * @param threads stream threads of the shaping application, 1 to {@value #MAX_THREADS}
      * @param commitEvery how often releases become visible, 1 ms to 10 s
+     * @param hotKeys how many keys of keyed queues are on the heap at most, in each partition of the admissions; 1 to 10,000,000
      */
-    public record Shaping(int threads, Duration commitEvery) {
+    public record Shaping(int threads, Duration commitEvery, int hotKeys) {
 
-        static final Shaping DEFAULTS = new Shaping(1, Duration.ofMillis(20));
+        static final Shaping DEFAULTS = new Shaping(1, Duration.ofMillis(20), 50_000);
 
         public Shaping {
             requireRange("shaping.threads", threads, 1, MAX_THREADS);
             requireDuration("shaping.commit-every", commitEvery, Duration.ofMillis(1), Duration.ofSeconds(10));
+            requireRange("shaping.hot-keys", hotKeys, 1, MAX_HOT_KEYS);
         }
     }
 

@@ -1,6 +1,7 @@
 package dev.weir.live;
 
 import dev.weir.processor.Spread;
+import dev.weir.shape.QueueView;
 import java.util.Comparator;
 import java.util.List;
 import java.util.Map;
@@ -49,6 +50,8 @@ public record Glance(
      * @param keys how many of its keys are in use, null if it has no key fields; then the rules are those of each key
      * @param maxWaitMs null: there is no bound
      * @param waitsMs of what was released in the last minute
+     * @param drainMs how long it takes until what waits has left; of several keys, the slowest of {@code longest}
+     * @param longest the keys with the most waiting requests, empty if it has no key fields
      */
     public record OfQueue(
             String id,
@@ -59,7 +62,15 @@ public record Glance(
             long capacity,
             Long maxWaitMs,
             Spread.Reading waitsMs,
+            long drainMs,
+            List<QueueView.OfKey> longest,
             List<OfTier> tiers) {
+
+        private static final Comparator<QueueView.OfKey> MOST_WAITING = Comparator.comparingLong(
+                        QueueView.OfKey::waiting)
+                .thenComparingLong(QueueView.OfKey::oldestWaitMs)
+                .reversed()
+                .thenComparing(of -> new TreeMap<>(of.key()).toString());
 
         long waiting() {
             return tiers.stream().mapToLong(OfTier::waiting).sum();
@@ -79,6 +90,11 @@ public record Glance(
                     capacity,
                     maxWaitMs,
                     waitsMs == null ? other.waitsMs : other.waitsMs == null ? waitsMs : waitsMs.plus(other.waitsMs),
+                    Math.max(drainMs, other.drainMs),
+                    Stream.concat(longest.stream(), other.longest.stream())
+                            .sorted(MOST_WAITING)
+                            .limit(Sampler.MOST_KEYS)
+                            .toList(),
                     List.copyOf(byName.values()));
         }
     }

@@ -1,5 +1,6 @@
 package dev.weir.live;
 
+import dev.weir.shape.QueueView;
 import java.util.Collection;
 import java.util.Comparator;
 import java.util.LinkedHashMap;
@@ -92,6 +93,8 @@ public record Overview(
             long capacity,
             Long maxWaitMs,
             Quantiles waitsMs,
+            long drainMs,
+            List<QueueView.OfKey> longest,
             List<Glance.OfTier> tiers) {
 
         static OfQueue of(Glance.OfQueue queue) {
@@ -104,6 +107,8 @@ public record Overview(
                     queue.capacity(),
                     queue.maxWaitMs(),
                     Quantiles.of(queue.waitsMs()),
+                    queue.drainMs(),
+                    queue.longest(),
                     queue.tiers());
         }
     }

@@ -52,6 +52,7 @@ public record Report(List<Second> seconds, Glance now) {
                 .forEach(Objects::requireNonNull);
         for (Glance.OfQueue queue : now.queues()) {
             Objects.requireNonNull(queue.tiers());
+            queue.longest().forEach(of -> Objects.requireNonNull(of.key()));
             if (queue.waitsMs() != null) {
                 requireBounds(queue.waitsMs(), LiveCounts.WAITS_MS);
             }

@@ -25,6 +25,7 @@ public final class Sampler implements AutoCloseable {
 
     static final int MOST_QUEUES = 20;
     static final int MOST_NAMED = 10;
+    static final int MOST_KEYS = 8;
     private static final int MOST_TIERS = 12;
     private static final long MS_PER_SECOND = 1_000;
 
@@ -165,6 +166,8 @@ public final class Sampler implements AutoCloseable {
                 rules.capacity(),
                 rules.maxWaitMs() == QueueRules.NO_MAX_WAIT ? null : rules.maxWaitMs(),
                 recently.waitsMs(rules.id()),
+                view.drainMs(),
+                view.longest().stream().limit(MOST_KEYS).toList(), // most waiting first
                 tiers(view));
     }
 

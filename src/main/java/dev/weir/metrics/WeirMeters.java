@@ -41,6 +41,7 @@ final class WeirMeters implements MultiCollector {
                 waiting(queues),
                 oldest(queues),
                 keys(queues),
+                hotKeys(queues),
                 policies(),
                 new Family("weir_hot_state_bytes", "Heap that states of clients take, an estimate")
                         .add((double) source.memory().usedBytes())
@@ -122,6 +123,16 @@ final class WeirMeters implements MultiCollector {
             }
         }
         return keys.gauge();
+    }
+
+    private static MetricSnapshot hotKeys(List<QueueView> queues) {
+        Family hotKeys = new Family("weir_queue_hot_keys", "Keys of a keyed queue that are on the heap", "queue");
+        for (QueueView queue : queues) {
+            if (queue.hotKeys() != null) {
+                hotKeys.add(queue.hotKeys(), queue.rules().id());
+            }
+        }
+        return hotKeys.gauge();
     }
 
     private MetricSnapshot health() {

@@ -2,6 +2,7 @@ package dev.weir.processor;
 
 import dev.weir.shape.QueueView;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
@@ -39,15 +40,24 @@ public final class LiveQueues {
     }
 
     /**
-     * A queue of several buckets, as far as the partitions of this application have it.
+     * What the partitions of this application have of a queue: a view for each that has anything of it.
      *
-     * @return none if there is no partition here, or all are busy for longer than they are waited for
+     * @param patience how long to wait for the tasks' own work, in all
+     * @return none if a task is busy for longer, or is being closed
      */
-    public Optional<QueueView> view(String queue, Duration patience) {
-        return tasks.values().stream()
-                .map(task -> task.ask(patience, (shaper, nowNanos) -> shaper.view(queue, nowNanos)))
-                .flatMap(Optional::stream)
-                .reduce(QueueView::and);
+    public Optional<List<QueueView>> parts(String queue, Duration patience) {
+        long deadlineNanos = System.nanoTime() + patience.toNanos();
+        List<QueueView> parts = new ArrayList<>();
+        for (Shape task : tasks.values()) {
+            Duration left = Duration.ofNanos(Math.max(0, deadlineNanos - System.nanoTime()));
+            Optional<Optional<QueueView>> part =
+                    task.ask(left, (shaper, nowNanos) -> Optional.ofNullable(shaper.view(queue, nowNanos)));
+            if (part.isEmpty()) {
+                return Optional.empty();
+            }
+            part.get().ifPresent(parts::add);
+        }
+        return Optional.of(parts);
     }
 
     void open(int partition, Shape task) {

@@ -14,11 +14,15 @@ import java.util.UUID;
  */
 public record QueueMarker(UUID task, long sentMs, int partition) {
 
-    private static final int BYTES = 2 * Long.BYTES + Long.BYTES;
+    /** The first byte; those of {@link dev.weir.codec.SlotCodec}'s messages are others. */
+    private static final byte VERSION = 0;
+
+    private static final int BYTES = 1 + 3 * Long.BYTES;
 
     /** The value of the record. */
     public byte[] encode() {
         return ByteBuffer.allocate(BYTES)
+                .put(VERSION)
                 .putLong(task.getMostSignificantBits())
                 .putLong(task.getLeastSignificantBits())
                 .putLong(sentMs)
@@ -27,10 +31,10 @@ public record QueueMarker(UUID task, long sentMs, int partition) {
 
     /** Returns nothing if the record is no marker. */
     static Optional<QueueMarker> read(byte[] key, byte[] value, int partition) {
-        if (key != null || value == null || value.length != BYTES) {
+        if (key != null || value == null || value.length != BYTES || value[0] != VERSION) {
             return Optional.empty();
         }
-        ByteBuffer in = ByteBuffer.wrap(value);
+        ByteBuffer in = ByteBuffer.wrap(value, 1, BYTES - 1);
         return Optional.of(new QueueMarker(new UUID(in.getLong(), in.getLong()), in.getLong(), partition));
     }
 }

@@ -1,6 +1,7 @@
 package dev.weir.processor;
 
 import dev.weir.codec.AdmissionAvro;
+import dev.weir.codec.SlotCodec;
 import dev.weir.codec.UnreadableException;
 import dev.weir.config.WeirConfig;
 import dev.weir.policy.Admission;
@@ -9,12 +10,16 @@ import dev.weir.shape.Outlet;
 import dev.weir.shape.QueueClock;
 import dev.weir.shape.Release;
 import dev.weir.shape.Shaper;
+import dev.weir.shape.SlotGrant;
+import dev.weir.shape.SlotMessenger;
+import dev.weir.shape.SlotReport;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.Optional;
 import java.util.UUID;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.ReentrantLock;
+import java.util.function.Consumer;
 import org.apache.kafka.common.header.Headers;
 import org.apache.kafka.common.header.internals.RecordHeaders;
 import org.apache.kafka.streams.processor.Cancellable;
@@ -42,13 +47,17 @@ public final class Shape implements Processor<byte[], byte[], byte[], Object> {
     /** While something waits, markers are this far apart. */
     private static final long MARKER_MS = 1_000;
 
+    /** A message is read when the transaction that it is in is committed. */
+    private static final long EXPECTED_DELAY_MS = 150;
+
     private static final long NANOS_PER_MS = 1_000_000;
 
-    /** The stores: each queue's state, its slots, tickets and alarms; the queues' first answers. */
-    public record StoreNames(String states, String slots, String tickets, String alarms, String answers) {}
+    /** The stores: the states of queues and buckets, slots, tickets, alarms and timers; the queues' first answers. */
+    public record StoreNames(
+            String states, String slots, String tickets, String alarms, String timers, String answers) {}
 
     /** The nodes that take what comes out. */
-    public record Outlets(String decisions, String releases, String markers, String deadLetters) {}
+    public record Outlets(String decisions, String releases, String markers, String slots, String deadLetters) {}
 
     /**
      * A question to the queues that leaves them as they are.
@@ -63,7 +72,7 @@ public final class Shape implements Processor<byte[], byte[], byte[], Object> {
 
     private final AdmissionAvro avro = new AdmissionAvro();
     private final LivePolicies policies;
-    private final WeirConfig.State config;
+    private final WeirConfig config;
     private final LiveCounts counts;
     private final StoreNames stores;
     private final Outlets outlets;
@@ -84,7 +93,7 @@ public final class Shape implements Processor<byte[], byte[], byte[], Object> {
             LivePolicies policies,
             LiveQueues live,
             LiveCounts counts,
-            WeirConfig.State config,
+            WeirConfig config,
             StoreNames stores,
             Outlets outlets) {
         this.policies = policies;
@@ -99,8 +108,13 @@ public final class Shape implements Processor<byte[], byte[], byte[], Object> {
     public void init(ProcessorContext<byte[], Object> processorContext) {
         context = processorContext;
         rejections = new Rejections(context, counts, outlets.deadLetters);
-        StoreQueues queues = new StoreQueues(stores, config, context);
-        Shaper restored = new Shaper(policies::queue, queues, new Sinks());
+        StoreQueues queues = new StoreQueues(stores, config.state(), context);
+        Shaper restored = new Shaper(
+                policies::queue,
+                queues,
+                new Sinks(),
+                new Messages(),
+                config.shaping().hotKeys());
         queues.restore(restored);
         work(() -> {
             shaper = restored;
@@ -127,19 +141,34 @@ public final class Shape implements Processor<byte[], byte[], byte[], Object> {
             });
             return;
         }
-        Admission admission;
+        Consumer<Long> action;
         try {
-            admission = avro.decode(record.value());
+            action = action(record, metadata.offset(), appendMs);
         } catch (UnreadableException e) {
             rejections.reject(record, e);
             return;
         }
         work(() -> {
             clock.read(appendMs, localMs);
-            shaper.admit(admission, metadata.offset(), appendMs, clock.timeMs(localMs) * NANOS_PER_MS);
+            action.accept(clock.timeMs(localMs) * NANOS_PER_MS);
             sendMarker(localMs, clock.isAheadOf(appendMs, localMs));
             planTick();
         });
+    }
+
+    /** What a record is to do at a queue time. */
+    private Consumer<Long> action(Record<byte[], byte[]> record, long offset, long appendMs)
+            throws UnreadableException {
+        if (record.key() == null && SlotCodec.isReport(record.value())) {
+            SlotReport report = SlotCodec.decodeReport(record.value());
+            return nowNanos -> shaper.receive(report, nowNanos);
+        }
+        if (record.key() == null && SlotCodec.isGrant(record.value())) {
+            SlotGrant grant = SlotCodec.decodeGrant(record.value());
+            return nowNanos -> shaper.receive(grant, nowNanos);
+        }
+        Admission admission = avro.decode(record.value());
+        return nowNanos -> shaper.admit(admission, offset, appendMs, nowNanos);
     }
 
     private void synchronize(QueueMarker marker, long appendMs, long localMs) {
@@ -157,7 +186,7 @@ public final class Shape implements Processor<byte[], byte[], byte[], Object> {
      */
     private void sendMarker(long localMs, boolean isLate) {
         boolean isDue = !hasSentMarker || localMs - markerSentMs >= MARKER_MS;
-        if (isDue && (isLate || shaper.hasWaiting() || mustSynchronize())) {
+        if (isDue && (isLate || shaper.needsTime() || mustSynchronize())) {
             hasSentMarker = true;
             markerSentMs = localMs;
             QueueMarker marker = new QueueMarker(task, localMs, context.taskId().partition());
@@ -240,7 +269,7 @@ public final class Shape implements Processor<byte[], byte[], byte[], Object> {
         long localMs = context.currentSystemTimeMs();
         long dueInMs = -Math.floorDiv(-dueNanos, NANOS_PER_MS) - clock.timeMs(localMs);
         boolean mustWait = hasSentMarker && !clock.isSynchronized();
-        long mostMs = shaper.hasWaiting() || !clock.isSynchronized() ? MAX_TICK_MS : Long.MAX_VALUE;
+        long mostMs = shaper.needsTime() || !clock.isSynchronized() ? MAX_TICK_MS : Long.MAX_VALUE;
         long inMs = mustWait ? MAX_TICK_MS : Math.max(MIN_TICK_MS, Math.min(mostMs, dueInMs));
         if (tick != null && tickAtMs <= localMs + inMs) {
             return;
@@ -248,6 +277,30 @@ public final class Shape implements Processor<byte[], byte[], byte[], Object> {
         cancelTick();
         tickAtMs = localMs + inMs;
         tick = context.schedule(Duration.ofMillis(inMs), PunctuationType.WALL_CLOCK_TIME, now -> tick());
+    }
+
+    /** Sends messages about totals to other partitions, and to this one. */
+    private final class Messages implements SlotMessenger {
+
+        @Override
+        public int partition() {
+            return context.taskId().partition();
+        }
+
+        @Override
+        public long expectedDelayMs() {
+            return EXPECTED_DELAY_MS;
+        }
+
+        @Override
+        public void report(SlotReport report) {
+            context.forward(new Record<>(null, report, nowMs()), outlets.slots);
+        }
+
+        @Override
+        public void grant(SlotGrant grant) {
+            context.forward(new Record<>(null, grant, nowMs()), outlets.slots);
+        }
     }
 
     /** Forwards what the queues say, with the headers of the request that it is about. */

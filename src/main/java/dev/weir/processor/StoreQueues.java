@@ -1,17 +1,22 @@
 package dev.weir.processor;
 
+import dev.weir.codec.BucketCodec;
 import dev.weir.codec.QueueCodec;
 import dev.weir.codec.QueueKeys;
 import dev.weir.config.WeirConfig;
 import dev.weir.policy.FirstAnswers;
+import dev.weir.policy.Table;
 import dev.weir.shape.BucketId;
 import dev.weir.shape.BucketState;
-import dev.weir.shape.QueueRules;
+import dev.weir.shape.Outflow;
+import dev.weir.shape.QueueState;
 import dev.weir.shape.QueueStore;
 import dev.weir.shape.Shaper;
 import dev.weir.shape.Slot;
-import java.util.HashMap;
-import java.util.Map;
+import dev.weir.shape.TimerKey;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
 import org.apache.kafka.common.utils.Bytes;
 import org.apache.kafka.streams.KeyValue;
 import org.apache.kafka.streams.StreamsConfig;
@@ -22,23 +27,25 @@ import org.apache.kafka.streams.state.KeyValueStore;
 /** The queues of a task, in its stores. */
 final class StoreQueues implements Shaper.Stores {
 
+    private static final Bytes END = Bytes.wrap(QueueKeys.end());
+
     private final QueueCodec codec = new QueueCodec();
     private final KeyValueStore<Bytes, byte[]> states;
     private final KeyValueStore<Bytes, byte[]> slots;
     private final KeyValueStore<Bytes, byte[]> tickets;
     private final KeyValueStore<Bytes, byte[]> alarms;
+    private final Table<TimerKey, BucketId> timerTable;
     private final FirstAnswers firstAnswers;
-
-    /** As they are stored. */
-    private final Map<String, QueueRules> rules = new HashMap<>();
-
     private final boolean isExact;
+    private boolean hasEnd;
 
     StoreQueues(Shape.StoreNames names, WeirConfig.State config, ProcessorContext<?, ?> context) {
         states = context.getStateStore(names.states());
         slots = context.getStateStore(names.slots());
         tickets = context.getStateStore(names.tickets());
         alarms = context.getStateStore(names.alarms());
+        timerTable = new StoreTable<>(
+                context.getStateStore(names.timers()), QueueKeys::timer, QueueKeys::bucket, QueueKeys::readBucket);
         firstAnswers = StoreFirstAnswers.open(context.getStateStore(names.answers()), config);
         isExact = !StreamsConfig.AT_LEAST_ONCE.equals(
                 context.appConfigs().get(StreamsConfig.PROCESSING_GUARANTEE_CONFIG));
@@ -58,18 +65,43 @@ final class StoreQueues implements Shaper.Stores {
     }
 
     @Override
+    public BucketState load(BucketId bucket) {
+        byte[] bytes = states.get(key(bucket));
+        return bytes == null ? null : BucketCodec.decode(bucket, bytes);
+    }
+
+    @Override
     public void save(BucketState state) {
-        QueueRules current = state.rules();
-        QueueRules stored = rules.put(current.id(), current);
-        if (stored != current && !current.equals(stored)) {
-            states.put(Bytes.wrap(QueueKeys.rules(current.id())), QueueCodec.encode(current));
+        states.put(key(state.id()), BucketCodec.encode(state));
+    }
+
+    @Override
+    public void save(QueueState state) {
+        if (!hasEnd) {
+            hasEnd = true;
+            states.put(END, new byte[0]);
         }
-        states.put(key(state.id()), QueueCodec.encode(state.outflow()));
+        states.put(Bytes.wrap(QueueKeys.rules(state.rules().id())), QueueCodec.encode(state));
+    }
+
+    @Override
+    public Table<TimerKey, BucketId> timers() {
+        return timerTable;
     }
 
     @Override
     public void delete(BucketId bucket) {
         states.delete(key(bucket));
+    }
+
+    @Override
+    public void saveLedger(String queue, Outflow slotsGiven) {
+        states.put(Bytes.wrap(QueueKeys.ledger(queue)), QueueCodec.encode(slotsGiven));
+    }
+
+    @Override
+    public void deleteLedger(String queue) {
+        states.delete(Bytes.wrap(QueueKeys.ledger(queue)));
     }
 
     private static Bytes key(BucketId bucket) {
@@ -82,53 +114,86 @@ final class StoreQueues implements Shaper.Stores {
     }
 
     /**
-     * Tells a new shaper what there is: reads every slot once, whose keys are in the order of their flows.
+     * Restores a new shaper: reads the state of every bucket once, and the slots of those whose states do not list what waits. A walk over a
+     * store that comes to a block which cannot be read ends as if nothing came after it (RocksDbIterator asks for no status), so it is checked
+     * that each walk has found all there is.
      *
      * @throws DamagedStoreException if it is not all there
      */
     void restore(Shaper shaper) {
-        long withTicket = 0;
+        List<BucketId> unlisted = new ArrayList<>();
         try (KeyValueIterator<Bytes, byte[]> all = states.all()) {
-            all.forEachRemaining(entry -> restore(entry.key.get(), entry.value, shaper));
+            while (all.hasNext()) {
+                KeyValue<Bytes, byte[]> entry = all.next();
+                restore(entry.key.get(), entry.value, shaper, unlisted);
+            }
         }
-        try (KeyValueIterator<Bytes, byte[]> all = slots.all()) {
+        if (isExact && !hasEnd && states.get(END) != null) {
+            throw new DamagedStoreException("some states of queues cannot be read");
+        }
+        unlisted.forEach(bucket -> restoreSlots(bucket, shaper));
+        shaper.resume();
+    }
+
+    /** A queue comes before its buckets. */
+    private void restore(byte[] key, byte[] value, Shaper shaper, List<BucketId> unlisted) {
+        if (QueueKeys.isEnd(key)) {
+            hasEnd = true;
+            return;
+        }
+        if (QueueKeys.isLedger(key)) {
+            shaper.restore(QueueKeys.readQueue(key), QueueCodec.decodeOutflow(value));
+            return;
+        }
+        BucketId bucket = QueueKeys.readBucket(key);
+        if (bucket == null) {
+            shaper.restore(QueueCodec.decodeQueue(value));
+            return;
+        }
+        BucketState state = BucketCodec.decode(bucket, value);
+        shaper.restore(isExact || hasTimers(state) ? state : state.with(List.of()));
+        if (state.contents() == null) {
+            unlisted.add(bucket);
+        }
+    }
+
+    /** A crash may have left a state without its timers where they are not written together. */
+    private boolean hasTimers(BucketState state) {
+        return state.timers().stream().allMatch(timer -> timerTable.get(timer) != null);
+    }
+
+    private void restoreSlots(BucketId bucket, Shaper shaper) {
+        long withTicket = 0;
+        try (KeyValueIterator<Bytes, byte[]> all = slots.range(key(bucket), end(bucket))) {
             while (all.hasNext()) {
                 KeyValue<Bytes, byte[]> entry = all.next();
                 if (codec.decodeSlot(entry.value) instanceof Slot.Waiting waiting) {
-                    QueueKeys.SlotKey key = QueueKeys.readSlot(entry.key.get());
-                    if (!shaper.restore(key.bucket(), key.place(), waiting)) {
-                        throw new DamagedStoreException("requests wait in a bucket of queue "
-                                + key.bucket().queue() + " that has no state");
-                    }
+                    shaper.restore(bucket, QueueKeys.readSlot(entry.key.get()).place(), waiting);
                     withTicket += waiting.hasTicket() ? 1 : 0;
                 }
             }
         }
-        requireTickets(withTicket);
-        shaper.resume();
+        requireTickets(bucket, withTicket);
     }
 
-    /** A queue's rules come before its buckets. */
-    private void restore(byte[] key, byte[] value, Shaper shaper) {
-        BucketId bucket = QueueKeys.readBucket(key);
-        if (bucket == null) {
-            QueueRules last = QueueCodec.decodeRules(value);
-            rules.put(last.id(), last);
-        } else {
-            shaper.restore(new BucketState(bucket, rules.get(bucket.queue()), QueueCodec.decodeOutflow(value)));
-        }
-    }
-
-    /** A walk that comes to a block which cannot be read ends as if nothing came after (RocksDbIterator asks for no status). */
-    private void requireTickets(long expected) {
+    private void requireTickets(BucketId bucket, long expected) {
         long found = 0;
-        try (KeyValueIterator<Bytes, byte[]> all = tickets.all()) {
+        try (KeyValueIterator<Bytes, byte[]> all = tickets.range(key(bucket), end(bucket))) {
             for (; all.hasNext(); all.next()) {
                 found++;
             }
         }
         if (isExact && found != expected) { // else a crash may have left one without the other
-            throw new DamagedStoreException(expected + " requests that wait have a ticket, and there are " + found);
+            throw new DamagedStoreException(expected + " requests that wait in a bucket of queue " + bucket.queue()
+                    + " have a ticket, and there are " + found);
         }
+    }
+
+    /** Behind all keys of a bucket: no text that follows begins with this byte. */
+    private static Bytes end(BucketId bucket) {
+        byte[] key = QueueKeys.bucket(bucket);
+        byte[] end = Arrays.copyOf(key, key.length + 1);
+        end[key.length] = (byte) 0xFF;
+        return Bytes.wrap(end);
     }
 }

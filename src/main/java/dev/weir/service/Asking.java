@@ -3,24 +3,25 @@ package dev.weir.service;
 import com.fasterxml.jackson.core.JsonLocation;
 import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import dev.weir.app.Questions;
 import dev.weir.app.Questions.Answer;
 import dev.weir.codec.PolicyAvro;
+import dev.weir.codec.PolicyAvro.Applied;
 import dev.weir.codec.RequestJson;
 import dev.weir.config.WeirConfig;
 import dev.weir.policy.Kind;
 import dev.weir.policy.Request;
 import dev.weir.policy.RequestRules;
+import dev.weir.service.QueueParts.Whole;
 import dev.weir.shape.QueueView;
 import io.javalin.http.Context;
-import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
 import java.util.function.Consumer;
 import java.util.function.Supplier;
-import java.util.stream.Collectors;
 
 /** What can be asked about clients and queues; who does not have the answer asks the instance that has. */
 final class Asking {
@@ -39,11 +40,13 @@ final class Asking {
     private final RequestRules rules;
     private final Supplier<Instance> instance;
     private final Peers peers;
+    private final QueueParts parts;
 
     Asking(WeirConfig config, Supplier<Instance> instance, Peers peers) {
         this.rules = config.requests().rules();
         this.instance = instance;
         this.peers = peers;
+        parts = new QueueParts(peers);
     }
 
     /** What a client has used. */
@@ -117,34 +120,57 @@ final class Asking {
                 decision -> Answers.write(request, format, 200, Views.decision(decision)));
     }
 
-    /** A queue's definition, and how it is. */
+    /** A queue's definition, and how it is: all of it, or the part of this instance if another one asks. */
     void queue(Context request) {
         Format format = Format.accepted(request);
-        Map<String, String> key = Parameters.ofPrefix(request, KEY).withPrefix(KEY);
+        Parameters.none(request);
         String id = request.pathParam("id");
         Instance here = instance.get();
-        answer(request, "", here.questions().queue(id, key), queue -> {
-            requireKey(key, queue);
-            Optional<PolicyAvro.Applied> applied = here.rules().applied(PolicyAvro.Kind.QUEUE, id);
-            boolean drains = queue != null && queue.waiting() > 0;
-            if (applied.isEmpty() && !drains) {
-                throw Problem.of(404, "there is no queue '" + id + "'").found();
+        Optional<Applied> applied = here.rules().applied(PolicyAvro.Kind.QUEUE, id);
+        Answer<QueueView> answer = here.questions().queue(id);
+        if (!(answer instanceof Answer.Part<QueueView> part)) {
+            answer(request, "", answer, queue -> writeQueue(request, format, applied, new Whole(queue, Set.of())));
+        } else if (Peers.isForwarded(request)) {
+            Answers.write(request, format, 200, QueueParts.json(part.value()));
+        } else {
+            request.future(
+                    () -> parts.gather(id, part).thenAccept(whole -> writeQueue(request, format, applied, whole)));
+        }
+    }
+
+    private static void writeQueue(Context request, Format format, Optional<Applied> applied, Whole whole) {
+        QueueView queue = whole.view();
+        boolean drains = queue != null && queue.waiting() > 0;
+        if (applied.isEmpty() && !drains) {
+            throw noQueue(request, whole.missing());
+        }
+        ObjectNode json = applied.map(Views::applied).orElseGet(() -> Views.deleted(queue.rules()));
+        request.header("ETag", Condition.tag(json.get("version").longValue()));
+        json.set("state", queue == null ? null : Views.queueState(queue));
+        ArrayNode missing = json.putArray("missing");
+        whole.missing().forEach(missing::add);
+        Answers.write(request, format, 200, json);
+    }
+
+    /** One key of a queue with key fields. */
+    void key(Context request) {
+        Format format = Format.accepted(request);
+        Parameters.none(request);
+        String id = request.pathParam("id");
+        Map<String, String> key = QueueKey.read(request);
+        answer(request, "", instance.get().questions().key(id, key), bucket -> {
+            if (bucket == null) {
+                throw noQueue(request, Set.of());
             }
-            ObjectNode json = applied.map(Views::applied).orElseGet(() -> Views.deleted(queue.rules()));
-            request.header("ETag", Condition.tag(json.get("version").longValue()));
-            json.set("state", queue == null ? null : Views.queueState(queue));
-            Answers.write(request, format, 200, json);
+            QueueKey.requireFields(key, bucket.rules());
+            Answers.write(request, format, 200, Views.key(bucket, key));
         });
     }
 
-    private static void requireKey(Map<String, String> key, QueueView queue) {
-        List<String> fields = queue == null ? List.of() : queue.rules().key();
-        if (!key.isEmpty() && queue != null && !key.keySet().equals(Set.copyOf(fields))) {
-            String expected = fields.isEmpty()
-                    ? "the queue has no key fields"
-                    : "ask with " + fields.stream().map(field -> KEY + field).collect(Collectors.joining(" and "));
-            throw Problem.of(400, expected).found();
-        }
+    private static Problem.Found noQueue(Context request, Set<String> missing) {
+        String but = missing.isEmpty() ? "" : ", unless one of these instances has it, which did not answer: ";
+        return Problem.of(404, "there is no queue '" + request.pathParam("id") + "'" + but + String.join(", ", missing))
+                .found();
     }
 
     private <T> void answer(Context request, String body, Answer<T> answer, Consumer<T> here) {

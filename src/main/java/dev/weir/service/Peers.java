@@ -60,6 +60,11 @@ final class Peers implements AutoCloseable {
                 .build();
     }
 
+    /** Whether a question comes from another instance. */
+    static boolean isForwarded(Context request) {
+        return request.header(FORWARDED) != null;
+    }
+
     /**
      * Asks another instance, and writes what it answers.
      *
@@ -67,7 +72,7 @@ final class Peers implements AutoCloseable {
      * @return fails with a {@link Problem.Found} if it does not answer
      */
     CompletableFuture<Void> ask(String address, Context request, String body) {
-        if (request.header(FORWARDED) != null) {
+        if (isForwarded(request)) {
             throw Problem.notNow("the partition is moving between instances").found();
         }
         HttpRequest question = question(address, request, body);

@@ -203,6 +203,7 @@ public final class RulesService implements AutoCloseable {
                 new Route(GET, "/v1/policies/{id}/history", Role.READS, policies::history),
                 new Route(GET, "/v1/queues", Role.READS, queues::list),
                 new Route(GET, "/v1/queues/{id}", Role.READS, asking::queue),
+                new Route(GET, "/v1/queues/{id}/keys/{key}", Role.READS, asking::key),
                 new Route(PUT, "/v1/queues/{id}", Role.CHANGES, queues::put),
                 new Route(DELETE, "/v1/queues/{id}", Role.CHANGES, queues::delete),
                 new Route(GET, "/v1/queues/{id}/history", Role.READS, queues::history),

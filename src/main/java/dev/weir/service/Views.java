@@ -60,6 +60,16 @@ final class Views {
         return json;
     }
 
+    /** One key of a queue with key fields. */
+    static ObjectNode key(QueueView bucket, Map<String, String> key) {
+        ObjectNode json = object();
+        json.put("id", bucket.rules().id());
+        json.put("version", bucket.rules().version());
+        json.set("key", JSON.valueToTree(key));
+        json.set("state", queueState(bucket));
+        return json;
+    }
+
     static ObjectNode changes(List<Change> changes) {
         ObjectNode json = object();
         ArrayNode list = json.putArray("changes");
@@ -99,6 +109,16 @@ final class Views {
                 .put("perMs", queue.rules().perMs())
                 .put("burst", queue.rules().burst());
         json.put("keys", queue.keys());
+        json.put("drainMs", queue.drainMs());
+        ArrayNode longest = json.putArray("longest");
+        for (QueueView.OfKey key : queue.longest()) {
+            ObjectNode one = longest.addObject();
+            one.set("key", JSON.valueToTree(key.key()));
+            one.put("waiting", key.waiting())
+                    .put("waitingTokens", key.waitingTokens())
+                    .put("oldestWaitMs", key.oldestWaitMs())
+                    .put("drainMs", key.drainMs());
+        }
         json.put("released", queue.released());
         json.put("nextReleaseAt", queue.nextReleaseAtNanos() == null ? null : milliseconds(queue.nextReleaseAtNanos()));
         return json;

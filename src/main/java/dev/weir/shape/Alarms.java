@@ -1,8 +1,11 @@
 package dev.weir.shape;
 
 import dev.weir.policy.Table;
+import dev.weir.shape.BucketContents.AlarmCount;
 import dev.weir.shape.QueueStore.Alarm;
 import dev.weir.shape.QueueStore.Place;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
 
@@ -26,6 +29,29 @@ final class Alarms {
 
     Alarms(Table<Alarm, Place> table) {
         this.table = table;
+    }
+
+    /** Continues from what {@link #counts} returned. */
+    void restore(List<AlarmCount> counts) {
+        for (AlarmCount count : counts) {
+            Bucket bucket = bucket(count.bucket());
+            bucket.next = count.next();
+            bucket.live = count.live();
+            bucket.cursor = count.cursor();
+        }
+    }
+
+    /** The counts of each tenth of a second that has alarms. */
+    List<AlarmCount> counts() {
+        List<AlarmCount> counts = new ArrayList<>(buckets.size());
+        buckets.forEach(
+                (number, bucket) -> counts.add(new AlarmCount(number, bucket.next, bucket.live, bucket.cursor)));
+        return counts;
+    }
+
+    /** How many tenths of a second have alarms. */
+    int buckets() {
+        return buckets.size();
     }
 
     /** Sets an alarm; it rings within a tenth of a second after the time. */

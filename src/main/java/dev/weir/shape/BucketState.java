@@ -1,10 +1,23 @@
 package dev.weir.shape;
 
+import java.util.List;
+
 /**
- * What is kept of a bucket beside what waits in it.
+ * What is kept of a bucket beside the requests that wait in it.
  *
- * @param rules those in force, or the last that were: what waits when a queue is deleted leaves by them. All buckets of a queue have the
- *     same
- * @param outflow counted under these rules
+ * @param limit how many tokens left in {@code perMs} under the rules by which the outflow is counted
+ * @param contents what waits; null if it has to be found by reading the bucket's slots, and for a queue without key
+ * @param timers where the bucket is found when it is due, if it is cold; none if it is hot
  */
-public record BucketState(BucketId id, QueueRules rules, Outflow outflow) {}
+public record BucketState(
+        BucketId id, long limit, long perMs, Outflow outflow, BucketContents contents, List<TimerKey> timers) {
+
+    public BucketState {
+        timers = List.copyOf(timers);
+    }
+
+    /** The same, put away with these timers, or hot if there are none. */
+    public BucketState with(List<TimerKey> newTimers) {
+        return new BucketState(id, limit, perMs, outflow, contents, newTimers);
+    }
+}

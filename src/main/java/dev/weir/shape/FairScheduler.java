@@ -1,6 +1,9 @@
 package dev.weir.shape;
 
-import java.util.Comparator;
+import dev.weir.shape.BucketContents.FlowOrder;
+import dev.weir.shape.BucketContents.TierOrder;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.TreeMap;
@@ -16,45 +19,78 @@ import java.util.TreeMap;
 final class FairScheduler {
 
     private Map<String, Share> shares;
-    private final TreeMap<Integer, StartTimeFairQueue<String>> tiersByPriority =
-            new TreeMap<>(Comparator.reverseOrder());
-    private final Map<String, StartTimeFairQueue<String>> clientsByTier = new TreeMap<>();
+    private Flow only; // while one flow waits and none is remembered beside it, it needs no tags
+    private long onlyWeight;
+    private Tags tags; // null until a second flow enters, and again when none waits
 
     /** @param shares by tier; a tier that is not named gets {@link Share#DEFAULT} */
     FairScheduler(Map<String, Share> shares) {
         this.shares = Map.copyOf(shares);
     }
 
+    /** Continues from what {@link #state} returned, with other shares perhaps. */
+    void restore(FlowOrder order) {
+        tags = new Tags(shares);
+        tags.tiers.restore(order.priorities());
+        for (TierOrder tier : order.tiers()) {
+            tags.clientsByTier.put(tier.tier(), StartTimeFairQueue.of(tier.clients()));
+        }
+    }
+
+    /** The tags; null if at most one flow waits and it needs none. */
+    FlowOrder state() {
+        if (tags == null) {
+            return null;
+        }
+        List<TierOrder> tiers = new ArrayList<>();
+        tags.clientsByTier.forEach(
+                (tier, clients) -> tiers.add(new TierOrder(tier, StartTimeFairQueue.state(clients))));
+        return new FlowOrder(tiers, tags.tiers.state());
+    }
+
+    /** How many tags it holds. */
+    int tags() {
+        if (tags == null) {
+            return 0;
+        }
+        int count = tags.tiers.tags();
+        for (StartTimeFairQueue<String> clients : tags.clientsByTier.values()) {
+            count += clients.remembered();
+        }
+        return count;
+    }
+
     /** Changes the shares, for what waits as well. */
     void setShares(Map<String, Share> newShares) {
-        Map<String, Share> old = shares;
         shares = Map.copyOf(newShares);
-        clientsByTier.forEach((tier, clients) -> {
-            int before = old.getOrDefault(tier, Share.DEFAULT).priority();
-            if (!clients.isEmpty() && before != share(tier).priority()) {
-                leave(before, tier);
-                tiersOf(tier).enter(tier, share(tier).weight());
-            }
-        });
+        if (tags != null) {
+            tags.tiers.setShares(shares);
+        }
     }
 
     /** Lets a flow in, none of which waited. */
     void enter(Flow flow) {
-        StartTimeFairQueue<String> clients =
-                clientsByTier.computeIfAbsent(flow.tier(), tier -> new StartTimeFairQueue<>());
-        if (clients.isEmpty()) {
-            tiersOf(flow.tier()).enter(flow.tier(), share(flow.tier()).weight());
+        enter(flow, 1);
+    }
+
+    /** Lets a flow in, none of which waited, that gets so many times the share of one of weight 1. */
+    void enter(Flow flow, long weight) {
+        if (tags == null && only == null) {
+            only = flow;
+            onlyWeight = weight;
+            return;
         }
-        clients.enter(flow.client(), 1);
+        if (tags == null) {
+            tags = new Tags(shares);
+            tags.enter(only, onlyWeight);
+            only = null;
+        }
+        tags.enter(flow, weight);
     }
 
     /** The flow whose head leaves next. */
     Optional<Flow> next() {
-        if (tiersByPriority.isEmpty()) {
-            return Optional.empty();
-        }
-        String tier = tiersByPriority.firstEntry().getValue().first();
-        return Optional.of(new Flow(tier, clientsByTier.get(tier).first()));
+        return tags == null ? Optional.ofNullable(only) : Optional.of(tags.next());
     }
 
     /**
@@ -64,45 +100,80 @@ final class FairScheduler {
      * @param waitsOn whether the flow has more
      */
     void served(Flow flow, long cost, boolean waitsOn) {
-        StartTimeFairQueue<String> clients = clientsByTier.get(flow.tier());
-        clients.serve(flow.client(), cost, 1, waitsOn);
-        Share share = share(flow.tier());
-        StartTimeFairQueue<String> tiers = tiersByPriority.get(share.priority());
-        tiers.serve(flow.tier(), cost, share.weight(), !clients.isEmpty());
-        forget(share.priority(), flow.tier());
+        served(flow, cost, 1, waitsOn);
+    }
+
+    /** As {@link #served(Flow, long, boolean)}, for a flow of this weight. */
+    void served(Flow flow, long cost, long weight, boolean waitsOn) {
+        if (tags != null) {
+            tags.served(flow, cost, weight, waitsOn);
+            forget();
+        } else if (waitsOn) {
+            onlyWeight = weight;
+        } else {
+            only = null;
+        }
     }
 
     /** Takes note that a flow has nothing left that waits, though its head was not served. */
     void left(Flow flow) {
-        StartTimeFairQueue<String> clients = clientsByTier.get(flow.tier());
-        clients.leave(flow.client());
-        if (clients.isEmpty()) {
-            leave(share(flow.tier()).priority(), flow.tier());
-        }
-        forget(share(flow.tier()).priority(), flow.tier());
-    }
-
-    private void leave(int priority, String tier) {
-        tiersByPriority.get(priority).leave(tier);
-        forget(priority, tier);
-    }
-
-    private void forget(int priority, String tier) {
-        StartTimeFairQueue<String> tiers = tiersByPriority.get(priority);
-        if (tiers != null && tiers.isEmpty()) {
-            tiersByPriority.remove(priority);
-        }
-        StartTimeFairQueue<String> clients = clientsByTier.get(tier);
-        if (clients != null && clients.isForgettable()) {
-            clientsByTier.remove(tier);
+        if (tags != null) {
+            tags.left(flow);
+            forget();
+        } else {
+            only = null;
         }
     }
 
-    private Share share(String tier) {
-        return shares.getOrDefault(tier, Share.DEFAULT);
+    private void forget() {
+        if (tags.tiers.isEmpty()) {
+            tags = null;
+        }
     }
 
-    private StartTimeFairQueue<String> tiersOf(String tier) {
-        return tiersByPriority.computeIfAbsent(share(tier).priority(), priority -> new StartTimeFairQueue<>());
+    /** The order of several flows. */
+    private static final class Tags {
+        final TierScheduler tiers;
+        final Map<String, StartTimeFairQueue<String>> clientsByTier = new TreeMap<>();
+
+        Tags(Map<String, Share> shares) {
+            tiers = new TierScheduler(shares);
+        }
+
+        void enter(Flow flow, long weight) {
+            StartTimeFairQueue<String> clients =
+                    clientsByTier.computeIfAbsent(flow.tier(), tier -> new StartTimeFairQueue<>());
+            if (clients.isEmpty()) {
+                tiers.enter(flow.tier());
+            }
+            clients.enter(flow.client(), weight);
+        }
+
+        Flow next() {
+            String tier = tiers.first();
+            return new Flow(tier, clientsByTier.get(tier).first());
+        }
+
+        void served(Flow flow, long cost, long weight, boolean waitsOn) {
+            StartTimeFairQueue<String> clients = clientsByTier.get(flow.tier());
+            clients.serve(flow.client(), cost, weight, waitsOn);
+            tiers.served(flow.tier(), cost, !clients.isEmpty());
+            forget(flow.tier(), clients);
+        }
+
+        void left(Flow flow) {
+            StartTimeFairQueue<String> clients = clientsByTier.get(flow.tier());
+            clients.leave(flow.client());
+            if (clients.isEmpty()) {
+                tiers.leave(flow.tier());
+            }
+            forget(flow.tier(), clients);
+        }
+
+        private void forget(String tier, StartTimeFairQueue<String> clients) {
+            if (clients.isForgettable()) {
+                clientsByTier.remove(tier);
+            }
+        }
     }
 }

@@ -38,6 +38,9 @@ final class LeakyBucketQueue {
     /** What would expire later never does. */
     private static final long LAST_MS = Shaper.LAST_MS;
 
+    /** How many flows, tags and slots of alarms a state lists at most. */
+    private static final int MAX_LISTED_PARTS = 32;
+
     private static final Ahead NOBODY = new Ahead(0, 0);
 
     private final BucketId id;
@@ -47,26 +50,34 @@ final class LeakyBucketQueue {
     private Pacing pacing;
     private Outflow outflow;
     private long clockNanos;
+    private long plannedNanos;
+    private long planOrder = -1;
     private boolean isDeleted;
     private boolean isChanged;
+    private boolean isSummarized; // whether the state that was saved last lists what waits
 
     /**
-     * A bucket as its store has it, once what waits in it is {@linkplain #restore restored}.
+     * A bucket as its store has it; if its state does not say what waits in it, once that is {@linkplain #restore restored}.
      *
+     * @param queueRules those of its queue; by another rate than theirs if the state was counted by another
      * @param backlog what waits in all buckets of the queue, which this one updates
      */
-    LeakyBucketQueue(BucketState state, QueueStore store, Backlog backlog, Outlet outlet) {
+    LeakyBucketQueue(BucketState state, PacedRules queueRules, QueueStore store, Backlog backlog, Outlet outlet) {
         id = state.id();
         this.outlet = outlet;
-        rules = state.rules();
-        pacing = rules.pacing();
+        PacedRules counted = queueRules.withRate(state.limit(), state.perMs());
+        rules = counted.rules();
+        pacing = counted.pacing();
         outflow = state.outflow();
-        room = new WaitingRoom(rules, store, backlog);
+        isSummarized = state.contents() != null;
+        room = new WaitingRoom(rules, state.contents(), store, backlog);
     }
 
     /** The state of a bucket that has released nothing. */
-    static BucketState fresh(BucketId id, QueueRules rules, long nowNanos) {
-        return new BucketState(id, rules, new Outflow(rules.pacing().fresh(nowNanos), nowNanos, 0, nowNanos));
+    static BucketState fresh(BucketId id, PacedRules paced, long nowNanos) {
+        Outflow outflow = new Outflow(paced.pacing().fresh(nowNanos), nowNanos, 0, nowNanos);
+        BucketContents contents = id.isKeyed() ? BucketContents.EMPTY : null;
+        return new BucketState(id, paced.rules().limit(), paced.rules().perMs(), outflow, contents, List.of());
     }
 
     /** Takes note of what a slot holds; each flow's slots in their order. */
@@ -79,9 +90,15 @@ final class LeakyBucketQueue {
         room.resume();
     }
 
-    /** The rules that are in force, or the last that were. */
+    /** What is kept of it; with what waits in it if that {@link #isSmall}. */
     BucketState state() {
-        return new BucketState(id, rules, outflow);
+        BucketContents contents = isSmall() ? room.contents() : null;
+        return new BucketState(id, rules.limit(), rules.perMs(), outflow, contents, List.of());
+    }
+
+    /** Whether what waits in it is few enough flows for its state to list them, as it does for buckets of keys only. */
+    boolean isSmall() {
+        return id.isKeyed() && room.parts() <= MAX_LISTED_PARTS;
     }
 
     BucketId id() {
@@ -94,22 +111,53 @@ final class LeakyBucketQueue {
     }
 
     /** When it will be idle if nothing comes. */
-    private long idleNanos() {
+    long idleNanos() {
         return Math.max(outflow.arrival().ceilNanos(), outflow.lastNanos());
     }
 
-    /** Whether {@link #state} has changed since it was asked last. */
+    /** Whether {@link #state} has changed since this was called last. */
     boolean takeChanged() {
-        boolean changed = isChanged;
+        boolean isSmall = isSmall();
+        boolean changed = room.takeChanged() && isSmall || isSmall != isSummarized || isChanged;
+        isSummarized = isSmall;
         isChanged = false;
         return changed;
     }
 
+    /** Whether it would change if these rules were put in force. */
+    boolean isBehind(QueueRules current) {
+        return !rules.equals(current);
+    }
+
+    /** When it is planned to be due, ns since the epoch; not before it is. */
+    long plannedNanos() {
+        return plannedNanos;
+    }
+
+    /** Breaks ties between buckets that are planned for the same time: unique. */
+    long planOrder() {
+        return planOrder;
+    }
+
+    void planAt(long nanos, long order) {
+        plannedNanos = nanos;
+        planOrder = order;
+    }
+
+    /** Makes {@link #takeChanged} return true. */
+    void markChanged() {
+        isChanged = true;
+    }
+
     /** Puts other rules in force, for what waits as well; but when it expires was settled when it came. */
-    void setRules(QueueRules newRules, long nowNanos) {
+    void setRules(PacedRules newRules, long nowNanos) {
         tell(nowNanos);
         isDeleted = false;
-        if (newRules.equals(rules)) {
+        if (newRules.rules() == rules) {
+            return;
+        }
+        if (newRules.rules().equals(rules)) {
+            rules = newRules.rules();
             return;
         }
         goBy(newRules);
@@ -117,10 +165,10 @@ final class LeakyBucketQueue {
         isChanged = true;
     }
 
-    private void goBy(QueueRules newRules) {
-        rules = newRules;
+    private void goBy(PacedRules newRules) {
+        rules = newRules.rules();
         Pacing old = pacing;
-        pacing = rules.pacing();
+        pacing = newRules.pacing();
         outflow = new Outflow(
                 pacing.adopt(old, outflow.arrival(), clockNanos), outflow.lastNanos(), outflow.sequence(), clockNanos);
     }
@@ -176,7 +224,7 @@ final class LeakyBucketQueue {
     }
 
     private boolean isFull() {
-        return room.crowd().size() >= rules.capacity();
+        return room.size() >= rules.capacity();
     }
 
     /**
@@ -205,7 +253,7 @@ final class LeakyBucketQueue {
                 () -> new QueueView(
                         rules,
                         isDeleted,
-                        room.crowd().size(),
+                        room.size(),
                         room.crowd().tokens(),
                         tiers(),
                         oldestWaitMs(),
@@ -213,7 +261,40 @@ final class LeakyBucketQueue {
                         room.isEmpty()
                                 ? null
                                 : (Long) turnNanos(NOBODY, room.next().headCost()),
-                        null));
+                        drainMs()));
+    }
+
+    /** As {@link #view}, of a bucket of a queue with key fields in which requests wait. */
+    QueueView.OfKey viewOfKey(QueueRules current, long nowNanos) {
+        return inPassing(
+                current,
+                nowNanos,
+                () -> new QueueView.OfKey(id.values(), waiting(), room.crowd().tokens(), oldestWaitMs(), drainMs()));
+    }
+
+    /** How many requests wait. */
+    long waiting() {
+        return room.crowd().size();
+    }
+
+    /** When the one that has waited longest began to wait, ms since the epoch; null if none waits. */
+    Long oldestEnqueuedAtMs() {
+        return room.oldestEnqueuedAtMs();
+    }
+
+    /**
+     * How long it takes until all that waits has left. One that costs at most the burst leaves the burst before the end of its slots, whatever
+     * it costs: the same as if the last one cost 1.
+     */
+    private long drainMs() {
+        if (room.isEmpty()) {
+            return 0;
+        }
+        long costOfLast = waiting() == 1
+                ? room.next().headCost()
+                : Math.min(1, room.crowd().tokens());
+        Ahead ahead = new Ahead(waiting() - 1, waiting() == 1 ? 0 : room.crowd().tokens() - costOfLast);
+        return ceilMs(turnNanos(ahead, costOfLast) - clockNanos);
     }
 
     private Long oldestWaitMs() {
@@ -223,7 +304,8 @@ final class LeakyBucketQueue {
 
     private List<QueueView.OfTier> tiers() {
         Map<String, Long> waiting = new HashMap<>();
-        room.crowd().tiers().forEach(tier -> waiting.put(tier, room.crowd().size(tier)));
+        Crowd crowd = room.crowd();
+        crowd.tiers().forEach(tier -> waiting.put(tier, crowd.size(tier)));
         return QueueView.tiers(rules, waiting);
     }
 
@@ -241,7 +323,7 @@ final class LeakyBucketQueue {
             tell(nowNanos);
             isDeleted = current == null;
             if (current != null && !current.equals(rules)) {
-                goBy(current);
+                goBy(PacedRules.of(current));
             }
             return question.get();
         } finally {
@@ -273,9 +355,7 @@ final class LeakyBucketQueue {
     void drain(long nowNanos, Budget budget) {
         tell(nowNanos);
         release(budget);
-        for (Place place = room.expired(nowMs(), budget); place != null; place = room.expired(nowMs(), budget)) {
-            expire(place);
-        }
+        expire(nowNanos, budget);
     }
 
     /**
@@ -291,6 +371,65 @@ final class LeakyBucketQueue {
         boolean hopeless = turnNanos > nanos(next.headExpiresAtMs());
         long releaseNanos = hopeless ? Long.MAX_VALUE : turnNanos - lookAheadNanos();
         return Math.min(releaseNanos, nanos(room.nextExpiryMs()));
+    }
+
+    /** The latest time at which something was done with it. */
+    long nowNanos() {
+        return clockNanos;
+    }
+
+    boolean isEmpty() {
+        return room.isEmpty();
+    }
+
+    /** The tier of the request that leaves next. */
+    String headTier() {
+        return room.next().flow().tier();
+    }
+
+    long headCost() {
+        return room.next().headCost();
+    }
+
+    /** When the request that leaves next expires; {@link Long#MAX_VALUE} if it never does. */
+    long headExpiryNanos() {
+        return nanos(room.next().headExpiresAtMs());
+    }
+
+    /**
+     * Since when the request that leaves next may leave by the pace of this bucket, or when it may; {@link Long#MAX_VALUE} if it expires
+     * before.
+     */
+    long headTurnNanos() {
+        Line next = room.next();
+        long paceNanos = pacing.earliestNanos(outflow.arrival(), next.headCost(), outflow.lastNanos());
+        long turnNanos = Math.max(paceNanos, next.headEnqueuedAtMs() * NANOS_PER_MS);
+        return turnNanos > headExpiryNanos() ? Long.MAX_VALUE : turnNanos;
+    }
+
+    /** When one of those that wait expires if none leaves before; {@link Long#MAX_VALUE} if none ever does. */
+    long nextExpiryNanos() {
+        return nanos(room.nextExpiryMs());
+    }
+
+    /** How many tokens this bucket could release in some time by its own pace; at least the cost of the next. */
+    long tokensWithin(long nanos) {
+        long atPace = Math.max(headCost(), rules.burst() + pacing.slotsIn(nanos));
+        return Math.min(room.crowd().tokens(), atPace);
+    }
+
+    /** Releases the request that leaves next, at a time that is not before its turn. */
+    void releaseHead(long atNanos, long nowNanos) {
+        tell(nowNanos);
+        release(room.next(), atNanos);
+    }
+
+    /** Lets expire what must, and releases nothing. */
+    void expire(long nowNanos, Budget budget) {
+        tell(nowNanos);
+        for (Place place = room.expired(nowMs(), budget); place != null; place = room.expired(nowMs(), budget)) {
+            expire(place);
+        }
     }
 
     private void release(Budget budget) {

@@ -1,6 +1,7 @@
 package dev.weir.shape;
 
 import dev.weir.policy.Table;
+import dev.weir.shape.BucketContents.FlowFigures;
 import dev.weir.shape.QueueStore.Place;
 import dev.weir.shape.Slot.Gap;
 import dev.weir.shape.Slot.Waiting;
@@ -40,6 +41,37 @@ final class Line {
         this.slots = slots;
         this.last = -1;
         this.latestExpiryMs = Long.MIN_VALUE;
+    }
+
+    /** Continues from what {@link #figures} returned. */
+    Line(FlowFigures figures, Table<Place, Slot> slots) {
+        flow = figures.flow();
+        this.slots = slots;
+        first = figures.first();
+        last = figures.last();
+        size = figures.size();
+        tokens = figures.tokens();
+        headCost = figures.headCost();
+        headNumber = figures.headNumber();
+        headEnqueuedAtMs = figures.headEnqueuedAtMs();
+        headExpiresAtMs = figures.headExpiresAtMs();
+        tailNumber = figures.tailNumber();
+        latestExpiryMs = figures.latestExpiryMs();
+    }
+
+    FlowFigures figures() {
+        return new FlowFigures(
+                flow,
+                first,
+                last,
+                size,
+                tokens,
+                headCost,
+                headNumber,
+                headEnqueuedAtMs,
+                headExpiresAtMs,
+                tailNumber,
+                latestExpiryMs);
     }
 
     Flow flow() {

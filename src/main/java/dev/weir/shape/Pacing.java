@@ -88,6 +88,23 @@ public final class Pacing {
         return new Arrival(nanos, part % rate.unitsPerMs());
     }
 
+    /** The moment so many slots after another. */
+    Arrival after(Arrival arrival, long tokens) {
+        return released(arrival, tokens, arrival.nanos);
+    }
+
+    /** How many whole slots fit into so many nanoseconds. */
+    long slotsIn(long nanos) {
+        if (Math.multiplyHigh(nanos, rate.unitsPerMs()) == 0 && nanos * rate.unitsPerMs() >= 0) {
+            return Math.min(Limit.MAX_LEVEL, nanos * rate.unitsPerMs() / rate.unitsPerToken());
+        }
+        return BigInteger.valueOf(nanos)
+                .multiply(BigInteger.valueOf(rate.unitsPerMs()))
+                .divide(BigInteger.valueOf(rate.unitsPerToken()))
+                .min(BigInteger.valueOf(Limit.MAX_LEVEL))
+                .longValueExact();
+    }
+
     /**
      * The state after a change of pace, from that under the old one: what has been used of the burst stays used, in
      * tokens, and what waits goes on at the new pace from now on.

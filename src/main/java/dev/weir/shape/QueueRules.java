@@ -21,6 +21,7 @@ import java.util.TreeMap;
  * @param lookAheadMs how far ahead of its time a release may be written, 0 to {@value #MAX_LOOK_AHEAD_MS}
  * @param tiers what each tier gets; one that is not named gets {@link Share#DEFAULT}
  * @param key the fields by whose values requests wait in different buckets; none: all wait in one
+ * @param total what all buckets together may do, null if they may do what each of them may; only with key fields
  */
 public record QueueRules(
         String id,
@@ -32,7 +33,8 @@ public record QueueRules(
         long maxWaitMs,
         long lookAheadMs,
         Map<String, Share> tiers,
-        List<String> key) {
+        List<String> key,
+        QueueTotal total) {
 
     public static final long DEFAULT_CAPACITY = 10_000;
     public static final long MAX_CAPACITY = 100_000_000;
@@ -55,6 +57,10 @@ public record QueueRules(
         if (key.size() > Policy.MAX_KEY_FIELDS || key.stream().distinct().count() < key.size()) {
             throw new IllegalArgumentException("key must be at most " + Policy.MAX_KEY_FIELDS + " different fields");
         }
+        if (total != null && key.isEmpty()) {
+            throw new IllegalArgumentException(
+                    "total needs a key: without one, limit and per are those of the whole queue");
+        }
         Pacing.of(limit, perMs, burst);
     }
 
@@ -69,7 +75,7 @@ public record QueueRules(
             long maxWaitMs,
             long lookAheadMs,
             Map<String, Share> tiers) {
-        this(id, version, limit, perMs, burst, capacity, maxWaitMs, lookAheadMs, tiers, List.of());
+        this(id, version, limit, perMs, burst, capacity, maxWaitMs, lookAheadMs, tiers, List.of(), null);
     }
 
     /** Whether it is one bucket for each combination of the values of some fields. */
@@ -102,10 +108,15 @@ public record QueueRules(
     }
 
     /**
-     * The largest cost that is let in: what leaves in an hour, but at least the burst and {@value #ALWAYS_FITS}. A larger one
-     * would stand in everybody's way.
+     * The largest cost that is let in: what leaves in an hour, by the total if that is less, but at least the burst and {@value #ALWAYS_FITS}. A
+     * larger one would stand in everybody's way.
      */
     public long maxCost() {
+        long ofBucket = maxCost(limit, perMs, burst);
+        return total == null ? ofBucket : Math.min(ofBucket, maxCost(total.limit(), total.perMs(), burst));
+    }
+
+    private static long maxCost(long limit, long perMs, long burst) {
         long periods = Math.max(1, HOUR_MS / perMs);
         long anHours = limit > Long.MAX_VALUE / periods ? Long.MAX_VALUE : limit * periods;
         return Math.max(Math.max(anHours, burst), ALWAYS_FITS);
@@ -113,7 +124,23 @@ public record QueueRules(
 
     /** The same with another look-ahead. */
     public QueueRules withLookAheadMs(long ms) {
-        return new QueueRules(id, version, limit, perMs, burst, capacity, maxWaitMs, ms, tiers, key);
+        return new QueueRules(id, version, limit, perMs, burst, capacity, maxWaitMs, ms, tiers, key, total);
+    }
+
+    /** The same with another rate. */
+    QueueRules withRate(long newLimit, long newPerMs) {
+        return new QueueRules(
+                id, version, newLimit, newPerMs, burst, capacity, maxWaitMs, lookAheadMs, tiers, key, total);
+    }
+
+    /** Whether what waits leaves at the same times and in the same order under these rules. */
+    boolean hasPaceOf(QueueRules other) {
+        return limit == other.limit
+                && perMs == other.perMs
+                && burst == other.burst
+                && lookAheadMs == other.lookAheadMs
+                && tiers.equals(other.tiers)
+                && (total == null) == (other.total == null);
     }
 
     /** What a tier gets. */

@@ -5,20 +5,19 @@ import dev.weir.policy.Decision;
 import dev.weir.policy.FirstAnswers;
 import dev.weir.policy.Kind;
 import dev.weir.policy.Reason;
+import dev.weir.policy.Table;
 import dev.weir.shape.QueueStore.Place;
 import dev.weir.shape.Slot.Waiting;
+import java.util.ArrayDeque;
 import java.util.ArrayList;
-import java.util.Comparator;
-import java.util.HashMap;
-import java.util.LinkedHashMap;
+import java.util.Deque;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.TreeMap;
-import java.util.TreeSet;
 
 /**
- * Many queues, each of one leaky bucket or of one for each of its keys. Each bucket is woken when it is due: a tick touches no others, so
+ * Many queues, each of one leaky bucket or of one for each of its keys. A tick works on the {@link Buckets} that are due and on no others, so
  * its cost does not grow with their number. A bucket of a key is forgotten once nothing waits in it and what has left no longer matters.
  * Time is an argument and never runs backwards, unless it steps back.
  */
@@ -26,12 +25,6 @@ public final class Shaper {
 
     /** The last moment that can be told in nanoseconds, with room for what waits: the year 2200, in ms. */
     public static final long LAST_MS = 7_258_118_400_000L;
-
-    /**
-     * How many keys may be in use on one partition, of all queues together: some 300 MB. A client that makes up keys would use up the heap
-     * otherwise.
-     */
-    private static final int MAX_KEYS = 100_000;
 
     /** How many steps one bucket may take before it is the next one's turn. */
     private static final int STEPS_A_TURN = 500;
@@ -51,83 +44,119 @@ public final class Shaper {
         /** What waits in a bucket. */
         QueueStore of(BucketId bucket);
 
+        /** The state of a bucket with a key, null if there is none. */
+        BucketState load(BucketId bucket);
+
         void save(BucketState state);
+
+        void save(QueueState state);
+
+        /** When the buckets are due whose states name timers. */
+        Table<TimerKey, BucketId> timers();
 
         /** Forgets the state of a bucket in which nothing waits. */
         void delete(BucketId bucket);
+
+        /** Saves what the ledger of a queue's total has given out. */
+        void saveLedger(String queue, Outflow slotsGiven);
+
+        void deleteLedger(String queue);
 
         /** The queues' answers to requests that may be repeated. */
         FirstAnswers firstAnswers();
     }
 
-    private record Due(long nanos, long order, BucketId bucket) {}
+    /** The messenger of a shaper that has all keys: what it sends arrives as soon as its work is done. */
+    private final class Alone implements SlotMessenger {
+        final Deque<Runnable> arriving = new ArrayDeque<>();
+        long nowNanos;
 
-    /** The buckets of one queue, as far as they are here. */
-    private final class Queue {
-        final Map<BucketId, LeakyBucketQueue> buckets = new LinkedHashMap<>();
-        final Backlog backlog = new Backlog(more -> waiting += more);
-        QueueRules rules;
-        boolean isDeleted;
-
-        Queue(QueueRules rules) {
-            this.rules = rules;
+        @Override
+        public int partition() {
+            return 0;
         }
 
-        /** Whether its buckets have these rules, null for a queue that was deleted. */
-        boolean isAt(QueueRules current) {
-            return current == null ? isDeleted : !isDeleted && (current == rules || current.equals(rules));
+        @Override
+        public long expectedDelayMs() {
+            return 0;
+        }
+
+        @Override
+        public void report(SlotReport report) {
+            arriving.add(() -> receive(report, nowNanos));
+        }
+
+        @Override
+        public void grant(SlotGrant grant) {
+            arriving.add(() -> receive(grant, nowNanos));
+        }
+
+        void deliver(long atNanos) {
+            nowNanos = atNanos;
+            while (!arriving.isEmpty()) {
+                arriving.remove().run();
+            }
         }
     }
 
     private final Rules rules;
     private final Stores stores;
     private final Remembering outlet;
-    private final int maxKeys;
-    private final Map<String, Queue> queues = new TreeMap<>();
-    private final Map<BucketId, Due> dueByBucket = new HashMap<>();
-    private final TreeSet<Due> soonestFirst =
-            new TreeSet<>(Comparator.comparingLong(Due::nanos).thenComparingLong(Due::order));
-    private long orders;
-    private long waiting;
+    private final Buckets buckets;
+    private final Map<String, SlotLedger> ledgers = new TreeMap<>();
+    private final Timers<String> ledgerTimers = new Timers<>();
+    private final Alone alone;
+    private final SlotMessenger messenger;
 
-    public Shaper(Rules rules, Stores stores, Outlet outlet) {
-        this(rules, stores, outlet, MAX_KEYS);
-    }
-
-    Shaper(Rules rules, Stores stores, Outlet outlet, int maxKeys) {
-        this.maxKeys = maxKeys;
-        this.rules = rules;
-        this.stores = stores;
-        this.outlet = new Remembering(stores.firstAnswers(), outlet);
-    }
-
-    /** Restores a bucket. */
-    public void restore(BucketState state) {
-        add(state);
+    /**
+     * A shaper that has all keys.
+     *
+     * @param hotKeys how many keys are on the heap at most, 1 or more
+     */
+    public Shaper(Rules rules, Stores stores, Outlet outlet, int hotKeys) {
+        this(rules, stores, outlet, null, hotKeys);
     }
 
     /**
-     * Restores a request that waits in a restored bucket; requests of one flow come in the order of their positions.
+     * A shaper that has the keys of one partition of several.
      *
-     * @return false if there is no such bucket
+     * @param messenger null for a shaper that has all keys
+     * @param hotKeys how many keys are on the heap at most, 1 or more
      */
-    public boolean restore(BucketId id, Place place, Waiting request) {
-        Queue queue = queues.get(id.queue());
-        LeakyBucketQueue bucket = queue == null ? null : queue.buckets.get(id);
-        if (bucket != null) {
-            bucket.restore(place.position(), request);
-        }
-        return bucket != null;
+    public Shaper(Rules rules, Stores stores, Outlet outlet, SlotMessenger messenger, int hotKeys) {
+        this.rules = rules;
+        this.stores = stores;
+        this.outlet = new Remembering(stores.firstAnswers(), outlet);
+        alone = messenger == null ? new Alone() : null;
+        this.messenger = messenger == null ? alone : messenger;
+        buckets = new Buckets(stores, this.outlet, this.messenger, hotKeys);
+    }
+
+    /** Restores the ledger of a queue's total. */
+    public void restore(String queue, Outflow slotsGiven) {
+        SlotLedger ledger = new SlotLedger(queue, slotsGiven);
+        ledgers.put(queue, ledger);
+        ledgerTimers.set(queue, ledger.dueNanos());
+    }
+
+    /** Restores a queue, before its buckets. */
+    public void restore(QueueState state) {
+        buckets.restore(state);
+    }
+
+    /** Restores a bucket. If its state does not say what waits in it, {@link #restore(BucketId, Place, Waiting)} follows. */
+    public void restore(BucketState state) {
+        buckets.restore(state);
+    }
+
+    /** Restores a request that waits in a restored bucket; requests of one flow come in the order of their positions. */
+    public void restore(BucketId id, Place place, Waiting request) {
+        buckets.queue(id.queue()).hot.get(id).restore(place.position(), request);
     }
 
     /** Goes on once all is restored. */
     public void resume() {
-        for (Queue queue : queues.values()) {
-            for (LeakyBucketQueue bucket : queue.buckets.values()) {
-                bucket.resume();
-                plan(bucket, 0);
-            }
-        }
+        buckets.resume();
     }
 
     /**
@@ -143,7 +172,7 @@ public final class Shaper {
             return;
         }
         QueueRules current = rules.of(admission.queue());
-        apply(current, queues.get(admission.queue()), nowNanos);
+        apply(admission.queue(), current, nowNanos);
         Decision fault = fault(admission, current, nowNanos);
         LeakyBucketQueue bucket = fault == null ? bucket(BucketId.of(admission), current, nowNanos) : null;
         if (bucket == null) {
@@ -155,58 +184,185 @@ public final class Shaper {
         } else {
             bucket.offer(admission, number, enqueuedAtMs, nowNanos);
         }
-        settle(bucket, 0);
+        buckets.settle(bucket, 0, nowNanos);
     }
 
-    /** When buckets were written last, in ms since the epoch; 0 if there are none. */
+    /** Takes what a partition wants of the total of a queue whose ledger is here. */
+    public void receive(SlotReport report, long nowNanos) {
+        QueueRules current = rules.of(report.queue());
+        SlotLedger ledger =
+                ledgers.computeIfAbsent(report.queue(), queue -> new SlotLedger(queue, SlotLedger.fresh(nowNanos)));
+        ledger.report(report, current, nowNanos);
+        ledgerTimers.set(report.queue(), Math.max(nowNanos, ledger.dueNanos()));
+    }
+
+    /** Takes slots that were given to this partition. */
+    public void receive(SlotGrant grant, long nowNanos) {
+        QueueBuckets queue = buckets.queue(grant.queue());
+        if (queue != null && queue.slots() != null) {
+            queue.slots().receive(grant, nowNanos);
+            buckets.planSlots(queue, nowNanos);
+        }
+    }
+
+    /** When restored buckets and ledgers were written last, in ms since the epoch; 0 if there are none. */
     public long writtenMs() {
-        return queues.values().stream()
-                .flatMap(queue -> queue.buckets.values().stream())
-                .mapToLong(bucket -> bucket.state().outflow().clockNanos() / NANOS_PER_MS)
-                .max()
-                .orElse(0);
+        long writtenNanos = buckets.writtenNanos();
+        for (SlotLedger ledger : ledgers.values()) {
+            writtenNanos = Math.max(writtenNanos, ledger.state().clockNanos());
+        }
+        return writtenNanos / NANOS_PER_MS;
     }
 
     /** Sets the time of all queues back, because it was wrong. */
     public void stepBack(long nowNanos) {
-        for (Queue queue : queues.values()) {
-            for (LeakyBucketQueue bucket : List.copyOf(queue.buckets.values())) {
-                bucket.stepBack(nowNanos);
-                settle(bucket, 0);
-            }
+        buckets.stepBack(nowNanos);
+        for (String queue : List.copyOf(ledgers.keySet())) {
+            ledgers.get(queue).stepBack(nowNanos);
+            settleLedger(queue, nowNanos);
         }
+    }
+
+    /** Whether it has to know the time: something waits here, or wants a slot of a total whose ledger is here. */
+    public boolean needsTime() {
+        return hasWaiting() || !ledgers.isEmpty();
+    }
+
+    /** How many keys of all queues are on the heap. */
+    public long hotKeys() {
+        return buckets.hot();
     }
 
     /** Whether any request waits. */
     public boolean hasWaiting() {
-        return waiting > 0;
-    }
-
-    /** Puts changed rules in force, for what waits as well. */
-    public void refresh(long nowNanos) {
-        queues.forEach((id, queue) -> apply(rules.of(id), queue, nowNanos));
+        return buckets.waiting() > 0;
     }
 
     /**
-     * Releases and lets expire what is due.
+     * Puts changed rules in force, for what waits as well: some buckets follow now, the others with each {@link #tick}, and each at the latest
+     * when something is to be done with it.
+     */
+    public void refresh(long nowNanos) {
+        buckets.queues().keySet().forEach(id -> apply(id, rules.of(id), nowNanos));
+    }
+
+    /**
+     * Releases and lets expire what is due, and lets buckets follow changed rules.
      *
-     * @param steps how much is done at most; what is left over is due at once
+     * @param steps how much is done at most: up to half of it for changed rules, and half of the rest for queues with a total, so that none
+     *     of them waits for the others. What is left over is due at once
      */
     public void tick(long nowNanos, int steps) {
+        Budget changes = new Budget(Math.max(1, steps / 2));
+        buckets.catchUp(nowNanos, changes);
+        while (ledgerTimers.firstNanos() <= nowNanos) {
+            giveSlots(ledgerTimers.first(), nowNanos);
+        }
+        deliver(nowNanos);
+        int left = steps - changes.spent();
+        left -= workInSlots(nowNanos, (left + 1) / 2);
+        left = work(nowNanos, left);
+        workInSlots(nowNanos, left);
+        deliver(nowNanos);
+    }
+
+    /** Works on the queues with a total that have something due; returns how many steps that took. */
+    private int workInSlots(long nowNanos, int steps) {
+        int spent = 0;
+        while (spent < steps && buckets.slotTimers().firstNanos() <= nowNanos) {
+            QueueBuckets queue = buckets.queue(buckets.slotTimers().first());
+            spent += releaseInSlots(queue, nowNanos, Math.min(steps - spent, STEPS_A_TURN));
+        }
+        return spent;
+    }
+
+    /** Works on the buckets that are due: hot ones and cold ones by turns. Returns how many steps are left. */
+    private int work(long nowNanos, int steps) {
         int left = steps;
-        while (left > 0 && isDue(nowNanos)) {
-            BucketId id = soonestFirst.first().bucket;
-            LeakyBucketQueue bucket = queues.get(id.queue()).buckets.get(id);
-            Budget turn = new Budget(Math.min(left, STEPS_A_TURN));
-            bucket.drain(nowNanos, turn);
-            left -= Math.max(1, turn.spent());
-            settle(bucket, nowNanos);
+        boolean isMore = true;
+        while (left > 0 && isMore) {
+            LeakyBucketQueue bucket = buckets.due(nowNanos);
+            isMore = bucket != null;
+            if (isMore) {
+                Budget turn = new Budget(Math.min(left, STEPS_A_TURN));
+                if (buckets.queue(bucket.id().queue()).slots() == null) {
+                    bucket.drain(nowNanos, turn);
+                } else {
+                    bucket.expire(nowNanos, turn);
+                }
+                left -= Math.max(1, turn.spent());
+                buckets.settle(bucket, nowNanos, nowNanos);
+            }
+            Budget reading = new Budget(left);
+            isMore |= left > 0 && buckets.readDue(nowNanos, reading);
+            left -= reading.spent();
+        }
+        return left;
+    }
+
+    private void giveSlots(String id, long nowNanos) {
+        SlotLedger ledger = ledgers.get(id);
+        QueueRules current = rules.of(id);
+        if (current != null && current.total() != null) {
+            ledger.setRules(current.total(), current.tiers());
+        }
+        ledger.grant(nowNanos).forEach(messenger::grant);
+        settleLedger(id, nowNanos);
+    }
+
+    private void settleLedger(String id, long nowNanos) {
+        SlotLedger ledger = ledgers.get(id);
+        if (ledger.isIdle(nowNanos)) {
+            ledgers.remove(id);
+            ledgerTimers.cancel(id);
+            stores.deleteLedger(id);
+            return;
+        }
+        if (ledger.takeChanged()) {
+            stores.saveLedger(id, ledger.state());
+        }
+        ledgerTimers.set(id, Math.max(nowNanos, ledger.dueNanos()));
+    }
+
+    /** Releases what has a slot that is due, and reports if a report is due; returns how many steps that took. */
+    private int releaseInSlots(QueueBuckets queue, long nowNanos, int most) {
+        QueueSlots slots = queue.slots();
+        long horizonNanos = nowNanos + queue.rules().lookAheadMs() * NANOS_PER_MS;
+        int steps = 1;
+        for (BucketId id = slots.first(horizonNanos); id != null && steps < most; id = slots.first(horizonNanos)) {
+            LeakyBucketQueue bucket = queue.hot.get(id);
+            long cost = bucket.headCost();
+            long turnNanos = bucket.headTurnNanos();
+            long atNanos = slots.slotNanos(cost, turnNanos, nowNanos);
+            if (atNanos > horizonNanos) {
+                break;
+            }
+            steps++;
+            if (atNanos > bucket.headExpiryNanos()) {
+                slots.forget(id); // until it expires, for which it has a timer
+            } else {
+                slots.take(id, cost, turnNanos, nowNanos);
+                bucket.releaseHead(atNanos, nowNanos);
+                buckets.settle(bucket, 0, nowNanos);
+            }
+        }
+        SlotReport report = slots.report(queue.backlog.requests(), nowNanos);
+        if (report != null) {
+            messenger.report(report);
+        }
+        buckets.planSlots(queue, nowNanos);
+        return steps;
+    }
+
+    private void deliver(long nowNanos) {
+        if (alone != null) {
+            alone.deliver(nowNanos);
         }
     }
 
     /** When there is something to do; {@link Long#MAX_VALUE} if nothing waits and there is nothing to forget. */
     public long dueNanos() {
-        return soonestFirst.isEmpty() ? Long.MAX_VALUE : soonestFirst.first().nanos;
+        return Math.min(buckets.dueNanos(), ledgerTimers.firstNanos());
     }
 
     /** What a request would be answered that came now; leaves all as it is. */
@@ -226,14 +382,19 @@ public final class Shaper {
     /** A queue as it is now, as far as it is here; null if there is none. Leaves all as it is. */
     public QueueView view(String id, long nowNanos) {
         QueueRules current = rules.of(id);
-        Queue queue = queues.get(id);
-        QueueRules last = current != null ? current : queue == null ? null : queue.rules;
+        QueueBuckets queue = buckets.queue(id);
+        QueueRules last = current != null ? current : queue == null ? null : queue.rules();
         if (last == null || !last.isKeyed()) {
             return view(new BucketId(id, List.of()), nowNanos);
         }
-        return queue == null
-                ? together(last, false, new Backlog(more -> {}), 0, nowNanos)
-                : together(last, current == null, queue.backlog, queue.buckets.size(), nowNanos);
+        if (queue == null) {
+            return QueueView.ofNoBuckets(last);
+        }
+        List<QueueView.OfKey> longest = new ArrayList<>();
+        for (BucketId bucket : queue.longest.ids()) {
+            longest.add(buckets.peek(bucket).viewOfKey(current, nowNanos));
+        }
+        return together(queue, last, current == null, longest, nowNanos);
     }
 
     /** A bucket as it is now, null if there is no such queue; leaves all as it is. */
@@ -246,12 +407,13 @@ public final class Shaper {
     /** The first of the queues that anything was sent to, by id, as they are now; leaves all as they are. */
     public List<QueueView> views(int most, long nowNanos) {
         List<QueueView> views = new ArrayList<>();
-        queues.keySet().stream().limit(most).forEach(id -> views.add(view(id, nowNanos)));
+        buckets.queues().keySet().stream().limit(most).forEach(id -> views.add(view(id, nowNanos)));
         return views;
     }
 
     private static QueueView together(
-            QueueRules rules, boolean isDeleted, Backlog backlog, long buckets, long nowNanos) {
+            QueueBuckets queue, QueueRules rules, boolean isDeleted, List<QueueView.OfKey> longest, long nowNanos) {
+        Backlog backlog = queue.backlog;
         Long sinceMs = backlog.oldestEnqueuedAtMs();
         return new QueueView(
                 rules,
@@ -262,27 +424,16 @@ public final class Shaper {
                 sinceMs == null ? null : (Long) Math.max(0, nowNanos / NANOS_PER_MS - sinceMs),
                 null,
                 null,
-                buckets);
+                queue.size(),
+                (long) queue.hot.size(),
+                QueueView.drainMs(rules, backlog.tokens(), longest),
+                LongestKeys.of(longest));
     }
 
     /** A bucket to look at; one that nothing has been sent to yet is made up. */
     private LeakyBucketQueue glance(BucketId id, QueueRules current, long nowNanos) {
-        Queue queue = queues.get(id.queue());
-        LeakyBucketQueue bucket = queue == null ? null : queue.buckets.get(id);
-        return bucket == null && current != null
-                ? make(LeakyBucketQueue.fresh(id, current, nowNanos), new Backlog(more -> {}))
-                : bucket;
-    }
-
-    private LeakyBucketQueue add(BucketState state) {
-        Queue queue = queues.computeIfAbsent(state.id().queue(), id -> new Queue(state.rules()));
-        LeakyBucketQueue bucket = make(state, queue.backlog);
-        queue.buckets.put(state.id(), bucket);
-        return bucket;
-    }
-
-    private LeakyBucketQueue make(BucketState state, Backlog backlog) {
-        return new LeakyBucketQueue(state, stores.of(state.id()), backlog, outlet);
+        LeakyBucketQueue bucket = buckets.peek(id);
+        return bucket == null && current != null ? buckets.fresh(id, current, nowNanos) : bucket;
     }
 
     /** Why there is no bucket for a request of a queue that there is; null if there can be one. */
@@ -302,27 +453,23 @@ public final class Shaper {
         if (!key.equals(admission.key())) {
             return noQueue(admission, nowNanos); // sent before its sender knew the key fields: the partition is wrong
         }
-        boolean isTooMany = !key.isEmpty() && dueByBucket.size() >= maxKeys && !isInUse(BucketId.of(admission));
-        return isTooMany ? tooManyKeys(admission, nowNanos) : null;
+        QueueBuckets queue = buckets.queue(admission.queue());
+        boolean isFull = queue != null
+                && queue.slots() != null
+                && queue.slots().isFull(queue.backlog.requests())
+                && !isCancel(admission);
+        return isFull ? full(admission, current.total(), nowNanos) : null;
     }
 
-    private boolean isInUse(BucketId id) {
-        Queue queue = queues.get(id.queue());
-        return queue != null && queue.buckets.containsKey(id);
-    }
-
-    /** There may be room for another key when the next bucket is due. */
-    private Decision tooManyKeys(Admission admission, long nowNanos) {
-        long nowMs = nowNanos / NANOS_PER_MS;
-        return isCancel(admission)
-                ? Answers.cancel(admission, false, nowMs)
-                : Answers.denied(
-                        admission,
-                        Reason.QUEUE_FULL,
-                        "keys",
-                        (long) maxKeys,
-                        Math.max(1, dueNanos() / NANOS_PER_MS - nowMs),
-                        nowMs);
+    /** There may be room again after the next slot. */
+    private static Decision full(Admission admission, QueueTotal total, long nowNanos) {
+        return Answers.denied(
+                admission,
+                Reason.QUEUE_FULL,
+                "total.capacity",
+                total.capacity(),
+                total.drainMs(1),
+                nowNanos / NANOS_PER_MS);
     }
 
     private static Decision noQueue(Admission admission, long nowNanos) {
@@ -332,75 +479,17 @@ public final class Shaper {
                 : Answers.denied(admission, Reason.NO_QUEUE, null, null, null, nowMs);
     }
 
-    private boolean isDue(long nowNanos) {
-        return !soonestFirst.isEmpty() && soonestFirst.first().nanos <= nowNanos;
-    }
-
     /** Null if there is no such queue. */
     private LeakyBucketQueue bucket(BucketId id, QueueRules current, long nowNanos) {
-        Queue queue = queues.get(id.queue());
-        LeakyBucketQueue bucket = queue == null ? null : queue.buckets.get(id);
-        if (bucket != null || current == null) {
-            return bucket;
-        }
-        BucketState fresh = LeakyBucketQueue.fresh(id, current, nowNanos);
-        stores.save(fresh);
-        return add(fresh);
+        LeakyBucketQueue bucket = buckets.get(id, nowNanos);
+        return bucket == null && current != null ? buckets.create(id, current, nowNanos) : bucket;
     }
 
-    /** @param current null if the queue was deleted */
-    private void apply(QueueRules current, Queue queue, long nowNanos) {
-        if (queue == null) {
-            return;
-        }
-        boolean isSame = queue.isAt(current);
-        queue.rules = current == null ? queue.rules : current; // the same object is told at once the next time
-        queue.isDeleted = current == null;
-        if (isSame) {
-            return;
-        }
-        for (LeakyBucketQueue bucket : List.copyOf(queue.buckets.values())) {
-            if (current == null) {
-                bucket.delete();
-            } else {
-                bucket.setRules(current, nowNanos);
-            }
-            settle(bucket, 0);
-        }
-    }
-
-    /** @param earliestNanos a bucket that is due still goes behind those that are due before then */
-    private void settle(LeakyBucketQueue bucket, long earliestNanos) {
-        if (bucket.id().isKeyed() && bucket.isIdle()) {
-            forget(bucket.id());
-            return;
-        }
-        if (bucket.takeChanged()) {
-            stores.save(bucket.state());
-        }
-        plan(bucket, earliestNanos);
-    }
-
-    private void forget(BucketId id) {
-        stores.delete(id);
-        queues.get(id.queue()).buckets.remove(id);
-        unplan(id);
-    }
-
-    private void plan(LeakyBucketQueue bucket, long earliestNanos) {
-        unplan(bucket.id());
-        long nanos = bucket.dueNanos();
-        if (nanos < Long.MAX_VALUE) {
-            Due due = new Due(Math.max(nanos, earliestNanos), orders++, bucket.id());
-            dueByBucket.put(bucket.id(), due);
-            soonestFirst.add(due);
-        }
-    }
-
-    private void unplan(BucketId id) {
-        Due before = dueByBucket.remove(id);
-        if (before != null) {
-            soonestFirst.remove(before);
+    /** @param current null if there is no such queue any more */
+    private void apply(String id, QueueRules current, long nowNanos) {
+        QueueBuckets queue = buckets.queue(id);
+        if (queue != null) {
+            buckets.apply(current, queue, nowNanos);
         }
     }
 

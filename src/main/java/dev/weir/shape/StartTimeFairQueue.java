@@ -1,6 +1,9 @@
 package dev.weir.shape;
 
+import java.util.ArrayList;
+import java.util.Comparator;
 import java.util.HashMap;
+import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.TreeSet;
@@ -67,6 +70,35 @@ final class StartTimeFairQueue<K> {
     private long weights; // of those that wait or are away
     private long ahead; // sum of weight * (tag - virtual time) of the same: 0 but for rounding and changed weights
     private long orders;
+
+    StartTimeFairQueue() {}
+
+    /** Continues from what {@link #state} returned. */
+    static StartTimeFairQueue<String> of(BucketContents.Tags state) {
+        StartTimeFairQueue<String> queue = new StartTimeFairQueue<>();
+        queue.virtualTime = state.virtualTime();
+        queue.ahead = state.ahead();
+        for (BucketContents.MemberTag member : state.members()) {
+            Tag<String> tag = new Tag<>(member.start(), member.weight(), queue.orders++, member.member());
+            (member.isAway() ? queue.away : queue.waiting).put(member.member(), tag);
+            (member.isAway() ? queue.awayByFinish : queue.byStart).add(tag);
+            queue.weights += member.weight();
+        }
+        return queue;
+    }
+
+    /** All that later calls depend on. */
+    static BucketContents.Tags state(StartTimeFairQueue<String> queue) {
+        List<Tag<String>> tags = new ArrayList<>(queue.waiting.values());
+        tags.addAll(queue.away.values());
+        tags.sort(Comparator.comparingLong(Tag::order));
+        List<BucketContents.MemberTag> members = new ArrayList<>(tags.size());
+        for (Tag<String> tag : tags) {
+            boolean isAway = !queue.waiting.containsKey(tag.member);
+            members.add(new BucketContents.MemberTag(tag.member, tag.start, tag.weight, isAway));
+        }
+        return new BucketContents.Tags(queue.virtualTime, queue.ahead, members);
+    }
 
     /** The member to be served next, null if none waits. */
     K first() {

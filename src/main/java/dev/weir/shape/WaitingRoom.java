@@ -11,7 +11,6 @@ import java.util.Comparator;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.TreeSet;
 
 /**
  * Who waits in a queue, in every order that matters: who leaves next, who expires next, who came last. It knows nothing of the
@@ -22,34 +21,69 @@ import java.util.TreeSet;
  */
 final class WaitingRoom {
 
-    private static final Comparator<Line> SOONEST_EXPIRY_FIRST = Comparator.comparingLong(Line::headExpiresAtMs)
-            .thenComparingLong(Line::headNumber)
-            .thenComparing(Line::flow);
-
     private final QueueStore store;
     private final Backlog backlog;
-    private final Map<Flow, Line> lines = new HashMap<>();
-    private final TreeSet<Line> expiries = new TreeSet<>(SOONEST_EXPIRY_FIRST);
+    private final FlowTable lines;
     private final Alarms alarms;
-    private final Crowd crowd;
     private final FairScheduler scheduler;
+    private boolean isChanged;
+    private Map<Flow, Line> restored; // null unless slots are being read
 
     /**
-     * A room as its store has it, once all is {@linkplain #restore restored}.
+     * A room with what waits in it; if that is not given, once all slots are {@linkplain #restore restored}.
      *
+     * @param contents what waits, as the backlog counts it already; null if it has to be restored from the slots
      * @param backlog what waits in all buckets of the queue, which this one updates
      */
-    WaitingRoom(QueueRules rules, QueueStore store, Backlog backlog) {
+    WaitingRoom(QueueRules rules, BucketContents contents, QueueStore store, Backlog backlog) {
         this.store = store;
         this.backlog = backlog;
         alarms = new Alarms(store.alarms());
-        crowd = new Crowd(rules);
+        lines = new FlowTable(rules);
         scheduler = new FairScheduler(rules.tiers());
+        if (contents != null) {
+            restore(contents);
+        }
+    }
+
+    private void restore(BucketContents contents) {
+        contents.flows().forEach(figures -> lines.add(new Line(figures, store.slots())));
+        alarms.restore(contents.alarms());
+        if (contents.order() != null) {
+            scheduler.restore(contents.order());
+        } else {
+            lines.lines().forEach(line -> scheduler.enter(line.flow()));
+        }
+    }
+
+    /** What waits, in figures. */
+    BucketContents contents() {
+        if (isEmpty()) {
+            return BucketContents.EMPTY;
+        }
+        List<BucketContents.FlowFigures> flows = new ArrayList<>(lines.flows());
+        lines.lines().forEach(line -> flows.add(line.figures()));
+        return new BucketContents(flows, scheduler.state(), alarms.counts());
+    }
+
+    /** How many parts {@link #contents} has: flows, tags and slots of alarms. */
+    int parts() {
+        return lines.flows() + scheduler.tags() + alarms.buckets();
+    }
+
+    /** Whether {@link #contents} may have changed since this was called last. */
+    boolean takeChanged() {
+        boolean changed = isChanged;
+        isChanged = false;
+        return changed;
     }
 
     /** Takes note of what a slot holds; each flow's slots in their order. */
     void restore(long position, Waiting waiting) {
-        lines.computeIfAbsent(waiting.flow(), flow -> new Line(flow, store.slots()))
+        if (restored == null) {
+            restored = new HashMap<>();
+        }
+        restored.computeIfAbsent(waiting.flow(), flow -> new Line(flow, store.slots()))
                 .restore(position, waiting);
         if (waiting.alarm() != null) {
             alarms.restore(waiting.alarm());
@@ -58,10 +92,14 @@ final class WaitingRoom {
 
     /** Goes on once all is restored: who came first is first. */
     void resume() {
-        List<Line> all = new ArrayList<>(lines.values());
+        if (restored == null) {
+            return;
+        }
+        List<Line> all = new ArrayList<>(restored.values());
+        restored = null;
         all.sort(Comparator.comparingLong(Line::headNumber).thenComparing(Line::flow));
         for (Line line : all) {
-            list(line);
+            lines.add(line);
             scheduler.enter(line.flow());
             backlog.add(line.flow().tier(), line.size(), line.tokens());
             backlog.addHead(line.headEnqueuedAtMs());
@@ -71,15 +109,21 @@ final class WaitingRoom {
     /** Changes what the tiers get. */
     void setRules(QueueRules rules) {
         scheduler.setShares(rules.tiers());
-        crowd.setRules(rules);
+        lines.setRules(rules);
     }
 
+    /** What waits, by priority and tier; valid until the next change. */
     Crowd crowd() {
-        return crowd;
+        return lines.crowd();
+    }
+
+    /** How many wait. */
+    long size() {
+        return lines.size();
     }
 
     boolean isEmpty() {
-        return crowd.size() == 0;
+        return lines.flows() == 0;
     }
 
     /** The flow whose head leaves next, null if nobody waits. */
@@ -87,24 +131,21 @@ final class WaitingRoom {
         return scheduler.next().map(lines::get).orElse(null);
     }
 
-    /** When the one came that has waited longest, null if nobody waits; asks every flow. */
+    /** When the one came that has waited longest, ms since the epoch; null if nobody waits. */
     Long oldestEnqueuedAtMs() {
-        long oldestMs = Long.MAX_VALUE;
-        for (Line line : lines.values()) {
-            oldestMs = Math.min(oldestMs, line.headEnqueuedAtMs());
-        }
-        return lines.isEmpty() ? null : (Long) oldestMs;
+        return lines.oldestEnqueuedAtMs();
     }
 
     /** When the next one may expire, in ms; {@link Waiting#NEVER} if nobody ever does. */
     long nextExpiryMs() {
-        return expiries.isEmpty() ? Waiting.NEVER : Math.min(expiries.first().headExpiresAtMs(), alarms.dueMs());
+        return isEmpty() ? Waiting.NEVER : Math.min(lines.soonestExpiry().headExpiresAtMs(), alarms.dueMs());
     }
 
     /** Who has expired, null if nobody has or the budget is spent. */
     Place expired(long nowMs, Budget budget) {
-        if (!expiries.isEmpty() && expiries.first().headExpiresAtMs() <= nowMs) {
-            return budget.spend() ? expiries.first().head() : null;
+        Line soonest = lines.soonestExpiry();
+        if (soonest != null && soonest.headExpiresAtMs() <= nowMs) {
+            return budget.spend() ? soonest.head() : null;
         }
         return alarms.ringing(nowMs, budget);
     }
@@ -124,20 +165,20 @@ final class WaitingRoom {
 
     /** Lets one in, behind those of its flow. */
     void enter(Admission admission, long number, long enqueuedAtMs, long expiresAtMs) {
+        isChanged = true;
         Flow flow = Waiting.flowOf(admission);
         Line line = lines.get(flow);
         if (line == null) {
             backlog.addHead(enqueuedAtMs);
             line = new Line(flow, store.slots());
-            lines.put(flow, line);
             scheduler.enter(flow);
         } else {
-            unlist(line);
+            lines.remove(line);
         }
         Alarm alarm = line.expiresInOrder(expiresAtMs) ? null : alarms.set(expiresAtMs, line.next());
         takeTicket(ticket(admission), line.next());
         line.append(new Waiting(admission, number, enqueuedAtMs, expiresAtMs, true, alarm));
-        list(line);
+        lines.add(line);
         backlog.add(flow.tier(), 1, Crowd.counted(admission.request().cost()));
     }
 
@@ -150,7 +191,7 @@ final class WaitingRoom {
     /** Lets one go whose turn has not come. */
     void leave(Place place, Waiting waiting) {
         remove(place, waiting);
-        if (!lines.containsKey(place.flow())) {
+        if (lines.get(place.flow()) == null) {
             scheduler.left(place.flow());
         }
     }
@@ -158,7 +199,7 @@ final class WaitingRoom {
     /** Who leaves before one that comes now to a flow, however the others share: its own and all of a higher priority. */
     Ahead surelyAhead(Flow flow) {
         Line line = lines.get(flow);
-        Ahead above = crowd.above(flow.tier());
+        Ahead above = crowd().above(flow.tier());
         return line == null ? above : new Ahead(above.requests() + line.size(), above.tokens() + line.tokens());
     }
 
@@ -167,6 +208,7 @@ final class WaitingRoom {
         Line line = lines.get(flow);
         long size = line == null ? 0 : line.size();
         long tokens = line == null ? 0 : line.tokens();
+        Crowd crowd = crowd();
         Ahead least = crowd.ahead(flow.tier(), size, tokens);
         Ahead most = crowd.ahead(flow.tier(), size + 1, tokens + Crowd.counted(cost));
         return new Ahead((least.requests() + most.requests()) / 2, (least.tokens() + most.tokens()) / 2);
@@ -177,18 +219,18 @@ final class WaitingRoom {
     }
 
     private void remove(Place place, Waiting waiting) {
+        isChanged = true;
         Line line = lines.get(place.flow());
-        unlist(line);
+        lines.remove(line);
         long headEnqueuedAtMs = line.headEnqueuedAtMs();
         line.remove(place.position(), waiting);
         backlog.add(place.flow().tier(), -1, -Crowd.counted(waiting.cost()));
         backlog.removeHead(headEnqueuedAtMs);
         if (line.isEmpty()) {
-            lines.remove(line.flow());
-            crowd.forget(line.flow().tier());
+            lines.forget(line);
         } else {
             backlog.addHead(line.headEnqueuedAtMs());
-            list(line);
+            lines.add(line);
         }
         if (waiting.alarm() != null) {
             alarms.clear(waiting.alarm());
@@ -204,15 +246,5 @@ final class WaitingRoom {
             store.slots().put(older, at(older).withoutTicket());
         }
         store.tickets().put(ticket, place);
-    }
-
-    private void list(Line line) {
-        crowd.add(line);
-        expiries.add(line);
-    }
-
-    private void unlist(Line line) {
-        crowd.remove(line);
-        expiries.remove(line);
     }
 }

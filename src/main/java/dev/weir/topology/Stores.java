@@ -21,10 +21,10 @@ public final class Stores {
     /** The first answers to requests that may be repeated, and their notes: {@code KeyCodec} to {@code FirstAnswerCodec}. */
     public static final String FIRST_ANSWERS = "first-answers";
 
-    /** Each queue's rules and what it has released: {@code QueueKeys} to {@code QueueCodec}, as the next three. */
+    /** Each queue's rules, and the state of each bucket: {@code QueueKeys} to {@code QueueCodec} and {@code BucketCodec}. */
     public static final String QUEUE_STATES = "queue-states";
 
-    /** What waits in the queues. */
+    /** What waits in the queues: {@code QueueKeys} to {@code QueueCodec}, as the next three. */
     public static final String QUEUE_SLOTS = "queue-slots";
 
     /** Where the request of a client's id waits. */
@@ -32,6 +32,9 @@ public final class Stores {
 
     /** Where requests wait that may expire out of order. */
     public static final String QUEUE_ALARMS = "queue-alarms";
+
+    /** When buckets are due that are not on the heap. */
+    public static final String QUEUE_TIMERS = "queue-timers";
 
     /** What the queues first answered to requests that may be repeated: as {@link #FIRST_ANSWERS}. */
     public static final String QUEUE_FIRST_ANSWERS = "queue-first-answers";

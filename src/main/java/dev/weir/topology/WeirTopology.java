@@ -4,9 +4,11 @@ import dev.weir.codec.AdmissionAvro;
 import dev.weir.codec.AskAvro;
 import dev.weir.codec.DecisionAvro;
 import dev.weir.codec.GrantAvro;
+import dev.weir.codec.QueueKeys;
 import dev.weir.codec.ReleaseAvro;
 import dev.weir.codec.RequestAvro;
 import dev.weir.codec.SchemaRegistry;
+import dev.weir.codec.SlotCodec;
 import dev.weir.config.WeirConfig;
 import dev.weir.policy.Admission;
 import dev.weir.policy.Decision;
@@ -28,7 +30,11 @@ import dev.weir.processor.RequestReader;
 import dev.weir.processor.RequestTimestamps;
 import dev.weir.processor.Shape;
 import dev.weir.processor.UpdatePolicies;
+import dev.weir.shape.BucketId;
 import dev.weir.shape.Release;
+import dev.weir.shape.SlotGrant;
+import dev.weir.shape.SlotReport;
+import java.util.List;
 import java.util.Optional;
 import java.util.Set;
 import java.util.function.LongSupplier;
@@ -72,6 +78,7 @@ import org.apache.kafka.streams.processor.TimestampExtractor;
  *                                         ├── (queue-slots)
  *                                         ├── (queue-tickets)
  *                                         ├── (queue-alarms)
+ *                                         ├── (queue-timers)
  *                                         ├── (queue-first-answers)
  *                                         ├──▶ weir.releases
  *                                         ├──▶ weir.admissions.
@@ -101,6 +108,7 @@ public final class WeirTopology {
     private static final String RELEASES = "releases";
     private static final String ADMISSIONS_OUT = "shaped";
     private static final String MARKERS = "markers";
+    private static final String SLOTS = "slots";
     private static final String DEAD_LETTERS = "dead-letters";
     private static final String GRANTS_IN = "lease-responses";
     private static final String READ_GRANTS = "read-grants";
@@ -141,6 +149,16 @@ public final class WeirTopology {
     private static final StreamPartitioner<byte[], QueueMarker> TO_OWN_PARTITION =
             (topic, key, marker, partitions) -> Optional.of(Set.of(marker.partition()));
 
+    /** A report goes to the partition that a queue without key would be on, where its ledger is; a grant to its partition. */
+    private static final StreamPartitioner<byte[], Object> TO_LEDGER_OR_HOLDER =
+            (topic, key, message, partitions) -> Optional.of(Set.of(
+                    message instanceof SlotReport report
+                            ? BuiltInPartitioner.partitionForKey(
+                                    QueueKeys.record(new BucketId(report.queue(), List.of())), partitions)
+                            : Math.min(((SlotGrant) message).partition(), partitions - 1)));
+
+    private static final Serializer<Object> SLOT_MESSAGES_OUT = (topic, message) ->
+            message instanceof SlotReport report ? SlotCodec.encode(report) : SlotCodec.encode((SlotGrant) message);
     private static final Serializer<QueueMarker> MARKER_OUT = (topic, marker) -> marker.encode();
     private static final Deserializer<byte[]> BYTES_IN = new ByteArrayDeserializer();
     private static final Serializer<byte[]> BYTES_OUT = new ByteArraySerializer();
@@ -286,23 +304,26 @@ public final class WeirTopology {
                                 policies,
                                 queues,
                                 counts,
-                                config.state(),
+                                config,
                                 new Shape.StoreNames(
                                         Stores.QUEUE_STATES,
                                         Stores.QUEUE_SLOTS,
                                         Stores.QUEUE_TICKETS,
                                         Stores.QUEUE_ALARMS,
+                                        Stores.QUEUE_TIMERS,
                                         Stores.QUEUE_FIRST_ANSWERS),
-                                new Shape.Outlets(DECISIONS, RELEASES, MARKERS, DEAD_LETTERS)),
+                                new Shape.Outlets(DECISIONS, RELEASES, MARKERS, SLOTS, DEAD_LETTERS)),
                         ADMISSIONS_IN)
                 .addStateStore(Stores.persistent(Stores.QUEUE_STATES), SHAPE)
                 .addStateStore(Stores.persistent(Stores.QUEUE_SLOTS), SHAPE)
                 .addStateStore(Stores.persistent(Stores.QUEUE_TICKETS), SHAPE)
                 .addStateStore(Stores.persistent(Stores.QUEUE_ALARMS), SHAPE)
+                .addStateStore(Stores.persistent(Stores.QUEUE_TIMERS), SHAPE)
                 .addStateStore(Stores.persistent(Stores.QUEUE_FIRST_ANSWERS), SHAPE)
                 .addSink(DECISIONS, topics.decisions(), BYTES_OUT, decisions(registry, topics), SHAPE)
                 .addSink(RELEASES, topics.releases(), BYTES_OUT, releases(registry, topics), SHAPE)
                 .addSink(MARKERS, topics.admissions(), BYTES_OUT, MARKER_OUT, TO_OWN_PARTITION, SHAPE)
+                .addSink(SLOTS, topics.admissions(), BYTES_OUT, SLOT_MESSAGES_OUT, TO_LEDGER_OR_HOLDER, SHAPE)
                 .addSource(AS_THE_CONSUMER, ASKS_IN, RECORD_TIME, BYTES_IN, BYTES_IN, topics.leaseRequests())
                 .addProcessor(
                         LEND,

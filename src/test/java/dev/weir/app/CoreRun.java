@@ -36,7 +36,7 @@ public final class CoreRun implements Outlet {
         this.policies = policies;
         this.config = config;
         this.queues = queues;
-        shaper = new Shaper(queues::get, new MemoryQueues(config), this);
+        shaper = new Shaper(queues::get, new MemoryQueues(config), this, MemoryQueues.HOT_KEYS);
     }
 
     /**

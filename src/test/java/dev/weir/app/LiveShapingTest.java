@@ -35,12 +35,20 @@ class LiveShapingTest {
 
     private static final Duration PATIENCE = Duration.ofSeconds(60);
 
-    /** A slot of sms is no whole number of nanoseconds; mail cannot take in all that comes. */
-    private static final String TWO_QUEUES = """
+    /** A slot of sms is no whole number of nanoseconds; mail cannot take in all that comes; hooks is on all partitions. */
+    private static final String THREE_QUEUES = """
             policies:
               - {id: sms, match: {endpoint: /sms}, queue: sms}
               - {id: mail, match: {endpoint: /mail}, queue: mail}
+              - {id: hooks, match: {endpoint: /hooks}, queue: hooks}
             queues:
+              - id: hooks
+                key: client
+                limit: 30
+                per: 1s
+                burst: 3
+                total: {limit: 150, per: 1s}
+                tiers: {platinum: {priority: 1}}
               - id: sms
                 limit: 600
                 per: 1s
@@ -74,7 +82,7 @@ class LiveShapingTest {
     void each_request_ends_once_in_order_at_the_pace_and_in_time_across_a_restart_and_the_loss_of_the_state()
             throws Exception {
         WeirConfig config = config("restart.");
-        List<QueueRules> rules = apply(config, TWO_QUEUES);
+        List<QueueRules> rules = apply(config, THREE_QUEUES);
         QueueTraffic traffic = new QueueTraffic(1);
         try (QueueHistory history = new QueueHistory(config);
                 Sender sender = new Sender(config)) {
@@ -116,7 +124,7 @@ class LiveShapingTest {
     @Test
     void each_request_ends_once_at_the_pace_while_instances_come_and_go() throws Exception {
         WeirConfig config = config("rebalance.");
-        List<QueueRules> rules = apply(config, TWO_QUEUES.replace("limit: 900", "limit: 300"));
+        List<QueueRules> rules = apply(config, THREE_QUEUES.replace("limit: 900", "limit: 300"));
         QueueTraffic traffic = new QueueTraffic(2);
         try (QueueHistory history = new QueueHistory(config);
                 Sender sender = new Sender(config)) {
@@ -215,7 +223,7 @@ class LiveShapingTest {
                         new WeirConfig.Topics(prefix, 4, Optional.empty()),
                         WeirConfig.DEFAULTS.state(),
                         WeirConfig.DEFAULTS.requests(),
-                        new WeirConfig.Shaping(2, WeirConfig.DEFAULTS.shaping().commitEvery()),
+                        new WeirConfig.Shaping(2, WeirConfig.DEFAULTS.shaping().commitEvery(), 50_000),
                         WeirConfig.DEFAULTS.service(),
                         Map.of("bootstrap.servers", broker.bootstrapServers()))
                 .withStateDirectory(directory.resolve("weir-state"));

@@ -102,8 +102,8 @@ class QuestionsTest {
                         .toList();
                 return owners.contains(0) && owners.contains(1) && !owners.contains(-1);
             });
-            await("the queues are assigned", () -> List.of("mail", "idle", "nobody").stream()
-                    .noneMatch(id -> owner(both, of -> of.queue(id, Map.of())) == -1));
+            await("the queues are assigned", () -> List.of("mail", "idle").stream()
+                    .noneMatch(id -> owner(both, of -> of.queue(id)) == -1));
 
             Map<String, Decision> first = new HashMap<>();
             List<Request> calls = CLIENTS.stream()
@@ -158,28 +158,31 @@ class QuestionsTest {
             assertThat(decided.queueing()).isEqualTo(new Decision.Queueing("hooks", key, 1L, 0L));
             decisions.of(List.of(request(client, "/hook", 1, START_MS)));
             await("one is released, and one waits", () -> {
-                QueueView bucket = here(both, of -> of.queue("hooks", key));
+                QueueView bucket = here(both, of -> of.key("hooks", key));
                 return bucket.released() == 1 && bucket.waiting() == 1;
             });
         }
-        List<QueueView> views = new ArrayList<>();
-        for (Questions each : both) {
-            views.add(((Questions.Answer.Here<QueueView>) each.queue("hooks", Map.of())).value());
+        List<QueueView> parts = new ArrayList<>();
+        for (int i = 0; i < both.size(); i++) {
+            Answer.Part<QueueView> part = (Answer.Part<QueueView>) both.get(i).queue("hooks");
+            assertThat(part.others()).containsExactly(ADDRESSES.get(1 - i));
+            parts.add(part.value());
         }
-        assertThat(views).allSatisfy(view -> assertThat(view.keys()).isPositive());
-        assertThat(views.get(0).and(views.get(1)))
+        assertThat(parts).allSatisfy(part -> assertThat(part.keys()).isPositive());
+        assertThat(parts.get(0).and(parts.get(1)))
                 .returns((long) CLIENTS.size(), QueueView::waiting)
                 .returns((long) CLIENTS.size(), QueueView::keys);
     }
 
     private void askOfTheQueue(List<Questions> both, Decisions decisions) {
-        QueueView none = here(both, of -> of.queue("nobody", Map.of()));
-        assertThat(none).isNull();
-        QueueView idle = here(both, of -> of.queue("idle", Map.of()));
+        for (Questions each : both) {
+            assertThat(((Answer.Part<QueueView>) each.queue("nobody")).value()).isNull();
+        }
+        QueueView idle = here(both, of -> of.queue("idle"));
         assertThat(idle.rules().id()).isEqualTo("idle");
         assertThat(idle.waiting()).isZero();
 
-        int home = owner(both, of -> of.queue("mail", Map.of()));
+        int home = owner(both, of -> of.queue("mail"));
         List<Reason> reasons = new ArrayList<>();
         String near = clientOf(both, home);
         Request last = null;
@@ -196,12 +199,12 @@ class QuestionsTest {
             if (i == 2) {
                 await(
                         "the first is released",
-                        () -> here(both, of -> of.queue("mail", Map.of())).released() == 1);
+                        () -> here(both, of -> of.queue("mail")).released() == 1);
             }
         }
         assertThat(reasons).startsWith(Reason.WITHIN_LIMITS, Reason.WITHIN_LIMITS, Reason.SHAPED);
         assertThat(reasons).endsWith(Reason.SHAPED, Reason.SHAPED, Reason.QUEUE_FULL);
-        QueueView mail = here(both, of -> of.queue("mail", Map.of()));
+        QueueView mail = here(both, of -> of.queue("mail"));
         assertThat(mail.waiting()).isEqualTo(4);
         assertThat(mail.released()).isEqualTo(1);
         assertThat(mail.tiers())
@@ -210,7 +213,7 @@ class QuestionsTest {
 
         Request cancel = cancel(last);
         assertThat(here(both, of -> of.check(cancel)).reason()).isEqualTo(Reason.CANCELLED);
-        QueueView after = here(both, of -> of.queue("mail", Map.of()));
+        QueueView after = here(both, of -> of.queue("mail"));
         assertThat(after)
                 .usingRecursiveComparison()
                 .ignoringFields("oldestWaitMs")
@@ -248,7 +251,7 @@ class QuestionsTest {
                 });
             }
         }
-        assertThat(told(alone.questions().queue("mail", Map.of()))).isEqualTo("the instance is not running");
+        assertThat(told(alone.questions().queue("mail"))).isEqualTo("the instance is not running");
     }
 
     private static String told(Answer<?> answer) {

@@ -28,6 +28,9 @@ import java.util.stream.Stream;
  */
 public final class QueueAudit {
 
+    /** The times of slots are rounded up. */
+    private static final long ROUNDED_NANOS = 1;
+
     private static final long NANOS_PER_MS = 1_000_000;
 
     private record Id(String client, String requestId) {}
@@ -118,6 +121,7 @@ public final class QueueAudit {
         faults.addAll(order());
         for (QueueRules queue : rules) {
             faults.addAll(pace(queue));
+            faults.addAll(total(queue));
             faults.addAll(expiries(queue));
             faults.addAll(priorities(queue));
         }
@@ -272,25 +276,44 @@ public final class QueueAudit {
      */
     public List<String> pace(QueueRules rules) {
         List<String> faults = new ArrayList<>();
-        bucketsOf(rules).forEach(bucket -> pace(rules, bucket, faults));
+        bucketsOf(rules).forEach(bucket -> pace(rules.limit(), rules.perMs(), rules.burst(), 0, bucket)
+                .forEach(faults::add));
         return faults;
     }
 
-    private static void pace(QueueRules rules, List<Release> queue, List<String> faults) {
-        long perNanos = Math.multiplyExact(rules.perMs(), NANOS_PER_MS);
+    /**
+     * The same for what leaves all buckets of a queue together, on whichever partitions, by its total.
+     *
+     * @param rules of a queue, in force all the time
+     */
+    public List<String> total(QueueRules rules) {
+        if (rules.total() == null) {
+            return List.of();
+        }
+        List<Release> all = bucketsOf(rules)
+                .flatMap(List::stream)
+                .sorted(Comparator.comparingLong(Release::releaseAtNanos))
+                .toList();
+        return pace(rules.total().limit(), rules.total().perMs(), 1, ROUNDED_NANOS, all);
+    }
+
+    private static List<String> pace(long limit, long perMs, long burst, long toleranceNanos, List<Release> queue) {
+        List<String> faults = new ArrayList<>();
+        long perNanos = Math.multiplyExact(perMs, NANOS_PER_MS);
         long tokens = 0;
         long least = Long.MAX_VALUE; // in tokens, times perNanos
         for (Release release : queue) {
             long sinceNanos = release.releaseAtNanos() - queue.get(0).releaseAtNanos();
-            long flown = Math.multiplyExact(sinceNanos, rules.limit());
+            long flown = Math.multiplyExact(sinceNanos, limit);
             least = Math.min(least, Math.multiplyExact(tokens, perNanos) - flown);
-            long counted = tokens + Math.min(release.cost(), rules.burst()) - rules.burst();
+            long counted = tokens + Math.min(release.cost(), burst) - burst;
             long early = Math.multiplyExact(counted, perNanos) - flown - least;
-            if (early > 0) {
-                faults.add(name(release) + " leaves " + -Math.floorDiv(-early, rules.limit()) + " ns too early");
+            if (early > toleranceNanos * limit) {
+                faults.add(name(release) + " leaves " + -Math.floorDiv(-early, limit) + " ns too early");
             }
             tokens += release.cost();
         }
+        return faults;
     }
 
     /** Nothing leaves before it came or after it expired, and what expires does so no later than at its deadline. */

@@ -8,13 +8,14 @@ import java.util.Map;
 import java.util.Random;
 
 /**
- * Requests to two queues, {@code sms} and {@code mail}, told apart by their {@code endpoint}: of several clients and tiers,
+ * Requests to three queues, {@code sms}, {@code mail} and {@code hooks}, told apart by their {@code endpoint}: of several clients and tiers,
  * some with a deadline, some withdrawn, at once or later. A seed gives the same requests each time, with deadlines counted
  * from now.
  */
 public final class QueueTraffic {
 
     private static final String[] TIERS = {"platinum", "gold", "free", null};
+    private static final String[] ENDPOINTS = {"/sms", "/sms", "/mail", "/hooks"};
     private static final int CLIENTS = 12;
     private static final int MAX_COST = 5;
     private static final int MIN_DEADLINE_MS = 200;
@@ -52,7 +53,7 @@ public final class QueueTraffic {
                 TIERS[random.nextInt(TIERS.length)],
                 1 + random.nextInt(MAX_COST),
                 null,
-                Map.of("endpoint", random.nextInt(3) == 0 ? "/mail" : "/sms"),
+                Map.of("endpoint", ENDPOINTS[random.nextInt(ENDPOINTS.length)]),
                 hasDeadline ? (Long) (nowMs + deadlineInMs) : null,
                 new byte[] {(byte) sent.size()},
                 null,

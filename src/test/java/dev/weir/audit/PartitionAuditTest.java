@@ -11,16 +11,22 @@ import dev.weir.codec.PolicyFile;
 import dev.weir.codec.ReleaseAvro;
 import dev.weir.codec.RequestAvro;
 import dev.weir.config.WeirConfig;
+import dev.weir.policy.Admission;
 import dev.weir.policy.Decider;
 import dev.weir.policy.Decision;
 import dev.weir.policy.DecisionContext;
 import dev.weir.policy.DecisionOrder;
 import dev.weir.policy.Outcome;
+import dev.weir.policy.Policy;
 import dev.weir.policy.PolicyTable;
+import dev.weir.policy.Reason;
 import dev.weir.policy.Rejection;
 import dev.weir.policy.Request;
 import dev.weir.policy.States;
 import dev.weir.processor.RequestReader;
+import dev.weir.shape.Answers;
+import dev.weir.shape.QueueRules;
+import dev.weir.shape.Release;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -53,6 +59,7 @@ class PartitionAuditTest {
     private final DecisionAvro decisionAvro = new DecisionAvro();
     private final List<List<ConsumerRecord<byte[], byte[]>>> requests = List.of(new ArrayList<>(), new ArrayList<>());
     private final List<List<Decision>> decisions = List.of(new ArrayList<>(), new ArrayList<>());
+    private final List<Release> releases = new ArrayList<>(); // of the first partition
     private final List<RuleChanges.Written> rules = new ArrayList<>();
     private final Map<Integer, PolicyTable> tables = new HashMap<>();
     private final States states = new MemoryStates(WeirConfig.DEFAULTS.state());
@@ -60,6 +67,7 @@ class PartitionAuditTest {
     private final Map<Integer, NavigableMap<Long, List<DeadLetter>>> deadLetters = new HashMap<>();
     private final long[] from = {0, 0}; // by partition, the first offset that is judged
     private final long[] to = {Long.MAX_VALUE, Long.MAX_VALUE}; // the offset behind the last
+    private Policy limits; // in force
     private WeirConfig config = WeirConfig.DEFAULTS;
 
     @BeforeEach
@@ -75,11 +83,16 @@ class PartitionAuditTest {
         PolicyAvro.Applied applied =
                 new PolicyAvro.Applied(PolicyAvro.Kind.POLICY, "p", version, policy.json(), version);
         rules.add(new RuleChanges.Written(applied.key(), applied, version));
-        tables.put((int) version, new PolicyTable(List.of(PolicyFile.parse(applied.key(), policy.json(), version))));
+        limits = PolicyFile.parse(applied.key(), policy.json(), version);
+        tables.put((int) version, new PolicyTable(List.of(limits)));
     }
 
     /** Writes a request of a client to a partition. */
     private Request send(String client, int partition) throws Exception {
+        return send(client, partition, Map.of());
+    }
+
+    private Request send(String client, int partition, Map<String, String> attributes) throws Exception {
         List<ConsumerRecord<byte[], byte[]>> records = requests.get(partition);
         Request.Source source = new Request.Source(partition, records.size());
         Request request = new Request(
@@ -89,7 +102,7 @@ class PartitionAuditTest {
                 null,
                 1,
                 null,
-                Map.of(),
+                attributes,
                 null,
                 null,
                 null,
@@ -174,7 +187,7 @@ class PartitionAuditTest {
             Records records = new Records(
                     requests.get(partition).iterator(),
                     decided(partition),
-                    List.<ConsumerRecord<byte[], byte[]>>of().iterator(),
+                    released(partition),
                     of -> requests.get(of).iterator(),
                     deadLetters);
             new PartitionAudit(tools, scope, records, shared).run();
@@ -182,11 +195,144 @@ class PartitionAuditTest {
         return totals;
     }
 
+    private Iterator<ConsumerRecord<byte[], byte[]>> released(int partition) {
+        return IntStream.range(0, partition == 0 ? releases.size() : 0)
+                .mapToObj(i -> record(0, i, releases.get(i).client(), new ReleaseAvro().encode(releases.get(i))))
+                .iterator();
+    }
+
     private Iterator<ConsumerRecord<byte[], byte[]>> decided(int partition) {
         List<Decision> all = decisions.get(partition);
         return IntStream.range(0, all.size())
                 .mapToObj(i -> record(partition, i, all.get(i).client(), decisionAvro.encode(all.get(i))))
                 .iterator();
+    }
+
+    /** Puts a queue in force that has a bucket for each of these fields' values, and a policy that sends to it. */
+    private void applyQueue(long version, String... key) throws Exception {
+        PolicyFile.Contents contents = PolicyFile.read("rules.yaml", """
+                policies: [{id: hook, match: {endpoint: /hook}, queue: hooks}]
+                queues: [{id: hooks, limit: 1, per: 1s, key: [%s]}]
+                """.formatted(String.join(", ", key)));
+        PolicyFile.Definition.OfPolicy policy = contents.policies().get(0);
+        PolicyAvro.Applied queue = new PolicyAvro.Applied(
+                PolicyAvro.Kind.QUEUE,
+                "hooks",
+                version,
+                contents.queues().get(0).json(),
+                version);
+        rules.add(new RuleChanges.Written(queue.key(), queue, version));
+        if (version == 1) {
+            PolicyAvro.Applied applied = new PolicyAvro.Applied(PolicyAvro.Kind.POLICY, "hook", 1, policy.json(), 1);
+            rules.add(new RuleChanges.Written(applied.key(), applied, 1));
+            tables.put(2, new PolicyTable(List.of(limits, PolicyFile.parse(applied.key(), policy.json(), 1))));
+        }
+    }
+
+    /** A queue tells a request that it waits in the bucket of this key. */
+    private Decision queue(Request request, Map<String, String> key) {
+        PolicyTable table = tables.get(2);
+        Admission admission = ((Admission) Decider.decide(request, table, states)).to(key);
+        QueueRules any = new QueueRules("hooks", 1, 1, 1_000, 1, 10, QueueRules.NO_MAX_WAIT, 100, Map.of());
+        Decision queued = Answers.unplaced(admission, any, 1_000).in(new DecisionContext(null, table.checksum()));
+        decisions.get(0).add(queued);
+        return queued;
+    }
+
+    private void release(Request request, Map<String, String> key) {
+        releases.add(new Release(
+                request.requestId(),
+                request.client(),
+                null,
+                "hooks",
+                key,
+                1,
+                1_000,
+                1_000_000_000L,
+                1,
+                Map.of(),
+                null));
+    }
+
+    private static Map<String, String> hook(String tenant) {
+        return Map.of("endpoint", "/hook", "tenant", tenant);
+    }
+
+    @Test
+    void a_queued_request_with_the_key_of_another_one_is_found() throws Exception {
+        applyQueue(1, "tenant");
+        for (String tenant : List.of("a", "b", "c")) {
+            Request request = send("alice", 0, hook(tenant));
+            Map<String, String> told = tenant.equals("b") ? Map.of("tenant", "a") : Map.of("tenant", tenant);
+            queue(request, told);
+            release(request, tenant.equals("c") ? Map.of("tenant", "b") : Map.of("tenant", tenant));
+        }
+        Totals totals = audit();
+        assertThat(found)
+                .extracting(
+                        Difference::kind,
+                        Difference::requestId,
+                        of -> of.answer().topic(),
+                        Difference::fields)
+                .containsExactlyInAnyOrder(
+                        tuple(
+                                Kind.DIFFERS,
+                                "r" + new Request.Source(0, 1),
+                                Difference.Topic.DECISIONS,
+                                List.of(new Difference.Field("queueKey", "{\"tenant\":\"a\"}", "{\"tenant\":\"b\"}"))),
+                        tuple(
+                                Kind.DIFFERS,
+                                "r" + new Request.Source(0, 2),
+                                Difference.Topic.RELEASES,
+                                List.of(new Difference.Field("queueKey", "{\"tenant\":\"b\"}", "{\"tenant\":\"c\"}"))));
+        assertThat(totals.requests()).isEqualTo(3);
+    }
+
+    @Test
+    void a_queue_that_was_created_again_may_have_had_each_of_its_keys() throws Exception {
+        applyQueue(1, "tenant");
+        applyQueue(3, "endpoint");
+        queue(send("alice", 0, hook("a")), Map.of("tenant", "a"));
+        queue(send("alice", 0, hook("a")), Map.of("endpoint", "/hook"));
+        queue(send("alice", 0, hook("a")), Map.of());
+        audit();
+        assertThat(found)
+                .extracting(Difference::fields)
+                .containsExactly(List.of(new Difference.Field("queueKey", "{}", "{\"endpoint\":\"/hook\"}")));
+    }
+
+    @Test
+    void the_end_of_a_wait_has_the_key_of_its_beginning() throws Exception {
+        applyQueue(1, "tenant");
+        Decision queued = queue(send("alice", 0, hook("a")), Map.of("tenant", "a"));
+        decisions
+                .get(0)
+                .add(new Decision(
+                                queued.requestId(),
+                                queued.client(),
+                                Outcome.EXPIRED,
+                                Reason.WAITED_TOO_LONG,
+                                queued.policyId(),
+                                queued.policyVersion(),
+                                "max-wait",
+                                5L,
+                                null,
+                                null,
+                                null,
+                                null,
+                                null,
+                                false,
+                                false,
+                                false,
+                                new Decision.Queueing("hooks", Map.of("tenant", "b"), null, null),
+                                503,
+                                2_000,
+                                queued.source())
+                        .in(queued.context()));
+        audit();
+        assertThat(found)
+                .extracting(Difference::fields)
+                .containsExactly(List.of(new Difference.Field("queueKey", "{\"tenant\":\"b\"}", "{\"tenant\":\"a\"}")));
     }
 
     @Test

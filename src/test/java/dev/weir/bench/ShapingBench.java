@@ -224,7 +224,7 @@ public final class ShapingBench {
                             defaults.topics(),
                             defaults.state(),
                             defaults.requests(),
-                            new WeirConfig.Shaping(1, Duration.ofMillis(commitMs)),
+                            new WeirConfig.Shaping(1, Duration.ofMillis(commitMs), 50_000),
                             defaults.service(),
                             Map.of("bootstrap.servers", broker.bootstrapServers()))
                     .withStateDirectory(directory.resolve("state"));

@@ -134,7 +134,8 @@ class QuickStartTest {
         Shell.Result released =
                 Shell.run("watch", "releases", "-b", broker, "--queue", "sms", "--from-beginning", "-n", "1");
         assertThat(released.out()).contains("\"requestId\":\"m1\"", "\"sequence\":1", "\"payload\":\"aGVsbG8=\"");
-        assertThat(Shell.run("queues", "--service", service).out()).containsPattern("sms +1 +10/1s +0 +- +[0-9]+\n");
+        assertThat(Shell.run("queues", "--service", service).out())
+                .containsPattern("sms +1 +10/1s +- +0 +- +0ms +[0-9]+\n");
         assertThat(Shell.run("policies", "delete", "-b", broker, "--queue", "sms")
                         .exit())
                 .isEqualTo(2); // a policy names it

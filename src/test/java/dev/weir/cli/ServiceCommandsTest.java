@@ -28,7 +28,8 @@ class ServiceCommandsTest {
             {"id":"sms","version":2,"appliedAt":5,"definition":{"id":"sms","limit":100,"per":"1s"},"state":{"deleted":false,
             "waiting":3,"waitingTokens":7,"oldestWaitMs":75000,"tiers":[
             {"tier":"gold","priority":1,"weight":4,"waiting":2},{"tier":null,"priority":0,"weight":1,"waiting":1}],
-            "rate":{"limit":100,"perMs":1000,"burst":1},"released":42,"nextReleaseAt":1000.02}}
+            "rate":{"limit":100,"perMs":1000,"burst":1},"keys":null,"drainMs":70,"longest":[],"released":42,"nextReleaseAt":1000.02},
+            "missing":[]}
             """;
 
     /** By path and query, as they are asked for. */
@@ -105,12 +106,12 @@ class ServiceCommandsTest {
         answers.put("/v1/queues?after=sms", "{\"queues\":[{\"id\":\"gone\"}],\"next\":null}");
         answers.put("/v1/queues/sms", SMS);
         assertThat(Shell.run("queues", "--service", url)).isEqualTo(new Shell.Result(0, """
-                QUEUE  VERSION  RATE    WAITING  OLDEST  RELEASED
-                sms    2        100/1s  3        1m 15s  42
+                QUEUE  VERSION  RATE    KEYS  WAITING  OLDEST  DRAINED IN  RELEASED
+                sms    2        100/1s  -     3        1m 15s  70ms        42
                 """, ""));
         assertThat(Shell.run("queues", "sms", "--service", url)).isEqualTo(new Shell.Result(0, """
-                QUEUE  VERSION  RATE    WAITING  OLDEST  RELEASED
-                sms    2        100/1s  3        1m 15s  42
+                QUEUE  VERSION  RATE    KEYS  WAITING  OLDEST  DRAINED IN  RELEASED
+                sms    2        100/1s  -     3        1m 15s  70ms        42
 
                 TIER  PRIORITY  WEIGHT  WAITING
                 gold  1         4       2
@@ -118,6 +119,56 @@ class ServiceCommandsTest {
                 """, ""));
         assertThat(Shell.run("queues", "mail", "--service", url))
                 .isEqualTo(new Shell.Result(2, "", "weir queues: no queue mail\n"));
+    }
+
+    @Test
+    void a_queue_with_a_key_is_printed_with_its_longest_keys_and_key_by_key() {
+        StringBuilder longest = new StringBuilder();
+        for (int i = 0; i < 30; i++) {
+            longest.append(i == 0 ? "" : ",").append("""
+                    {"key":{"destination":"d%d","tenant":"a"},"waiting":%d,"waitingTokens":9,"oldestWaitMs":%d,"drainMs":%d}""".formatted(i, 40 - i, i * 1_000, 7_800 - 200 * i));
+        }
+        answers.put("/v1/queues/webhooks", """
+                {"id":"webhooks","version":2,"appliedAt":5,"definition":{},"state":{"deleted":false,
+                "waiting":765,"waitingTokens":770,"oldestWaitMs":29000,"tiers":[],"rate":{"limit":5,"perMs":1000,"burst":1},
+                "keys":34,"drainMs":7800,"longest":[%s],"released":null,"nextReleaseAt":null},"missing":["b:1"]}""".formatted(longest));
+        Shell.Result whole = Shell.run("queues", "webhooks", "--service", url);
+        assertThat(whole.err())
+                .isEqualTo("weir queues: the keys of webhooks on b:1 are missing: the instance does not answer\n");
+        assertThat(whole.exit()).isZero();
+        assertThat(whole.out())
+                .startsWith("""
+                        QUEUE     VERSION  RATE        KEYS  WAITING  OLDEST  DRAINED IN  RELEASED
+                        webhooks  2        5/1s a key  34    765      29.0s   7.8s        -
+
+                        LONGEST KEYS              WAITING  OLDEST  DRAINED IN
+                        destination=d0 tenant=a   40       0ms     7.8s
+                        destination=d1 tenant=a   39       1.0s    7.6s
+                        """)
+                .contains("destination=d9 ", "destination=d20 ")
+                .doesNotContain("destination=d10 ", "destination=d19 ")
+                .endsWith("destination=d29 tenant=a  11       29.0s   2.0s\n");
+
+        answers.put("/v1/queues/webhooks/keys/destination=a%26b&tenant=c%20d", """
+                {"id":"webhooks","version":2,"key":{"destination":"a&b","tenant":"c d"},"state":{"deleted":false,
+                "waiting":1,"waitingTokens":1,"oldestWaitMs":500,"tiers":[
+                {"tier":null,"priority":0,"weight":1,"waiting":1}],"rate":{"limit":5,"perMs":1000,"burst":1},
+                "keys":null,"drainMs":200,"longest":[],"released":9,"nextReleaseAt":1000.02}}""");
+        String[] one = {"queues", "webhooks", "--key", "destination=a&b", "--key", "tenant=c d", "--service", url};
+        assertThat(Shell.run(one)).isEqualTo(new Shell.Result(0, """
+                QUEUE     VERSION  RATE  KEY                         WAITING  OLDEST  DRAINED IN  RELEASED
+                webhooks  2        5/1s  destination=a&b tenant=c d  1        500ms   200ms       9
+
+                TIER  PRIORITY  WEIGHT  WAITING
+                -     0         1       1
+                """, ""));
+        assertThat(Shell.run("queues", "--key", "a=b", "--service", url))
+                .isEqualTo(new Shell.Result(
+                        2, "", "weir queues: --key needs a queue: weir queues ID --key FIELD=VALUE\n"));
+        refusal = 400;
+        assertThat(Shell.run("queues", "webhooks", "--key", "tenant=c", "--service", url)
+                        .err())
+                .isEqualTo("weir queues: " + url + ": no, since\\u009b\n");
     }
 
     @Test

@@ -53,6 +53,9 @@ class PolicySchemaTest {
         assertThat(schema.at("/$defs/queue/properties").fieldNames())
                 .toIterable()
                 .containsExactlyElementsOf(QueueReader.KEYS);
+        assertThat(schema.at("/$defs/total/properties").fieldNames())
+                .toIterable()
+                .containsExactlyElementsOf(QueueReader.TOTAL_KEYS);
         assertThat(schema.at("/$defs/share/properties").fieldNames())
                 .toIterable()
                 .containsExactlyElementsOf(QueueReader.TIER_KEYS);
@@ -67,6 +70,7 @@ class PolicySchemaTest {
                 "/$defs/policy/properties",
                 "/$defs/limit/properties",
                 "/$defs/queue/properties",
+                "/$defs/total/properties",
                 "/$defs/share/properties")) {
             schema.at(at).properties().forEach(property -> assertThat(
                             property.getValue().has("description"))
@@ -85,12 +89,22 @@ class PolicySchemaTest {
         for (JsonNode example : schema.at("/$defs/queue/examples")) {
             assertThat(faults("queues: [" + example + "]")).isEmpty();
         }
-        Map<String, String> queue = Map.of("id", "id: q", "limit", "limit: 1", "per", "per: 1s");
+        Map<String, String> queue = Map.of("id", "id: q", "limit", "limit: 1", "per", "per: 1s", "key", "key: client");
         schema.at("/$defs/queue/properties").properties().forEach(property -> {
             for (JsonNode example : property.getValue().path("examples")) {
                 Map<String, String> parts = new TreeMap<>(queue);
                 parts.put(property.getKey(), property.getKey() + ": " + example);
                 assertThat(faults("queues: [{" + String.join(", ", parts.values()) + "}]"))
+                        .isEmpty();
+            }
+        });
+        Map<String, String> total = Map.of("limit", "limit: 1", "per", "per: 1s");
+        schema.at("/$defs/total/properties").properties().forEach(property -> {
+            for (JsonNode example : property.getValue().path("examples")) {
+                Map<String, String> parts = new TreeMap<>(total);
+                parts.put(property.getKey(), property.getKey() + ": " + example);
+                assertThat(faults(withQueue(
+                                "limit: 1, per: 1s, key: client, total: {" + String.join(", ", parts.values()) + "}")))
                         .isEmpty();
             }
         });

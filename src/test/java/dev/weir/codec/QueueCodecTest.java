@@ -11,9 +11,11 @@ import dev.weir.shape.Flow;
 import dev.weir.shape.Outflow;
 import dev.weir.shape.Pacing;
 import dev.weir.shape.QueueRules;
+import dev.weir.shape.QueueState;
 import dev.weir.shape.QueueStore.Alarm;
 import dev.weir.shape.QueueStore.Place;
 import dev.weir.shape.QueueStore.Ticket;
+import dev.weir.shape.QueueTotal;
 import dev.weir.shape.Share;
 import dev.weir.shape.Slot;
 import java.util.ArrayList;
@@ -60,7 +62,7 @@ class QueueCodecTest {
     }
 
     @Test
-    void places_rules_and_outflows_come_back_as_they_were() {
+    void places_queues_and_outflows_come_back_as_they_were() {
         Place place = new Place(new Flow("", "c"), 1L << 40);
         assertThat(QueueCodec.decodePlace(QueueCodec.encode(place))).isEqualTo(place);
         QueueRules rules = new QueueRules(
@@ -73,8 +75,10 @@ class QueueCodecTest {
                 QueueRules.NO_MAX_WAIT,
                 0,
                 Map.of("gold", new Share(-3, 10_000), "żółw", new Share(Integer.MAX_VALUE, 1)),
-                List.of("tenant", "model"));
-        assertThat(QueueCodec.decodeRules(QueueCodec.encode(rules))).isEqualTo(rules);
+                List.of("tenant", "model"),
+                new QueueTotal(7, 60_000, 8));
+        QueueState queue = new QueueState(rules, 3);
+        assertThat(QueueCodec.decodeQueue(QueueCodec.encode(queue))).isEqualTo(queue);
         Outflow outflow = new Outflow(
                 new Pacing.Arrival(1_795_219_200_000_000_001L, 12),
                 1_795_219_200_000_000_000L,

@@ -11,6 +11,7 @@ import dev.weir.policy.Match;
 import dev.weir.policy.OnExceed;
 import dev.weir.policy.Policy;
 import dev.weir.shape.QueueRules;
+import dev.weir.shape.QueueTotal;
 import dev.weir.shape.Share;
 import java.util.List;
 import java.util.Map;
@@ -149,6 +150,22 @@ class QueueFileTest {
         return Arguments.of(yaml, new QueueRules("q", 1, limit, perMs, burst, capacity, maxWaitMs, lookAheadMs, tiers));
     }
 
+    @Test
+    void reads_the_total_of_a_queue() throws FaultsException {
+        String start = "limit: 1, per: 1s, key: client, total: {limit: 20, per: 1m";
+        assertThat(total(start + "}")).isEqualTo(new QueueTotal(20, 60_000, QueueTotal.DEFAULT_CAPACITY));
+        assertThat(total(start + ", capacity: 7}")).isEqualTo(new QueueTotal(20, 60_000, 7));
+        assertThat(total("limit: 1, per: 1s, key: client")).isNull();
+    }
+
+    private static QueueTotal total(String yaml) throws FaultsException {
+        return PolicyFile.read("policies.yaml", withQueue(yaml))
+                .queues()
+                .get(0)
+                .queue()
+                .total();
+    }
+
     @ParameterizedTest
     @MethodSource("queues")
     void reads_every_part_of_a_queue(String yaml, QueueRules expected) throws FaultsException {
@@ -209,6 +226,15 @@ class QueueFileTest {
                                         .collect(Collectors.joining(", "))
                                 + "}",
                         "tiers: must be at most 1000, are 1001"),
+                Arguments.of(
+                        rate + "total: {limit: 1, per: 1s}",
+                        "total: needs a key: without one, limit and per are those of the whole queue"),
+                Arguments.of(rate + "key: client, total: {limit: 5}", "total.per: is missing"),
+                Arguments.of(
+                        rate + "key: client, total: {limit: 0, per: 31d, capacity: 0, burst: 2}",
+                        "total.limit: must be a whole number from 1 to 2305843009213693952, is '0'|total.per: must be at"
+                                + " most 30d, is '31d'|total.capacity: must be a whole number from 1 to 100000000, is"
+                                + " '0'|total.burst: unknown key"),
                 Arguments.of(rate + "maxwait: 1s", "maxwait: unknown key, did you mean max-wait?"),
                 Arguments.of("limit: no, pre: 1s, capacity: 0, look-ahead: soon", """
                         limit: must be a whole number from 1 to 2305843009213693952, is 'no'|per: is missing|pre: unknown\

@@ -43,7 +43,7 @@ class ConfigFileTest {
             topics: {prefix: weir., partitions: 4, replication-factor: default}
             state: {memory: 256MiB, hot-memory: default, sweep-every: 1s, sweep-keys: 10000, forget-after: 1h, max-remembered: 1000000}
             requests: {max-payload: 64KiB, max-attributes: 64, max-attribute-length: 1024, max-cost: 1000000000000, misplaced: route, max-ahead: 1h}
-            shaping: {threads: 1, commit-every: 20ms}
+            shaping: {threads: 1, commit-every: 20ms, hot-keys: 50000}
             leases: {term: 5s, lead: 300ms}
             kafka: {}
             """;
@@ -73,6 +73,7 @@ class ConfigFileTest {
             shaping:
               threads: 64
               commit-every: 10s
+              hot-keys: 1_000
             leases:
               term: 20s
               lead: 50ms
@@ -125,7 +126,7 @@ class ConfigFileTest {
                                 Duration.ofHours(1),
                                 1_000_000),
                         new Requests(65_536, 64, 1024, 1_000_000_000_000L, Misplaced.ROUTE, HOUR),
-                        new Shaping(1, Duration.ofMillis(20)),
+                        new Shaping(1, Duration.ofMillis(20), 50_000),
                         new Service(true, "127.0.0.1", 8680, Optional.empty(), Optional.empty()),
                         Map.of()));
         assertThat(WeirConfig.DEFAULTS.requests().rules())
@@ -148,7 +149,7 @@ class ConfigFileTest {
                                 Duration.ofDays(2),
                                 1),
                         new Requests(1500, 0, 1, 1L << 61, Misplaced.DEAD_LETTER, Duration.ofDays(3650)),
-                        new Shaping(64, Duration.ofSeconds(10)),
+                        new Shaping(64, Duration.ofSeconds(10), 1_000),
                         new WeirConfig.Leases(Duration.ofSeconds(20), Duration.ofMillis(50)),
                         new Service(
                                 false,

@@ -9,6 +9,7 @@ import dev.weir.policy.Outcome;
 import dev.weir.policy.Reason;
 import dev.weir.policy.Request;
 import dev.weir.shape.QueueRules;
+import dev.weir.shape.QueueTotal;
 import dev.weir.shape.Release;
 import java.math.BigInteger;
 import java.util.ArrayList;
@@ -86,14 +87,20 @@ final class QueueChecks {
 
     /**
      * Over every interval, a queue's releases cost at most the burst and what flows meanwhile. Of a queue whose rules have
-     * changed, by the highest rate and burst that it had: what is stricter held only for a time that releases do not tell.
+     * changed, by the highest rate and burst that it had (so its total): what is stricter held only for a time that releases do not tell.
      */
     Finding atItsPace() {
         Finding.Notes notes = new Finding.Notes("6 outflow-at-its-pace", "releases", "tokens");
         notes.count("releases", releases.size());
         notes.count("tokens", releases.stream().mapToLong(Release::cost).sum());
-        rules.queues().values().forEach(versions -> audit.pace(loosest(versions))
-                .forEach(notes::fault));
+        rules.queues().values().forEach(versions -> {
+            audit.pace(loosest(versions)).forEach(notes::fault);
+            versions.stream()
+                    .filter(each -> each.total() != null)
+                    .reduce((one, other) -> isFaster(one.total(), other.total()) ? one : other)
+                    .filter(each -> versions.stream().noneMatch(version -> version.total() == null))
+                    .ifPresent(each -> audit.total(each).forEach(notes::fault));
+        });
         return notes.done();
     }
 
@@ -112,10 +119,15 @@ final class QueueChecks {
                 fastest.maxWaitMs(),
                 fastest.lookAheadMs(),
                 fastest.tiers(),
-                fastest.key());
+                fastest.key(),
+                fastest.total());
     }
 
     private static boolean isFaster(QueueRules one, QueueRules other) {
+        return product(one.limit(), other.perMs()).compareTo(product(other.limit(), one.perMs())) > 0;
+    }
+
+    private static boolean isFaster(QueueTotal one, QueueTotal other) {
         return product(one.limit(), other.perMs()).compareTo(product(other.limit(), one.perMs())) > 0;
     }
 

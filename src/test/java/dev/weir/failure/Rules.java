@@ -97,7 +97,7 @@ public final class Rules {
                   platinum: {priority: 1}
                   gold: {weight: 4}
               - {id: mail, limit: 20, per: 1s, capacity: 60, max-wait: 2s, tiers: {platinum: {priority: 1}}}
-              - {id: images, key: [client], limit: 3, per: 1s, capacity: 5, max-wait: 2s}
+              - {id: images, key: [client], limit: 3, per: 1s, capacity: 5, max-wait: 2s, total: {limit: 20, per: 1s}}
             """;
 
     /**

@@ -6,11 +6,13 @@ import static org.assertj.core.api.Assertions.tuple;
 
 import dev.weir.processor.LiveCounts;
 import dev.weir.processor.Spread;
+import dev.weir.shape.QueueView;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.TreeMap;
+import java.util.stream.LongStream;
 import org.junit.jupiter.api.Test;
 
 class TogetherTest {
@@ -39,7 +41,8 @@ class TogetherTest {
     }
 
     private static Glance.OfQueue queue(String id, long waiting) {
-        return new Glance.OfQueue(id, null, 1, 1, 1, 1, null, null, List.of(new Glance.OfTier(null, 0, 1, waiting)));
+        return new Glance.OfQueue(
+                id, null, 1, 1, 1, 1, null, null, 0, List.of(), List.of(new Glance.OfTier(null, 0, 1, waiting)));
     }
 
     private List<Long> seconds() {
@@ -123,6 +126,10 @@ class TogetherTest {
         assertThat(together.since(0).overview().queues()).singleElement().satisfies(queue -> {
             assertThat(queue.keys()).isEqualTo(7);
             assertThat(queue.limit()).isEqualTo(5);
+            assertThat(queue.drainMs()).isEqualTo(2_000);
+            assertThat(queue.longest())
+                    .extracting(key -> key.key().get("to"))
+                    .containsExactly("b0", "b1", "b2", "b3", "b4", "b5", "a0", "a1");
             assertThat(queue.tiers())
                     .containsExactly(new Glance.OfTier(null, 0, 1, 10), new Glance.OfTier("gold", 0, 1, 20));
         });
@@ -136,7 +143,19 @@ class TogetherTest {
         Second.OfQueue inSecond =
                 new Second.OfQueue("hooks", waiting, oldestWaitMs, 1, 2, List.of(new Second.OfTier(tier, waiting)));
         Glance.OfQueue now = new Glance.OfQueue(
-                "hooks", keys, 5, 1_000, 1, 100, null, null, List.of(new Glance.OfTier(tier, 0, 1, waiting)));
+                "hooks",
+                keys,
+                5,
+                1_000,
+                1,
+                100,
+                null,
+                null,
+                100 * waiting,
+                LongStream.range(0, 6)
+                        .mapToObj(i -> new QueueView.OfKey(Map.of("to", address + i), waiting - i, waiting, i, 0))
+                        .toList(),
+                List.of(new Glance.OfTier(tier, 0, 1, waiting)));
         return new Report(
                 List.of(new Second(2_000, Map.of(), 0, ONE_AND_ONE, 0L, List.of(inSecond))),
                 new Glance(address, "RUNNING", List.of(), List.of(), 1, waiting, List.of(now), List.of()));
@@ -165,7 +184,8 @@ class TogetherTest {
 
     @Test
     void a_report_comes_through_as_it_was() {
-        Report report = report("a", 3, 1_000);
-        assertThat(Report.read(report.json())).isEqualTo(report);
+        for (Report report : List.of(report("a", 3, 1_000), keyed("a", 3, 10, 5L, "gold"))) {
+            assertThat(Report.read(report.json())).isEqualTo(report);
+        }
     }
 }

@@ -29,7 +29,7 @@ class WeirMetersTest {
         }
         QueueRules rules =
                 new QueueRules("q", 1, 1, 1, 1, QueueRules.MAX_CAPACITY, QueueRules.NO_MAX_WAIT, 0, Map.of());
-        QueueView queue = new QueueView(rules, false, tiers.size(), tiers.size(), tiers, 0L, 0L, 0L, null);
+        QueueView queue = new QueueView(rules, false, tiers.size(), tiers.size(), tiers, 0L, 0L, 0L, 0);
         Source source = new Source(
                 Map.of(),
                 new LiveCounts(),

@@ -14,6 +14,7 @@ import dev.weir.policy.Request;
 import dev.weir.shape.QueueRules;
 import dev.weir.shape.QueueView;
 import dev.weir.shape.Release;
+import java.lang.reflect.Proxy;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -47,8 +48,9 @@ import org.junit.jupiter.params.provider.ValueSource;
 class ShapeTest {
 
     private static final Shape.StoreNames STORES =
-            new Shape.StoreNames("states", "slots", "tickets", "alarms", "answers");
-    private static final Shape.Outlets OUTLETS = new Shape.Outlets("decisions", "releases", "markers", "dead-letters");
+            new Shape.StoreNames("states", "slots", "tickets", "alarms", "timers", "answers");
+    private static final Shape.Outlets OUTLETS =
+            new Shape.Outlets("decisions", "releases", "markers", "slots", "dead-letters");
 
     @TempDir
     private Path directory;
@@ -67,8 +69,13 @@ class ShapeTest {
     void openStores() {
         policies.put(rules(1, 100));
         MockProcessorContext<byte[], Object> opening = context();
-        for (String name :
-                List.of(STORES.states(), STORES.slots(), STORES.tickets(), STORES.alarms(), STORES.answers())) {
+        for (String name : List.of(
+                STORES.states(),
+                STORES.slots(),
+                STORES.tickets(),
+                STORES.alarms(),
+                STORES.timers(),
+                STORES.answers())) {
             stores.add(open(name, opening));
         }
         start();
@@ -104,7 +111,7 @@ class ShapeTest {
         context = context();
         stores.forEach(context::addStateStore);
         tellTime();
-        shape = new Shape(policies, live, new LiveCounts(), WeirConfig.DEFAULTS.state(), STORES, OUTLETS);
+        shape = new Shape(policies, live, new LiveCounts(), WeirConfig.DEFAULTS, STORES, OUTLETS);
         shape.init(context);
     }
 
@@ -325,6 +332,35 @@ class ShapeTest {
         List<Release> releases = releasesWithin(1_000);
         assertThat(releases).hasSize(10);
         assertPace(releases);
+    }
+
+    @Test
+    void no_queue_goes_on_if_a_walk_over_the_states_ends_early() {
+        admit(Kind.CONSUME, "r", "c");
+        KeyValueStore<Bytes, byte[]> whole = stores.get(0);
+        stores.set(0, cutOff(whole));
+        assertThatThrownBy(this::start).isInstanceOf(DamagedStoreException.class);
+        stores.set(0, whole);
+        start();
+    }
+
+    /** The same store, over which walks find all but the last entry. */
+    @SuppressWarnings("unchecked")
+    private static KeyValueStore<Bytes, byte[]> cutOff(KeyValueStore<Bytes, byte[]> store) {
+        return (KeyValueStore<Bytes, byte[]>) Proxy.newProxyInstance(
+                ShapeTest.class.getClassLoader(), new Class<?>[] {KeyValueStore.class}, (proxy, method, arguments) -> {
+                    if (!method.getName().equals("all")) {
+                        return method.invoke(store, arguments);
+                    }
+                    KeyValueIterator<Bytes, byte[]> all = store.all();
+                    Bytes last = last(store).key;
+                    return Proxy.newProxyInstance(
+                            ShapeTest.class.getClassLoader(),
+                            new Class<?>[] {KeyValueIterator.class},
+                            (walk, step, nothing) -> step.getName().equals("hasNext")
+                                    ? all.hasNext() && !all.peekNextKey().equals(last)
+                                    : step.invoke(all, nothing));
+                });
     }
 
     /** As a walk over damaged blocks leaves them out. */

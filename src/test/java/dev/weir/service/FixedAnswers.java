@@ -20,6 +20,8 @@ final class FixedAnswers implements Questions {
             key -> new Answer.NotNow<>("the state is being restored");
     volatile Answer<QueueView> queue = new Answer.NotNow<>("the state is being restored");
 
+    final AtomicReference<Map<String, String>> askedKey = new AtomicReference<>();
+
     /** What was asked last. */
     final AtomicReference<Request> asked = new AtomicReference<>();
 
@@ -41,7 +43,13 @@ final class FixedAnswers implements Questions {
     }
 
     @Override
-    public Answer<QueueView> queue(String id, Map<String, String> key) {
+    public Answer<QueueView> queue(String id) {
+        return queue;
+    }
+
+    @Override
+    public Answer<QueueView> key(String id, Map<String, String> key) {
+        askedKey.set(key);
         return queue;
     }
 }

@@ -93,7 +93,17 @@ class InstancesTest {
                                 "{\"queue\":\"slow\",\"priority\":1,\"match\":{\"endpoint\":\"/q\"}}")
                         .status())
                 .isEqualTo(201);
-        until(() -> second.caller().get("/v1/policies/shaped").status() == 200);
+        assertThat(first.caller()
+                        .put("/v1/queues/hooks", "{\"key\":[\"client\"],\"limit\":1,\"per\":\"1h\"}")
+                        .status())
+                .isEqualTo(201);
+        assertThat(first.caller()
+                        .put(
+                                "/v1/policies/hooked",
+                                "{\"queue\":\"hooks\",\"priority\":2,\"match\":{\"endpoint\":\"/h\"}}")
+                        .status())
+                .isEqualTo(201);
+        until(() -> second.caller().get("/v1/policies/hooked").status() == 200);
         until(() ->
                 answeredBy(first) > 0 && answeredBy(second) > 0 && answeredBy(first) + answeredBy(second) == CLIENTS);
         send();
@@ -106,15 +116,50 @@ class InstancesTest {
                 assertThat(check.json().get("remaining").asInt()).isEqualTo(10 - used(i) - 1);
             }
             until(() -> waiting(asked) == 2); // the first has left
-            assertThat(asked.caller().get("/v1/queues/nowhere").status()).isEqualTo(404);
+            assertThat(asked.caller().get("/v1/queues/nowhere").detail()).isEqualTo("there is no queue 'nowhere'");
+            askOfKeys(asked);
         }
         seeAll();
 
+        second.service().close();
+        Reply half = first.caller().get("/v1/queues/hooks");
+        assertThat(half.json().at("/state/keys").asInt()).isBetween(1, CLIENTS - 1);
+        assertThat(half.json().get("missing").toString())
+                .isEqualTo("[\"" + second.service().address() + "\"]");
+        assertThat(first.caller().get("/v1/queues/nowhere").detail())
+                .endsWith("did not answer: " + second.service().address());
         second.close();
         for (int i = 0; i < CLIENTS; i++) {
             awaitUsage(first, i);
         }
         until(() -> waiting(first) == 2);
+    }
+
+    /** Each client has sent one more than its number to a queue with key fields; one of each has left. */
+    private static void askOfKeys(Running asked) throws Exception {
+        int all = CLIENTS * (CLIENTS - 1) / 2;
+        until(() -> asked.caller()
+                        .get("/v1/queues/hooks")
+                        .json()
+                        .at("/state/waiting")
+                        .asInt()
+                == all);
+        JsonNode queue = asked.caller().get("/v1/queues/hooks").json();
+        assertThat(queue.get("missing")).isEmpty();
+        assertThat(queue.at("/state/keys").asInt()).isEqualTo(CLIENTS);
+        assertThat(queue.at("/state/longest")).hasSize(CLIENTS - 1); // nothing waits of the first client
+        assertThat(queue.at("/state/longest/0/key/client").asText()).isEqualTo("client " + (CLIENTS - 1));
+        assertThat(queue.at("/state/longest/0/waiting").asInt()).isEqualTo(CLIENTS - 1);
+        for (int i = 0; i < CLIENTS; i++) {
+            JsonNode key = asked.caller()
+                    .get("/v1/queues/hooks/keys/client=client+" + i)
+                    .json();
+            assertThat(key.at("/state/waiting").asInt()).isEqualTo(i);
+            assertThat(key.at("/state/released").asInt()).isEqualTo(1);
+        }
+        Reply unused = asked.caller().get("/v1/queues/hooks/keys/client=nobody");
+        assertThat(unused.status()).isEqualTo(200);
+        assertThat(unused.json().at("/state/waiting").asInt(-1)).isZero();
     }
 
     private static void send() {
@@ -126,6 +171,11 @@ class InstancesTest {
         }
         for (int i = 0; i < 3; i++) {
             requests.add(request("client 0", "/q"));
+        }
+        for (int i = 0; i < CLIENTS; i++) {
+            for (int j = 0; j <= i; j++) {
+                requests.add(request("client " + i, "/h"));
+            }
         }
         try (Sender sender = new Sender(config("sender"))) {
             requests.forEach(sender::send);
@@ -179,7 +229,7 @@ class InstancesTest {
             assertThat(now.get("instances")).hasSize(2);
             assertThat(now.at("/instances/0/self").asBoolean())
                     .isNotEqualTo(now.at("/instances/1/self").asBoolean());
-            assertThat(now.at("/queues/0/id").asText()).isEqualTo("slow");
+            assertThat(now.at("/queues/1/id").asText()).isEqualTo("slow");
         }
     }
 

@@ -14,6 +14,7 @@ import java.util.Collections;
 import java.util.List;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
+import java.util.regex.Pattern;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeAll;
@@ -165,6 +166,22 @@ class LivePageTest {
         assertThat((String) browser.run("return document.querySelector('.vessel').getAttribute('aria-label')"))
                 .contains(" of ", " wait; ");
         browser.find(".queue .legend", "limit 16/s");
+    }
+
+    @Test
+    void a_queue_with_a_key_shows_its_longest_keys_and_when_they_are_drained() {
+        open("queues");
+        browser.find(".queue .depth", "keys in use");
+        browser.find(".queue h3", "Longest keys");
+        browser.await("a key, as text", () -> keys().matches(
+                        "(?s)client=" + Pattern.quote(MARKUP) + " [0-9,]+ oldest waits .* · drained in .*"));
+        assertThat(browser.count(".keys img")).isZero();
+        browser.await("bars to scale", () -> (Boolean) browser.run("""
+                const widths = [...document.querySelectorAll('.keys .bar > span')].map(bar => bar.offsetWidth);
+                return widths.length > 1 && widths.length <= 8 && widths[0] > 0
+                    && widths.every((width, i) => i === 0 || width <= widths[i - 1])"""));
+        browser.await("the time to drain", () -> browser.text("main").matches("(?s).*All keys drained in\\s+[0-9].*"));
+        browser.await("and of a queue without key", () -> browser.text("main").matches("(?s).*\\sDrained in\\s.*"));
     }
 
     @Test
@@ -432,6 +449,11 @@ class LivePageTest {
                     .find(text => text.includes('silver')) ?? ''""");
     }
 
+    private static String keys() {
+        return (String)
+                browser.run("return document.querySelector('.keys')?.innerText.replaceAll(/\\s+/g, ' ').trim() ?? ''");
+    }
+
     private static String value() {
         return (String) browser.run("return document.getElementById('definition')?.value ?? ''");
     }
@@ -461,7 +483,7 @@ class LivePageTest {
         private static final String NOW = """
                 {"at":%d,"clients":[],"policies":[],"queuesInAll":25,"waitingInAll":4711,"unreachable":[],\
                 "queues":[{"id":"sms","limit":1,"perMs":1000,"burst":1,"capacity":10,"maxWaitMs":null,\
-                "waitsMs":{"p50":10,"p99":null},"tiers":[]}],\
+                "keys":null,"drainMs":0,"longest":[],"waitsMs":{"p50":10,"p99":null},"tiers":[]}],\
                 "instances":[{"address":"a:1","self":true,"health":"RUNNING","decisionsPerSecond":9,"partitions":[]},\
                 {"address":"b:1","self":false,"health":"RUNNING","decisionsPerSecond":9,"partitions":[]}]}""";
 

@@ -58,7 +58,11 @@ final class LiveRun implements AutoCloseable {
               - id: all-mail
                 match: {endpoint: /mail}
                 queue: mail
+              - id: all-hooks
+                match: {endpoint: /hook}
+                queue: hooks
             queues:
+              - {id: hooks, key: [client], limit: 1, per: 20s, capacity: 50}
               - {id: sms, limit: 16, per: 1s, capacity: 1000, max-wait: 40s, tiers: {gold: {priority: 1}, silver: {weight: 4}}}
               - {id: mail, limit: 10, per: 1s, burst: 5, capacity: 500}
             """;
@@ -145,6 +149,7 @@ final class LiveRun implements AutoCloseable {
         some(0.6 + 0.4 * wave, () -> "bank", "silver", "/sms");
         some(0.7 + 0.7 * wave, () -> "forum-" + random.nextInt(5), null, "/sms");
         some(0.3, () -> "news", null, "/mail");
+        some(0.1, () -> random.nextInt(3) > 0 ? another : "shop-" + random.nextInt(20), null, "/hook");
     }
 
     /** As many as that in the mean. */

@@ -33,14 +33,16 @@ class MetricsTest {
 
     private static final Duration PATIENCE = Duration.ofSeconds(90);
 
-    /** A queue with one that was released and two that wait; a limit that permits two of three, and a shared one that permits one of two. */
+    /** Queues, with key and without, with one that was released and others that wait; a limit that permits two of three, and a shared one that permits one of two. */
     private static final String POLICIES = """
             policies:
               - {id: two, match: {endpoint: /two}, limits: [{algorithm: fixed-window, limit: 2, per: 30d}]}
               - {id: slow, match: {endpoint: /slow}, queue: slow}
+              - {id: hooks, match: {endpoint: /hook}, queue: hooks}
               - {id: all, key: [], match: {endpoint: /all}, max-wait: 1m, limits: [{algorithm: gcra, limit: 1, per: 30d}]}
               - {id: bare, key: [], match: {endpoint: /bare}, when-empty: deny, limits: [{algorithm: gcra, limit: 1, per: 30d}]}
             queues:
+              - {id: hooks, key: [client], limit: 1, per: 30d}
               - {id: slow, limit: 1, per: 30d, tiers: {gold: {priority: 1}}}
             """;
 
@@ -80,8 +82,8 @@ class MetricsTest {
             sender.send(request(10, "/all", ""));
             sender.send(request(12, "/bare", ""));
         }
-        await(it -> it.sum("weir_decisions_total") == 10 && it.sum("weir_dead_letters_total") == 1);
-        await(it -> it.sum("weir_release_wait_seconds_count") == 1);
+        await(it -> it.sum("weir_decisions_total") == 12 && it.sum("weir_dead_letters_total") == 1);
+        await(it -> it.sum("weir_release_wait_seconds_count") == 2);
         await(it -> it.sum("weir_lag_records") == 0 && it.sum("weir_store_keys") > 0);
         System.gc();
         await(it -> it.byName().containsKey("jvm_gc_pause_seconds_sum"));
@@ -90,6 +92,8 @@ class MetricsTest {
     private static void send(WeirConfig config) {
         try (Sender sender = new Sender(config)) {
             sender.send(request(9, "/all", ""));
+            sender.send(request(13, "/hook", ", \"tier\": \"gold\""));
+            sender.send(request(14, "/hook", ""));
             for (int i = 0; i < 3; i++) {
                 sender.send(request(i, "/two", ""));
                 sender.send(request(3 + i, "/slow", ", \"tier\": \"gold\""));
@@ -134,6 +138,7 @@ class MetricsTest {
                         "{outcome=\"ALLOWED\",policy=\"two\",reason=\"WITHIN_LIMITS\"} 2.0",
                         "{outcome=\"DENIED\",policy=\"bare\",reason=\"QUOTA_NOT_AT_HAND\"} 1.0",
                         "{outcome=\"DENIED\",policy=\"two\",reason=\"LIMIT_EXCEEDED\"} 1.0",
+                        "{outcome=\"QUEUED\",policy=\"hooks\",reason=\"SHAPED\"} 2.0",
                         "{outcome=\"QUEUED\",policy=\"slow\",reason=\"SHAPED\"} 3.0");
         assertThat(scrape.sum("weir_decision_latency_seconds_count")).isEqualTo(7);
         assertThat(scrape.lines("weir_dead_letters_total")).containsExactly("{reason=\"NOT_AVRO\"} 1.0");
@@ -156,10 +161,21 @@ class MetricsTest {
 
     @Test
     void queues_are_told_by_tier() {
-        assertThat(scrape.lines("weir_queue_waiting")).containsExactly("{queue=\"slow\",tier=\"gold\"} 2.0");
-        assertThat(scrape.lines("weir_release_wait_seconds_count")).containsExactly("{queue=\"slow\",tier=\"gold\"} 1");
-        assertThat(scrape.sum("weir_release_lateness_seconds_count")).isEqualTo(1);
+        assertThat(scrape.lines("weir_queue_waiting")).contains("{queue=\"slow\",tier=\"gold\"} 2.0");
+        assertThat(scrape.lines("weir_release_wait_seconds_count"))
+                .contains("{queue=\"slow\",tier=\"gold\"} 1")
+                .anyMatch(line -> line.matches("\\{queue=\"hooks\",tier=\"(gold|\\(none\\))\"} 1"))
+                .hasSize(2);
+        assertThat(scrape.sum("weir_release_lateness_seconds_count")).isEqualTo(2);
         assertThat(scrape.sum("weir_queue_oldest_wait_seconds")).isGreaterThan(0);
+    }
+
+    /** Their number, and no key itself: {@link #no_label_has_a_client}. */
+    @Test
+    void keys_in_use_are_told_by_queue() {
+        assertThat(scrape.lines("weir_queue_keys")).containsExactly("{queue=\"hooks\"} 1.0");
+        assertThat(scrape.lines("weir_queue_waiting").stream().filter(line -> line.contains("hooks")))
+                .anyMatch(line -> line.endsWith(" 1.0"));
     }
 
     @Test
@@ -167,7 +183,7 @@ class MetricsTest {
         assertThat(scrape.lines("weir_lag_records"))
                 .anyMatch(line -> line.contains("topic=\"weir.requests\""))
                 .noneMatch(line -> line.contains("topic=\"weir_requests\"")); // Kafka's name for it before
-        assertThat(scrape.lines("weir_policies")).containsExactly("{kind=\"policy\"} 4.0", "{kind=\"queue\"} 1.0");
+        assertThat(scrape.lines("weir_policies")).containsExactly("{kind=\"policy\"} 5.0", "{kind=\"queue\"} 2.0");
         assertThat(scrape.lines("weir_health"))
                 .contains("{state=\"RUNNING\"} 1.0", "{state=\"STARTING\"} 0.0")
                 .hasSize(5);

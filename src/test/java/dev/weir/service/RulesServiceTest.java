@@ -32,6 +32,7 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
@@ -307,7 +308,7 @@ class RulesServiceTest {
                 List.of(new QueueView.OfTier("gold", new Share(1, 4), 2), new QueueView.OfTier(null, Share.DEFAULT, 1));
         long releaseAtMs = System.currentTimeMillis();
         HERE.queue = new Answer.Here<>(
-                new QueueView(rules, false, 3, 7, tiers, 5_000L, 42L, releaseAtMs * 1_000_000 + 20_000, null));
+                new QueueView(rules, false, 3, 7, tiers, 5_000L, 42L, releaseAtMs * 1_000_000 + 20_000, 0));
         Reply live = caller.get("/v1/queues/sms");
         assertThat(live.header("ETag")).isEqualTo("\"1\"");
         assertThat(live.json().at("/definition/per").asText()).isEqualTo("1s");
@@ -319,19 +320,21 @@ class RulesServiceTest {
         assertThat(state.at("/tiers/1/tier").isNull()).isTrue();
         assertThat(caller.get("/v1/queues").json().at("/queues/0/id").asText()).isEqualTo("sms");
 
-        HERE.queue = new Answer.Here<>(new QueueView(rules, false, 0, 0, List.of(), null, 42L, null, null));
+        HERE.queue = new Answer.Here<>(new QueueView(rules, false, 0, 0, List.of(), null, 42L, null, 0));
         assertThat(caller.get("/v1/queues/sms").json().at("/state/oldestWaitMs").isNull())
                 .isTrue();
-        Reply unkeyed = caller.get("/v1/queues/sms?key.tenant=acme");
+        Reply unkeyed = caller.get("/v1/queues/sms/keys/tenant=acme");
         assertThat(unkeyed.status()).isEqualTo(400);
-        assertThat(unkeyed.detail()).isEqualTo("the queue has no key fields");
+        assertThat(unkeyed.detail()).isEqualTo("queue 'sms' has no key fields: use /v1/queues/sms");
+        assertThat(caller.get("/v1/queues/sms?key.tenant=acme").detail())
+                .isEqualTo("there is no parameter 'key.tenant'");
         HERE.queue = new Answer.Here<>(null); // the instance that has it is behind
         assertThat(caller.get("/v1/queues/sms").json().get("state").isNull()).isTrue();
 
         trusted.delete("/v1/policies/all-sms", ANY);
         assertThat(trusted.delete("/v1/queues/sms", ANY).status()).isEqualTo(204);
         assertThat(caller.get("/v1/queues/sms").detail()).isEqualTo("there is no queue 'sms'");
-        HERE.queue = new Answer.Here<>(new QueueView(rules, true, 3, 7, tiers, 5_000L, 42L, 0L, null));
+        HERE.queue = new Answer.Here<>(new QueueView(rules, true, 3, 7, tiers, 5_000L, 42L, 0L, 0));
         Reply draining = caller.get("/v1/queues/sms");
         assertThat(draining.json().get("definition").isNull()).isTrue();
         assertThat(draining.json().at("/state/deleted").asBoolean()).isTrue();
@@ -343,18 +346,53 @@ class RulesServiceTest {
         String definition = "{\"key\":[\"tenant\",\"model\"],\"limit\":5,\"per\":\"1s\"}";
         assertThat(trusted.put("/v1/queues/hooks", definition).status()).isEqualTo(201);
         QueueRules rules = new QueueRules(
-                "hooks", 1, 5, 1_000, 1, 10_000, QueueRules.NO_MAX_WAIT, 100, Map.of(), List.of("tenant", "model"));
-        HERE.queue = new Answer.Here<>(new QueueView(rules, false, 3, 7, List.of(), 5_000L, null, null, 2L));
-        JsonNode all = caller.get("/v1/queues/hooks").json().get("state");
+                "hooks",
+                1,
+                5,
+                1_000,
+                1,
+                10_000,
+                QueueRules.NO_MAX_WAIT,
+                100,
+                Map.of(),
+                List.of("tenant", "model"),
+                null);
+        List<QueueView.OfKey> longest =
+                List.of(new QueueView.OfKey(Map.of("tenant", "acme", "model", "large"), 2, 6, 5_000, 1_000));
+        HERE.queue = new Answer.Part<>(
+                new QueueView(rules, false, 3, 7, List.of(), 5_000L, null, null, 2L, 1L, 1_000, longest), Set.of());
+        Reply whole = caller.get("/v1/queues/hooks");
+        assertThat(whole.json().get("missing")).isEmpty();
+        JsonNode all = whole.json().get("state");
+        assertThat(all.get("drainMs").asInt()).isEqualTo(1_000);
+        assertThat(all.get("longest")).hasSize(1);
+        assertThat(all.at("/longest/0").toString())
+                .isEqualTo("{\"key\":{\"model\":\"large\",\"tenant\":\"acme\"},\"waiting\":2,"
+                        + "\"waitingTokens\":6,\"oldestWaitMs\":5000,\"drainMs\":1000}");
         assertThat(all.get("keys").asInt()).isEqualTo(2);
         assertThat(all.get("released").isNull()).isTrue();
-        HERE.queue = new Answer.Here<>(new QueueView(rules, false, 1, 1, List.of(), 5_000L, 9L, null, null));
-        Reply one = caller.get("/v1/queues/hooks?key.tenant=acme&key.model=large");
+        HERE.queue = new Answer.Here<>(new QueueView(rules, false, 1, 1, List.of(), 5_000L, 9L, null, 0));
+        Reply one = caller.get("/v1/queues/hooks/keys/tenant=a%26b%2F%3D+%C3%A9&mod%65l=");
+        assertThat(HERE.askedKey.get()).isEqualTo(Map.of("tenant", "a&b/= é", "model", ""));
+        assertThat(one.json().get("key").toString()).isEqualTo("{\"model\":\"\",\"tenant\":\"a&b/= é\"}");
+        assertThat(one.json().get("id").asText()).isEqualTo("hooks");
         assertThat(one.json().at("/state/released").asInt()).isEqualTo(9);
         assertThat(one.json().at("/state/keys").isNull()).isTrue();
-        Reply half = caller.get("/v1/queues/hooks?key.tenant=acme");
-        assertThat(half.status()).isEqualTo(400);
-        assertThat(half.detail()).isEqualTo("ask with key.tenant and key.model");
+        for (String key : List.of("tenant=acme", "tenant=acme&model=large&x=", "tenant=acme&Model=large")) {
+            Reply wrong = caller.get("/v1/queues/hooks/keys/" + key);
+            assertThat(wrong.status()).as(key).isEqualTo(400);
+            assertThat(wrong.detail())
+                    .isEqualTo("the key fields of queue 'hooks' are tenant, model: use"
+                            + " /v1/queues/hooks/keys/tenant=VALUE&model=VALUE");
+        }
+        for (String key : List.of("acme", "tenant=acme&", "=acme", "tenant=a&model=b&tenant=c")) {
+            Reply wrong = caller.get("/v1/queues/hooks/keys/" + key);
+            assertThat(wrong.status()).as(key).isEqualTo(400);
+        }
+        assertThat(caller.get("/v1/queues/hooks/keys/acme").detail()).contains("NAME=VALUE pairs joined by &");
+        assertThat(caller.get("/v1/queues/hooks/keys/a=1&a=2").detail()).isEqualTo("the key has 'a' twice");
+        HERE.queue = new Answer.Here<>(null);
+        assertThat(caller.get("/v1/queues/hooks/keys/a=1").detail()).isEqualTo("there is no queue 'hooks'");
         Reply refused = trusted.put("/v1/queues/hooks", definition.replace("\"model\"", "\"region\""), ANY);
         assertThat(refused.status()).isEqualTo(409);
         assertThat(refused.detail())

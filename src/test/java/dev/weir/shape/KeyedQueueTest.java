@@ -17,6 +17,8 @@ import java.util.Map;
 import java.util.Random;
 import java.util.Set;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** A queue with key fields is one leaky bucket for each combination of their values. */
 class KeyedQueueTest {
@@ -25,34 +27,43 @@ class KeyedQueueTest {
 
     private static QueueRules rules(long version, long limit, long capacity, long maxWaitMs, String... key) {
         Map<String, Share> tiers = Map.of("gold", new Share(1, 1), "silver", new Share(0, 3));
-        return new QueueRules("q", version, limit, 1_000, 2, capacity, maxWaitMs, 0, tiers, List.of(key));
+        return new QueueRules("q", version, limit, 1_000, 2, capacity, maxWaitMs, 0, tiers, List.of(key), null);
     }
 
     private static Request request(Kind kind, String id, String client, String tier, long cost, String destination) {
+        return request(kind, id, client, tier, cost, null, destination);
+    }
+
+    private static Request request(
+            Kind kind, String id, String client, String tier, long cost, Long deadlineMs, String destination) {
         Map<String, String> attributes = destination == null ? Map.of() : Map.of(FIELD, destination);
         Request.Source source = new Request.Source(0, 0);
-        return new Request(id, client, kind, tier, cost, null, attributes, null, null, null, 0, source);
+        return new Request(id, client, kind, tier, cost, null, attributes, deadlineMs, null, null, 0, source);
     }
 
     private static Admission admission(QueueRules rules, Request request) {
         return new Admission(request, "q", "p", 1L, null, null, false, 0, List.of()).to(rules.keyOf(request));
     }
 
-    /** Whatever the other keys do. */
-    @Test
-    void each_key_has_what_it_would_have_in_a_queue_of_its_own() {
+    /** Whatever the other keys do, however few keys are on the heap, and however often the queue with keys is restarted. */
+    @ParameterizedTest
+    @ValueSource(ints = {1, 3, 1_000})
+    void each_key_has_what_it_would_have_in_a_queue_of_its_own(int hotKeys) {
         Set<String> seen = new HashSet<>();
         for (int seed = 1; seed <= 12; seed++) {
-            run(seed, seen);
+            run(seed, hotKeys, seen);
         }
         assertThat(seen).contains("QUEUED", "ALLOWED", "DENIED", "EXPIRED", "release", "forgotten");
+        assertThat(seen.contains("cold")).isEqualTo(hotKeys < 1_000);
     }
 
-    private static void run(int seed, Set<String> seen) {
+    private static void run(int seed, int hotKeys, Set<String> seen) {
         Random random = new Random(seed);
         int keys = 1 + random.nextInt(6);
         QueueRules rules = rules(1, 1 + random.nextInt(30), 8, 2_000, FIELD);
         QueueHarness together = new QueueHarness(rules);
+        together.hotKeys = hotKeys;
+        together.restart();
         Map<String, QueueHarness> alone = new HashMap<>();
         for (int key = 0; key < keys; key++) {
             alone.put("d" + key, new QueueHarness(withoutKey(rules)));
@@ -73,18 +84,63 @@ class KeyedQueueTest {
                 }
             } else if (what == 1) {
                 together.restart();
-                alone.values().forEach(QueueHarness::restart);
             } else {
                 String destination = "d" + random.nextInt(keys);
                 Kind kind = what < 8 ? Kind.CANCEL : Kind.CONSUME;
                 String tier = List.of("gold", "silver", "bronze").get(random.nextInt(3));
-                Request request =
-                        request(kind, "r" + i / 3, "c" + random.nextInt(3), tier, random.nextInt(4), destination);
+                Long deadlineMs = random.nextInt(3) == 0 ? (Long) (nowMs + random.nextInt(2_500)) : null;
+                Request request = request(
+                        kind, "r" + i / 3, "c" + random.nextInt(3), tier, random.nextInt(4), deadlineMs, destination);
                 send(together, admission(rules, request), nowMs);
                 send(alone.get(destination), admission(withoutKey(rules), request), nowMs);
             }
             requireSame(together, alone, seen, "seed " + seed + ", step " + i);
+            assertThat(together.shaper.hotKeys()).isLessThanOrEqualTo(hotKeys);
+            if (!together.timers.entries.isEmpty()) {
+                seen.add("cold");
+            }
         }
+    }
+
+    @Test
+    void a_key_that_is_not_on_the_heap_steps_back_in_time_as_one_that_is() {
+        Random random = new Random(1);
+        QueueRules rules = rules(1, 3, 8, 9_000, FIELD);
+        QueueHarness hot = new QueueHarness(rules);
+        QueueHarness cold = new QueueHarness(rules);
+        cold.hotKeys = 1;
+        cold.restart();
+        long nowMs = 10_000;
+        for (int i = 0; i < 5_000; i++) {
+            nowMs += random.nextInt(200);
+            for (QueueHarness queue : List.of(hot, cold)) {
+                queue.runUntil(nowMs);
+            }
+            boolean isBack = random.nextInt(50) == 0;
+            nowMs -= isBack ? random.nextInt(3_000) : 0;
+            Request request = request(
+                    Kind.CONSUME, "r" + i, "c" + random.nextInt(3), null, random.nextInt(4), "d" + random.nextInt(9));
+            for (QueueHarness queue : List.of(hot, cold)) {
+                if (isBack) {
+                    queue.shaper.stepBack(nowMs * MS);
+                }
+                send(queue, admission(rules, request), nowMs);
+                queue.runUntil(nowMs);
+            }
+        }
+        assertThat(cold.timers.entries).isNotEmpty();
+        assertThat(hot.releases).hasSizeGreaterThan(1_000);
+        for (int key = 0; key < 9; key++) {
+            Map<String, String> values = Map.of(FIELD, "d" + key);
+            assertThat(of(values, cold)).isEqualTo(of(values, hot));
+        }
+    }
+
+    private static List<List<Object>> of(Map<String, String> key, QueueHarness queue) {
+        return queue.releases.stream()
+                .filter(release -> release.key().equals(key))
+                .map(KeyedQueueTest::told)
+                .toList();
     }
 
     private static QueueRules withoutKey(QueueRules rules) {
@@ -213,32 +269,6 @@ class KeyedQueueTest {
         assertThat(queue.saved).isEmpty();
     }
 
-    /** Each takes heap, and clients can make up as many as they like. */
-    @Test
-    void there_is_a_bound_on_the_keys_in_use() {
-        QueueRules rules = rules(1, 10, 100, 5_000, FIELD);
-        QueueHarness queue = new QueueHarness(rules);
-        queue.maxKeys = 2;
-        queue.restart();
-        for (String destination : List.of("a", "b", "c", "a")) {
-            send(queue, admission(rules, request(Kind.CONSUME, "r", "c", null, 5, destination)), 0);
-        }
-        assertThat(queue.decisions)
-                .extracting(Decision::outcome)
-                .containsExactly(Outcome.QUEUED, Outcome.QUEUED, Outcome.DENIED, Outcome.QUEUED);
-        assertThat(queue.decisions.get(2))
-                .returns(Reason.QUEUE_FULL, Decision::reason)
-                .returns("keys", Decision::limitedBy)
-                .returns(2L, Decision::limit)
-                .returns(503, Decision::httpStatus);
-        assertThat(queue.decisions.get(2).retryAfterMs()).isPositive();
-        send(queue, admission(rules, request(Kind.CANCEL, "r", "c", null, 1, "c")), 0);
-        assertThat(queue.decisions.get(4).reason()).isEqualTo(Reason.NOT_WAITING);
-        queue.runUntil(60_000); // all have left, and the keys are idle
-        send(queue, admission(rules, request(Kind.CONSUME, "r", "c", null, 5, "c")), 60_000);
-        assertThat(queue.decisions.get(5).outcome()).isEqualTo(Outcome.QUEUED);
-    }
-
     /** It is on the partition of another bucket: two buckets of one key would double its rate. */
     @Test
     void a_request_that_was_sent_before_the_key_was_known_does_not_wait() {
@@ -323,6 +353,134 @@ class KeyedQueueTest {
         QueueView twice = all.and(all);
         assertThat(twice.waiting()).isEqualTo(6);
         assertThat(twice.keys()).isEqualTo(4);
+        assertThat(twice.hotKeys()).isEqualTo(4);
         assertThat(twice.oldestWaitMs()).isEqualTo(120);
+    }
+
+    /** Keys of which each waits for a long time. */
+    private static QueueHarness withKeys(int keys, int hotKeys, QueueRules rules) {
+        QueueHarness queue = new QueueHarness(rules);
+        queue.hotKeys = hotKeys;
+        queue.restart();
+        for (int key = 0; key < keys; key++) {
+            for (int i = 0; i < 3; i++) {
+                String id = "r" + key + "-" + i;
+                send(queue, admission(rules, request(Kind.CONSUME, id, "c", null, 2, "d" + key)), key / 10);
+            }
+        }
+        return queue;
+    }
+
+    @Test
+    void what_is_on_the_heap_and_the_store_calls_of_a_release_do_not_grow_with_the_keys() {
+        List<Long> calls = new ArrayList<>();
+        for (int keys : new int[] {2_000, 20_000}) {
+            QueueHarness queue = withKeys(keys, 50, rules(1, 1, 100, QueueRules.NO_MAX_WAIT, FIELD));
+            assertThat(queue.shaper.hotKeys()).isEqualTo(50);
+            assertThat(queue.shaper.view("q", 0).keys()).isEqualTo(keys);
+            assertThat(queue.timers.entries).hasSize(keys - 50);
+            queue.runUntil(keys / 10);
+            queue.releases.clear();
+            resetCalls(queue);
+            queue.runUntil(keys / 10 + 2_000);
+            assertThat(queue.releases).hasSizeGreaterThanOrEqualTo(keys);
+            assertThat(queue.shaper.hotKeys()).isLessThanOrEqualTo(50);
+            calls.add(calls(queue) / queue.releases.size());
+        }
+        assertThat(calls.get(1)).isLessThanOrEqualTo(calls.get(0) + 1).isLessThan(40);
+    }
+
+    private static void resetCalls(QueueHarness queue) {
+        queue.loads = 0;
+        queue.timers.calls = 0;
+        for (QueueStore store : queue.stores.values()) {
+            resetCalls(store);
+            ((MemoryTable<?, ?>) store.tickets()).calls = 0;
+            ((MemoryTable<?, ?>) store.alarms()).calls = 0;
+        }
+    }
+
+    private static long calls(QueueHarness queue) {
+        long calls = queue.loads + queue.timers.calls;
+        for (QueueStore store : queue.stores.values()) {
+            calls += ((MemoryTable<?, ?>) store.slots()).calls
+                    + ((MemoryTable<?, ?>) store.tickets()).calls
+                    + ((MemoryTable<?, ?>) store.alarms()).calls;
+        }
+        return calls;
+    }
+
+    @Test
+    void a_restart_reads_no_slots_of_keys_with_few_flows() {
+        QueueHarness queue = withKeys(500, 50, rules(1, 1, 100, QueueRules.NO_MAX_WAIT, FIELD));
+        QueueView before = queue.shaper.view("q", 60 * MS);
+        resetCalls(queue);
+        queue.restart();
+        assertThat(calls(queue)).isZero();
+        assertThat(queue.shaper.view("q", 60 * MS)).isEqualTo(before);
+    }
+
+    /** Half of the steps of each tick are for changed rules. */
+    @Test
+    void changed_rules_reach_all_keys_step_by_step_and_one_that_is_used_at_once() {
+        QueueRules slow = rules(1, 1, 100, QueueRules.NO_MAX_WAIT, FIELD);
+        QueueRules fast = rules(2, 1_000, 100, QueueRules.NO_MAX_WAIT, FIELD);
+        int keys = 3_000;
+        QueueHarness queue = withKeys(keys, 10, slow);
+        queue.runUntil(keys / 10);
+        queue.releases.clear();
+        queue.rules.put("q", fast);
+        queue.shaper.refresh(400 * MS);
+        assertThat(queue.shaper.dueNanos()).isLessThanOrEqualTo(400 * MS);
+        BucketId last = BucketId.of("q", Map.of(FIELD, "d" + (keys - 1)));
+        assertThat(queue.shaper.view(last, 400 * MS).rules()).isEqualTo(fast);
+        queue.shaper.tick(400 * MS, 1_000);
+        assertThat(queue.releases).hasSizeLessThan(1_500);
+        queue.restart(); // goes on with the keys that are behind
+        for (int i = 0; i < 6; i++) {
+            queue.shaper.tick(400 * MS, 1_000);
+        }
+        queue.runUntil(410);
+        assertThat(queue.releases).hasSize(2 * keys);
+    }
+
+    /** More flows than a state lists. */
+    @Test
+    void a_key_with_many_flows_stays_on_the_heap_and_is_restored_from_its_slots() {
+        QueueRules rules = rules(1, 1, 100, QueueRules.NO_MAX_WAIT, FIELD);
+        QueueHarness queue = withKeys(20, 1, rules);
+        for (int client = 0; client < 40; client++) {
+            send(queue, admission(rules, request(Kind.CONSUME, "many", "c" + client, null, 1, "d7")), 10);
+        }
+        assertThat(queue.saved.get(BucketId.of("q", Map.of(FIELD, "d7"))).contents())
+                .isNull();
+        assertThat(queue.shaper.hotKeys()).isEqualTo(1);
+        QueueView before = queue.shaper.view("q", 60 * MS);
+        queue.restart();
+        assertThat(queue.shaper.view("q", 60 * MS)).isEqualTo(before);
+        queue.runDry();
+        assertThat(queue.releases).hasSize(20 * 3 + 40);
+        assertThat(queue.saved).isEmpty();
+        assertThat(queue.timers.entries).isEmpty();
+    }
+
+    @Test
+    void the_oldest_wait_is_exact_to_a_1024th_however_many_keys_wait() {
+        Backlog backlog = new Backlog(more -> {});
+        for (int ms = 0; ms < 1_000_000; ms += 7) {
+            backlog.addHead(ms + 500);
+        }
+        assertThat(backlog.oldestEnqueuedAtMs()).isBetween(500L - 1_000_000 / 1_024, 500L);
+        assertThat(backlog.times()).isLessThanOrEqualTo(Backlog.MOST_TIMES);
+        for (int ms = 0; ms < 500_000; ms += 7) {
+            backlog.removeHead(ms + 500);
+        }
+        assertThat(backlog.oldestEnqueuedAtMs()).isBetween(500_000L - 1_000_000 / 1_024, 500_510L);
+        for (int ms = 500_003; ms < 1_000_000; ms += 7) {
+            backlog.removeHead(ms + 500);
+        }
+        assertThat(backlog.oldestEnqueuedAtMs()).isNull();
+        backlog.addHead(3);
+        assertThat(backlog.oldestEnqueuedAtMs()).isEqualTo(3);
     }
 }

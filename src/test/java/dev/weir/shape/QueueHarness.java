@@ -5,6 +5,7 @@ import dev.weir.policy.Decision;
 import dev.weir.policy.FirstAnswers;
 import dev.weir.policy.Kind;
 import dev.weir.policy.Request;
+import dev.weir.policy.Table;
 import dev.weir.shape.QueueStore.Alarm;
 import dev.weir.shape.QueueStore.Place;
 import dev.weir.shape.QueueStore.Ticket;
@@ -14,6 +15,7 @@ import java.util.Comparator;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.TreeMap;
 
 /** A shaper on the heap with its queues, spoken to in a few words, and what came out of it. */
 final class QueueHarness {
@@ -33,7 +35,11 @@ final class QueueHarness {
     final List<Decision> decisions = new ArrayList<>();
     final List<Release> releases = new ArrayList<>();
     final Map<BucketId, BucketState> saved = new HashMap<>();
-    int maxKeys = 1_000_000;
+    final Map<String, Outflow> ledgers = new HashMap<>();
+    final Map<String, QueueState> savedQueues = new HashMap<>();
+    final MemoryTable<TimerKey, BucketId> timers = new MemoryTable<>();
+    int loads;
+    int hotKeys = 1_000_000;
     Shaper shaper = newShaper();
     long number;
 
@@ -61,6 +67,22 @@ final class QueueHarness {
                     }
 
                     @Override
+                    public BucketState load(BucketId bucket) {
+                        loads++;
+                        return saved.get(bucket);
+                    }
+
+                    @Override
+                    public void save(QueueState state) {
+                        savedQueues.put(state.rules().id(), state);
+                    }
+
+                    @Override
+                    public Table<TimerKey, BucketId> timers() {
+                        return timers;
+                    }
+
+                    @Override
                     public void save(BucketState state) {
                         saved.put(state.id(), state);
                     }
@@ -68,6 +90,16 @@ final class QueueHarness {
                     @Override
                     public void delete(BucketId bucket) {
                         saved.remove(bucket);
+                    }
+
+                    @Override
+                    public void saveLedger(String queue, Outflow slotsGiven) {
+                        ledgers.put(queue, slotsGiven);
+                    }
+
+                    @Override
+                    public void deleteLedger(String queue) {
+                        ledgers.remove(queue);
                     }
 
                     @Override
@@ -86,19 +118,29 @@ final class QueueHarness {
                         releases.add(release);
                     }
                 },
-                maxKeys);
+                hotKeys);
     }
 
     /** Builds the shaper anew from what it had stored. */
     void restart() {
         shaper = newShaper();
-        saved.values().forEach(shaper::restore);
-        stores.forEach((bucket, store) -> ((MemoryTable<Place, Slot>) store.slots())
+        savedQueues.values().forEach(shaper::restore);
+        new TreeMap<>(saved).values().forEach(shaper::restore);
+        saved.forEach((bucket, state) -> {
+            if (state.contents() == null) {
+                restoreSlots(bucket);
+            }
+        });
+        ledgers.forEach(shaper::restore);
+        shaper.resume();
+    }
+
+    private void restoreSlots(BucketId bucket) {
+        ((MemoryTable<Place, Slot>) stores.get(bucket).slots())
                 .entries.entrySet().stream()
                         .filter(entry -> entry.getValue() instanceof Waiting)
                         .sorted(Comparator.comparing(entry -> entry.getKey().position()))
-                        .forEach(entry -> shaper.restore(bucket, entry.getKey(), (Waiting) entry.getValue())));
-        shaper.resume();
+                        .forEach(entry -> shaper.restore(bucket, entry.getKey(), (Waiting) entry.getValue()));
     }
 
     static Admission admission(Kind kind, String id, String client, String tier, long cost, Long deadlineMs) {

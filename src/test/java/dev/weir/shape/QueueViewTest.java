@@ -86,7 +86,7 @@ class QueueViewTest {
                 Map.of("platinum", new Share(1, 2), "gold", new Share(0, 3), "silver", new Share(-1, 1)));
     }
 
-    /** From the store; but the next release is taken as it is, since others test it. */
+    /** From the store; but the next release and the time to drain are taken as it is, since others test it. */
     private static QueueView bruteForce(QueueHarness queue, QueueRules rules, long nowMs) {
         List<Waiting> waiting = queue.slots.entries.values().stream()
                 .filter(Waiting.class::isInstance)
@@ -116,7 +116,7 @@ class QueueViewTest {
                                         .getAsLong()),
                 queue.outflow() == null ? 0L : (Long) queue.outflow().sequence(),
                 queue.shaper.view("q", nowMs * MS).nextReleaseAtNanos(),
-                null);
+                queue.shaper.view("q", nowMs * MS).drainMs());
     }
 
     @Test
@@ -140,6 +140,52 @@ class QueueViewTest {
     }
 
     @Test
+    void the_time_to_drain_is_when_the_last_one_leaves() {
+        Random random = new Random(11);
+        int drained = 0;
+        for (int run = 0; run < 300; run++) {
+            int burst = 1 + random.nextInt(6);
+            QueueRules rules = QueueHarness.rules(1 + random.nextInt(30), 1_000, burst, 100, QueueRules.NO_MAX_WAIT);
+            QueueHarness queue = new QueueHarness(rules);
+            long nowMs = 0;
+            for (int i = random.nextInt(30); i > 0; i--) {
+                nowMs += random.nextInt(5) == 0 ? random.nextInt(2_000) : 0;
+                queue.runUntil(nowMs);
+                queue.offer("r" + i, "c" + random.nextInt(4), null, random.nextInt(burst + 1), null, nowMs);
+            }
+            queue.runUntil(nowMs);
+            queue.releases.clear();
+            QueueView view = queue.shaper.view("q", nowMs * MS);
+            queue.runDry();
+            if (queue.releases.isEmpty()) {
+                assertThat(view.drainMs()).isZero();
+                continue;
+            }
+            long lastNanos = queue.releases.get(queue.releases.size() - 1).releaseAtNanos();
+            // Each release is at a whole nanosecond, rounded up.
+            assertThat(nowMs + view.drainMs()).isIn(ceilMs(lastNanos), ceilMs(lastNanos - queue.releases.size()));
+            drained++;
+        }
+        assertThat(drained).isGreaterThan(200);
+    }
+
+    @Test
+    void a_request_that_costs_more_than_the_burst_drains_when_it_leaves() {
+        QueueHarness queue = new QueueHarness(QueueHarness.rules(10, 1_000, 2, 100, QueueRules.NO_MAX_WAIT));
+        queue.offer("a", "c", null, 5, null, 0);
+        assertThat(queue.shaper.view("q", 0).drainMs()).isZero(); // it leaves at once, and takes 500 ms
+        queue.runUntil(0);
+        queue.offer("b", "c", null, 5, null, 0);
+        assertThat(queue.shaper.view("q", 100 * MS).drainMs()).isEqualTo(400);
+        queue.offer("c", "c", null, 1, null, 0);
+        assertThat(queue.shaper.view("q", 100 * MS).drainMs()).isEqualTo(800); // at 1,000 + 100 - 200 ms
+    }
+
+    private static long ceilMs(long nanos) {
+        return -Math.floorDiv(-nanos, MS);
+    }
+
+    @Test
     void a_queue_that_was_never_used_is_empty_and_one_that_is_not_there_is_none() {
         QueueRules rules = QueueHarness.rules(10, 1_000, 1, 100, 5_000, "free", new Share(-1, 1), "a", new Share(0, 1));
         QueueHarness queue = new QueueHarness(rules);
@@ -155,7 +201,7 @@ class QueueViewTest {
                         null,
                         0L,
                         null,
-                        null));
+                        0));
         Admission admission = QueueHarness.admission(Kind.CONSUME, "r", "c", null, 1, null);
         assertThat(queue.shaper.check(admission, 0).outcome()).isEqualTo(Outcome.QUEUED);
         assertThat(queue.saved).isEmpty();

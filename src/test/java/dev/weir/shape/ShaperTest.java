@@ -10,6 +10,7 @@ import dev.weir.policy.Kind;
 import dev.weir.policy.Outcome;
 import dev.weir.policy.Reason;
 import dev.weir.policy.Request;
+import dev.weir.policy.Table;
 import dev.weir.shape.QueueStore.Place;
 import java.util.ArrayList;
 import java.util.HashMap;
@@ -35,12 +36,31 @@ class ShaperTest {
                 }
 
                 @Override
+                public BucketState load(BucketId bucket) {
+                    return null;
+                }
+
+                @Override
                 public void save(BucketState state) {
                     saves++;
                 }
 
                 @Override
+                public void save(QueueState state) {}
+
+                @Override
+                public Table<TimerKey, BucketId> timers() {
+                    return new MemoryTable<>();
+                }
+
+                @Override
                 public void delete(BucketId bucket) {}
+
+                @Override
+                public void saveLedger(String queue, Outflow slotsGiven) {}
+
+                @Override
+                public void deleteLedger(String queue) {}
 
                 @Override
                 public FirstAnswers firstAnswers() {
@@ -55,7 +75,8 @@ class ShaperTest {
                 public void release(Admission of, Release release) {
                     releases.add(release);
                 }
-            });
+            },
+            1_000);
 
     private void define(String queue, long limit, long perMs, long burst) {
         rules.put(queue, new QueueRules(queue, 1, limit, perMs, burst, 1_000_000, QueueRules.NO_MAX_WAIT, 0, Map.of()));

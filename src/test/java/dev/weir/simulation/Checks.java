@@ -2,6 +2,7 @@ package dev.weir.simulation;
 
 import static dev.weir.simulation.Violation.Promise.BOUNDED;
 import static dev.weir.simulation.Violation.Promise.ENDS_ONCE;
+import static dev.weir.simulation.Violation.Promise.IN_PACE;
 import static dev.weir.simulation.Violation.Promise.POLICIES_AGREE;
 
 import dev.weir.app.QueueAudit;
@@ -81,6 +82,7 @@ final class Checks {
                     requireEmpty(task, Stores.QUEUE_SLOTS);
                     requireEmpty(task, Stores.QUEUE_TICKETS);
                     requireEmpty(task, Stores.QUEUE_ALARMS);
+                    requireEmpty(task, Stores.QUEUE_TIMERS);
                 } else if (task.slot.role() == Slot.Role.DECIDE) {
                     requireEmpty(task, Stores.WAITING_REQUESTS);
                 } else if (task.slot.role() == Slot.Role.LEND) {
@@ -118,6 +120,8 @@ final class Checks {
         faults.addAll(audit.sequences());
         faults.addAll(new QueueAudit(asked, told, inTheirOrder()).order());
         for (QueueRules rules : rulebook.queues()) {
+            List<String> tooFast = audit.total(rules);
+            Violation.unless(tooFast.isEmpty(), IN_PACE, String.join("\n", tooFast));
             if (rulebook.isUnchanged(rules.id())) {
                 faults.addAll(audit.pace(rules));
                 faults.addAll(audit.expiries(rules));

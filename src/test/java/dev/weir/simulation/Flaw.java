@@ -5,8 +5,11 @@ import dev.weir.lease.LeaseResponse;
 import dev.weir.policy.Kind;
 import dev.weir.policy.Request;
 import dev.weir.shape.Release;
+import dev.weir.shape.SlotGrant;
+import dev.weir.shape.SlotRun;
 import dev.weir.simulation.Violation.Promise;
 import dev.weir.topology.Stores;
+import java.util.List;
 
 /** What can be broken on purpose, to see that the checks find it. */
 enum Flaw {
@@ -59,6 +62,8 @@ enum Flaw {
     NOT_WOKEN(Promise.DRAINS),
     /** A slice is worth twice what the ledger takes it for. */
     LENT_TWICE(Promise.NEVER_ABOVE),
+    /** The slots of a grant follow each other ten times as fast as those of the queue's total. */
+    SLOTS_TOO_CLOSE(Promise.IN_PACE),
     /** Who takes over a ledger does not know what is lent. */
     LOANS_FORGOTTEN(Promise.NEVER_ABOVE),
     /** Who takes over does not know who waits for quota. */
@@ -121,6 +126,24 @@ enum Flaw {
                 ? new LeaseResponse.Granted(
                         g.number(), g.lease(), 2 * g.amount(), g.atMs(), g.fromMs(), g.untilMs(), g.isLast())
                 : response;
+    }
+
+    /** What a ledger of a total gives. */
+    SlotGrant given(SlotGrant grant) {
+        if (this != SLOTS_TOO_CLOSE) {
+            return grant;
+        }
+        List<SlotRun> runs = grant.runs().stream()
+                .map(run -> new SlotRun(run.start(), 10 * run.slots()))
+                .toList();
+        return new SlotGrant(
+                grant.queue(),
+                grant.partition(),
+                grant.sentAtMs(),
+                10 * grant.limit(),
+                grant.perMs(),
+                grant.waitingElsewhere(),
+                runs);
     }
 
     /** What the core sees of a request. */

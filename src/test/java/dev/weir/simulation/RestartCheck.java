@@ -113,8 +113,8 @@ final class RestartCheck {
         LocalState restored = new LocalState(task.slot, cluster, flaw);
         restored.restore();
         LiveQueues queues = new LiveQueues();
-        Shape shape = new Shape(
-                instance.policies, queues, new LiveCounts(), config.state(), Task.SHAPE_STORES, Task.SHAPE_OUTLETS);
+        Shape shape =
+                new Shape(instance.policies, queues, new LiveCounts(), config, Task.SHAPE_STORES, Task.SHAPE_OUTLETS);
         Context<byte[], Object> context =
                 new Context<>(task.slot.partition(), instance::nowMs, new Timers(Flaw.NONE), (record, node) -> {});
         for (String store : task.slot.role().stores) {
@@ -143,7 +143,10 @@ final class RestartCheck {
                         view.oldestWaitMs(),
                         view.released(),
                         null,
-                        view.keys());
+                        view.keys(),
+                        null,
+                        view.drainMs(),
+                        view.longest());
     }
 
     private static QueueView view(LiveQueues queues, Task task, Instance instance, String queue) {

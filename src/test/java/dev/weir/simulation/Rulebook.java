@@ -196,7 +196,7 @@ final class Rulebook {
 
     private String queueDefinition(String id) {
         return "{\"id\":\"" + id + "\",\"limit\":" + limit(id, 8, 20) + ",\"per\":\"1s\",\"burst\":" + burst(id)
-                + (isKeyed(id) ? ",\"key\":[\"client\"]" : "")
+                + (isKeyed(id) ? ",\"key\":[\"client\"],\"total\":{\"limit\":12,\"per\":\"1s\"}" : "")
                 + ",\"capacity\":" + (2 + random.nextInt(10))
                 + (id.equals("drip") && random.nextBoolean()
                         ? ",\"max-wait\":\"" + (200 + random.nextInt(2_000)) + "ms\""
@@ -206,7 +206,7 @@ final class Rulebook {
                 + "}}}";
     }
 
-    /** Whether a queue is one bucket for each client. */
+    /** Whether a queue is one bucket for each client; then it has a total, always the same. */
     static boolean isKeyed(String queue) {
         return queue.equals("gush");
     }

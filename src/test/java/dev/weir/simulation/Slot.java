@@ -37,6 +37,7 @@ record Slot(Role role, int partition) implements Comparable<Slot> {
                         Stores.QUEUE_SLOTS,
                         Stores.QUEUE_TICKETS,
                         Stores.QUEUE_ALARMS,
+                        Stores.QUEUE_TIMERS,
                         Stores.QUEUE_FIRST_ANSWERS)),
         LEND(SHAPING, List.of(TOPICS.leaseRequests()), List.of(Stores.LEDGERS, Stores.LEDGER_SEGMENTS)),
         CHECK(SHAPING, List.of(TOPICS.policies()), List.of(Stores.GOOD_POLICIES));

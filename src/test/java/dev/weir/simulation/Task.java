@@ -7,6 +7,7 @@ import dev.weir.codec.GrantAvro;
 import dev.weir.codec.LeaseCodec;
 import dev.weir.codec.ReleaseAvro;
 import dev.weir.codec.RequestAvro;
+import dev.weir.codec.SlotCodec;
 import dev.weir.config.WeirConfig;
 import dev.weir.lease.Ledger;
 import dev.weir.policy.Admission;
@@ -29,6 +30,8 @@ import dev.weir.processor.ReadRouted;
 import dev.weir.processor.RequestReader;
 import dev.weir.processor.Shape;
 import dev.weir.shape.Release;
+import dev.weir.shape.SlotGrant;
+import dev.weir.shape.SlotReport;
 import dev.weir.simulation.Partition.Entry;
 import dev.weir.topology.Stores;
 import java.util.ArrayList;
@@ -73,8 +76,10 @@ final class Task {
             Stores.QUEUE_SLOTS,
             Stores.QUEUE_TICKETS,
             Stores.QUEUE_ALARMS,
+            Stores.QUEUE_TIMERS,
             Stores.QUEUE_FIRST_ANSWERS);
-    static final Shape.Outlets SHAPE_OUTLETS = new Shape.Outlets(DECISIONS, RELEASES, ADMISSIONS, DEAD_LETTERS);
+    static final Shape.Outlets SHAPE_OUTLETS =
+            new Shape.Outlets(DECISIONS, RELEASES, ADMISSIONS, ADMISSIONS, DEAD_LETTERS);
 
     private static final Set<String> HOT = Set.of(Stores.POLICY_STATES, Stores.LEASE_BOOKS);
 
@@ -175,12 +180,7 @@ final class Task {
             }
             case SHAPE -> {
                 Shape shape = new Shape(
-                        instance.policies,
-                        instance.queues,
-                        new LiveCounts(),
-                        config.state(),
-                        SHAPE_STORES,
-                        SHAPE_OUTLETS);
+                        instance.policies, instance.queues, new LiveCounts(), config, SHAPE_STORES, SHAPE_OUTLETS);
                 processors.add(shape);
                 first.put(ADMISSIONS, shape::process);
             }
@@ -347,6 +347,9 @@ final class Task {
         } else if (value instanceof QueueMarker marker) {
             partition = marker.partition();
         }
+        if (value instanceof SlotGrant grant) {
+            partition = grant.partition();
+        }
         return new Output(topic, partition);
     }
 
@@ -399,6 +402,12 @@ final class Task {
         }
         if (value instanceof QueueMarker marker) {
             return marker.encode();
+        }
+        if (value instanceof SlotReport report) {
+            return SlotCodec.encode(report);
+        }
+        if (value instanceof SlotGrant grant) {
+            return SlotCodec.encode(flaw.given(grant));
         }
         return value instanceof Release release
                 ? RELEASE.encode(flaw.written(release, instance.nowMs() * NANOS_PER_MS))

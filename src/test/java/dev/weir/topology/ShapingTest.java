@@ -212,8 +212,8 @@ class ShapingTest {
         releases(200); // by then both keys are idle
         assertThat(shaping.getKeyValueStore(Stores.QUEUE_STATES).all())
                 .toIterable()
-                .as("the rules alone are kept")
-                .hasSize(1);
+                .as("the rules and the mark at the end are kept")
+                .hasSize(2);
         assertThat(shaping.producedTopicNames()).doesNotContain("weir.dead-letters");
     }
 

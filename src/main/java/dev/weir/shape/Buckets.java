@@ -1,0 +1,385 @@
+package dev.weir.shape;
+
+import java.util.Comparator;
+import java.util.LinkedHashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.TreeMap;
+import java.util.TreeSet;
+
+/**
+ * All buckets of a partition: at most so many of those with a key are hot, as objects on the heap; the others are cold, as a state and a
+ * timer in the stores. If there are too many hot ones, those due last are put away. A cold one is read when its timer is due, and when
+ * something else is to be done with it.
+ *
+ * <pre>
+ *              fresh, or its timer is due
+ *   none, cold ──────────────────────────▶ hot ──▶ idle: deleted
+ *        ▲                                  │
+ *        └──────────────────────────────────┘ too many are hot, and this is due last
+ * </pre>
+ *
+ * <p>A bucket of more flows than its state lists stays hot, and so does one that contends for a slot of its queue's total: there are no more
+ * of these than requests may wait by that total.
+ */
+final class Buckets {
+
+    private static final long NANOS_PER_MS = 1_000_000;
+
+    /** How many buckets are put away at most when one is added. */
+    private static final int MOST_PUT_AWAY = 2;
+
+    /** How many buckets take over changed rules in the same call. */
+    private static final int BEHIND_AT_ONCE = 500;
+
+    private final Shaper.Stores stores;
+    private final Outlet outlet;
+    private final SlotMessenger messenger;
+    private final int hotKeys;
+    private final Map<String, QueueBuckets> queues = new TreeMap<>();
+    private final HotTimers timers = new HotTimers();
+    private final Timers<String> slotTimers = new Timers<>(); // of queues with a total
+    private final TreeSet<QueueBuckets> byColdDue =
+            new TreeSet<>(Comparator.comparingLong(QueueBuckets::coldDueNanos).thenComparing(QueueBuckets::id));
+    private final Set<QueueBuckets> behind = new LinkedHashSet<>();
+    private long behindSinceNanos;
+    private long hot;
+    private long waiting;
+    private long writtenNanos;
+
+    Buckets(Shaper.Stores stores, Outlet outlet, SlotMessenger messenger, int hotKeys) {
+        this.stores = stores;
+        this.outlet = outlet;
+        this.messenger = messenger;
+        this.hotKeys = hotKeys;
+    }
+
+    void restore(QueueState state) {
+        add(state);
+    }
+
+    /** Restores a bucket of a restored queue. */
+    void restore(BucketState state) {
+        QueueBuckets queue = queues.get(state.id().queue());
+        writtenNanos = Math.max(writtenNanos, state.outflow().clockNanos());
+        if (state.contents() != null) {
+            state.contents().addTo(queue.backlog);
+            queue.longest.update(
+                    state.id(), state.contents().size(), state.contents().oldestEnqueuedAtMs());
+        }
+        if (state.timers().isEmpty()) {
+            LeakyBucketQueue bucket = heat(queue, state);
+            if (bucket.isBehind(queue.rules())) {
+                queue.behind.add(bucket);
+            }
+        } else {
+            state.timers().forEach(queue.cold::restore);
+        }
+    }
+
+    /** Continues once all is restored. */
+    void resume() {
+        behindSinceNanos = writtenNanos;
+        for (QueueBuckets queue : queues.values()) {
+            for (LeakyBucketQueue bucket : queue.hot.values()) {
+                bucket.resume();
+                queue.rank(bucket);
+                plan(queue, bucket, 0);
+            }
+            noteCold(queue);
+        }
+    }
+
+    /** When the latest of the restored states was written, ns since the epoch; 0 if there are none. */
+    long writtenNanos() {
+        return writtenNanos;
+    }
+
+    QueueBuckets queue(String id) {
+        return queues.get(id);
+    }
+
+    Map<String, QueueBuckets> queues() {
+        return queues;
+    }
+
+    long waiting() {
+        return waiting;
+    }
+
+    /** How many buckets with a key are on the heap. */
+    long hot() {
+        return hot;
+    }
+
+    /** The bucket, hot from now on and with the rules in force; null if there is none. */
+    LeakyBucketQueue get(BucketId id, long nowNanos) {
+        QueueBuckets queue = queues.get(id.queue());
+        if (queue == null) {
+            return null;
+        }
+        LeakyBucketQueue bucket = queue.hot.get(id);
+        BucketState state = bucket == null && id.isKeyed() ? stores.load(id) : null;
+        if (state != null) {
+            state.timers().forEach(queue.cold::remove);
+            bucket = heat(queue, state);
+            bucket.markChanged(); // its state must not name the timers any more
+            queue.stepBack(bucket, state);
+            noteCold(queue);
+        }
+        if (bucket != null) {
+            queue.update(bucket, nowNanos);
+        }
+        return bucket;
+    }
+
+    /** The bucket to look at; null if there is none. Leaves all as it is. */
+    LeakyBucketQueue peek(BucketId id) {
+        QueueBuckets queue = queues.get(id.queue());
+        LeakyBucketQueue bucket = queue == null ? null : queue.hot.get(id);
+        BucketState state = queue == null || bucket != null || !id.isKeyed() ? null : stores.load(id);
+        if (state == null) {
+            return bucket;
+        }
+        LeakyBucketQueue read = make(state, queue.paced(), new Backlog(more -> {}));
+        queue.stepBack(read, state);
+        return read;
+    }
+
+    /** A bucket that nothing was sent to yet, to look at. */
+    LeakyBucketQueue fresh(BucketId id, QueueRules rules, long nowNanos) {
+        PacedRules paced = PacedRules.of(rules);
+        return make(LeakyBucketQueue.fresh(id, paced, nowNanos), paced, new Backlog(more -> {}));
+    }
+
+    /** Adds a bucket that there is not. */
+    LeakyBucketQueue create(BucketId id, QueueRules rules, long nowNanos) {
+        QueueBuckets queue = queues.get(id.queue());
+        if (queue == null) {
+            queue = add(new QueueState(rules, 0));
+            stores.save(queue.state());
+        }
+        LeakyBucketQueue bucket = heat(queue, LeakyBucketQueue.fresh(id, queue.paced(), nowNanos));
+        bucket.markChanged();
+        return bucket;
+    }
+
+    /**
+     * Plans when a bucket is due after something was done with it, and saves it if it changed; or deletes it if it is idle.
+     *
+     * @param earliestNanos it is planned no earlier: a bucket that is due still goes behind those that are due before then
+     */
+    void settle(LeakyBucketQueue bucket, long earliestNanos, long nowNanos) {
+        queues.get(bucket.id().queue()).rank(bucket);
+        if (bucket.id().isKeyed() && bucket.isIdle()) {
+            stores.delete(bucket.id());
+            cool(bucket);
+            if (queues.get(bucket.id().queue()).slots() != null) {
+                queues.get(bucket.id().queue()).slots().forget(bucket.id());
+            }
+            return;
+        }
+        plan(queues.get(bucket.id().queue()), bucket, earliestNanos);
+        putAway(nowNanos);
+        save(bucket);
+    }
+
+    private void putAway(long nowNanos) {
+        for (int i = 0; i < MOST_PUT_AWAY && hot > hotKeys && timers.lastCoolable() != null; i++) {
+            putAway(timers.lastCoolable(), nowNanos);
+        }
+    }
+
+    private void save(LeakyBucketQueue bucket) {
+        if (bucket.takeChanged()) {
+            stores.save(bucket.state());
+        }
+    }
+
+    /** Puts rules in force; see {@link QueueBuckets#apply}. */
+    void apply(QueueRules current, QueueBuckets queue, long nowNanos) {
+        if (queue.apply(current)) {
+            if (queue.slots() == null) {
+                slotTimers.cancel(queue.id());
+            }
+            stores.save(queue.state());
+            noteBehind(queue, nowNanos);
+            catchUp(queue, nowNanos, new Budget(BEHIND_AT_ONCE));
+        }
+    }
+
+    /** Sets the time of all buckets back: of the hot ones now, of the cold ones one by one. */
+    void stepBack(long nowNanos) {
+        for (QueueBuckets queue : queues.values()) {
+            if (queue.slots() != null) {
+                queue.slots().stepBack();
+            }
+            for (LeakyBucketQueue bucket : List.copyOf(queue.hot.values())) {
+                bucket.stepBack(nowNanos);
+                settle(bucket, 0, nowNanos);
+            }
+            if (queue.stepBack(nowNanos)) {
+                stores.save(queue.state());
+                noteBehind(queue, nowNanos);
+            }
+        }
+    }
+
+    /** Lets buckets take over rules, or the time, that were changed: the hot ones first, then those that are due first. */
+    void catchUp(long nowNanos, Budget budget) {
+        for (QueueBuckets queue : List.copyOf(behind)) {
+            catchUp(queue, nowNanos, budget);
+        }
+    }
+
+    private void catchUp(QueueBuckets queue, long nowNanos, Budget budget) {
+        while (!queue.behind.isEmpty() && budget.spend()) {
+            LeakyBucketQueue bucket = queue.behind.remove();
+            if (queue.hot.get(bucket.id()) == bucket) {
+                queue.update(bucket, nowNanos);
+                settle(bucket, 0, nowNanos);
+            }
+        }
+        while (queue.cold.hasStale()) {
+            BucketId id = queue.cold.nextStale(budget);
+            if (id == null) {
+                break;
+            }
+            LeakyBucketQueue bucket = get(id, nowNanos);
+            if (bucket != null) {
+                settle(bucket, 0, nowNanos);
+            }
+        }
+        noteCold(queue);
+    }
+
+    /** When the next bucket is due or is to be read; {@link Long#MAX_VALUE} if none is. */
+    long dueNanos() {
+        long dueNanos = Math.min(slotTimers.firstNanos(), Math.min(timers.dueNanos(), coldDueNanos()));
+        return behind.isEmpty() ? dueNanos : Math.min(dueNanos, behindSinceNanos);
+    }
+
+    /** The hot bucket that is due first, with the rules in force; null if none is due. */
+    LeakyBucketQueue due(long nowNanos) {
+        if (timers.dueNanos() > nowNanos) {
+            return null;
+        }
+        LeakyBucketQueue bucket = timers.first();
+        queues.get(bucket.id().queue()).update(bucket, nowNanos);
+        return bucket;
+    }
+
+    /** Reads a cold bucket that may be due; returns false if there is none. */
+    boolean readDue(long nowNanos, Budget budget) {
+        if (coldDueNanos() > nowNanos) {
+            return false;
+        }
+        QueueBuckets queue = byColdDue.first();
+        BucketId id = queue.cold.next(budget);
+        LeakyBucketQueue bucket = id == null ? null : get(id, nowNanos);
+        if (bucket != null) {
+            plan(queue, bucket, 0);
+            if (bucket.plannedNanos()
+                    > nowNanos) { // else there is work to do first, even if all hot ones are due before it
+                putAway(nowNanos);
+            }
+            save(bucket);
+        }
+        return true;
+    }
+
+    private long coldDueNanos() {
+        return byColdDue.isEmpty() ? Long.MAX_VALUE : byColdDue.first().coldDueNanos();
+    }
+
+    private QueueBuckets add(QueueState state) {
+        QueueBuckets queue = new QueueBuckets(state, stores, messenger, more -> waiting += more);
+        queues.put(queue.id(), queue);
+        return queue;
+    }
+
+    private LeakyBucketQueue make(BucketState state, PacedRules rules, Backlog backlog) {
+        return new LeakyBucketQueue(state, rules, stores.of(state.id()), backlog, outlet);
+    }
+
+    private LeakyBucketQueue heat(QueueBuckets queue, BucketState state) {
+        LeakyBucketQueue bucket = make(state, queue.paced(), queue.backlog);
+        queue.hot.put(state.id(), bucket);
+        hot += state.id().isKeyed() ? 1 : 0;
+        return bucket;
+    }
+
+    private void cool(LeakyBucketQueue bucket) {
+        timers.cancel(bucket);
+        queues.get(bucket.id().queue()).hot.remove(bucket.id());
+        hot -= bucket.id().isKeyed() ? 1 : 0;
+    }
+
+    private void putAway(LeakyBucketQueue bucket, long nowNanos) {
+        QueueBuckets queue = queues.get(bucket.id().queue());
+        TimerKey timer = queue.cold.add(bucket.id(), bucket.plannedNanos(), nowNanos);
+        bucket.takeChanged();
+        stores.save(bucket.state().with(List.of(timer)));
+        cool(bucket);
+        noteCold(queue);
+    }
+
+    private void plan(QueueBuckets queue, LeakyBucketQueue bucket, long earliestNanos) {
+        boolean mayCool = bucket.isSmall();
+        long nanos = bucket.dueNanos();
+        if (queue.slots() != null) {
+            nanos = queue.slots().update(bucket);
+            mayCool = mayCool && !queue.slots().isContending(bucket.id());
+            planSlots(queue, bucket.nowNanos());
+        }
+        if (nanos < Long.MAX_VALUE) {
+            timers.plan(bucket, Math.max(nanos, earliestNanos), mayCool);
+        } else {
+            timers.cancel(bucket);
+        }
+    }
+
+    /** Plans when a queue with a total has something to release or to report. */
+    void planSlots(QueueBuckets queue, long nowNanos) {
+        slotTimers.set(queue.id(), Math.max(nowNanos, slotsDueNanos(queue, nowNanos)));
+    }
+
+    private static long slotsDueNanos(QueueBuckets queue, long nowNanos) {
+        QueueSlots slots = queue.slots();
+        long lookAheadNanos = queue.rules().lookAheadMs() * NANOS_PER_MS;
+        BucketId first = slots.first(Math.max(nowNanos + lookAheadNanos, slots.contendersNanos()));
+        long slotNanos = Long.MAX_VALUE;
+        if (first != null) {
+            LeakyBucketQueue bucket = queue.hot.get(first);
+            slotNanos = slots.slotNanos(bucket.headCost(), bucket.headTurnNanos(), nowNanos);
+        }
+        long dueNanos = slotNanos == Long.MAX_VALUE ? slotNanos : slotNanos - lookAheadNanos;
+        return slots.dueNanos(queue.backlog.requests(), dueNanos);
+    }
+
+    /** When queues with a total have something to release or to report, by queue. */
+    Timers<String> slotTimers() {
+        return slotTimers;
+    }
+
+    private void noteBehind(QueueBuckets queue, long nowNanos) {
+        behindSinceNanos = behind.isEmpty() ? nowNanos : behindSinceNanos;
+        noteCold(queue);
+    }
+
+    private void noteCold(QueueBuckets queue) {
+        if (queue.coldDueNanos() != queue.cold.dueNanos()) {
+            byColdDue.remove(queue);
+            queue.noteColdDue();
+            if (queue.coldDueNanos() < Long.MAX_VALUE) {
+                byColdDue.add(queue);
+            }
+        }
+        if (queue.hasBehind()) {
+            behind.add(queue);
+        } else {
+            behind.remove(queue);
+        }
+    }
+}

@@ -1,0 +1,168 @@
+package dev.weir.shape;
+
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
+
+/**
+ * The buckets of a queue with a total whose first request may leave soon by the pace of its own bucket, in the order in which the total lets
+ * them leave: by the tier of that request, a higher priority first, tiers of one priority by weight; in a tier, the bucket whose own pace has
+ * let it leave for longest. So the keys of a tier take turns, one request each.
+ */
+final class Contenders {
+
+    private static final class Lane {
+        final String tier;
+        final Timers<BucketId> soonestFirst = new Timers<>();
+        final TreeMap<Long, Integer> costs = new TreeMap<>();
+        long tokens;
+
+        Lane(String tier) {
+            this.tier = tier;
+        }
+    }
+
+    /** Tiers of a higher priority come first, then by name. */
+    private record Rank(int priority, String tier) implements Comparable<Rank> {
+        @Override
+        public int compareTo(Rank other) {
+            int byPriority = Integer.compare(other.priority, priority);
+            return byPriority != 0 ? byPriority : tier.compareTo(other.tier);
+        }
+    }
+
+    /** What a bucket contends for. */
+    private record Entry(String tier, long cost, long tokens) {}
+
+    private final Map<BucketId, Entry> entries = new HashMap<>();
+    private final Map<String, Lane> lanes = new HashMap<>();
+    private final TreeMap<Rank, Lane> byRank = new TreeMap<>();
+    private final TreeMap<Long, Integer> costs = new TreeMap<>(); // of all lanes
+    private final Timers<String> firsts = new Timers<>(); // of all lanes
+    private final Timers<String> upcoming = new Timers<>(); // of the lanes that the scheduler does not have
+    private final TierScheduler scheduler;
+    private Map<String, Share> tiers;
+    private long tokens;
+
+    Contenders(Map<String, Share> tiers) {
+        this.tiers = tiers;
+        scheduler = new TierScheduler(tiers);
+    }
+
+    void setShares(Map<String, Share> newTiers) {
+        tiers = newTiers;
+        scheduler.setShares(newTiers);
+        byRank.clear();
+        lanes.forEach((tier, lane) -> byRank.put(rank(tier), lane));
+    }
+
+    private Rank rank(String tier) {
+        return new Rank(tiers.getOrDefault(tier, Share.DEFAULT).priority(), tier);
+    }
+
+    /**
+     * Adds a bucket, or changes its entry.
+     *
+     * @param tier of its first request
+     * @param nanos when that may leave by the pace of the bucket
+     * @param cost of it
+     * @param tokens what the bucket could release soon, with it
+     */
+    void put(BucketId bucket, String tier, long nanos, long cost, long tokens) {
+        remove(bucket);
+        entries.put(bucket, new Entry(tier, cost, tokens));
+        Lane lane = lanes.get(tier);
+        if (lane == null) {
+            lane = new Lane(tier);
+            lanes.put(tier, lane);
+            byRank.put(rank(tier), lane);
+        }
+        lane.soonestFirst.set(bucket, nanos);
+        count(lane, entries.get(bucket), 1);
+        setTimers(tier, lane);
+    }
+
+    void remove(BucketId bucket) {
+        Entry entry = entries.remove(bucket);
+        if (entry == null) {
+            return;
+        }
+        Lane lane = lanes.get(entry.tier);
+        lane.soonestFirst.cancel(bucket);
+        count(lane, entry, -1);
+        setTimers(entry.tier, lane);
+        if (lane.soonestFirst.isEmpty()) {
+            lanes.remove(entry.tier);
+            byRank.remove(rank(entry.tier));
+            if (scheduler.isWaiting(entry.tier)) {
+                scheduler.leave(entry.tier);
+            }
+        }
+    }
+
+    /** Adds an entry to the sums, or takes it from them if {@code by} is −1. */
+    private void count(Lane lane, Entry entry, int by) {
+        lane.tokens += by * entry.tokens;
+        tokens += by * entry.tokens;
+        for (TreeMap<Long, Integer> each : List.of(lane.costs, costs)) {
+            each.merge(entry.cost, by, (had, more) -> had + more == 0 ? null : (Integer) (had + more));
+        }
+    }
+
+    private void setTimers(String tier, Lane lane) {
+        long nanos = lane.soonestFirst.firstNanos();
+        firsts.set(tier, nanos);
+        upcoming.set(tier, scheduler.isWaiting(tier) ? Long.MAX_VALUE : nanos);
+    }
+
+    boolean contains(BucketId bucket) {
+        return entries.containsKey(bucket);
+    }
+
+    /** The bucket that is to release next of those that may by their own pace until a time, null if none may. */
+    BucketId first(long untilNanos) {
+        while (!upcoming.isEmpty() && upcoming.firstNanos() <= untilNanos) {
+            scheduler.enter(upcoming.first());
+            upcoming.cancel(upcoming.first());
+        }
+        for (String tier = scheduler.first(); tier != null; tier = scheduler.first()) {
+            Timers<BucketId> lane = lanes.get(tier).soonestFirst;
+            if (lane.firstNanos() <= untilNanos) {
+                return lane.first();
+            }
+            scheduler.leave(tier);
+            upcoming.set(tier, lane.firstNanos());
+        }
+        return null;
+    }
+
+    /** Records that the bucket which was {@link #first} releases its first request; it is to be put or removed next. */
+    void served(BucketId bucket) {
+        Entry entry = entries.get(bucket);
+        scheduler.served(entry.tier, entry.cost, true);
+    }
+
+    /** When the first of them may leave by its own pace; {@link Long#MAX_VALUE} if there are none. */
+    long firstNanos() {
+        return firsts.firstNanos();
+    }
+
+    /** What they want, by tier, higher priorities first; tiers beyond a bound are counted with the last one. */
+    List<SlotReport.Demand> demands() {
+        List<SlotReport.Demand> demands = new ArrayList<>();
+        long moreKeys = entries.size();
+        long moreTokens = tokens;
+        for (Lane lane : byRank.values()) {
+            if (demands.size() == SlotReport.MAX_DEMANDS - 1 && byRank.size() > SlotReport.MAX_DEMANDS) {
+                demands.add(new SlotReport.Demand(lane.tier, moreKeys, moreTokens, costs.lastKey()));
+                break;
+            }
+            demands.add(new SlotReport.Demand(lane.tier, lane.soonestFirst.size(), lane.tokens, lane.costs.lastKey()));
+            moreKeys -= lane.soonestFirst.size();
+            moreTokens -= lane.tokens;
+        }
+        return demands;
+    }
+}
