@@ -4,6 +4,7 @@ import dev.weir.policy.Decision;
 import dev.weir.policy.Outcome;
 import dev.weir.policy.Reason;
 import dev.weir.shape.Release;
+import java.util.HashMap;
 import java.util.Map;
 import java.util.TreeMap;
 import org.HdrHistogram.Histogram;
@@ -12,6 +13,8 @@ import org.HdrHistogram.Histogram;
 public final class QueueTally {
 
     private static final double NANOS_PER_SECOND = 1e9;
+    private static final long NANOS_PER_MS = 1_000_000;
+    private static final long NANOS_PER_MICRO = 1_000;
 
     private final Map<String, Counts> byTier = new TreeMap<>();
     private final Counts all = new Counts();
@@ -19,6 +22,48 @@ public final class QueueTally {
     private long lastTokens;
     private long firstNanos;
     private long lastNanos;
+    private final Spacing spacing = new Spacing();
+
+    /** How far apart the releases of each key are. */
+    public static final class Spacing {
+        private static final int MAX_KEYS = 100_000;
+
+        private final Map<Map<String, String>, Release> last = new HashMap<>();
+        private final Histogram micros = new Histogram(3);
+
+        /** How many keys have released something, up to a bound. */
+        public int keys() {
+            return last.size();
+        }
+
+        /** From which on these figures make sense: how often a request waited when the one before it left. */
+        public long count() {
+            return micros.getTotalCount();
+        }
+
+        /**
+         * Of releases of a key whose request waited when the one before it left, so many percent came at most so many milliseconds after it,
+         * for each token of that.
+         */
+        public double ms(double percentile) {
+            return micros.getValueAtPercentile(percentile) / 1e3;
+        }
+
+        private void add(Release release) {
+            Release before = last.get(release.key());
+            if (before == null && last.size() >= MAX_KEYS) {
+                return;
+            }
+            last.put(release.key(), release);
+            if (before != null) {
+                long gapNanos = release.releaseAtNanos() - before.releaseAtNanos();
+                boolean isNext = release.sequence() == before.sequence() + 1;
+                if (isNext && release.waitMs() * NANOS_PER_MS > gapNanos) {
+                    micros.recordValue(Math.max(0, gapNanos / before.cost() / NANOS_PER_MICRO));
+                }
+            }
+        }
+    }
 
     /** How many were let in, and how their waits ended. */
     public static final class Counts {
@@ -83,6 +128,11 @@ public final class QueueTally {
             lastTokens = release.cost();
         }
         tokens += release.cost();
+        spacing.add(release);
+    }
+
+    public Spacing spacing() {
+        return spacing;
     }
 
     public Counts all() {

@@ -2,21 +2,12 @@ package dev.weir.bench;
 
 import dev.weir.policy.Admission;
 import dev.weir.policy.Decision;
-import dev.weir.policy.FirstAnswers;
 import dev.weir.policy.Kind;
-import dev.weir.policy.MemoryTable;
 import dev.weir.policy.Request;
-import dev.weir.policy.Table;
-import dev.weir.shape.BucketId;
-import dev.weir.shape.BucketState;
-import dev.weir.shape.Outflow;
 import dev.weir.shape.Outlet;
 import dev.weir.shape.QueueRules;
-import dev.weir.shape.QueueState;
-import dev.weir.shape.QueueStore;
 import dev.weir.shape.Release;
 import dev.weir.shape.Shaper;
-import dev.weir.shape.TimerKey;
 import java.io.IOException;
 import java.util.List;
 import java.util.Map;
@@ -52,15 +43,15 @@ public class ShaperBenchmark {
     @Param("1000")
     int clients;
 
-    private RocksTables tables;
+    private RocksQueues queues;
     private Shaper shaper;
     private long admitted;
     private long released;
 
     @Setup
     public void fill() throws IOException {
-        tables = new RocksTables();
-        shaper = new Shaper(queue -> RULES, new Rocks(), new Count(), 1);
+        queues = new RocksQueues();
+        shaper = new Shaper(queue -> RULES, queues.open(), new Count(), 1);
         for (int i = 0; i < waiting; i++) {
             admit(0);
         }
@@ -68,7 +59,7 @@ public class ShaperBenchmark {
 
     @TearDown
     public void close() throws IOException {
-        tables.close();
+        queues.close();
     }
 
     @Benchmark
@@ -100,43 +91,6 @@ public class ShaperBenchmark {
                 new Request.Source(0, admitted));
         Admission admission = new Admission(request, QUEUE, "p", 1L, null, null, false, 0, List.of());
         shaper.admit(admission, admitted++, nowMs, nowNanos);
-    }
-
-    private final class Rocks implements Shaper.Stores {
-        @Override
-        public QueueStore of(BucketId bucket) {
-            return tables.of(bucket);
-        }
-
-        @Override
-        public BucketState load(BucketId bucket) {
-            return null;
-        }
-
-        @Override
-        public void save(BucketState state) {}
-
-        @Override
-        public void save(QueueState state) {}
-
-        @Override
-        public Table<TimerKey, BucketId> timers() {
-            return new MemoryTable<>();
-        }
-
-        @Override
-        public void delete(BucketId bucket) {}
-
-        @Override
-        public void saveLedger(String queue, Outflow slotsGiven) {}
-
-        @Override
-        public void deleteLedger(String queue) {}
-
-        @Override
-        public FirstAnswers firstAnswers() {
-            return FirstAnswers.inMemory(0, 0);
-        }
     }
 
     private final class Count implements Outlet {

@@ -26,6 +26,7 @@ import picocli.CommandLine.Spec;
             BenchLatencyCommand.class,
             BenchPeersCommand.class,
             BenchShapeCommand.class,
+            BenchKeysCommand.class,
             BenchShareCommand.class,
             BenchLendCommand.class,
             BenchRedisCommand.class,

@@ -5,6 +5,7 @@ import dev.weir.app.Tally;
 import dev.weir.codec.OneLine;
 import dev.weir.metrics.HeavyHitters;
 import dev.weir.shape.QueueRules;
+import dev.weir.shape.QueueTotal;
 import java.io.PrintWriter;
 import java.util.ArrayList;
 import java.util.List;
@@ -60,10 +61,23 @@ final class Summary {
                 "wait p99");
         queue.byTier().forEach(this::waits);
         waits("all", queue.all());
-        if (rules != null) {
+        if (rules == null) {
+            return;
+        }
+        out.printf("  released %.1f tokens a second on average", queue.tokensPerSecond());
+        if (!rules.isKeyed()) {
+            out.printf("; the rate is %.1f%n", rate(rules));
+            return;
+        }
+        QueueTotal total = rules.total();
+        out.printf(
+                " for %,d keys%s%n",
+                queue.spacing().keys(),
+                total == null ? "" : "; the total is %.1f".formatted(total.limit() * 1e3 / total.perMs()));
+        if (queue.spacing().count() > 0) {
             out.printf(
-                    "  released %.1f tokens a second on average; the rate%s is %.1f%n",
-                    queue.tokensPerSecond(), rules.isKeyed() ? " of each key" : "", rate(rules));
+                    "  while more waits, a key's releases are %.1f ms apart at least, %.1f ms at p50; its rate is one in %.1f ms%n",
+                    queue.spacing().ms(0), queue.spacing().ms(50), 1e3 / rate(rules));
         }
     }
 

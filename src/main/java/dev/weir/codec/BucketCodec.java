@@ -22,7 +22,7 @@ import java.util.List;
  * written as in {@link StateBytes}, signed ones marked ±.
  *
  * <pre>
- *   bucket   version  limit  per  outflow (as in {@link QueueCodec})  timers (n × epoch start width index)
+ *   bucket   version  limit  per  outflow (as in {@link QueueCodec})  timers (n × tiered, tier if so, epoch start width index)
  *            flags  if flags & 1: flows (n × flow)  alarms (n × bucket next live cursor)
  *            if flags & 2: tiers (n × name tags)  priorities (n × priority± tags)
  *   flow     tier  client  flags  first  cost  number  enqueuedAt±  expiresAt± unless flags & 1  latest expiry± unless flags & 2
@@ -34,7 +34,7 @@ import java.util.List;
  */
 public final class BucketCodec {
 
-    private static final int VERSION = 2;
+    private static final int VERSION = 3;
     private static final int LISTED = 1;
     private static final int TAGGED = 2;
 
@@ -51,6 +51,10 @@ public final class BucketCodec {
         QueueCodec.write(state.outflow(), out);
         out.write(state.timers().size());
         for (TimerKey timer : state.timers()) {
+            out.writeByte(timer.tier() == null ? 0 : 1);
+            if (timer.tier() != null) {
+                out.write(timer.tier());
+            }
             out.write(timer.epoch());
             out.write(timer.startNanos());
             out.writeByte(timer.widthBits());
@@ -83,7 +87,8 @@ public final class BucketCodec {
         Outflow outflow = QueueCodec.readOutflow(in);
         List<TimerKey> timers = new ArrayList<>(1);
         for (long left = in.read(); left > 0; left--) {
-            timers.add(new TimerKey(id.queue(), in.read(), in.read(), in.readByte(), in.read()));
+            String tier = in.readByte() == 0 ? null : in.readText();
+            timers.add(new TimerKey(id.queue(), tier, in.read(), in.read(), in.readByte(), in.read()));
         }
         int flags = in.readByte();
         BucketContents contents = (flags & LISTED) == 0 ? null : readContents(in, (flags & TAGGED) != 0);

@@ -14,8 +14,8 @@ import java.util.List;
 
 /**
  * Keys of the queues' stores as bytes whose order is the keys' order: queue first, then the bucket's key, then tier, client and position
- * of a slot; client and id of a ticket; tenth of a second and index of an alarm; epoch, start, width and index of a timer. Texts are written as in {@link KeyCodec}. The key of a
- * bucket begins with how many texts it has, in a byte.
+ * of a slot; client and id of a ticket; tenth of a second and index of an alarm; tier, epoch, start, width and index of a timer. Texts are
+ * written as in {@link KeyCodec}. The key of a bucket begins with how many texts it has, in a byte.
  */
 public final class QueueKeys {
 
@@ -106,10 +106,14 @@ public final class QueueKeys {
         return out.toByteArray();
     }
 
-    /** Of a timer: the queue, then its numbers in the order of {@link TimerKey}. */
+    /** Of a timer: the queue, the tier if there is one, then its numbers in the order of {@link TimerKey}. */
     public static byte[] timer(TimerKey timer) {
         ByteArrayOutputStream out = new ByteArrayOutputStream(64);
         KeyCodec.write(out, timer.queue());
+        out.write(timer.tier() == null ? 0 : 1);
+        if (timer.tier() != null) {
+            KeyCodec.write(out, timer.tier());
+        }
         write(out, timer.epoch());
         write(out, timer.startNanos());
         out.write(timer.widthBits());

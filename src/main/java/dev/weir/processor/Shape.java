@@ -108,7 +108,7 @@ public final class Shape implements Processor<byte[], byte[], byte[], Object> {
     public void init(ProcessorContext<byte[], Object> processorContext) {
         context = processorContext;
         rejections = new Rejections(context, counts, outlets.deadLetters);
-        StoreQueues queues = new StoreQueues(stores, config.state(), context);
+        StoreQueues queues = StoreQueues.open(stores, config.state(), context);
         Shaper restored = new Shaper(
                 policies::queue,
                 queues,

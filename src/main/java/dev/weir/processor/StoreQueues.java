@@ -25,7 +25,23 @@ import org.apache.kafka.streams.state.KeyValueIterator;
 import org.apache.kafka.streams.state.KeyValueStore;
 
 /** The queues of a task, in its stores. */
-final class StoreQueues implements Shaper.Stores {
+public final class StoreQueues implements Shaper.Stores {
+
+    /**
+     * Where queues are kept.
+     *
+     * @param states of queues, buckets and ledgers
+     * @param slots requests that wait
+     * @param tickets where a request waits
+     * @param alarms when requests expire that may do so before others ahead of them
+     * @param timers when the buckets are due that are not on the heap
+     */
+    public record Parts(
+            KeyValueStore<Bytes, byte[]> states,
+            KeyValueStore<Bytes, byte[]> slots,
+            KeyValueStore<Bytes, byte[]> tickets,
+            KeyValueStore<Bytes, byte[]> alarms,
+            KeyValueStore<Bytes, byte[]> timers) {}
 
     private static final Bytes END = Bytes.wrap(QueueKeys.end());
 
@@ -39,16 +55,27 @@ final class StoreQueues implements Shaper.Stores {
     private final boolean isExact;
     private boolean hasEnd;
 
-    StoreQueues(Shape.StoreNames names, WeirConfig.State config, ProcessorContext<?, ?> context) {
-        states = context.getStateStore(names.states());
-        slots = context.getStateStore(names.slots());
-        tickets = context.getStateStore(names.tickets());
-        alarms = context.getStateStore(names.alarms());
-        timerTable = new StoreTable<>(
-                context.getStateStore(names.timers()), QueueKeys::timer, QueueKeys::bucket, QueueKeys::readBucket);
-        firstAnswers = StoreFirstAnswers.open(context.getStateStore(names.answers()), config);
-        isExact = !StreamsConfig.AT_LEAST_ONCE.equals(
+    /** @param isExact whether what is written between two commits is there as a whole or not at all */
+    public StoreQueues(Parts parts, FirstAnswers firstAnswers, boolean isExact) {
+        states = parts.states;
+        slots = parts.slots;
+        tickets = parts.tickets;
+        alarms = parts.alarms;
+        timerTable = new StoreTable<>(parts.timers, QueueKeys::timer, QueueKeys::bucket, QueueKeys::readBucket);
+        this.firstAnswers = firstAnswers;
+        this.isExact = isExact;
+    }
+
+    static StoreQueues open(Shape.StoreNames names, WeirConfig.State config, ProcessorContext<?, ?> context) {
+        Parts parts = new Parts(
+                context.getStateStore(names.states()),
+                context.getStateStore(names.slots()),
+                context.getStateStore(names.tickets()),
+                context.getStateStore(names.alarms()),
+                context.getStateStore(names.timers()));
+        boolean isExact = !StreamsConfig.AT_LEAST_ONCE.equals(
                 context.appConfigs().get(StreamsConfig.PROCESSING_GUARANTEE_CONFIG));
+        return new StoreQueues(parts, StoreFirstAnswers.open(context.getStateStore(names.answers()), config), isExact);
     }
 
     @Override
@@ -91,7 +118,7 @@ final class StoreQueues implements Shaper.Stores {
 
     @Override
     public void delete(BucketId bucket) {
-        states.delete(key(bucket));
+        states.put(key(bucket), null);
     }
 
     @Override
@@ -101,7 +128,7 @@ final class StoreQueues implements Shaper.Stores {
 
     @Override
     public void deleteLedger(String queue) {
-        states.delete(Bytes.wrap(QueueKeys.ledger(queue)));
+        states.put(Bytes.wrap(QueueKeys.ledger(queue)), null);
     }
 
     private static Bytes key(BucketId bucket) {
@@ -120,7 +147,7 @@ final class StoreQueues implements Shaper.Stores {
      *
      * @throws DamagedStoreException if it is not all there
      */
-    void restore(Shaper shaper) {
+    public void restore(Shaper shaper) {
         List<BucketId> unlisted = new ArrayList<>();
         try (KeyValueIterator<Bytes, byte[]> all = states.all()) {
             while (all.hasNext()) {

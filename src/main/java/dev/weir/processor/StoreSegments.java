@@ -49,7 +49,7 @@ final class StoreSegments implements Segments {
     public void delete(long number) {
         last = null;
         changed.run();
-        store.delete(key(number));
+        store.put(key(number), null);
     }
 
     private Bytes key(long number) {

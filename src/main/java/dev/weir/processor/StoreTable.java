@@ -32,6 +32,6 @@ record StoreTable<K, V>(
 
     @Override
     public void delete(K k) {
-        store.delete(Bytes.wrap(key.apply(k)));
+        store.put(Bytes.wrap(key.apply(k)), null);
     }
 }

@@ -20,8 +20,8 @@ import java.util.TreeSet;
  *        └──────────────────────────────────┘ too many are hot, and this is due last
  * </pre>
  *
- * <p>A bucket of more flows than its state lists stays hot, and so does one that contends for a slot of its queue's total: there are no more
- * of these than requests may wait by that total.
+ * <p>Of the buckets that contend for a slot of their queue's total, those of the lowest tier whose turn comes last are put away if there is no
+ * other, and read again before their turn. A bucket of more flows than its state lists stays hot.
  */
 final class Buckets {
 
@@ -29,6 +29,12 @@ final class Buckets {
 
     /** How many buckets are put away at most when one is added. */
     private static final int MOST_PUT_AWAY = 2;
+
+    /** How many entries of a wheel are looked at when a bucket is searched that contends. */
+    private static final int MOST_READ = 1_000;
+
+    /** How many buckets that contend are looked at when one is to be put away. */
+    private static final int MOST_LOOKS = 16;
 
     /** How many buckets take over changed rules in the same call. */
     private static final int BEHIND_AT_ONCE = 500;
@@ -74,7 +80,7 @@ final class Buckets {
                 queue.behind.add(bucket);
             }
         } else {
-            state.timers().forEach(queue.cold::restore);
+            queue.restoreCold(state);
         }
     }
 
@@ -86,6 +92,10 @@ final class Buckets {
                 bucket.resume();
                 queue.rank(bucket);
                 plan(queue, bucket, 0);
+            }
+            queue.countCold();
+            if (queue.slots() != null) {
+                planSlots(queue, writtenNanos);
             }
             noteCold(queue);
         }
@@ -122,7 +132,7 @@ final class Buckets {
         LeakyBucketQueue bucket = queue.hot.get(id);
         BucketState state = bucket == null && id.isKeyed() ? stores.load(id) : null;
         if (state != null) {
-            state.timers().forEach(queue.cold::remove);
+            queue.removeCold(state);
             bucket = heat(queue, state);
             bucket.markChanged(); // its state must not name the timers any more
             queue.stepBack(bucket, state);
@@ -171,24 +181,86 @@ final class Buckets {
      * @param earliestNanos it is planned no earlier: a bucket that is due still goes behind those that are due before then
      */
     void settle(LeakyBucketQueue bucket, long earliestNanos, long nowNanos) {
-        queues.get(bucket.id().queue()).rank(bucket);
+        QueueBuckets queue = queues.get(bucket.id().queue());
+        queue.rank(bucket);
+        String before = queue.slots() == null ? null : queue.slots().contendsIn(bucket.id());
         if (bucket.id().isKeyed() && bucket.isIdle()) {
             stores.delete(bucket.id());
             cool(bucket);
-            if (queues.get(bucket.id().queue()).slots() != null) {
-                queues.get(bucket.id().queue()).slots().forget(bucket.id());
+            if (queue.slots() != null) {
+                queue.slots().forget(bucket.id());
             }
-            return;
+        } else {
+            plan(queue, bucket, earliestNanos);
         }
-        plan(queues.get(bucket.id().queue()), bucket, earliestNanos);
-        putAway(nowNanos);
-        save(bucket);
+        readContending(queue, before, nowNanos);
+        if (queue.slots() != null) {
+            readContending(queue, queue.slots().contendsIn(bucket.id()), nowNanos);
+            planSlots(queue, bucket.nowNanos());
+        }
+        putAway(queue, nowNanos);
+        if (queue.hot.get(bucket.id()) == bucket) {
+            save(bucket);
+        }
     }
 
-    private void putAway(long nowNanos) {
-        for (int i = 0; i < MOST_PUT_AWAY && hot > hotKeys && timers.lastCoolable() != null; i++) {
-            putAway(timers.lastCoolable(), nowNanos);
+    /** Lets a bucket contend for no slot: what leaves it next expires before it could have one. */
+    void forgetSlot(LeakyBucketQueue bucket, long nowNanos) {
+        QueueBuckets queue = queues.get(bucket.id().queue());
+        String tier = queue.slots().contendsIn(bucket.id());
+        queue.slots().forget(bucket.id());
+        timers.plan(bucket, bucket.nextExpiryNanos(), bucket.isSmall());
+        readContending(queue, tier, nowNanos);
+        putAway(queue, nowNanos);
+    }
+
+    /** Reads cold buckets that contend until in each tier the hot ones are those whose turn comes first. */
+    void readContending(QueueBuckets queue, long nowNanos) {
+        queue.coldTiers().forEach(tier -> readContending(queue, tier, nowNanos));
+    }
+
+    /** Reads cold buckets that contend in a tier until the hot ones are those whose turn comes first. */
+    private void readContending(QueueBuckets queue, String tier, long nowNanos) {
+        if (tier == null) {
+            return;
         }
+        Budget budget = new Budget(MOST_READ);
+        for (BucketId id = queue.nextContending(tier, budget); id != null; id = queue.nextContending(tier, budget)) {
+            LeakyBucketQueue bucket = get(id, nowNanos);
+            if (bucket != null) {
+                plan(queue, bucket, 0);
+                save(bucket);
+            }
+        }
+    }
+
+    private void putAway(QueueBuckets settled, long nowNanos) {
+        for (int i = 0; i < MOST_PUT_AWAY && hot > hotKeys; i++) {
+            LeakyBucketQueue bucket = timers.lastCoolable();
+            bucket = bucket == null ? lastContending(settled) : bucket;
+            if (bucket == null) {
+                return;
+            }
+            putAway(bucket, nowNanos);
+        }
+    }
+
+    /** Of the buckets of a queue that contend for a slot, one that is not needed soon and can be put away; null if there is none. */
+    private static LeakyBucketQueue lastContending(QueueBuckets queue) {
+        if (queue.slots() == null) {
+            return null;
+        }
+        int looks = MOST_LOOKS;
+        for (BucketId id : queue.slots().last()) {
+            LeakyBucketQueue bucket = queue.hot.get(id);
+            if (bucket.isSmall()) {
+                return bucket;
+            }
+            if (--looks == 0) {
+                break;
+            }
+        }
+        return null;
     }
 
     private void save(LeakyBucketQueue bucket) {
@@ -241,8 +313,8 @@ final class Buckets {
                 settle(bucket, 0, nowNanos);
             }
         }
-        while (queue.cold.hasStale()) {
-            BucketId id = queue.cold.nextStale(budget);
+        while (queue.hasStale()) {
+            BucketId id = queue.nextStale(budget);
             if (id == null) {
                 break;
             }
@@ -280,11 +352,16 @@ final class Buckets {
         LeakyBucketQueue bucket = id == null ? null : get(id, nowNanos);
         if (bucket != null) {
             plan(queue, bucket, 0);
+            if (queue.slots() != null) {
+                planSlots(queue, nowNanos);
+            }
             if (bucket.plannedNanos()
                     > nowNanos) { // else there is work to do first, even if all hot ones are due before it
-                putAway(nowNanos);
+                putAway(queue, nowNanos);
             }
-            save(bucket);
+            if (queue.hot.get(id) == bucket) {
+                save(bucket);
+            }
         }
         return true;
     }
@@ -318,9 +395,12 @@ final class Buckets {
 
     private void putAway(LeakyBucketQueue bucket, long nowNanos) {
         QueueBuckets queue = queues.get(bucket.id().queue());
-        TimerKey timer = queue.cold.add(bucket.id(), bucket.plannedNanos(), nowNanos);
+        if (bucket.isBehind(queue.rules())) {
+            queue.update(bucket, nowNanos);
+            plan(queue, bucket, 0); // or it would be read again when it was due by the rules of before
+        }
         bucket.takeChanged();
-        stores.save(bucket.state().with(List.of(timer)));
+        stores.save(bucket.state().with(queue.addCold(bucket, nowNanos)));
         cool(bucket);
         noteCold(queue);
     }
@@ -330,9 +410,9 @@ final class Buckets {
         long nanos = bucket.dueNanos();
         if (queue.slots() != null) {
             nanos = queue.slots().update(bucket);
-            mayCool = mayCool && !queue.slots().isContending(bucket.id());
-            planSlots(queue, bucket.nowNanos());
+            mayCool = mayCool && queue.slots().contendsIn(bucket.id()) == null;
         }
+        queue.countCold();
         if (nanos < Long.MAX_VALUE) {
             timers.plan(bucket, Math.max(nanos, earliestNanos), mayCool);
         } else {
@@ -348,7 +428,7 @@ final class Buckets {
     private static long slotsDueNanos(QueueBuckets queue, long nowNanos) {
         QueueSlots slots = queue.slots();
         long lookAheadNanos = queue.rules().lookAheadMs() * NANOS_PER_MS;
-        BucketId first = slots.first(Math.max(nowNanos + lookAheadNanos, slots.contendersNanos()));
+        BucketId first = slots.first(nowNanos);
         long slotNanos = Long.MAX_VALUE;
         if (first != null) {
             LeakyBucketQueue bucket = queue.hot.get(first);

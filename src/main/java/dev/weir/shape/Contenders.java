@@ -13,6 +13,9 @@ import java.util.TreeMap;
  */
 final class Contenders {
 
+    /** No more tokens are assumed for a bucket that is not here. */
+    private static final long MOST_TOKENS = 1_000_000;
+
     private static final class Lane {
         final String tier;
         final Timers<BucketId> soonestFirst = new Timers<>();
@@ -39,12 +42,15 @@ final class Contenders {
     private final Map<BucketId, Entry> entries = new HashMap<>();
     private final Map<String, Lane> lanes = new HashMap<>();
     private final TreeMap<Rank, Lane> byRank = new TreeMap<>();
+    private final TreeMap<Rank, Lane> ofSeveral = new TreeMap<>(); // the lanes in which more than one is
+    private final Map<String, Long> parked = new HashMap<>(); // how many more there are that are not on the heap
     private final TreeMap<Long, Integer> costs = new TreeMap<>(); // of all lanes
     private final Timers<String> firsts = new Timers<>(); // of all lanes
     private final Timers<String> upcoming = new Timers<>(); // of the lanes that the scheduler does not have
     private final TierScheduler scheduler;
     private Map<String, Share> tiers;
     private long tokens;
+    private long parkedInAll;
 
     Contenders(Map<String, Share> tiers) {
         this.tiers = tiers;
@@ -55,7 +61,19 @@ final class Contenders {
         tiers = newTiers;
         scheduler.setShares(newTiers);
         byRank.clear();
-        lanes.forEach((tier, lane) -> byRank.put(rank(tier), lane));
+        ofSeveral.clear();
+        lanes.forEach((tier, lane) -> {
+            byRank.put(rank(tier), lane);
+            noteSize(lane);
+        });
+    }
+
+    private void noteSize(Lane lane) {
+        if (lane.soonestFirst.size() > 1) {
+            ofSeveral.put(rank(lane.tier), lane);
+        } else {
+            ofSeveral.remove(rank(lane.tier));
+        }
     }
 
     private Rank rank(String tier) {
@@ -71,17 +89,26 @@ final class Contenders {
      * @param tokens what the bucket could release soon, with it
      */
     void put(BucketId bucket, String tier, long nanos, long cost, long tokens) {
-        remove(bucket);
-        entries.put(bucket, new Entry(tier, cost, tokens));
+        Entry before = entries.get(bucket);
+        if (before != null && !before.tier.equals(tier)) {
+            remove(bucket);
+            before = null;
+        }
         Lane lane = lanes.get(tier);
         if (lane == null) {
             lane = new Lane(tier);
             lanes.put(tier, lane);
             byRank.put(rank(tier), lane);
         }
+        if (before != null) { // never away in between: a tier that goes away gives up what it is owed
+            count(lane, before, -1);
+        }
+        Entry entry = new Entry(tier, cost, tokens);
+        entries.put(bucket, entry);
         lane.soonestFirst.set(bucket, nanos);
-        count(lane, entries.get(bucket), 1);
+        count(lane, entry, 1);
         setTimers(tier, lane);
+        noteSize(lane);
     }
 
     void remove(BucketId bucket) {
@@ -93,11 +120,16 @@ final class Contenders {
         lane.soonestFirst.cancel(bucket);
         count(lane, entry, -1);
         setTimers(entry.tier, lane);
-        if (lane.soonestFirst.isEmpty()) {
-            lanes.remove(entry.tier);
-            byRank.remove(rank(entry.tier));
-            if (scheduler.isWaiting(entry.tier)) {
-                scheduler.leave(entry.tier);
+        noteSize(lane);
+        removeIfEmpty(lane);
+    }
+
+    private void removeIfEmpty(Lane lane) {
+        if (lane.soonestFirst.isEmpty() && !parked.containsKey(lane.tier)) {
+            lanes.remove(lane.tier);
+            byRank.remove(rank(lane.tier));
+            if (scheduler.isWaiting(lane.tier)) {
+                scheduler.leave(lane.tier);
             }
         }
     }
@@ -117,8 +149,35 @@ final class Contenders {
         upcoming.set(tier, scheduler.isWaiting(tier) ? Long.MAX_VALUE : nanos);
     }
 
-    boolean contains(BucketId bucket) {
-        return entries.containsKey(bucket);
+    /** The tier of the first request of a bucket; null if the bucket does not contend. */
+    String tier(BucketId bucket) {
+        Entry entry = entries.get(bucket);
+        return entry == null ? null : entry.tier;
+    }
+
+    /** When the first one of a tier may leave by its own pace; {@link Long#MAX_VALUE} if there is none. */
+    long firstNanos(String tier) {
+        Lane lane = lanes.get(tier);
+        return lane == null ? Long.MAX_VALUE : lane.soonestFirst.firstNanos();
+    }
+
+    /** The buckets that are not needed soon: of the lowest tier in which there are several, those whose turn comes last. */
+    Iterable<BucketId> last() {
+        return ofSeveral.isEmpty()
+                ? List.of()
+                : ofSeveral.lastEntry().getValue().soonestFirst.lastFirst();
+    }
+
+    /** Records how many more buckets of a tier contend that are not here; the tier stays as long as there are any. */
+    void setParked(String tier, long number) {
+        long more = number - parked.getOrDefault(tier, 0L);
+        if (more != 0) {
+            parkedInAll += more;
+            parked.merge(tier, more, (had, change) -> had + change == 0 ? null : (Long) (had + change));
+        }
+        if (number == 0 && lanes.containsKey(tier)) {
+            removeIfEmpty(lanes.get(tier));
+        }
     }
 
     /** The bucket that is to release next of those that may by their own pace until a time, null if none may. */
@@ -149,20 +208,34 @@ final class Contenders {
         return firsts.firstNanos();
     }
 
-    /** What they want, by tier, higher priorities first; tiers beyond a bound are counted with the last one. */
+    /**
+     * What they want, by tier, higher priorities first; tiers beyond a bound are counted with the last one. Those that are not here are
+     * counted as if each wanted what one of its tier that is here wants.
+     */
     List<SlotReport.Demand> demands() {
         List<SlotReport.Demand> demands = new ArrayList<>();
         long moreKeys = entries.size();
+        long moreParked = parkedInAll;
         long moreTokens = tokens;
         for (Lane lane : byRank.values()) {
             if (demands.size() == SlotReport.MAX_DEMANDS - 1 && byRank.size() > SlotReport.MAX_DEMANDS) {
-                demands.add(new SlotReport.Demand(lane.tier, moreKeys, moreTokens, costs.lastKey()));
+                demands.add(demand(lane.tier, moreKeys, moreParked, moreTokens, costs));
                 break;
             }
-            demands.add(new SlotReport.Demand(lane.tier, lane.soonestFirst.size(), lane.tokens, lane.costs.lastKey()));
-            moreKeys -= lane.soonestFirst.size();
+            int keys = lane.soonestFirst.size();
+            long parkedKeys = parked.getOrDefault(lane.tier, 0L);
+            demands.add(demand(lane.tier, keys, parkedKeys, lane.tokens, lane.costs));
+            moreKeys -= keys;
+            moreParked -= parkedKeys;
             moreTokens -= lane.tokens;
         }
         return demands;
+    }
+
+    private static SlotReport.Demand demand(
+            String tier, long keys, long parkedKeys, long tokens, TreeMap<Long, Integer> costs) {
+        long each = keys == 0 ? 1 : Math.min(tokens / keys, MOST_TOKENS);
+        long largestCost = costs.isEmpty() ? 1 : costs.lastKey();
+        return new SlotReport.Demand(tier, keys + parkedKeys, tokens + parkedKeys * each, largestCost);
     }
 }

@@ -63,18 +63,37 @@ final class QueueSlots {
         return bucket.nextExpiryNanos();
     }
 
-    /** Whether a bucket is among those that are to release next. */
-    boolean isContending(BucketId bucket) {
-        return contenders.contains(bucket);
+    /** The tier for which a bucket is among those that are to release next; null if it is not among them. */
+    String contendsIn(BucketId bucket) {
+        return contenders.tier(bucket);
+    }
+
+    /** When the first bucket of a tier may leave by its own pace; {@link Long#MAX_VALUE} if none contends in it. */
+    long firstNanos(String tier) {
+        return contenders.firstNanos(tier);
+    }
+
+    /** Buckets that contend and are not needed soon, those that are needed last first. */
+    Iterable<BucketId> last() {
+        return contenders.last();
+    }
+
+    /** Records how many more buckets of a tier contend that are not on the heap. */
+    void setParked(String tier, long number) {
+        contenders.setParked(tier, number);
     }
 
     void forget(BucketId bucket) {
         contenders.remove(bucket);
     }
 
-    /** The bucket that is to release next of those whose pace lets them until a time; null if there is none. */
-    BucketId first(long untilNanos) {
-        return contenders.first(untilNanos);
+    /**
+     * The bucket that is to release next: of those whose own pace lets them until the next slot, or of those whose pace lets them first. Null if
+     * none contends, or there is no slot.
+     */
+    BucketId first(long nowNanos) {
+        long slotNanos = slots.firstNanos(1, Long.MIN_VALUE, nowNanos);
+        return slotNanos == Long.MAX_VALUE ? null : contenders.first(Math.max(slotNanos, contenders.firstNanos()));
     }
 
     /** When a request can leave that may not before a time; {@link Long#MAX_VALUE} if there is no slot for it yet. */
@@ -140,11 +159,6 @@ final class QueueSlots {
      */
     long dueNanos(long waiting, long slotDueNanos) {
         return waiting == 0 && !isReported ? Long.MAX_VALUE : Math.min(slotDueNanos, reportDueNanos());
-    }
-
-    /** When the first contender may leave by its own pace. */
-    long contendersNanos() {
-        return contenders.firstNanos();
     }
 
     /** Forgets what it knows of times, because they were wrong. */

@@ -327,9 +327,10 @@ public final class Shaper {
     /** Releases what has a slot that is due, and reports if a report is due; returns how many steps that took. */
     private int releaseInSlots(QueueBuckets queue, long nowNanos, int most) {
         QueueSlots slots = queue.slots();
+        buckets.readContending(queue, nowNanos); // after a restart, the hot ones need not be the first
         long horizonNanos = nowNanos + queue.rules().lookAheadMs() * NANOS_PER_MS;
         int steps = 1;
-        for (BucketId id = slots.first(horizonNanos); id != null && steps < most; id = slots.first(horizonNanos)) {
+        for (BucketId id = slots.first(nowNanos); id != null && steps < most; id = slots.first(nowNanos)) {
             LeakyBucketQueue bucket = queue.hot.get(id);
             long cost = bucket.headCost();
             long turnNanos = bucket.headTurnNanos();
@@ -339,7 +340,7 @@ public final class Shaper {
             }
             steps++;
             if (atNanos > bucket.headExpiryNanos()) {
-                slots.forget(id); // until it expires, for which it has a timer
+                buckets.forgetSlot(bucket, nowNanos);
             } else {
                 slots.take(id, cost, turnNanos, nowNanos);
                 bucket.releaseHead(atNanos, nowNanos);

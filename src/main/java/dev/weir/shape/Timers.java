@@ -52,6 +52,11 @@ final class Timers<K> {
         return soonestFirst.isEmpty() ? null : soonestFirst.first().key;
     }
 
+    /** The keys that are due last, latest first. */
+    Iterable<K> lastFirst() {
+        return () -> soonestFirst.descendingSet().stream().map(Timer::key).iterator();
+    }
+
     /** When the first one is due; {@link Long#MAX_VALUE} if no timer is set. */
     long firstNanos() {
         return soonestFirst.isEmpty() ? Long.MAX_VALUE : soonestFirst.first().nanos;

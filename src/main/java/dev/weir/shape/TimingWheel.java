@@ -41,15 +41,22 @@ final class TimingWheel {
             .thenComparingInt(SlotId::widthBits);
 
     private final String queue;
+    private final String tier;
     private final Table<TimerKey, BucketId> table;
     private final TreeMap<SlotId, Slot> current = new TreeMap<>(BY_START);
     private final TreeMap<SlotId, Slot> stale = new TreeMap<>(BY_START); // of earlier epochs
     private long epoch;
     private long size;
 
-    /** @param epoch the current one: of restored entries, those of earlier ones are stale */
-    TimingWheel(String queue, Table<TimerKey, BucketId> table, long epoch) {
+    /**
+     * A wheel without entries.
+     *
+     * @param tier see {@link TimerKey#tier}
+     * @param epoch the current one: of restored entries, those of earlier ones are stale
+     */
+    TimingWheel(String queue, String tier, Table<TimerKey, BucketId> table, long epoch) {
         this.queue = queue;
+        this.tier = tier;
         this.table = table;
         this.epoch = epoch;
     }
@@ -69,7 +76,7 @@ final class TimingWheel {
         int bits = widthBits(Math.abs(due - nowNanos));
         long start = due >> bits << bits;
         Slot slot = current.get(new SlotId(start, epoch, bits));
-        TimerKey key = new TimerKey(queue, epoch, start, bits, slot == null ? 0 : slot.next);
+        TimerKey key = new TimerKey(queue, tier, epoch, start, bits, slot == null ? 0 : slot.next);
         table.put(key, bucket);
         restore(key);
         return key;
@@ -111,12 +118,25 @@ final class TimingWheel {
         return Math.min(start(current), start(stale));
     }
 
+    /** When the slot ends that begins first; {@link Long#MAX_VALUE} if there are no entries. */
+    long firstEndNanos() {
+        if (size == 0) {
+            return Long.MAX_VALUE;
+        }
+        SlotId first = firsts().firstKey();
+        return first.startNanos + (1L << first.widthBits);
+    }
+
     /**
      * The bucket of an entry of the first slot, null if the budget is spent before one is found. There must be entries. The caller
      * {@linkplain #remove removes} the entry, which is not returned again.
      */
     BucketId next(Budget budget) {
-        return next(start(stale) <= start(current) ? stale : current, budget);
+        return next(firsts(), budget);
+    }
+
+    private TreeMap<SlotId, Slot> firsts() {
+        return start(stale) <= start(current) ? stale : current;
     }
 
     /** As {@link #next}, of the stale entries; there must be any. */
@@ -131,7 +151,8 @@ final class TimingWheel {
             if (slot.cursor >= slot.next) {
                 throw new IllegalStateException(slot.live + " timers of queue " + queue + " are missing");
             }
-            BucketId bucket = table.get(new TimerKey(queue, id.epoch, id.startNanos, id.widthBits, slot.cursor++));
+            BucketId bucket =
+                    table.get(new TimerKey(queue, tier, id.epoch, id.startNanos, id.widthBits, slot.cursor++));
             if (bucket != null) {
                 return bucket;
             }

@@ -46,9 +46,12 @@ class BacktestTest {
         assertThat(tally.all().requests()).isEqualTo(expected.get("requests").asLong());
         assertThat(tally.all().allowed()).isEqualTo(expected.get("allowed").asLong());
         assertThat(tally.all().queued()).isEqualTo(expected.get("queued").asLong());
-        assertThat(tally.byQueue().get("archive").all().released())
-                .isEqualTo(expected.get("queued").asLong())
-                .isPositive();
+        for (String[] queue : new String[][] {{"archive", "history-pages"}, {"shuttle", "shuttle-pages"}}) {
+            assertThat(tally.byQueue().get(queue[0]).all().released())
+                    .isEqualTo(
+                            expected.get("byPolicy").get(queue[1]).get("queued").asLong())
+                    .isPositive();
+        }
         assertThat(tally.all().denied())
                 .isEqualTo(expected.get("denied").asLong())
                 .isPositive();

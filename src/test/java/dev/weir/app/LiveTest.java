@@ -102,7 +102,7 @@ class LiveTest {
     @Test
     void live_and_backtest_take_the_same_decisions_byte_for_byte_across_restarts() throws Exception {
         // a queue drains by the wall clock
-        String policies = DemoTrace.policies().replace("queue: archive", "limits: [{unlimited: true}]");
+        String policies = DemoTrace.policies().replaceAll("queue: (archive|shuttle)", "limits: [{unlimited: true}]");
         List<Request> requests = DemoTrace.requests();
         assertThat(decideAlike(config("same."), policies, requests)).hasSize(30_969);
     }

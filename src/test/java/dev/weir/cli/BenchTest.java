@@ -67,6 +67,18 @@ class BenchTest {
     }
 
     @Test
+    void keys_tells_what_a_queue_with_a_key_releases_and_takes() {
+        Shell.Result result = Shell.run(
+                "bench", "keys", "--keys=1,50", "--waiting=1,3", "--most=100", "--hot-keys=20", "--turn=PT0.2S");
+        assertThat(result.exit()).as(result.err()).isZero();
+        assertThat(result.out())
+                .containsPattern("1 key, 3 waiting +[1-9][0-9.,]* .*\\n")
+                .containsPattern("50 keys, 50 waiting +[1-9][0-9,]* .*\\n")
+                .containsPattern("50 keys, 50 waiting( +[0-9.,]+) +20\\.00( +[0-9.,]+){2}\\n")
+                .doesNotContain("150 waiting");
+    }
+
+    @Test
     void share_holds_a_shared_limit_beside_an_own_one_against_the_own_one() {
         Shell.Result result = Shell.run(
                 "bench", "share", "--key=endpoint", "--clients=50", "--rounds=1", "--turn=PT3S", "--warm-up=1000");

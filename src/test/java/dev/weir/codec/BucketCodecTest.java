@@ -45,7 +45,8 @@ class BucketCodecTest {
         FlowOrder order =
                 new FlowOrder(List.of(new TierOrder("", tags)), List.of(new PriorityOrder(Integer.MIN_VALUE, tags)));
         List<AlarmCount> alarms = List.of(new AlarmCount(MS / 100, 9, 2, 5));
-        List<TimerKey> timers = List.of(new TimerKey("q", 3, MS * 1_000_000, 62, 1L << 40));
+        List<TimerKey> timers = List.of(
+                new TimerKey("q", null, 3, MS * 1_000_000, 62, 1L << 40), new TimerKey("q", "gold", 3, MS, 2, 0));
         for (BucketState state : List.of(
                 new BucketState(ID, 1, 1_000, OUTFLOW, null, List.of()),
                 new BucketState(ID, Long.MAX_VALUE, 1, OUTFLOW, BucketContents.EMPTY, timers),
@@ -67,12 +68,15 @@ class BucketCodecTest {
     @Test
     void the_order_of_the_bytes_of_timers_is_that_of_epoch_start_width_and_index() {
         List<TimerKey> keys = List.of(
-                new TimerKey("a", 0, 0, 0, 0),
-                new TimerKey("a", 0, 0, 0, 256),
-                new TimerKey("a", 0, 0, 2, 1),
-                new TimerKey("a", 0, 300, 0, 1),
-                new TimerKey("a", 1, 2, 0, 0),
-                new TimerKey("ab", 0, 0, 0, 0));
+                new TimerKey("a", null, 0, 0, 0, 0),
+                new TimerKey("a", null, 0, 0, 0, 256),
+                new TimerKey("a", null, 0, 0, 2, 1),
+                new TimerKey("a", null, 0, 300, 0, 1),
+                new TimerKey("a", null, 1, 2, 0, 0),
+                new TimerKey("a", "", 0, 0, 0, 0),
+                new TimerKey("a", "free", 0, 0, 0, 0),
+                new TimerKey("a", "gold", 0, 0, 0, 0),
+                new TimerKey("ab", null, 0, 0, 0, 0));
         List<byte[]> bytes = keys.stream().map(QueueKeys::timer).toList();
         assertThat(bytes).isSortedAccordingTo(Arrays::compareUnsigned).doesNotHaveDuplicates();
     }

@@ -444,6 +444,28 @@ class KeyedQueueTest {
         assertThat(queue.releases).hasSize(2 * keys);
     }
 
+    /** Five hundred hot keys follow at once, the others later. */
+    @Test
+    void a_key_that_is_put_away_before_it_follows_changed_rules_is_due_by_the_new_ones() {
+        QueueRules slow = rules(1, 1, 100, QueueRules.NO_MAX_WAIT, FIELD);
+        QueueRules fast = rules(2, 1_000, 100, QueueRules.NO_MAX_WAIT, FIELD);
+        int keys = 700;
+        QueueHarness queue = withKeys(keys, keys, slow);
+        queue.runUntil(keys / 10);
+        queue.releases.clear();
+        queue.rules.put("q", fast);
+        queue.shaper.refresh(400 * MS);
+        for (int i = 0; i < 200; i++) {
+            send(queue, admission(fast, request(Kind.CONSUME, "new" + i, "c", null, 2, "new" + i)), 400);
+        }
+        assertThat(queue.shaper.view("q", 400 * MS).keys()).isEqualTo(keys + 200);
+        for (int i = 0; i < 6; i++) {
+            queue.shaper.tick(400 * MS, 1_000);
+        }
+        queue.runUntil(410);
+        assertThat(queue.releases).hasSize(2 * keys + 200);
+    }
+
     /** More flows than a state lists. */
     @Test
     void a_key_with_many_flows_stays_on_the_heap_and_is_restored_from_its_slots() {

@@ -52,6 +52,7 @@ class QueueTotalTest {
         long nowMs = T0;
         long orders;
         long requests;
+        long mostHot;
 
         private record Message(long atMs, long order, int partition, Object content) {}
 
@@ -220,6 +221,7 @@ class QueueTotalTest {
                 underWay.addAll(late);
                 for (int i = 0; i < shapers.size(); i++) {
                     Shaper shaper = shapers.get(i);
+                    mostHot = Math.max(mostHot, shaper.hotKeys());
                     for (int turns = 0; shaper.dueNanos() <= nanos(i) && turns < 100 && !paused.contains(i); turns++) {
                         shaper.tick(nanos(i), 5_000);
                     }
@@ -397,6 +399,111 @@ class QueueTotalTest {
         for (int i = 0; i + 3 <= 60; i += 3) {
             assertThat(goldKeys.subList(i, i + 3)).containsExactlyInAnyOrder("g0", "g1", "g2");
         }
+    }
+
+    @Test
+    void a_tier_of_one_key_keeps_its_weight() {
+        Map<String, Share> tiers = Map.of("silver", new Share(0, 3), "bronze", new Share(0, 1));
+        World world = new World(1, 1, 1, rules(1_000, total(10), tiers));
+        for (int i = 0; i < 100; i++) {
+            world.offer("s", "silver", 1);
+            world.offer("b", "bronze", 1);
+        }
+        world.run(12_000);
+        List<String> order = world.releases.stream().map(Release::tier).toList();
+        for (int i = 0; i + 4 <= 100; i += 4) {
+            assertThat(order.subList(i, i + 4)).containsExactlyInAnyOrder("silver", "silver", "silver", "bronze");
+        }
+    }
+
+    /** Fifty times as many keys want a slot as are on the heap. */
+    @Test
+    void keys_that_wait_for_a_slot_are_not_on_the_heap_beyond_the_bound_and_leave_in_the_same_order() {
+        Map<String, Share> tiers =
+                Map.of("gold", new Share(1, 1), "silver", new Share(0, 3), "bronze", new Share(0, 1));
+        World world = new World(1, 2, 60, rules(20, total(200), tiers), 20);
+        for (int i = 0; i < 3_000; i++) {
+            world.offer("s" + i % 1_000, "silver", 1);
+            world.offer("b" + i % 1_000, "bronze", 1);
+        }
+        world.run(5_000);
+        double share = (double) world.released("silver") / world.released("bronze");
+        assertThat(share).isBetween(2.7, 3.3);
+        for (int i = 0; i < 400; i++) {
+            world.offer("g" + i % 200, "gold", 1);
+        }
+        world.restart(1);
+        world.run(3_500);
+        assertThat(world.released("gold")).isEqualTo(400);
+        assertThat(world.releasedBetween(6_000, 7_000)).isEqualTo(goldBetween(world, 6_000, 7_000));
+        world.run(30_000);
+        assertThat(world.releases).hasSize(6_400);
+        assertThat(world.releasedBetween(2_000, 32_000)).isGreaterThanOrEqualTo(30 * 200 * 97 / 100);
+        assertThat(world.most(1_000 * MS)).isLessThanOrEqualTo(200);
+        assertThat(world.mostHot).isBetween(20L, 23L);
+        assertThat(world.saved).allSatisfy(states -> assertThat(states).isEmpty());
+        assertThat(world.timers).allSatisfy(timers -> assertThat(timers.entries).isEmpty());
+        for (String tier : List.of("silver", "bronze")) {
+            assertTurns(world.releases.stream()
+                    .filter(release -> release.tier().equals(tier))
+                    .toList());
+        }
+    }
+
+    private static long goldBetween(World world, long fromMs, long untilMs) {
+        return world.releases.stream()
+                .filter(release -> release.tier().equals("gold"))
+                .filter(release -> release.releaseAtNanos() >= (T0 + fromMs) * MS)
+                .filter(release -> release.releaseAtNanos() < (T0 + untilMs) * MS)
+                .count();
+    }
+
+    /** Of three releases of each key, the first ones of all keys come before the third ones. */
+    private static void assertTurns(List<Release> inOrder) {
+        Map<Map<String, String>, Integer> seen = new HashMap<>();
+        int thirds = 0;
+        for (Release release : inOrder) {
+            int times = seen.merge(release.key(), 1, Integer::sum);
+            assertThat(times == 1 && thirds > 0)
+                    .as("%s comes first after %d had come three times", release.key(), thirds)
+                    .isFalse();
+            thirds += times == 3 ? 1 : 0;
+        }
+    }
+
+    @Test
+    void a_request_expires_in_time_in_a_key_that_waits_for_a_slot_off_the_heap() {
+        QueueRules rules = new QueueRules("q", 1, 20, 1_000, 1, 100, 2_000, 100, Map.of(), List.of("k"), total(10));
+        World world = new World(1, 1, 1, rules, 5);
+        for (int i = 0; i < 300; i++) {
+            world.offer("k" + i, i % 2 == 0 ? "free" : "paid", 1);
+        }
+        world.run(2_200);
+        assertThat(world.mostHot).isLessThanOrEqualTo(7);
+        List<Decision> ends =
+                world.decisions.stream().filter(Decision::endsWait).toList();
+        assertThat(ends).hasSizeGreaterThan(270).allSatisfy(end -> assertThat(end.decidedAtMs())
+                .isBetween(T0 + 2_000, T0 + 2_150));
+        assertThat(ends.size() + world.releases.size()).isEqualTo(300);
+    }
+
+    @Test
+    void a_changed_rate_and_the_end_of_the_total_reach_keys_that_wait_for_a_slot_off_the_heap() {
+        World world = new World(1, 1, 1, rules(20, total(10), Map.of()), 5);
+        for (int i = 0; i < 200; i++) {
+            world.offer("k" + i, i % 2 == 0 ? "free" : "paid", 1);
+        }
+        world.run(2_000);
+        world.rules = withTotal(rules(100, null, Map.of("paid", new Share(1, 1))), 2, total(20));
+        world.shapers.get(0).refresh(world.nowMs * MS);
+        world.run(2_000);
+        assertThat(world.releasedBetween(3_000, 4_000)).isBetween(19L, 20L);
+        assertThat(world.releases.subList(world.releases.size() - 20, world.releases.size()))
+                .allMatch(release -> release.tier().equals("paid"));
+        world.rules = withTotal(world.rules, 3, null);
+        world.shapers.get(0).refresh(world.nowMs * MS);
+        world.run(200);
+        assertThat(world.releases).hasSize(200);
     }
 
     @Test

@@ -15,7 +15,7 @@ class TimingWheelTest {
     private static final long NOW = 1_795_219_200L * SECOND;
 
     private final MemoryTable<TimerKey, BucketId> table = new MemoryTable<>();
-    private TimingWheel wheel = new TimingWheel("q", table, 0);
+    private TimingWheel wheel = new TimingWheel("q", null, table, 0);
 
     private static BucketId bucket(int number) {
         return new BucketId("q", List.of("k", "v" + number));
@@ -111,7 +111,7 @@ class TimingWheelTest {
         }
         wheel.startOver();
         keys.put(bucket(1_000), wheel.add(bucket(1_000), NOW + SECOND, NOW));
-        TimingWheel restored = new TimingWheel("q", table, wheel.epoch());
+        TimingWheel restored = new TimingWheel("q", null, table, wheel.epoch());
         keys.values().forEach(restored::restore);
         assertThat(restored.size()).isEqualTo(901);
         assertThat(restored.slots()).isEqualTo(wheel.slots());
