@@ -32,10 +32,16 @@ public final class Backtest {
     private static final long NANOS_PER_MS = 1_000_000;
     private static final int STEPS_A_TICK = 1_000;
 
+    /** What a state, and a key of a queue, take on the heap, roughly. */
+    private static final long STATE_BYTES = 600;
+
+    private static final long KEY_BYTES = 3_000;
+
     private final PolicyTable policies;
     private final Map<String, QueueRules> queues = new TreeMap<>();
     private final WeirConfig config;
     private final Clock clock;
+    private final TrialBudget budget; // null: there is none
 
     /** Requests in their order. */
     public interface Requests {
@@ -46,15 +52,21 @@ public final class Backtest {
 
     /** @param clock the time of requests that have none */
     public Backtest(PolicyFile.Contents rules, WeirConfig config, Clock clock) {
-        this(rules.table(), rules.queueRules(), config, clock);
+        this(rules.table(), rules.queueRules(), config, clock, null);
     }
 
-    /** For requests that all have their times. */
-    Backtest(PolicyTable policies, Map<String, QueueRules> queues, WeirConfig config) {
-        this(policies, queues, config, Clock.systemUTC());
+    /**
+     * For requests that all have their times.
+     *
+     * @param budget null for as much as it takes
+     */
+    Backtest(PolicyTable policies, Map<String, QueueRules> queues, WeirConfig config, TrialBudget budget) {
+        this(policies, queues, config, Clock.systemUTC(), budget);
     }
 
-    private Backtest(PolicyTable policies, Map<String, QueueRules> queues, WeirConfig config, Clock clock) {
+    private Backtest(
+            PolicyTable policies, Map<String, QueueRules> queues, WeirConfig config, Clock clock, TrialBudget budget) {
+        this.budget = budget;
         this.policies = policies;
         this.config = config;
         this.clock = clock;
@@ -74,10 +86,11 @@ public final class Backtest {
 
     /** Decides all requests in their order, which are known to keep the rules. */
     public Tally run(Requests requests, DecisionJson decisions, ReleaseJson releases) throws IOException {
-        Run run = new Run(decisions, releases);
         MemoryStates states = new MemoryStates(config.state());
+        Run run = new Run(decisions, releases, states);
         try {
             for (Request request = requests.next(); request != null; request = requests.next()) {
+                run.check();
                 states.observe(request.timestampMs());
                 run.passUntil(request.timestampMs());
                 Ruling ruling = Decider.decide(request, policies, states);
@@ -121,16 +134,30 @@ public final class Backtest {
         private long nowMs;
         private long admitted;
 
-        Run(DecisionJson decisions, ReleaseJson releases) {
+        private final MemoryStates states;
+
+        Run(DecisionJson decisions, ReleaseJson releases, MemoryStates states) {
             this.decisions = decisions;
             this.releases = releases;
+            this.states = states;
+        }
+
+        private void check() {
+            if (budget != null) {
+                budget.check(STATE_BYTES * states.size() + KEY_BYTES * shaper.hotKeys());
+            }
+        }
+
+        private void tick() {
+            check();
+            shaper.tick(shaper.dueNanos(), STEPS_A_TICK);
         }
 
         /** What falls due before a time happens before it; what falls due then, after the requests of that time. */
         void passUntil(long timestampMs) {
             nowMs = Math.max(nowMs, Math.min(timestampMs, Shaper.LAST_MS));
             while (shaper.dueNanos() < nowMs * NANOS_PER_MS) {
-                shaper.tick(shaper.dueNanos(), STEPS_A_TICK);
+                tick();
             }
         }
 
@@ -140,7 +167,7 @@ public final class Backtest {
                 if (shaper.dueNanos() > Shaper.LAST_MS * NANOS_PER_MS) {
                     throw new IllegalStateException("the queues would drain beyond the year 2200");
                 }
-                shaper.tick(shaper.dueNanos(), STEPS_A_TICK);
+                tick();
             }
         }
 

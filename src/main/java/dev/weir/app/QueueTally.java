@@ -26,7 +26,7 @@ public final class QueueTally {
 
     /** How far apart the releases of each key are. */
     public static final class Spacing {
-        private static final int MAX_KEYS = 100_000;
+        private static final int MAX_KEYS = 10_000;
 
         private final Map<Map<String, String>, Release> last = new HashMap<>();
         private final Histogram micros = new Histogram(3);

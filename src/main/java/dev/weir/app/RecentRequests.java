@@ -7,11 +7,11 @@ import dev.weir.policy.Request;
 import dev.weir.processor.RequestReader;
 import dev.weir.topology.Topics;
 import java.util.ArrayList;
-import java.util.Comparator;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.PriorityQueue;
 import org.apache.kafka.clients.consumer.ConsumerRecord;
 import org.apache.kafka.common.TopicPartition;
 
@@ -22,20 +22,33 @@ import org.apache.kafka.common.TopicPartition;
  */
 public record RecentRequests(long fromMs, long toMs, boolean isComplete, List<Request> requests) {
 
-    /** What is kept of them all, without payloads, in bytes as they are on the topic. */
-    private static final long MAX_BYTES = 64 << 20;
+    /** What an object takes on the heap beside its text or its entries, roughly. */
+    private static final long OBJECT_BYTES = 48;
 
-    /** @param order the latest time of its partition up to it: a partition is decided in the order that it is in */
-    private record Timed(long order, Request request) {}
+    private static final long REQUEST_BYTES = 250;
 
     /**
-     * Reads them, without their payloads.
+     * A request that was read.
+     *
+     * @param order the latest time of its partition up to it: a partition is decided in the order that it is in
+     * @param number counts what was read
+     */
+    private record Timed(long order, long number, Request request) implements Comparable<Timed> {
+        @Override
+        public int compareTo(Timed other) {
+            int byOrder = Long.compare(order, other.order);
+            return byOrder != 0 ? byOrder : Long.compare(number, other.number);
+        }
+    }
+
+    /**
+     * Reads them, without their payloads. If they would take more of the heap than the budget permits, the first ones are left out.
      *
      * @param most how many records at most
-     * @throws TooMuchException if they are too large to be held
+     * @throws TooMuchException if it takes more time than the budget permits
      * @throws UnreachableException if the topic cannot be read
      */
-    public static RecentRequests read(WeirConfig config, long fromMs, long toMs, int most) {
+    public static RecentRequests read(WeirConfig config, long fromMs, long toMs, int most, TrialBudget budget) {
         try (TopicSlice slice = new TopicSlice(config, Topics.of(config).requests())) {
             Map<TopicPartition, Long> end = slice.end(slice.partitions());
             Map<TopicPartition, Long> from = slice.at(fromMs, end);
@@ -43,11 +56,13 @@ public record RecentRequests(long fromMs, long toMs, boolean isComplete, List<Re
             if (!isComplete) {
                 from = newest(slice, fromMs, toMs, end, most);
             }
-            Reading reading = new Reading(config);
+            Reading reading = new Reading(config, budget);
             slice.read(from, end, reading::add);
-            reading.timed.sort(Comparator.comparingLong(Timed::order));
-            List<Request> requests = reading.timed.stream().map(Timed::request).toList();
-            long sinceMs = isComplete || requests.isEmpty() ? fromMs : reading.timed.get(0).order;
+            isComplete &= !reading.hasLeftOut;
+            List<Timed> timed = new ArrayList<>(reading.timed);
+            timed.sort(null);
+            List<Request> requests = timed.stream().map(Timed::request).toList();
+            long sinceMs = isComplete || requests.isEmpty() ? fromMs : timed.get(0).order;
             return new RecentRequests(sinceMs, toMs, isComplete, requests);
         }
     }
@@ -84,26 +99,50 @@ public record RecentRequests(long fromMs, long toMs, boolean isComplete, List<Re
     /** What has come; what is no request is passed over. */
     private static final class Reading {
         private final RequestReader reader;
-        private final List<Timed> timed = new ArrayList<>();
+        private final TrialBudget budget;
+        private final PriorityQueue<Timed> timed = new PriorityQueue<>(); // the first one first
         private final Map<Integer, Long> latest = new HashMap<>();
+        private long numbers;
         private long bytes;
+        private long leftOutBefore = Long.MIN_VALUE;
+        private boolean hasLeftOut;
 
-        Reading(WeirConfig config) {
+        Reading(WeirConfig config, TrialBudget budget) {
+            this.budget = budget;
             reader = new RequestReader(
                     new RequestAvro(Registries.of(config)), config.requests().rules());
         }
 
         void add(ConsumerRecord<byte[], byte[]> record) {
+            budget.check(0);
             request(record).ifPresent(request -> {
-                int payload = request.payload() == null ? 0 : request.payload().length;
-                bytes += record.serializedValueSize() - payload;
-                if (bytes > MAX_BYTES) {
-                    throw new TooMuchException(
-                            "the requests of this time are too large to be tried: take fewer minutes");
-                }
                 long order = latest.merge(record.partition(), record.timestamp(), Math::max);
-                timed.add(new Timed(order, withoutPayload(request)));
+                if (order < leftOutBefore) {
+                    return;
+                }
+                Request kept = withoutPayload(request);
+                bytes += bytes(kept);
+                timed.add(new Timed(order, numbers++, kept));
+                while (bytes > budget.heapBytes()) {
+                    Timed first = timed.remove();
+                    hasLeftOut = true;
+                    leftOutBefore = first.order;
+                    bytes -= bytes(first.request);
+                }
             });
+        }
+
+        /** What a request takes on the heap, roughly. */
+        private static long bytes(Request request) {
+            long bytes = REQUEST_BYTES + text(request.requestId()) + text(request.client()) + text(request.tier());
+            for (Map.Entry<String, String> attribute : request.attributes().entrySet()) {
+                bytes += OBJECT_BYTES + text(attribute.getKey()) + text(attribute.getValue());
+            }
+            return bytes;
+        }
+
+        private static long text(String text) {
+            return text == null ? 0 : OBJECT_BYTES + 2L * text.length();
         }
 
         private Optional<Request> request(ConsumerRecord<byte[], byte[]> record) {

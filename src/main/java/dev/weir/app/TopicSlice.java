@@ -21,6 +21,11 @@ final class TopicSlice implements AutoCloseable {
     private static final Duration TIMEOUT = Duration.ofSeconds(10);
     private static final Duration POLL = Duration.ofMillis(100);
 
+    /** What is fetched at a time; one batch comes in any case. */
+    private static final int MAX_FETCH_BYTES = 4 << 20;
+
+    private static final int MAX_PARTITION_FETCH_BYTES = 1 << 19;
+
     private final String topic;
     private final KafkaConsumer<byte[], byte[]> consumer;
     private final List<TopicPartition> partitions;
@@ -30,6 +35,8 @@ final class TopicSlice implements AutoCloseable {
         this.topic = topic;
         Properties settings = KafkaSettings.consumer(config);
         settings.put(ConsumerConfig.ISOLATION_LEVEL_CONFIG, "read_committed");
+        settings.put(ConsumerConfig.FETCH_MAX_BYTES_CONFIG, MAX_FETCH_BYTES);
+        settings.put(ConsumerConfig.MAX_PARTITION_FETCH_BYTES_CONFIG, MAX_PARTITION_FETCH_BYTES);
         settings.put(ConsumerConfig.DEFAULT_API_TIMEOUT_MS_CONFIG, (int) TIMEOUT.toMillis());
         settings.put(ConsumerConfig.ALLOW_AUTO_CREATE_TOPICS_CONFIG, false);
         consumer = new KafkaConsumer<>(settings, new ByteArrayDeserializer(), new ByteArrayDeserializer());

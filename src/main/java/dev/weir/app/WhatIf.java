@@ -41,21 +41,29 @@ public record WhatIf(RecentRequests requests, Tally before, Tally after) {
      *
      * @param tried take the places of those in force that have the same ids
      * @throws UnreachableException if the requests cannot be read
+     * @throws TooMuchException if it takes more than the budget permits
+     * @throws java.util.concurrent.CancellationException if nobody waits for it any more
      */
-    public static WhatIf of(WeirConfig config, LivePolicies live, PolicyFile.Contents tried, int minutes) {
+    public static WhatIf of(
+            WeirConfig config, LivePolicies live, PolicyFile.Contents tried, int minutes, TrialBudget budget) {
         long nowMs = System.currentTimeMillis();
-        RecentRequests requests = RecentRequests.read(config, nowMs - minutes * 60_000L, nowMs, MOST_REQUESTS);
+        RecentRequests requests = RecentRequests.read(config, nowMs - minutes * 60_000L, nowMs, MOST_REQUESTS, budget);
         return new WhatIf(
                 requests,
-                run(config, live.table(), live.queues(), requests),
-                run(config, live.tableWith(tried.policies()), live.queuesWith(tried.queues()), requests));
+                run(config, live.table(), live.queues(), requests, budget),
+                run(config, live.tableWith(tried.policies()), live.queuesWith(tried.queues()), requests, budget));
     }
 
     private static Tally run(
-            WeirConfig config, PolicyTable policies, Map<String, QueueRules> queues, RecentRequests requests) {
+            WeirConfig config,
+            PolicyTable policies,
+            Map<String, QueueRules> queues,
+            RecentRequests requests,
+            TrialBudget budget) {
         Iterator<Request> next = requests.requests().iterator();
         try {
-            return new Backtest(policies, queues, config).run(() -> next.hasNext() ? next.next() : null, null, null);
+            return new Backtest(policies, queues, config, budget)
+                    .run(() -> next.hasNext() ? next.next() : null, null, null);
         } catch (IOException e) {
             throw new UncheckedIOException(e); // nothing is written
         }

@@ -22,6 +22,7 @@ import java.util.Set;
 import java.util.concurrent.Callable;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.Consumer;
+import java.util.function.IntFunction;
 import org.apache.kafka.clients.admin.Admin;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -77,6 +78,14 @@ final class RunCommand implements Callable<Integer> {
             description = "The port of the service (default: the configuration's, else "
                     + WeirConfig.Service.DEFAULT_PORT + "; 0: any that is free).")
     private Integer servicePort;
+
+    @Option(
+            names = "--health-port",
+            paramLabel = "PORT",
+            description =
+                    "The port that serves the health checks and metrics alone (default: the configuration's, else "
+                            + WeirConfig.Service.DEFAULT_HEALTH_PORT + "; 0: any that is free).")
+    private Integer healthPort;
 
     @Option(
             names = "--log-format",
@@ -136,13 +145,20 @@ final class RunCommand implements Callable<Integer> {
 
     private WeirConfig read() throws FaultsException {
         WeirConfig config = cluster.read();
-        if (servicePort == null) {
-            return config;
+        if (servicePort != null) {
+            config = withPort("--service-port", config, config.service()::withPort, servicePort);
         }
+        return healthPort == null
+                ? config
+                : withPort("--health-port", config, config.service()::withHealthPort, healthPort);
+    }
+
+    private static WeirConfig withPort(
+            String option, WeirConfig config, IntFunction<WeirConfig.Service> change, int port) {
         try {
-            return config.withService(config.service().withPort(servicePort));
+            return config.withService(change.apply(port));
         } catch (IllegalArgumentException e) {
-            throw new InputException("--service-port: " + e.getMessage(), e);
+            throw new InputException(option + ": " + e.getMessage(), e);
         }
     }
 
@@ -176,8 +192,25 @@ final class RunCommand implements Callable<Integer> {
         if (!config.service().enabled()) {
             return enforce(config, contents, Optional.empty(), beforeBroker);
         }
-        try (RulesService service = RulesService.open(config, System.getenv())) {
+        try (RulesService service = openService(config)) {
             return enforce(config, contents, Optional.of(service), beforeBroker);
+        }
+    }
+
+    /** For a broker of its own, another port will do as well where nobody has asked for one. */
+    private RulesService openService(WeirConfig config) {
+        try {
+            return RulesService.open(config, System.getenv());
+        } catch (UnreachableException e) {
+            if (!dev
+                    || config.service().healthPort().isPresent()
+                    || !e.getMessage().startsWith("service.health-port")) {
+                throw e;
+            }
+            RulesService service =
+                    RulesService.open(config.withService(config.service().withHealthPort(0)), System.getenv());
+            LOG.warn("{}; it is {} instead", e.getMessage(), service.healthAddress());
+            return service;
         }
     }
 
@@ -257,7 +290,8 @@ final class RunCommand implements Callable<Integer> {
                         topics.requests(),
                         topics.decisions(),
                         service.map(one ->
-                                        ", rules on http://%1$s/v1, live page on http://%1$s/".formatted(one.address()))
+                                        ", rules on http://%1$s/v1, live page on http://%1$s/, health on http://%2$s/health/ready"
+                                                .formatted(one.address(), one.healthAddress()))
                                 .orElse(""),
                         KafkaSettings.deciding(config).getProperty("bootstrap.servers"));
     }

@@ -5,6 +5,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.function.LongSupplier;
 import org.apache.avro.AvroRuntimeException;
 import org.apache.avro.Schema;
 import org.apache.avro.SchemaCompatibility;
@@ -24,6 +25,12 @@ final class WriterSchemas<T> {
     /** Producers have a few; more are forgotten and asked for again. */
     private static final int MAX_KNOWN = 1_000;
 
+    /**
+     * How long an id that the registry does not have is not asked for again. Not for good: a registry may be given back what it has lost, and a
+     * schema may be registered under the id.
+     */
+    static final long MISSING_NANOS = 5_000_000_000L;
+
     /** So that what a schema has and Weir does not want is skipped in bounded time and depth. */
     private static final int MAX_PARTS = 1_000;
 
@@ -31,6 +38,8 @@ final class WriterSchemas<T> {
     private final Schema wanted;
     private final long fingerprint;
     private final Map<Integer, Writer<T>> known = new ConcurrentHashMap<>();
+    private final Map<Integer, Long> missingSinceNanos = new ConcurrentHashMap<>();
+    private final LongSupplier nanoTime;
 
     /**
      * What wrote a record.
@@ -43,7 +52,12 @@ final class WriterSchemas<T> {
 
     /** @param wanted what its records are read as */
     WriterSchemas(SchemaRegistry registry, Schema wanted) {
+        this(registry, wanted, System::nanoTime);
+    }
+
+    WriterSchemas(SchemaRegistry registry, Schema wanted, LongSupplier nanoTime) {
         this.registry = registry;
+        this.nanoTime = nanoTime;
         this.wanted = wanted;
         fingerprint = SchemaNormalization.parsingFingerprint64(wanted);
     }
@@ -79,10 +93,19 @@ final class WriterSchemas<T> {
     }
 
     private Writer<T> ask(int id) throws UnreadableException {
-        Optional<List<String>> texts = registry.schema(id);
-        if (texts.isEmpty()) { // not kept: a registry may be given back what it has lost
+        Long sinceNanos = missingSinceNanos.get(id);
+        boolean isMissing = sinceNanos != null && nanoTime.getAsLong() - sinceNanos < MISSING_NANOS;
+        Optional<List<String>> texts = isMissing ? Optional.empty() : registry.schema(id);
+        if (texts.isEmpty()) {
+            if (!isMissing) {
+                if (missingSinceNanos.size() >= MAX_KNOWN) {
+                    missingSinceNanos.clear();
+                }
+                missingSinceNanos.put(id, nanoTime.getAsLong());
+            }
             throw new UnreadableException(Rejection.UNKNOWN_SCHEMA, "the registry has no schema " + id);
         }
+        missingSinceNanos.remove(id);
         try {
             return writer(parse(texts.get()));
         } catch (AvroRuntimeException e) {

@@ -15,8 +15,8 @@ import org.yaml.snakeyaml.parser.Parser;
 import org.yaml.snakeyaml.parser.ParserImpl;
 import org.yaml.snakeyaml.reader.StreamReader;
 
-/** Reads YAML, without what lets one part of a document stand for another: anchors, aliases, merge keys, tags. */
-final class YamlText {
+/** Reads YAML of a bounded line length, without what lets one part of a document stand for another: anchors, aliases, merge keys, tags. */
+public final class YamlText {
 
     /** The scanner's time for a word grows with the square of its length. */
     static final int MAX_LINE_LENGTH = 1 << 20;
@@ -83,6 +83,20 @@ final class YamlText {
     private static String problem(MarkedYAMLException e) {
         String context = e.getContext() == null ? "" : e.getContext() + ", ";
         return context + e.getProblem() + " (column " + (e.getProblemMark().getColumn() + 1) + ")";
+    }
+
+    /**
+     * Throws if some other reader of YAML would take long to read a text.
+     *
+     * @throws IllegalArgumentException if it has a line that is too long, or a character that YAML does not allow; the message follows
+     *     the name of the text
+     */
+    public static void requireReadable(String text) {
+        try {
+            requireScannable(text);
+        } catch (Unreadable e) {
+            throw new IllegalArgumentException(e.getMessage() + " (line " + e.line + ")", e);
+        }
     }
 
     /** Throws at the first character that YAML does not allow, and at a line that would take too long. */

@@ -267,28 +267,24 @@ final class Settings {
 
         ALL.put("service.enabled", (c, value) -> {
             Boolean enabled = value.flag();
-            Service s = c.service();
-            return enabled == null
-                    ? null
-                    : c.withService(new Service(enabled, s.host(), s.port(), s.advertise(), s.tokenFile()));
+            return enabled == null ? null : c.withService(c.service().withEnabled(enabled));
         });
-        text("service.host", (c, host) -> {
-            Service s = c.service();
-            return c.withService(new Service(s.enabled(), host, s.port(), s.advertise(), s.tokenFile()));
-        });
-        number("service.port", 0, Service.MAX_PORT, (c, n) -> {
-            Service s = c.service();
-            return c.withService(new Service(s.enabled(), s.host(), n.intValue(), s.advertise(), s.tokenFile()));
-        });
-        text("service.advertise", (c, address) -> {
-            Service s = c.service();
-            return c.withService(new Service(s.enabled(), s.host(), s.port(), Optional.of(address), s.tokenFile()));
-        });
-        text("service.token-file", (c, file) -> {
-            Service s = c.service();
-            Path path = file(file);
-            return c.withService(new Service(s.enabled(), s.host(), s.port(), s.advertise(), Optional.of(path)));
-        });
+        text("service.host", (c, host) -> c.withService(c.service().withHost(host)));
+        number(
+                "service.port",
+                0,
+                Service.MAX_PORT,
+                (c, n) -> c.withService(c.service().withPort(n.intValue())));
+        number(
+                "service.health-port",
+                0,
+                Service.MAX_PORT,
+                (c, n) -> c.withService(c.service().withHealthPort(n.intValue())));
+        text("service.advertise", (c, address) -> c.withService(c.service().withAdvertise(address)));
+        text("service.token-file", (c, file) -> c.withService(c.service().withTokenFile(file(file))));
+        text("service.read-token", (c, text) -> c.withService(c.service().withReadToken(Service.ReadToken.of(text))));
+        text("service.request-timeout", (c, text) -> c.withService(c.service().withRequestTimeout(duration(text))));
+        text("service.backtest-timeout", (c, text) -> c.withService(c.service().withBacktestTimeout(duration(text))));
     }
 
     private Settings() {}

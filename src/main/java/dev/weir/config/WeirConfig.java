@@ -290,30 +290,163 @@ public record WeirConfig(
      * @param port 0 to 65535; 0: any that is free
      * @param advertise {@code host:port} at which other instances reach this one; empty: where it listens
      * @param tokenFile holds the token that changes need; empty: the environment variable {@value #TOKEN_VARIABLE} does
+     * @param healthPort of the listener that serves the health checks and metrics only, 0 to 65535; 0: any that is free; empty: see
+     *     {@link #healthPortInForce}
+     * @param readToken whether reading needs the token; empty: see {@link #readsNeedToken}
+     * @param requestTimeout how long a request may take to arrive, 1 s to 10 min; more by 1 s for each 64 KiB of it
+     * @param backtestTimeout how long trying policies on recent requests may take, 1 s to 10 min
      */
     public record Service(
-            boolean enabled, String host, int port, Optional<String> advertise, Optional<Path> tokenFile) {
+            boolean enabled,
+            String host,
+            int port,
+            Optional<String> advertise,
+            Optional<Path> tokenFile,
+            Optional<Integer> healthPort,
+            Optional<ReadToken> readToken,
+            Duration requestTimeout,
+            Duration backtestTimeout) {
+
+        /** Whether reading needs a token. */
+        public enum ReadToken {
+            REQUIRED,
+            LOOPBACK;
+
+            /** @throws IllegalArgumentException if there is none of that name */
+            static ReadToken of(String text) {
+                return switch (text) {
+                    case "required" -> REQUIRED;
+                    case "loopback" -> LOOPBACK;
+                    default ->
+                        throw new IllegalArgumentException(
+                                "service.read-token must be required or loopback, is '" + text + "'");
+                };
+            }
+        }
 
         public static final String TOKEN_VARIABLE = "WEIR_TOKEN";
+        public static final String READ_TOKEN_VARIABLE = "WEIR_READ_TOKEN";
+        public static final String DEFAULT_HOST = "127.0.0.1";
         public static final int DEFAULT_PORT = 8680;
+        public static final int DEFAULT_HEALTH_PORT = 8679;
         public static final int MAX_PORT = 65_535;
 
+        private static final Duration SHORTEST = Duration.ofSeconds(1);
+        private static final Duration LONGEST = Duration.ofMinutes(10);
         private static final Pattern HOST = Pattern.compile("[A-Za-z0-9._-]{1,253}|\\[?[0-9A-Fa-f:.%]{2,60}]?");
         private static final Pattern ADDRESS =
                 Pattern.compile("([A-Za-z0-9._-]{1,253}|\\[[0-9A-Fa-f:.%]{2,60}]):[1-9][0-9]{0,4}");
 
-        static final Service DEFAULTS =
-                new Service(true, "127.0.0.1", DEFAULT_PORT, Optional.empty(), Optional.empty());
+        public static final Service DEFAULTS = new Service(
+                true,
+                DEFAULT_HOST,
+                DEFAULT_PORT,
+                Optional.empty(),
+                Optional.empty(),
+                Optional.empty(),
+                Optional.empty(),
+                Duration.ofSeconds(10),
+                Duration.ofSeconds(30));
 
         public Service {
             require(HOST.matcher(host).matches(), "service.host must be a host name or an address, is '" + host + "'");
             requireRange("service.port", port, 0, MAX_PORT);
             advertise.ifPresent(address -> require(
                     ADDRESS.matcher(address).matches(), "service.advertise must be host:port, is '" + address + "'"));
+            healthPort.ifPresent(set -> requireRange("service.health-port", set, 0, MAX_PORT));
+            requireDuration("service.request-timeout", requestTimeout, SHORTEST, LONGEST);
+            requireDuration("service.backtest-timeout", backtestTimeout, SHORTEST, LONGEST);
+        }
+
+        /** As set; else {@value #DEFAULT_HEALTH_PORT}, or any that is free if that is so for {@code port}. */
+        public int healthPortInForce() {
+            return healthPort.orElse(port == 0 ? 0 : DEFAULT_HEALTH_PORT);
+        }
+
+        /**
+         * As set; else reading needs the token as soon as the service may be meant for other machines: it has another host or an advertised
+         * address.
+         */
+        public boolean readsNeedToken() {
+            return readToken
+                    .map(set -> set == ReadToken.REQUIRED)
+                    .orElse(!host.equals(DEFAULT_HOST) || advertise.isPresent());
+        }
+
+        public Service withEnabled(boolean other) {
+            return new Service(
+                    other, host, port, advertise, tokenFile, healthPort, readToken, requestTimeout, backtestTimeout);
+        }
+
+        public Service withHost(String other) {
+            return new Service(
+                    enabled, other, port, advertise, tokenFile, healthPort, readToken, requestTimeout, backtestTimeout);
         }
 
         public Service withPort(int other) {
-            return new Service(enabled, host, other, advertise, tokenFile);
+            return new Service(
+                    enabled, host, other, advertise, tokenFile, healthPort, readToken, requestTimeout, backtestTimeout);
+        }
+
+        public Service withAdvertise(String other) {
+            return new Service(
+                    enabled,
+                    host,
+                    port,
+                    Optional.of(other),
+                    tokenFile,
+                    healthPort,
+                    readToken,
+                    requestTimeout,
+                    backtestTimeout);
+        }
+
+        public Service withTokenFile(Path other) {
+            return new Service(
+                    enabled,
+                    host,
+                    port,
+                    advertise,
+                    Optional.of(other),
+                    healthPort,
+                    readToken,
+                    requestTimeout,
+                    backtestTimeout);
+        }
+
+        public Service withHealthPort(int other) {
+            return new Service(
+                    enabled,
+                    host,
+                    port,
+                    advertise,
+                    tokenFile,
+                    Optional.of(other),
+                    readToken,
+                    requestTimeout,
+                    backtestTimeout);
+        }
+
+        public Service withReadToken(ReadToken other) {
+            return new Service(
+                    enabled,
+                    host,
+                    port,
+                    advertise,
+                    tokenFile,
+                    healthPort,
+                    Optional.of(other),
+                    requestTimeout,
+                    backtestTimeout);
+        }
+
+        public Service withRequestTimeout(Duration other) {
+            return new Service(
+                    enabled, host, port, advertise, tokenFile, healthPort, readToken, other, backtestTimeout);
+        }
+
+        public Service withBacktestTimeout(Duration other) {
+            return new Service(enabled, host, port, advertise, tokenFile, healthPort, readToken, requestTimeout, other);
         }
     }
 

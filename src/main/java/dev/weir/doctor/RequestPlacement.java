@@ -2,6 +2,7 @@ package dev.weir.doctor;
 
 import dev.weir.app.RecentRequests;
 import dev.weir.app.TooMuchException;
+import dev.weir.app.TrialBudget;
 import dev.weir.config.WeirConfig.Misplaced;
 import dev.weir.policy.Request;
 import dev.weir.processor.Placement;
@@ -13,6 +14,7 @@ import org.apache.kafka.clients.admin.TopicDescription;
 /** Whether producers write requests to the partitions of their clients. */
 final class RequestPlacement {
 
+    private static final Duration BUDGET = Duration.ofSeconds(20);
     private static final Duration RECENT = Duration.ofHours(1);
     private static final int MAX_REQUESTS = 10_000;
 
@@ -33,7 +35,12 @@ final class RequestPlacement {
         long nowMs = System.currentTimeMillis();
         List<Request> recent;
         try {
-            recent = RecentRequests.read(cluster.config(), nowMs - RECENT.toMillis(), nowMs, MAX_REQUESTS)
+            recent = RecentRequests.read(
+                            cluster.config(),
+                            nowMs - RECENT.toMillis(),
+                            nowMs,
+                            MAX_REQUESTS,
+                            new TrialBudget(BUDGET, () -> true))
                     .requests();
         } catch (TooMuchException e) {
             notes.skip("the requests of the last hour are too large to be read");

@@ -10,8 +10,10 @@ import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
 /**
- * Who may do what. The token lets one do everything. Without it, on loopback only, everything can be read, if the
- * request names this host: a web page whose name was made to lead here (DNS rebinding) names its own.
+ * Who may do what. The token permits everything, the token for reading permits reading. Without one, on loopback only, everything can be read, if the
+ * request names this host (a web page whose name was made to lead here, by DNS rebinding, names its own) and no proxy has forwarded it.
+ *
+ * <p>Requests that a browser sends on behalf of another site are refused, whatever they show: nothing here is meant for pages of others.
  */
 final class Access {
 
@@ -21,6 +23,13 @@ final class Access {
         SHOWS,
         READS,
         CHANGES
+    }
+
+    /** What a request shows. */
+    private enum Shown {
+        NOTHING,
+        TOKEN_TO_READ,
+        TOKEN
     }
 
     /** The paths that need nothing: a supervisor has no token, and calls this host by its address. */
@@ -37,29 +46,79 @@ final class Access {
             Map.of("WWW-Authenticate", "Bearer realm=\"weir\", error=\"invalid_token\"");
 
     private final Optional<Token> token;
+    private final Optional<Token> tokenToRead;
     private final boolean readableWithoutToken;
     private final Set<String> hosts;
+    private final WrongTokens wrongTokens;
 
     /** @param hosts in lower case, what requests without the token may call this host */
-    Access(Optional<Token> token, boolean readableWithoutToken, Set<String> hosts) {
+    Access(
+            Optional<Token> token,
+            Optional<Token> tokenToRead,
+            boolean readableWithoutToken,
+            Set<String> hosts,
+            WrongTokens wrongTokens) {
         this.token = token;
+        this.tokenToRead = tokenToRead;
         this.readableWithoutToken = readableWithoutToken;
         this.hosts = Set.copyOf(hosts);
+        this.wrongTokens = wrongTokens;
+    }
+
+    /** For every request, also one to nowhere: whether it comes from a page of another site, or is not what it seems. */
+    static void checkOrigin(Context request) {
+        if (request.header("X-HTTP-Method-Override") != null) {
+            throw Problem.of(400, "X-HTTP-Method-Override is not supported").found();
+        }
+        String site = request.header("Sec-Fetch-Site");
+        boolean isForeign = site == null || site.equals("same-site")
+                ? !isOwn(request.header("Origin"), request)
+                : site.equals("cross-site") && !opensPage(request);
+        if (isForeign) {
+            throw Problem.of(403, "requests from pages of other sites are refused")
+                    .found();
+        }
+    }
+
+    /** Whether a link to the live page was followed. */
+    private static boolean opensPage(Context request) {
+        return isOpen(request.path())
+                && "navigate".equals(request.header("Sec-Fetch-Mode"))
+                && "document".equals(request.header("Sec-Fetch-Dest"));
+    }
+
+    /** @param origin null if the request names none */
+    private static boolean isOwn(String origin, Context request) {
+        if (origin == null) {
+            return true;
+        }
+        int start = origin.indexOf("://");
+        return start > 0 && origin.substring(start + 3).equalsIgnoreCase(String.valueOf(request.header("Host")));
     }
 
     /** For every request, also one to nowhere. */
     void checkRead(Context request) {
-        if (isOpen(request.path()) || isTrusted(request)) {
+        if (isOpen(request.path()) || shown(request) != Shown.NOTHING) {
             return;
         }
         if (!readableWithoutToken) {
             throw Problem.of(401, "this needs the token", CHALLENGE).found();
+        }
+        if (isForwarded(request)) {
+            throw Problem.of(401, "a request that a proxy forwards needs the token", CHALLENGE)
+                    .found();
         }
         String host = String.valueOf(request.header("Host"));
         if (!hosts.contains(name(host))) {
             throw Problem.of(421, "without the token this host answers as " + String.join(", ", hosts) + " only")
                     .found();
         }
+    }
+
+    private static boolean isForwarded(Context request) {
+        return request.headerMap().keySet().stream()
+                .map(name -> name.toLowerCase(Locale.ROOT))
+                .anyMatch(name -> name.equals("forwarded") || name.equals("via") || name.startsWith("x-forwarded-"));
     }
 
     private static boolean isOpen(String path) {
@@ -72,8 +131,15 @@ final class Access {
 
     /** For a request that a route was found for. */
     void checkChange(Context request) {
-        if (!request.routeRoles().contains(Role.CHANGES) || isTrusted(request)) {
+        if (!request.routeRoles().contains(Role.CHANGES)) {
             return;
+        }
+        Shown shown = shown(request);
+        if (shown == Shown.TOKEN) {
+            return;
+        }
+        if (shown == Shown.TOKEN_TO_READ) {
+            throw Problem.of(403, "this token permits reading only").found();
         }
         if (token.isPresent()) {
             throw Problem.of(401, "changes need the token", CHALLENGE).found();
@@ -86,15 +152,18 @@ final class Access {
     }
 
     /** @throws Problem.Found if it shows a token that is wrong */
-    private boolean isTrusted(Context request) {
+    private Shown shown(Context request) {
         String authorization = request.header("Authorization");
-        if (token.isEmpty() || authorization == null) {
-            return false;
+        if (authorization == null || token.isEmpty() && tokenToRead.isEmpty()) {
+            return Shown.NOTHING;
         }
-        if (!token.get().isShownBy(authorization)) {
+        boolean isToken = token.isPresent() && token.get().isShownBy(authorization);
+        boolean isToRead = tokenToRead.isPresent() && tokenToRead.get().isShownBy(authorization);
+        if (!isToken && !isToRead) {
+            wrongTokens.add(request.ip());
             throw Problem.of(401, "the token is wrong", REFUSED).found();
         }
-        return true;
+        return isToken ? Shown.TOKEN : Shown.TOKEN_TO_READ;
     }
 
     private static String name(String host) {

@@ -193,7 +193,10 @@ final class Asking {
         } catch (JsonProcessingException e) {
             JsonLocation location = e.getLocation(); // null if something in it is too long or too deep
             String where = location == null ? "" : ": line " + location.getLineNr();
-            throw Problem.of(400, "the body is not " + sent + where).found();
+            String why = String.valueOf(e.getOriginalMessage()).startsWith("Duplicate")
+                    ? "the body has a key twice"
+                    : "the body is not " + sent;
+            throw Problem.of(400, why + where).found();
         } catch (IllegalArgumentException e) {
             throw Problem.of(400, "the body " + e.getMessage()).found();
         }

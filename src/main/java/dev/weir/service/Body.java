@@ -13,6 +13,8 @@ final class Body {
     /** Room for any policy and any payload; files that are larger are for the command line. */
     static final int MAX_BYTES = 2 << 20;
 
+    static final String TOO_LONG = "the body has more than " + MAX_BYTES + " bytes";
+
     private Body() {}
 
     /**
@@ -44,6 +46,6 @@ final class Body {
     }
 
     private static Problem.Found tooLong() {
-        return Problem.of(413, "the body has more than " + MAX_BYTES + " bytes").found();
+        return Problem.of(413, TOO_LONG).found();
     }
 }

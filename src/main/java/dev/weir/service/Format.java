@@ -1,5 +1,6 @@
 package dev.weir.service;
 
+import com.fasterxml.jackson.core.JsonParser;
 import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.databind.DeserializationFeature;
 import com.fasterxml.jackson.databind.JsonNode;
@@ -7,6 +8,7 @@ import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.dataformat.yaml.YAMLFactory;
 import com.fasterxml.jackson.dataformat.yaml.YAMLGenerator;
 import dev.weir.codec.LegibleJson;
+import dev.weir.codec.YamlText;
 import io.javalin.http.Context;
 import java.io.UncheckedIOException;
 import java.nio.charset.StandardCharsets;
@@ -50,9 +52,18 @@ enum Format {
         }
     }
 
-    /** @throws JsonProcessingException if it is not of this format */
+    /**
+     * Reads a text.
+     *
+     * @throws JsonProcessingException if it is not of this format, or has a key twice
+     * @throws IllegalArgumentException if it would take long to read; the message follows the name of the text
+     */
     JsonNode read(String text) throws JsonProcessingException {
+        if (this == YAML) {
+            YamlText.requireReadable(text);
+        }
         return mapper().reader()
+                .with(JsonParser.Feature.STRICT_DUPLICATE_DETECTION)
                 .with(DeserializationFeature.FAIL_ON_TRAILING_TOKENS)
                 .readTree(text);
     }

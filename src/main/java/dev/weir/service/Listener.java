@@ -27,6 +27,15 @@ record Listener(ServerSocketChannel socket, String address, boolean isLoopback, 
      * @throws UnreachableException if the port is not free
      */
     static Listener open(Service service) {
+        return open(service, service.port(), "port");
+    }
+
+    /** Takes the port for the health checks, as {@link #open} does. */
+    static Listener openForHealth(Service service) {
+        return open(service, service.healthPortInForce(), "health-port");
+    }
+
+    private static Listener open(Service service, int asked, String setting) {
         InetAddress host = resolve(service.host());
         if (host.isAnyLocalAddress() && service.advertise().isEmpty()) {
             throw new BadSettingException(
@@ -37,7 +46,7 @@ record Listener(ServerSocketChannel socket, String address, boolean isLoopback, 
         try {
             ServerSocketChannel socket = ServerSocketChannel.open();
             try {
-                socket.bind(new InetSocketAddress(host, service.port()));
+                socket.bind(new InetSocketAddress(host, asked));
                 int port = ((InetSocketAddress) socket.getLocalAddress()).getPort();
                 String address = service.advertise().orElse(bracketed(service.host()) + ":" + port);
                 return new Listener(socket, address, host.isLoopbackAddress(), names(service, address));
@@ -47,8 +56,9 @@ record Listener(ServerSocketChannel socket, String address, boolean isLoopback, 
             }
         } catch (IOException e) {
             throw new UnreachableException(
-                    "service.port: cannot listen at " + bracketed(service.host()) + ":" + service.port() + ": "
-                            + e.getMessage() + " (--service-port takes another)",
+                    "service." + setting + ": cannot listen at " + bracketed(service.host()) + ":" + asked + ": "
+                            + e.getMessage() + " (--" + (setting.equals("port") ? "service-port" : setting)
+                            + " takes another; another instance may run on this machine)",
                     e);
         }
     }

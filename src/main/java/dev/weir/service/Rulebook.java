@@ -6,6 +6,7 @@ import dev.weir.app.PolicyTopic.Change;
 import dev.weir.app.PolicyTopic.Expected;
 import dev.weir.app.PolicyTopic.Options;
 import dev.weir.app.RecentDecisions;
+import dev.weir.app.TrialBudget;
 import dev.weir.app.WhatIf;
 import dev.weir.codec.PolicyAvro.Applied;
 import dev.weir.codec.PolicyAvro.Kind;
@@ -160,8 +161,11 @@ final class Rulebook {
     }
 
     /** What the policies and queues would have done. */
-    WhatIf whatIf(Contents tried, int minutes) {
-        return call(whatIfs, () -> WhatIf.of(config, live, tried, minutes));
+    WhatIf whatIf(Contents tried, int minutes, BooleanSupplier isAwaited) {
+        return call(whatIfs, () -> {
+            TrialBudget budget = new TrialBudget(config.service().backtestTimeout(), isAwaited);
+            return WhatIf.of(config, live, tried, minutes, budget);
+        });
     }
 
     /** What was decided of a client lately. */

@@ -31,10 +31,9 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
+import java.util.concurrent.CancellationException;
 import java.util.function.Supplier;
 import org.eclipse.jetty.server.HttpConfiguration;
-import org.eclipse.jetty.server.HttpConnectionFactory;
-import org.eclipse.jetty.server.NetworkConnectionLimit;
 import org.eclipse.jetty.server.Server;
 import org.eclipse.jetty.server.ServerConnector;
 import org.eclipse.jetty.util.thread.QueuedThreadPool;
@@ -49,7 +48,7 @@ public final class RulesService implements AutoCloseable {
 
     private static final int MIN_THREADS = 2;
     private static final int MAX_THREADS = 16;
-    private static final int MAX_CONNECTIONS = 256; // and so no more that wait for a thread
+    private static final int MAX_HEALTH_THREADS = 4;
     private static final int IDLE_MS = 30_000;
     private static final long ANSWER_WITHIN_MS = 15_000;
     private static final long STOP_WITHIN_MS = 2_000;
@@ -61,7 +60,11 @@ public final class RulesService implements AutoCloseable {
     private final Access access;
     private final Peers peers;
     private final LiveFeed feed;
+    private final WrongTokens wrongTokens = new WrongTokens();
+    private final ConnectionGuard guard;
+    private final ConnectionGuard healthGuard;
     private final Javalin javalin;
+    private final Javalin healthJavalin; // on a port and threads of its own
     private volatile Instance instance;
     private volatile Supplier<Health> health = () -> Health.STARTING;
     private volatile Supplier<String> metrics;
@@ -70,13 +73,25 @@ public final class RulesService implements AutoCloseable {
     /** What is done with a path. */
     record Route(HandlerType method, String path, Role role, Handler handler) {}
 
-    private RulesService(WeirConfig config, Optional<Token> token, Listener listener) {
+    private RulesService(
+            WeirConfig config,
+            Optional<Token> token,
+            Optional<Token> tokenToRead,
+            Listener listener,
+            Listener healthListener) {
         this.config = config;
         this.listener = listener;
-        access = new Access(token, listener.isLoopback(), listener.names());
+        boolean isOpenToRead = listener.isLoopback() && !config.service().readsNeedToken();
+        access = new Access(token, tokenToRead, isOpenToRead, listener.names(), wrongTokens);
         peers = new Peers(token);
         feed = new LiveFeed(peers);
-        javalin = Javalin.create(this::setUp).start();
+        guard = new ConnectionGuard(config.service().requestTimeout());
+        healthGuard = new ConnectionGuard(config.service().requestTimeout());
+        healthJavalin = Javalin.create(
+                        settings -> setUp(settings, healthRoutes(), healthListener, healthGuard, MAX_HEALTH_THREADS))
+                .start();
+        javalin = Javalin.create(settings -> setUp(settings, routes(), listener, guard, MAX_THREADS))
+                .start();
     }
 
     /**
@@ -89,14 +104,39 @@ public final class RulesService implements AutoCloseable {
     public static RulesService open(WeirConfig config, Map<String, String> environment) {
         Optional<Token> token = Token.read(config.service(), environment);
         Listener listener = Listener.open(config.service());
-        if (token.isEmpty() && !listener.isLoopback()) {
+        try {
+            requireTokens(config.service(), token, listener);
+            Listener health = Listener.openForHealth(config.service());
+            return new RulesService(config, token, Token.toRead(environment), listener, health);
+        } catch (BadSettingException | UnreachableException e) {
             close(listener);
+            throw e;
+        }
+    }
+
+    private static void requireTokens(WeirConfig.Service service, Optional<Token> token, Listener listener) {
+        boolean isOpen = service.readToken().equals(Optional.of(WeirConfig.Service.ReadToken.LOOPBACK));
+        if (isOpen && !listener.isLoopback()) {
             throw new BadSettingException(
-                    "service.host is " + config.service().host() + ", beyond loopback, which needs a token: set"
-                            + " service.token-file or the environment variable WEIR_TOKEN",
+                    "service.read-token: loopback needs a service.host on loopback, and " + service.host() + " is not",
                     null);
         }
-        return new RulesService(config, token, listener);
+        if (token.isPresent()) {
+            return;
+        }
+        String how = ", which needs a token: set service.token-file or the environment variable WEIR_TOKEN";
+        if (!listener.isLoopback()) {
+            throw new BadSettingException("service.host is " + service.host() + ", beyond loopback" + how, null);
+        }
+        if (service.readsNeedToken()) {
+            throw new BadSettingException(
+                    "service.read-token is required"
+                            + (service.readToken().isPresent()
+                                    ? ""
+                                    : ", because service.host or service.advertise is set")
+                            + how,
+                    null);
+        }
     }
 
     /** Where other instances reach it: {@code host:port}. */
@@ -104,8 +144,18 @@ public final class RulesService implements AutoCloseable {
         return listener.address();
     }
 
+    /** Where the health checks and metrics are served alone: {@code host:port}. */
+    public String healthAddress() {
+        String host = listener.address().substring(0, listener.address().lastIndexOf(':'));
+        return host + ":" + healthPort();
+    }
+
     int port() {
         return javalin.port();
+    }
+
+    int healthPort() {
+        return healthJavalin.port();
     }
 
     /**
@@ -153,12 +203,19 @@ public final class RulesService implements AutoCloseable {
         if (!closed) {
             closed = true;
             feed.close(); // or who watches would be waited for
-            try {
-                javalin.stop();
-            } catch (JavalinException e) { // it has stopped, and not waited for the last connection
-                LOG.debug("connections were cut off", e);
-            }
+            stop(javalin);
+            stop(healthJavalin);
+            guard.close();
+            healthGuard.close();
             peers.close();
+        }
+    }
+
+    private static void stop(Javalin server) {
+        try {
+            server.stop();
+        } catch (JavalinException e) { // it has stopped, and not waited for the last connection
+            LOG.debug("connections were cut off", e);
         }
     }
 
@@ -167,7 +224,18 @@ public final class RulesService implements AutoCloseable {
         if (current == null) {
             throw Problem.notNow("the enforcer is starting").found();
         }
-        request.contentType(METRICS_FORMAT).result(current.get());
+        request.contentType(METRICS_FORMAT).result(current.get() + ownMetrics());
+    }
+
+    private String ownMetrics() {
+        return """
+                # HELP weir_service_connections Open connections of the service, without those of the port for health checks.
+                # TYPE weir_service_connections gauge
+                weir_service_connections %d
+                # HELP weir_service_wrong_tokens_total Requests to the service with a wrong token.
+                # TYPE weir_service_wrong_tokens_total counter
+                weir_service_wrong_tokens_total %d
+                """.formatted(guard.size(), wrongTokens.total());
     }
 
     private Instance instance() {
@@ -217,7 +285,17 @@ public final class RulesService implements AutoCloseable {
                 new Route(GET, "/v1/openapi.yaml", Role.READS, openApi::yaml));
     }
 
-    private void setUp(JavalinConfig settings) {
+    /** What the port for the health checks answers. */
+    private List<Route> healthRoutes() {
+        HealthChecks checks = new HealthChecks(this::health);
+        return List.of(
+                new Route(GET, Access.LIVE, Role.IS_WELL, checks::live),
+                new Route(GET, Access.READY, Role.IS_WELL, checks::ready),
+                new Route(GET, "/metrics", Role.READS, this::metrics));
+    }
+
+    private void setUp(
+            JavalinConfig settings, List<Route> routes, Listener where, ConnectionGuard connections, int maxThreads) {
         settings.startup.showJavalinBanner = false;
         settings.startup.showOldJavalinVersionWarning = false;
         settings.startup.startupWatcherEnabled = false;
@@ -225,13 +303,15 @@ public final class RulesService implements AutoCloseable {
         settings.router.ignoreTrailingSlashes = false;
         settings.http.compressionStrategy = CompressionStrategy.NONE;
         settings.http.asyncTimeout = ANSWER_WITHIN_MS;
-        settings.jetty.threadPool = threads();
-        settings.jetty.modifyServer(this::bound);
-        settings.jetty.addConnector(this::connector);
+        settings.jetty.threadPool = threads(maxThreads);
+        settings.jetty.modifyServer(RulesService::bound);
+        settings.jetty.addConnector((server, http) -> connector(server, http, where, connections));
+        settings.routes.before(
+                request -> request.header("Cache-Control", "no-cache").header("X-Content-Type-Options", "nosniff"));
+        settings.routes.before(Access::checkOrigin);
         settings.routes.before(access::checkRead);
-        settings.routes.before(request -> request.header("Cache-Control", "no-cache"));
         settings.routes.beforeMatched(access::checkChange);
-        for (Route route : routes()) {
+        for (Route route : routes) {
             settings.routes.addHttpHandler(route.method(), route.path(), route.handler(), route.role());
             if (route.method().equals(GET)) {
                 settings.routes.addHttpHandler(HEAD, route.path(), route.handler(), route.role());
@@ -246,28 +326,31 @@ public final class RulesService implements AutoCloseable {
         settings.routes.exception(
                 TooMuchException.class, (e, request) -> Answers.write(request, Problem.of(413, e.getMessage())));
         settings.routes.exception(UnreachableException.class, (e, request) -> Answers.write(request, e));
+        settings.routes.exception(
+                CancellationException.class, (e, request) -> Answers.write(request, Problem.notNow(e.getMessage())));
         settings.routes.exception(Exception.class, (e, request) -> Answers.writeUnexpected(request, e));
     }
 
-    private static QueuedThreadPool threads() {
-        QueuedThreadPool threads = new QueuedThreadPool(MAX_THREADS, MIN_THREADS, IDLE_MS);
+    private static QueuedThreadPool threads(int most) {
+        QueuedThreadPool threads = new QueuedThreadPool(most, MIN_THREADS, IDLE_MS);
         threads.setName("service");
         threads.setDaemon(true);
         return threads;
     }
 
-    private void bound(Server server) {
+    private static void bound(Server server) {
         server.setErrorHandler(new JettyErrors());
-        server.addBean(new NetworkConnectionLimit(MAX_CONNECTIONS, server));
+        server.setHandler(new BodyLoader());
         server.setStopTimeout(STOP_WITHIN_MS);
     }
 
-    private ServerConnector connector(Server server, HttpConfiguration http) {
-        ServerConnector connector = new ServerConnector(server, 1, 1, new HttpConnectionFactory(http));
+    private static ServerConnector connector(
+            Server server, HttpConfiguration http, Listener where, ConnectionGuard connections) {
+        ServerConnector connector = new ServerConnector(server, 1, 1, new GuardedConnections(http, connections));
         connector.setIdleTimeout(IDLE_MS);
         connector.setShutdownIdleTimeout(CLOSE_IDLE_MS);
         try {
-            connector.open(listener.socket());
+            connector.open(where.socket());
         } catch (IOException e) {
             throw new UncheckedIOException(e);
         }

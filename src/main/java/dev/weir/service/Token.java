@@ -53,8 +53,21 @@ public final class Token {
      * @throws BadSettingException if it is none
      */
     public static Optional<Token> fromEnvironment(Map<String, String> environment) {
-        return Optional.ofNullable(environment.get(Service.TOKEN_VARIABLE))
-                .map(text -> of("the environment variable " + Service.TOKEN_VARIABLE, text));
+        return fromVariable(Service.TOKEN_VARIABLE, environment);
+    }
+
+    /**
+     * The token of the environment that permits reading only.
+     *
+     * @throws BadSettingException if it is none
+     */
+    static Optional<Token> toRead(Map<String, String> environment) {
+        return fromVariable(Service.READ_TOKEN_VARIABLE, environment);
+    }
+
+    private static Optional<Token> fromVariable(String variable, Map<String, String> environment) {
+        return Optional.ofNullable(environment.get(variable))
+                .map(text -> of("the environment variable " + variable, text));
     }
 
     /** What an {@code Authorization} header says to show it. */

@@ -30,7 +30,11 @@ final class Trial {
         int minutes =
                 Parameters.of(request, MINUTES).number(MINUTES, 1, MAX_MINUTES).orElse(DEFAULT_MINUTES);
         PolicyFile.Contents contents = contents(request);
-        Answers.write(request, format, 200, Views.whatIf(rules.get().whatIf(contents, minutes)));
+        Answers.write(
+                request,
+                format,
+                200,
+                Views.whatIf(rules.get().whatIf(contents, minutes, () -> Callers.isThere(request))));
     }
 
     private PolicyFile.Contents contents(Context request) throws FaultsException {

@@ -35,9 +35,9 @@ class QuickStartTest {
             assertThat(out.readLine()).isEqualTo("added      free (version 1)");
             String ready = out.readLine();
             assertThat(ready)
-                    .matches(
-                            "weir is ready: requests on weir\\.requests, decisions on weir\\.decisions,"
-                                    + " rules on http://127\\.0\\.0\\.1:[0-9]+/v1, live page on http://127\\.0\\.0\\.1:[0-9]+/, brokers 127\\.0\\.0\\.1:[0-9]+");
+                    .matches("weir is ready: requests on weir\\.requests, decisions on weir\\.decisions,"
+                            + " rules on http://127\\.0\\.0\\.1:[0-9]+/v1, live page on http://127\\.0\\.0\\.1:[0-9]+/,"
+                            + " health on http://127\\.0\\.0\\.1:[0-9]+/health/ready, brokers 127\\.0\\.0\\.1:[0-9]+");
             String broker = ready.substring(ready.lastIndexOf(' ') + 1);
 
             assertThat(ask(broker, "r1", "r2", "r2"))

@@ -10,6 +10,7 @@ import java.util.HexFormat;
 import java.util.List;
 import java.util.Optional;
 import java.util.Random;
+import java.util.concurrent.atomic.AtomicLong;
 import org.apache.avro.Schema;
 import org.apache.avro.generic.GenericRecord;
 import org.junit.jupiter.api.Test;
@@ -28,6 +29,7 @@ class WriterSchemasTest {
 
         final List<String> texts;
         int asked;
+        boolean isEmpty;
 
         OneSchema(String... texts) {
             this.texts = List.of(texts);
@@ -41,7 +43,7 @@ class WriterSchemasTest {
         @Override
         public Optional<List<String>> schema(int id) {
             asked++;
-            return Optional.of(texts);
+            return isEmpty ? Optional.empty() : Optional.of(texts);
         }
     }
 
@@ -63,6 +65,24 @@ class WriterSchemasTest {
         assertThatThrownBy(() -> new RequestAvro().decode(new byte[20], 0, SOURCE))
                 .isInstanceOfSatisfying(UnreadableException.class, e -> assertThat(e.rejection())
                         .isEqualTo(Rejection.NOT_AVRO));
+    }
+
+    /** Else each such record would take a round trip to the registry, on the thread that decides. */
+    @Test
+    void an_id_that_the_registry_does_not_have_is_asked_for_again_after_a_while() throws Exception {
+        OneSchema registry = new OneSchema("\"string\"");
+        registry.isEmpty = true;
+        AtomicLong nanos = new AtomicLong();
+        WriterSchemas<Object> schemas = new WriterSchemas<>(registry, Schema.create(Schema.Type.STRING), nanos::get);
+        for (int i = 0; i < 100; i++) {
+            assertThatThrownBy(() -> schemas.of(new byte[20])).hasMessage("the registry has no schema 0");
+        }
+        assertThat(registry.asked).isOne();
+        registry.isEmpty = false;
+        nanos.set(WriterSchemas.MISSING_NANOS - 1);
+        assertThatThrownBy(() -> schemas.of(new byte[20])).hasMessage("the registry has no schema 0");
+        nanos.set(WriterSchemas.MISSING_NANOS);
+        assertThat(schemas.of(new byte[20]).isWanted()).isTrue();
     }
 
     @Test

@@ -83,6 +83,10 @@ class ConfigFileTest {
               port: 0
               advertise: weir-1.example:8680
               token-file: /run/secrets/weir
+              health-port: 9000
+              read-token: loopback
+              request-timeout: 20s
+              backtest-timeout: 90s
             registry:
               url: https://registry.example/apis/registry/v3
               auto-register: false
@@ -127,7 +131,16 @@ class ConfigFileTest {
                                 1_000_000),
                         new Requests(65_536, 64, 1024, 1_000_000_000_000L, Misplaced.ROUTE, HOUR),
                         new Shaping(1, Duration.ofMillis(20), 50_000),
-                        new Service(true, "127.0.0.1", 8680, Optional.empty(), Optional.empty()),
+                        new Service(
+                                true,
+                                "127.0.0.1",
+                                8680,
+                                Optional.empty(),
+                                Optional.empty(),
+                                Optional.empty(),
+                                Optional.empty(),
+                                Duration.ofSeconds(10),
+                                Duration.ofSeconds(30)),
                         Map.of()));
         assertThat(WeirConfig.DEFAULTS.requests().rules())
                 .isEqualTo(new RequestRules(65_536, 64, 1024, 1_000_000_000_000L));
@@ -156,7 +169,11 @@ class ConfigFileTest {
                                 "0.0.0.0",
                                 0,
                                 Optional.of("weir-1.example:8680"),
-                                Optional.of(Path.of("/run/secrets/weir"))),
+                                Optional.of(Path.of("/run/secrets/weir")),
+                                Optional.of(9000),
+                                Optional.of(Service.ReadToken.LOOPBACK),
+                                Duration.ofSeconds(20),
+                                Duration.ofSeconds(90)),
                         Map.of(
                                 "url",
                                 "https://registry.example/apis/registry/v3",

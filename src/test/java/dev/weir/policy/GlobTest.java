@@ -135,6 +135,27 @@ class GlobTest {
         assertThat(matched).as("worthwhile cases").isGreaterThan(10_000);
     }
 
+    /** Places beyond the first 64, 128 and 192. */
+    @Test
+    void agreesWithItsDefinitionBehindManyPlaces() {
+        Random random = new Random(22);
+        int matched = 0;
+        for (int i = 0; i < 100_000; i++) {
+            int before = 64 * (1 + random.nextInt(3)) - 8 + random.nextInt(12);
+            String pattern = randomText(random, "ab/**?", 9);
+            String text = randomText(random, "ab/", 9);
+            String runs = random.nextBoolean() ? "*" : "";
+            String longPattern = "?".repeat(before) + runs + pattern;
+            String longText = "x".repeat(before) + text;
+            boolean expected = NaiveGlob.matches(runs + pattern, text);
+            matched += expected ? 1 : 0;
+            assertThat(new Glob(longPattern).matches(longText))
+                    .as("'%s' on '%s'", longPattern, longText)
+                    .isEqualTo(expected);
+        }
+        assertThat(matched).as("worthwhile cases").isGreaterThan(5_000);
+    }
+
     @Test
     void whatMatchesStartsWithTheLiteralPrefix() {
         Random random = new Random(21);

@@ -57,7 +57,7 @@ class AccessTest {
 
     @Test
     void health_needs_no_token_and_any_name_will_do() throws IOException {
-        Service everywhere = new Service(true, "0.0.0.0", 0, Optional.of("localhost:1"), Optional.empty());
+        Service everywhere = Service.DEFAULTS.withPort(0).withHost("0.0.0.0").withAdvertise("localhost:1");
         try (RulesService service =
                 RulesService.open(WeirConfig.DEFAULTS.withService(everywhere), Map.of("WEIR_TOKEN", TOKEN))) {
             Caller probe = Caller.of(service, TOKEN).withToken(null);
@@ -95,9 +95,27 @@ class AccessTest {
     void a_page_of_another_origin_is_not_allowed_to_read_the_answer_or_to_send_a_token() throws IOException {
         try (RulesService service = open("127.0.0.1", Optional.empty(), Map.of("WEIR_TOKEN", TOKEN))) {
             Caller page = Caller.of(service, null);
-            Reply read = page.get("/v1/policies", "Origin: http://elsewhere.example");
-            assertThat(read.status()).isEqualTo(MAY);
-            assertThat(read.header("Access-Control-Allow-Origin")).isNull();
+            for (String path : List.of("/v1/policies", "/v1/live", "/metrics", "/live", "/health/ready")) {
+                for (String header : List.of(
+                        "Origin: http://elsewhere.example",
+                        "Origin: null",
+                        "Origin: http://localhost:1",
+                        "Sec-Fetch-Site: cross-site")) {
+                    Reply read = page.get(path, header);
+                    assertThat(read.status()).as(path + " " + header).isEqualTo(403);
+                    assertThat(read.header("Access-Control-Allow-Origin")).isNull();
+                    assertThat(read.header("X-Content-Type-Options")).isEqualTo("nosniff");
+                }
+            }
+            String own = "127.0.0.1:" + service.port();
+            assertThat(page.get("/v1/policies", "Sec-Fetch-Site: same-origin").status())
+                    .isEqualTo(MAY);
+            assertThat(page.get("/v1/policies", "Host: " + own, "Origin: http://" + own)
+                            .status())
+                    .isEqualTo(MAY);
+            String[] link = {"Sec-Fetch-Site: cross-site", "Sec-Fetch-Mode: navigate", "Sec-Fetch-Dest: document"};
+            assertThat(page.get("/live", link).status()).isEqualTo(200);
+            assertThat(page.get("/v1/policies", link).status()).isEqualTo(403);
             Reply asked = page.send(
                     "OPTIONS",
                     "/v1/policies/a",
@@ -108,6 +126,89 @@ class AccessTest {
             assertThat(asked.status()).isGreaterThanOrEqualTo(400);
             assertThat(asked.header("Access-Control-Allow-Headers")).isNull();
         }
+    }
+
+    @Test
+    void what_a_proxy_forwards_needs_the_token() throws IOException {
+        try (RulesService service = open("127.0.0.1", Optional.empty(), Map.of("WEIR_TOKEN", TOKEN))) {
+            Caller proxy = Caller.of(service, null);
+            for (String header : List.of("Forwarded: for=10.0.0.1", "Via: 1.1 proxy", "X-Forwarded-For: 10.0.0.1")) {
+                assertThat(proxy.get("/v1/policies", header).status())
+                        .as(header)
+                        .isEqualTo(401);
+                assertThat(proxy.withToken(TOKEN).get("/v1/policies", header).status())
+                        .as(header)
+                        .isEqualTo(MAY);
+                assertThat(proxy.get("/health/live", header).status())
+                        .as(header)
+                        .isEqualTo(200);
+            }
+        }
+    }
+
+    @Test
+    void a_method_cannot_be_overridden() throws IOException {
+        try (RulesService service = open("127.0.0.1", Optional.empty(), Map.of())) {
+            Caller caller = Caller.of(service, null);
+            Reply reply = caller.get("/v1/usage/a", "X-HTTP-Method-Override: DELETE");
+            assertThat(reply.status()).isEqualTo(400);
+            assertThat(reply.detail()).contains("X-HTTP-Method-Override");
+        }
+    }
+
+    @Test
+    void reading_needs_the_token_where_that_is_set_or_others_may_be_meant() throws IOException {
+        Service plain = Service.DEFAULTS.withPort(0);
+        for (Service service : List.of(
+                plain.withReadToken(Service.ReadToken.REQUIRED),
+                plain.withAdvertise("127.0.0.1:1"),
+                plain.withHost("localhost"))) {
+            WeirConfig config = WeirConfig.DEFAULTS.withService(service);
+            assertThatThrownBy(() -> RulesService.open(config, Map.of()))
+                    .isInstanceOf(BadSettingException.class)
+                    .hasMessageContaining("service.read-token is required")
+                    .hasMessageContaining("WEIR_TOKEN");
+            try (RulesService open = RulesService.open(config, Map.of("WEIR_TOKEN", TOKEN))) {
+                Caller caller = Caller.of(open, TOKEN);
+                assertThat(caller.withToken(null).get("/v1/policies").status()).isEqualTo(401);
+                assertThat(caller.get("/v1/policies").status()).isEqualTo(MAY);
+                assertThat(caller.withToken(null).get("/health/ready").status()).isEqualTo(503);
+            }
+        }
+        Service beyond = plain.withHost("0.0.0.0").withAdvertise("a:1").withReadToken(Service.ReadToken.LOOPBACK);
+        assertThatThrownBy(
+                        () -> RulesService.open(WeirConfig.DEFAULTS.withService(beyond), Map.of("WEIR_TOKEN", TOKEN)))
+                .isInstanceOf(BadSettingException.class)
+                .hasMessageContaining("service.read-token: loopback");
+    }
+
+    @Test
+    void the_token_for_reading_permits_that_alone() throws IOException {
+        Service service = Service.DEFAULTS.withPort(0).withReadToken(Service.ReadToken.REQUIRED);
+        String toRead = "a-token-that-permits-reading";
+        try (RulesService open = RulesService.open(
+                WeirConfig.DEFAULTS.withService(service), Map.of("WEIR_TOKEN", TOKEN, "WEIR_READ_TOKEN", toRead))) {
+            Caller reader = Caller.of(open, TOKEN).withToken(toRead);
+            assertThat(reader.get("/v1/policies").status()).isEqualTo(MAY);
+            Reply refused = reader.put("/v1/policies/a", "{}");
+            assertThat(refused.status()).isEqualTo(403);
+            assertThat(refused.detail()).contains("reading only");
+        }
+    }
+
+    @Test
+    void wrong_tokens_are_counted_and_wait_longer_each_time() {
+        WrongTokens wrong = new WrongTokens();
+        assertThat(wrong.count("a", 0)).isZero();
+        assertThat(wrong.count("a", 10)).isEqualTo(WrongTokens.DELAY_MS);
+        assertThat(wrong.count("b", 10)).isZero();
+        assertThat(wrong.count("a", 20)).isEqualTo(2 * WrongTokens.DELAY_MS);
+        for (int i = 0; i < 100; i++) {
+            wrong.count("a", 30);
+        }
+        assertThat(wrong.count("a", 40)).isEqualTo(WrongTokens.MAX_DELAY_MS);
+        assertThat(wrong.count("a", 70_000)).isZero();
+        assertThat(wrong.total()).isEqualTo(106);
     }
 
     @Test
@@ -216,18 +317,21 @@ class AccessTest {
             Service same = WeirConfig.DEFAULTS.service().withPort(service.port());
             assertThatThrownBy(() -> RulesService.open(WeirConfig.DEFAULTS.withService(same), Map.of()))
                     .isInstanceOf(UnreachableException.class)
-                    .hasMessage("service.port: cannot listen at " + service.address()
-                            + ": Address already in use (--service-port takes another)");
+                    .hasMessage(
+                            "service.port: cannot listen at " + service.address()
+                                    + ": Address already in use (--service-port takes another; another instance may run on this machine)");
         }
     }
 
     private static RulesService open(String host, Optional<String> advertise, Map<String, String> environment) {
-        Service service = new Service(true, host, 0, advertise, Optional.empty());
+        Service plain = Service.DEFAULTS.withPort(0).withHost(host);
+        Service onHost = host.equals("0.0.0.0") ? plain : plain.withReadToken(Service.ReadToken.LOOPBACK);
+        Service service = advertise.map(onHost::withAdvertise).orElse(onHost);
         return RulesService.open(WeirConfig.DEFAULTS.withService(service), environment);
     }
 
     private static RulesService open(Path tokenFile, Map<String, String> environment) {
-        Service service = new Service(true, "127.0.0.1", 0, Optional.empty(), Optional.of(tokenFile));
+        Service service = Service.DEFAULTS.withPort(0).withTokenFile(tokenFile);
         return RulesService.open(WeirConfig.DEFAULTS.withService(service), environment);
     }
 }

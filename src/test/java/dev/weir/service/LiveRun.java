@@ -121,8 +121,11 @@ final class LiveRun implements AutoCloseable {
 
     /** One more that speaks for the same enforcer. */
     RulesService openAnother(String host, int port) {
-        RulesService other =
-                open(new WeirConfig.Service(true, host, port, Optional.of("127.0.0.1:1"), Optional.empty()));
+        RulesService other = open(WeirConfig.Service.DEFAULTS
+                .withHost(host)
+                .withPort(port)
+                .withHealthPort(0)
+                .withAdvertise("127.0.0.1:1"));
         show(other);
         return other;
     }

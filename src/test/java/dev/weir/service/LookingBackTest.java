@@ -9,6 +9,7 @@ import dev.weir.app.PolicyTopic;
 import dev.weir.app.RecentRequests;
 import dev.weir.app.Sender;
 import dev.weir.app.TopicSetup;
+import dev.weir.app.TrialBudget;
 import dev.weir.codec.PolicyFile;
 import dev.weir.codec.RequestAvro;
 import dev.weir.codec.RequestJson;
@@ -197,10 +198,11 @@ class LookingBackTest {
     @Test
     void of_more_than_can_be_read_the_newest_are() {
         long nowMs = System.currentTimeMillis();
-        List<Request> all = RecentRequests.read(config, 0, nowMs, REQUESTS + 1).requests();
+        List<Request> all = RecentRequests.read(config, 0, nowMs, REQUESTS + 1, budget(Long.MAX_VALUE))
+                .requests();
         assertThat(all).hasSize(REQUESTS);
         for (int most : new int[] {8, 20, 60}) {
-            RecentRequests few = RecentRequests.read(config, 0, nowMs, most);
+            RecentRequests few = RecentRequests.read(config, 0, nowMs, most, budget(Long.MAX_VALUE));
             assertThat(few.isComplete()).isFalse();
             assertThat(few.requests()).isNotEmpty().hasSizeLessThanOrEqualTo(most);
             assertThat(few.fromMs()).isEqualTo(few.requests().get(0).timestampMs());
@@ -210,8 +212,26 @@ class LookingBackTest {
     }
 
     @Test
+    void of_more_than_the_heap_may_take_the_newest_are_kept() {
+        long nowMs = System.currentTimeMillis();
+        List<Request> all = RecentRequests.read(config, 0, nowMs, REQUESTS + 1, budget(Long.MAX_VALUE))
+                .requests();
+        RecentRequests few = RecentRequests.read(config, 0, nowMs, REQUESTS + 1, budget(20_000));
+        assertThat(few.isComplete()).isFalse();
+        assertThat(few.requests())
+                .hasSizeBetween(10, 70)
+                .isEqualTo(all.subList(all.size() - few.requests().size(), all.size()));
+        assertThat(few.fromMs()).isEqualTo(few.requests().get(0).timestampMs());
+    }
+
+    private static TrialBudget budget(long heapBytes) {
+        return new TrialBudget(Duration.ofMinutes(1), () -> true, heapBytes);
+    }
+
+    @Test
     void by_a_clock_that_is_behind_no_more_is_read_than_may_be() {
-        assertThat(RecentRequests.read(config, 0, 1, 20).requests()).hasSizeBetween(1, 20);
+        assertThat(RecentRequests.read(config, 0, 1, 20, budget(Long.MAX_VALUE)).requests())
+                .hasSizeBetween(1, 20);
     }
 
     @Test

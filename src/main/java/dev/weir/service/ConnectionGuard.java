@@ -1,0 +1,130 @@
+package dev.weir.service;
+
+import java.net.InetSocketAddress;
+import java.net.SocketAddress;
+import java.time.Duration;
+import java.util.Comparator;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.Executors;
+import java.util.concurrent.ScheduledExecutorService;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
+import java.util.function.Predicate;
+
+/**
+ * Bounds what connections take from a listener, so that callers which are slow, or mean to be, keep nobody out.
+ *
+ * <ul>
+ *   <li>A request arrives within a time, or its connection is closed. The time counts from its first byte, and for the first request from when
+ *       the connection was opened; it grows by a second for each {@value #BYTES_PER_SECOND} bytes, which is the lowest data rate of long
+ *       bodies.
+ *   <li>At most {@value #MAX_INCOMPLETE} connections of one address, and {@value #MAX_CONNECTIONS} in all, may be without a complete
+ *       request. Of more, the one is closed that has been so for longest: a caller that means well is done before its turn comes. Those that
+ *       wait for their next request are closed likewise if there are more than {@value #MAX_CONNECTIONS}.
+ * </ul>
+ */
+final class ConnectionGuard implements AutoCloseable {
+
+    static final int MAX_CONNECTIONS = 256;
+    static final int MAX_INCOMPLETE = 64;
+    static final long BYTES_PER_SECOND = 65_536;
+
+    private static final long LOOK_EVERY_MS = 250;
+
+    /** A connection, as far as it is guarded. */
+    interface Guarded {
+
+        /** Whether a request has not arrived yet as a whole. */
+        boolean isIncomplete();
+
+        /** Whether it waits for its next request. */
+        boolean isIdle();
+
+        /** Since when it has been so, by {@link System#nanoTime}. */
+        long sinceNanos();
+
+        /** How much of the request has arrived. */
+        long receivedBytes();
+
+        SocketAddress remote();
+
+        void close(Throwable why);
+    }
+
+    private final Set<Guarded> open = ConcurrentHashMap.newKeySet();
+    private final long timeoutNanos;
+    private final ScheduledExecutorService clock = Executors.newSingleThreadScheduledExecutor(task -> {
+        Thread thread = new Thread(task, "service-guard");
+        thread.setDaemon(true);
+        return thread;
+    });
+
+    /** @param timeout how long a request may take to arrive */
+    ConnectionGuard(Duration timeout) {
+        timeoutNanos = timeout.toNanos();
+        var unused = clock.scheduleWithFixedDelay(this::look, LOOK_EVERY_MS, LOOK_EVERY_MS, TimeUnit.MILLISECONDS);
+    }
+
+    /** Takes note of a connection, for which another one may be closed. */
+    void opened(Guarded connection) {
+        open.add(connection);
+        Object address = address(connection);
+        closeOldest(
+                MAX_INCOMPLETE, one -> one.isIncomplete() && address(one).equals(address), "too many of its address");
+        if (open.size() > MAX_CONNECTIONS
+                && !closeOldest(0, one -> one != connection && one.isIncomplete(), "too many connections")) {
+            closeOldest(0, Guarded::isIdle, "too many connections");
+        }
+        if (open.size() > MAX_CONNECTIONS) {
+            connection.close(new TimeoutException("too many connections"));
+        }
+    }
+
+    void closed(Guarded connection) {
+        open.remove(connection);
+    }
+
+    /** How many connections are open. */
+    int size() {
+        return open.size();
+    }
+
+    /** Of more than so many, closes the one that has been as it is for longest; returns whether one was closed. */
+    private boolean closeOldest(int most, Predicate<Guarded> which, String why) {
+        if (open.stream().filter(which).limit(most + 1L).count() <= most) {
+            return false;
+        }
+        long nowNanos = System.nanoTime();
+        open.stream()
+                .filter(which)
+                .max(Comparator.comparingLong(one -> nowNanos - one.sinceNanos()))
+                .ifPresent(one -> {
+                    open.remove(one);
+                    one.close(new TimeoutException(why));
+                });
+        return true;
+    }
+
+    private void look() {
+        long nowNanos = System.nanoTime();
+        for (Guarded connection : open) {
+            long allowedNanos =
+                    timeoutNanos + connection.receivedBytes() * TimeUnit.SECONDS.toNanos(1) / BYTES_PER_SECOND;
+            if (connection.isIncomplete() && nowNanos - connection.sinceNanos() > allowedNanos) {
+                connection.close(new TimeoutException("the request took too long to arrive"));
+            }
+        }
+    }
+
+    private static Object address(Guarded connection) {
+        return connection.remote() instanceof InetSocketAddress inet
+                ? inet.getAddress()
+                : String.valueOf(connection.remote());
+    }
+
+    @Override
+    public void close() {
+        clock.shutdownNow();
+    }
+}

@@ -1,0 +1,108 @@
+package dev.weir.service;
+
+import java.net.SocketAddress;
+import org.eclipse.jetty.io.Connection;
+import org.eclipse.jetty.io.EndPoint;
+import org.eclipse.jetty.server.Connector;
+import org.eclipse.jetty.server.HttpConfiguration;
+import org.eclipse.jetty.server.HttpConnectionFactory;
+import org.eclipse.jetty.server.Request;
+import org.eclipse.jetty.server.internal.HttpConnection;
+
+/** Makes HTTP connections that a {@link ConnectionGuard} looks after. */
+final class GuardedConnections extends HttpConnectionFactory {
+
+    private final ConnectionGuard guard;
+
+    GuardedConnections(HttpConfiguration http, ConnectionGuard guard) {
+        super(http);
+        this.guard = guard;
+    }
+
+    @Override
+    public Connection newConnection(Connector connector, EndPoint endPoint) {
+        Guarded connection = new Guarded(getHttpConfiguration(), connector, endPoint);
+        connection.setUseInputDirectByteBuffers(isUseInputDirectByteBuffers());
+        connection.setUseOutputDirectByteBuffers(isUseOutputDirectByteBuffers());
+        return configure(connection, connector, endPoint);
+    }
+
+    /** To be called when a request has arrived as a whole. */
+    static void arrived(Request request) {
+        if (request.getConnectionMetaData().getConnection() instanceof Guarded guarded) {
+            guarded.arrived();
+        }
+    }
+
+    private final class Guarded extends HttpConnection implements ConnectionGuard.Guarded {
+        private volatile boolean isIncomplete = true; // until its first request has arrived
+        private volatile long sinceNanos = System.nanoTime();
+        private volatile long bytesBefore;
+
+        Guarded(HttpConfiguration http, Connector connector, EndPoint endPoint) {
+            super(http, connector, endPoint);
+        }
+
+        @Override
+        protected RequestHandler newRequestHandler() {
+            return new RequestHandler() {
+                @Override
+                public void messageBegin() {
+                    if (!isIncomplete) {
+                        sinceNanos = System.nanoTime();
+                        bytesBefore = getBytesIn();
+                        isIncomplete = true;
+                    }
+                    super.messageBegin();
+                }
+            };
+        }
+
+        private void arrived() {
+            isIncomplete = false;
+            sinceNanos = System.nanoTime();
+        }
+
+        @Override
+        public void onOpen() {
+            guard.opened(this);
+            super.onOpen();
+        }
+
+        @Override
+        public void onClose(Throwable cause) {
+            guard.closed(this);
+            super.onClose(cause);
+        }
+
+        @Override
+        public boolean isIncomplete() {
+            return isIncomplete;
+        }
+
+        @Override
+        public boolean isIdle() {
+            return !isIncomplete && getEndPoint().isFillInterested();
+        }
+
+        @Override
+        public long sinceNanos() {
+            return sinceNanos;
+        }
+
+        @Override
+        public long receivedBytes() {
+            return getBytesIn() - bytesBefore;
+        }
+
+        @Override
+        public SocketAddress remote() {
+            return getEndPoint().getRemoteSocketAddress();
+        }
+
+        @Override
+        public void close(Throwable why) {
+            getEndPoint().close(why);
+        }
+    }
+}
