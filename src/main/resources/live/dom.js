@@ -34,8 +34,9 @@ export function fill(element, ...content) {
 
 /** Sets the text if it is another one: assistive technology is told of every change. */
 export function say(element, text) {
-  if (element.textContent !== text) {
-    element.textContent = text;
+  const shown = legible(text);
+  if (element.textContent !== shown) {
+    element.textContent = shown;
   }
 }
 
@@ -70,5 +71,11 @@ export function bar(share, kind = '') {
 function children(content) {
   return content.flat(Infinity)
       .filter(child => child !== null && child !== undefined && child !== false)
-      .map(child => (child instanceof Node ? child : document.createTextNode(String(child))));
+      .map(child => (child instanceof Node ? child : document.createTextNode(legible(child))));
+}
+
+/** The text, with codes in place of characters that would turn the direction of what follows: names are of their writers' choosing. */
+function legible(text) {
+  return String(text).replace(/[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g,
+      character => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`);
 }

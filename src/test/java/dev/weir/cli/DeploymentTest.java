@@ -146,10 +146,16 @@ class DeploymentTest {
                                         .asText())
                                 .contains("INSIDE://:" + broker.substring(broker.indexOf(':') + 1));
                     });
-            assertThat(service.at("/environment/WEIR_TOKEN").asText())
-                    .isEqualTo("${WEIR_TOKEN:-" + content("token") + "}");
+            assertThat(service.at("/environment/WEIR_TOKEN").asText()).isEqualTo(content("token"));
         }
-        assertThat(content("token")).hasSizeGreaterThanOrEqualTo(16);
+    }
+
+    @Test
+    void no_secret_is_known_to_everybody() {
+        assertThat(content("token")).startsWith("${WEIR_TOKEN:?");
+        JsonNode grafana = services().get("grafana").get("environment");
+        assertThat(grafana.get("GF_SECURITY_ADMIN_PASSWORD").asText()).startsWith("${GRAFANA_PASSWORD:?");
+        assertThat(grafana.has("GF_AUTH_ANONYMOUS_ENABLED")).isFalse();
     }
 
     @Test
