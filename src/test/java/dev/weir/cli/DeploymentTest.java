@@ -219,7 +219,10 @@ class DeploymentTest {
     @Test
     void the_container_is_built_from_what_is_there_and_is_not_root() throws IOException {
         List<String> lines = Files.readAllLines(DEPLOY.resolve("Dockerfile"));
-        assertThat(lines).contains("USER 10001", "EXPOSE " + WeirConfig.Service.DEFAULT_PORT);
+        assertThat(lines)
+                .contains(
+                        "USER 10001",
+                        "EXPOSE " + WeirConfig.Service.DEFAULT_PORT + " " + WeirConfig.Service.DEFAULT_HEALTH_PORT);
         lines.stream()
                 .filter(line -> line.startsWith("COPY ") && !line.contains("--from"))
                 .forEach(line -> assertThat(Path.of(line.split(" ", -1)[1])).exists());

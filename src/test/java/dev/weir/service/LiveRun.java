@@ -8,8 +8,10 @@ import dev.weir.app.TopicSetup;
 import dev.weir.client.RequestBuilder;
 import dev.weir.codec.PolicyFile;
 import dev.weir.config.WeirConfig;
+import dev.weir.config.WeirConfig.Service.ReadToken;
 import dev.weir.dev.EmbeddedBroker;
 import dev.weir.policy.Request;
+import java.net.InetAddress;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.Map;
@@ -121,11 +123,13 @@ final class LiveRun implements AutoCloseable {
 
     /** One more that speaks for the same enforcer. */
     RulesService openAnother(String host, int port) {
-        RulesService other = open(WeirConfig.Service.DEFAULTS
+        WeirConfig.Service settings = WeirConfig.Service.DEFAULTS
                 .withHost(host)
                 .withPort(port)
                 .withHealthPort(0)
-                .withAdvertise("127.0.0.1:1"));
+                .withAdvertise("127.0.0.1:1");
+        boolean isLoopback = InetAddress.getLoopbackAddress().getHostAddress().equals(host);
+        RulesService other = open(isLoopback ? settings.withReadToken(ReadToken.LOOPBACK) : settings);
         show(other);
         return other;
     }
