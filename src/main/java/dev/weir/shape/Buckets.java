@@ -287,13 +287,16 @@ final class Buckets {
             if (queue.slots() != null) {
                 queue.slots().stepBack();
             }
-            for (LeakyBucketQueue bucket : List.copyOf(queue.hot.values())) {
-                bucket.stepBack(nowNanos);
-                settle(bucket, 0, nowNanos);
-            }
             if (queue.stepBack(nowNanos)) {
                 stores.save(queue.state());
                 noteBehind(queue, nowNanos);
+            }
+            List<LeakyBucketQueue> hotOnes = List.copyOf(queue.hot.values());
+            hotOnes.forEach(bucket -> bucket.stepBack(nowNanos));
+            for (LeakyBucketQueue bucket : hotOnes) {
+                if (queue.hot.get(bucket.id()) == bucket) { // not put away meanwhile
+                    settle(bucket, 0, nowNanos);
+                }
             }
         }
     }

@@ -403,7 +403,8 @@ final class LeakyBucketQueue {
     long headTurnNanos() {
         Line next = room.next();
         long paceNanos = pacing.earliestNanos(outflow.arrival(), next.headCost(), outflow.lastNanos());
-        long turnNanos = Math.max(paceNanos, next.headEnqueuedAtMs() * NANOS_PER_MS);
+        long enqueuedNanos = Math.min(clockNanos, next.headEnqueuedAtMs() * NANOS_PER_MS); // unless time was set back
+        long turnNanos = Math.max(paceNanos, enqueuedNanos);
         return turnNanos > headExpiryNanos() ? Long.MAX_VALUE : turnNanos;
     }
 

@@ -487,6 +487,27 @@ class QueueTotalTest {
         assertThat(ends.size() + world.releases.size()).isEqualTo(300);
     }
 
+    /** The clock of the broker was an hour ahead while all came. */
+    @Test
+    void time_is_set_back_for_keys_that_wait_for_a_slot_off_the_heap_too() {
+        World world = new World(1, 1, 1, rules(1, total(20), Map.of()), 5);
+        world.aheadMs.put(0, 3_600_000L);
+        for (int i = 0; i < 600; i++) {
+            world.offer("k" + i % 200, i % 2 == 0 ? "free" : "paid", 1);
+        }
+        world.run(3_000);
+        world.aheadMs.put(0, 0L);
+        world.shapers.get(0).stepBack(world.nowMs * MS);
+        world.releases.clear();
+        world.run(40_000);
+        long since = world.releases.stream()
+                .filter(release -> release.releaseAtNanos() < (T0 + 60_000) * MS)
+                .count();
+        assertThat(since).isGreaterThan(500);
+        assertThat(world.releases).hasSize((int) since);
+        assertThat(world.saved).allSatisfy(states -> assertThat(states).isEmpty());
+    }
+
     @Test
     void a_changed_rate_and_the_end_of_the_total_reach_keys_that_wait_for_a_slot_off_the_heap() {
         World world = new World(1, 1, 1, rules(20, total(10), Map.of()), 5);
