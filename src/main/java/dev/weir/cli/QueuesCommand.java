@@ -190,11 +190,15 @@ final class QueuesCommand implements Callable<Integer> {
         }
         JsonNode rate = state.get("rate");
         boolean isOfEachKey = !state.get("keys").isNull();
+        JsonNode total = queue.path("definition").path("total");
+        String ofAll = total.isObject()
+                ? ", " + total.get("limit").asText() + "/" + total.get("per").asText() + " in all"
+                : "";
         table.add(
                 name,
                 version,
                 rate.get("limit").asText() + "/"
-                        + Quantities.duration(rate.get("perMs").asLong()) + (isOfEachKey ? " a key" : ""),
+                        + Quantities.duration(rate.get("perMs").asLong()) + (isOfEachKey ? " a key" + ofAll : ""),
                 queue.has("key") ? text(queue.get("key")) : orDash(state.get("keys")),
                 state.get("waiting").asText(),
                 state.get("oldestWaitMs").isNull()

@@ -40,7 +40,10 @@ final class Answers {
                     .collect(Collectors.joining(", "));
             write(request, Problem.of(405, "this takes " + allowed, Map.of("Allow", allowed)));
         } else if (refusal.getStatus() == 404) {
-            write(request, Problem.of(404, "there is nothing here; /v1/openapi.yaml tells what there is"));
+            write(
+                    request,
+                    Problem.of(
+                            404, "there is nothing here; /v1/openapi.yaml of the service's port tells what there is"));
         } else {
             write(request, Problem.of(refusal.getStatus(), "the request cannot be answered"));
         }

@@ -54,7 +54,7 @@ final class WrongTokens {
         total++;
         sinceWarning++;
         if (nowMs - warnedMs >= FORGET_MS) {
-            LOG.warn("{} wrong tokens, the last one from {}", sinceWarning, OneLine.of(address));
+            LOG.warn("wrong tokens: {}, the last one from {}", sinceWarning, OneLine.of(address));
             warnedMs = nowMs;
             sinceWarning = 0;
         }

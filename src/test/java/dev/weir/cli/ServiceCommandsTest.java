@@ -129,7 +129,7 @@ class ServiceCommandsTest {
                     {"key":{"destination":"d%d","tenant":"a"},"waiting":%d,"waitingTokens":9,"oldestWaitMs":%d,"drainMs":%d}""".formatted(i, 40 - i, i * 1_000, 7_800 - 200 * i));
         }
         answers.put("/v1/queues/webhooks", """
-                {"id":"webhooks","version":2,"appliedAt":5,"definition":{},"state":{"deleted":false,
+                {"id":"webhooks","version":2,"appliedAt":5,"definition":{"total":{"limit":50,"per":"1s"}},"state":{"deleted":false,
                 "waiting":765,"waitingTokens":770,"oldestWaitMs":29000,"tiers":[],"rate":{"limit":5,"perMs":1000,"burst":1},
                 "keys":34,"drainMs":7800,"longest":[%s],"released":null,"nextReleaseAt":null},"missing":["b:1"]}""".formatted(longest));
         Shell.Result whole = Shell.run("queues", "webhooks", "--service", url);
@@ -138,8 +138,8 @@ class ServiceCommandsTest {
         assertThat(whole.exit()).isZero();
         assertThat(whole.out())
                 .startsWith("""
-                        QUEUE     VERSION  RATE        KEYS  WAITING  OLDEST  DRAINED IN  RELEASED
-                        webhooks  2        5/1s a key  34    765      29.0s   7.8s        -
+                        QUEUE     VERSION  RATE                      KEYS  WAITING  OLDEST  DRAINED IN  RELEASED
+                        webhooks  2        5/1s a key, 50/1s in all  34    765      29.0s   7.8s        -
 
                         LONGEST KEYS              WAITING  OLDEST  DRAINED IN
                         destination=d0 tenant=a   40       0ms     7.8s
