@@ -39,11 +39,12 @@ class RunServiceTest {
         try (ServerSocket taken = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
             int port = taken.getLocalPort();
             assertThat(run("service: {port: " + port + "}\n"))
-                    .isEqualTo(new Shell.Result(
-                            1,
-                            "",
-                            "weir run: service.port: cannot listen at 127.0.0.1:" + port
-                                    + ": Address already in use (--service-port takes another)\n"));
+                    .isEqualTo(
+                            new Shell.Result(
+                                    1,
+                                    "",
+                                    "weir run: service.port: cannot listen at 127.0.0.1:" + port
+                                            + ": Address already in use (--service-port takes another; another instance may run on this machine)\n"));
         }
     }
 
