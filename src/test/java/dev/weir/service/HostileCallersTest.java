@@ -188,6 +188,24 @@ class HostileCallersTest {
     }
 
     @Test
+    void a_body_with_a_key_twice_or_with_a_line_that_takes_long_to_read_is_refused() throws IOException {
+        open(LONG);
+        Caller caller = Caller.of(service, null);
+        for (String body : List.of(
+                "{\"client\":\"a\",\"client\":\"b\"}", "{\"client\":\"a\",\"attributes\":{\"x\":\"1\",\"x\":\"2\"}}")) {
+            Reply reply = caller.post("/v1/check", body);
+            assertThat(reply.status()).isEqualTo(400);
+            assertThat(reply.detail()).isEqualTo("the body has a key twice: line 1");
+        }
+        Reply twice = caller.send("POST", "/v1/check", "client: a\nclient: b\n", "Content-Type: application/yaml");
+        assertThat(twice.detail()).isEqualTo("the body has a key twice: line 2");
+        Reply longLine =
+                caller.send("POST", "/v1/check", "client: " + "x".repeat(1 << 20), "Content-Type: application/yaml");
+        assertThat(longLine.status()).isEqualTo(400);
+        assertThat(longLine.detail()).contains("has a line of more than");
+    }
+
+    @Test
     void a_caller_that_leaves_is_noticed() throws Exception {
         open(LONG);
         CountDownLatch works = new CountDownLatch(1);
