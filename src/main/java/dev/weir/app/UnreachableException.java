@@ -11,6 +11,10 @@ public final class UnreachableException extends RuntimeException {
     /** A broker that speaks TLS and a client that does not, or the other way round, know no more than that nothing comes. */
     static final String LOOK_AT = "do the brokers speak what kafka.security.protocol says?";
 
+    /** A transactional producer says this when a call before the current one has failed; only the cause matters. */
+    private static final String EARLIER_FAILURE =
+            "Cannot execute transactional method because we are in an error state";
+
     private static final long serialVersionUID = 1L;
 
     public UnreachableException(String message, Throwable cause) {
@@ -44,8 +48,9 @@ public final class UnreachableException extends RuntimeException {
     private static String said(Throwable failure, Throwable root) {
         String what = message(failure);
         String why = message(root);
-        String said = (what.contains(why) ? what : what + ": " + why).replaceAll("\\s*\\R\\s*", " ");
-        return OneLine.of(said)
+        String both = what.contains(why) ? what : what + ": " + why;
+        String said = failure != root && what.startsWith(EARLIER_FAILURE) ? why : both;
+        return OneLine.of(said.replaceAll("\\s*\\R\\s*", " "))
                 .replaceAll(
                         "'[^']*' in JAAS config", "something in JAAS config"); // a password without quotes, it may be
     }
