@@ -3,6 +3,7 @@ package dev.weir.service;
 import io.javalin.http.Context;
 import java.io.IOException;
 import java.io.InputStream;
+import java.io.UncheckedIOException;
 import java.nio.ByteBuffer;
 import java.nio.charset.CharacterCodingException;
 import java.nio.charset.StandardCharsets;
@@ -18,34 +19,20 @@ final class Body {
     private Body() {}
 
     /**
-     * The body as text, whether its length was announced or not.
+     * The body as text. {@link BodyLoader} has seen to its length.
      *
-     * @throws Problem.Found if it is too long, 413, or no UTF-8 or not all there, 400
+     * @throws Problem.Found if it is not UTF-8, 400
      */
     static String text(Context request) {
-        if (request.req().getContentLengthLong() > MAX_BYTES) {
-            throw tooLong();
-        }
-        byte[] bytes;
         try (InputStream in = request.bodyInputStream()) {
-            bytes = in.readNBytes(MAX_BYTES + 1);
-        } catch (IOException e) {
-            throw Problem.of(400, "the body ended early").found();
-        }
-        if (bytes.length > MAX_BYTES) {
-            throw tooLong();
-        }
-        try {
             return StandardCharsets.UTF_8
                     .newDecoder()
-                    .decode(ByteBuffer.wrap(bytes))
+                    .decode(ByteBuffer.wrap(in.readAllBytes()))
                     .toString();
         } catch (CharacterCodingException e) {
             throw Problem.of(400, "the body is not UTF-8").found();
+        } catch (IOException e) {
+            throw new UncheckedIOException(e); // it is here already
         }
-    }
-
-    private static Problem.Found tooLong() {
-        return Problem.of(413, TOO_LONG).found();
     }
 }

@@ -2,6 +2,9 @@ package dev.weir.service;
 
 import java.io.ByteArrayOutputStream;
 import java.nio.ByteBuffer;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.TimeoutException;
 import java.util.concurrent.atomic.AtomicLong;
 import org.eclipse.jetty.http.HttpHeader;
 import org.eclipse.jetty.io.Content;
@@ -12,7 +15,7 @@ import org.eclipse.jetty.util.Callback;
 
 /**
  * Waits until a body has arrived before a thread works on its request, so that a slow one keeps no thread. All bodies together take up to a
- * part of the heap.
+ * part of the heap; of more, the connection is closed that has sent most, so that whoever sends little gets in.
  */
 final class BodyLoader extends Handler.Wrapper {
 
@@ -21,8 +24,18 @@ final class BodyLoader extends Handler.Wrapper {
 
     private static final long LEAST_BYTES = 4L * Body.MAX_BYTES;
 
-    private final long mostBytes = Math.max(LEAST_BYTES, Runtime.getRuntime().maxMemory() / HEAP_PARTS);
+    private final long mostBytes;
     private final AtomicLong bytes = new AtomicLong();
+    private final Set<Load> loads = ConcurrentHashMap.newKeySet(); // of bodies that have not arrived yet
+
+    BodyLoader() {
+        this(Math.max(LEAST_BYTES, Runtime.getRuntime().maxMemory() / HEAP_PARTS));
+    }
+
+    /** @param mostBytes what all bodies together may take */
+    BodyLoader(long mostBytes) {
+        this.mostBytes = mostBytes;
+    }
 
     @Override
     public boolean handle(Request request, Response response, Callback callback) throws Exception {
@@ -34,14 +47,11 @@ final class BodyLoader extends Handler.Wrapper {
         if (request.getLength() > Body.MAX_BYTES) {
             Response.writeError(request, response, callback, 413, Body.TOO_LONG);
         } else {
-            new Load(request, response, callback).run();
+            Load load = new Load(request, response, callback);
+            loads.add(load);
+            load.run();
         }
         return true;
-    }
-
-    /** How many bytes of bodies are held. */
-    long bytes() {
-        return bytes.get();
     }
 
     /** One body on its way. */
@@ -66,6 +76,7 @@ final class BodyLoader extends Handler.Wrapper {
                     return;
                 }
                 if (Content.Chunk.isFailure(chunk)) {
+                    loads.remove(this);
                     release();
                     callback.failed(chunk.getFailure());
                     return;
@@ -76,7 +87,7 @@ final class BodyLoader extends Handler.Wrapper {
                 body.writeBytes(part);
                 boolean isLast = chunk.isLast();
                 chunk.release();
-                if (bytes.addAndGet(more) > mostBytes) {
+                if (bytes.addAndGet(more) > mostBytes && !makeRoom()) {
                     refuse(503, "too many bodies at once");
                     return;
                 }
@@ -85,11 +96,30 @@ final class BodyLoader extends Handler.Wrapper {
                     return;
                 }
                 if (isLast) {
+                    loads.remove(this);
                     GuardedConnections.arrived(request);
                     work();
                     return;
                 }
             }
+        }
+
+        /** Closes the connection of a longer body; returns false if there is none. */
+        private boolean makeRoom() {
+            Load longest = this;
+            for (Load load : loads) {
+                longest = load.body.size() > longest.body.size() ? load : longest;
+            }
+            if (longest == this) {
+                return false;
+            }
+            loads.remove(longest);
+            longest.request
+                    .getConnectionMetaData()
+                    .getConnection()
+                    .getEndPoint()
+                    .close(new TimeoutException("too many bodies at once"));
+            return true;
         }
 
         private void work() {
@@ -104,6 +134,7 @@ final class BodyLoader extends Handler.Wrapper {
         }
 
         private void refuse(int status, String why) {
+            loads.remove(this);
             response.getHeaders().put(HttpHeader.CONNECTION, "close");
             Response.writeError(request, response, Callback.from(callback, this::release), status, why);
         }

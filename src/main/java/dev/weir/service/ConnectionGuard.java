@@ -21,7 +21,7 @@ import java.util.function.Predicate;
  *       bodies.
  *   <li>At most {@value #MAX_INCOMPLETE} connections of one address, and {@value #MAX_CONNECTIONS} in all, may be without a complete
  *       request. Of more, the one is closed that has been so for longest: a caller that means well is done before its turn comes. Those that
- *       wait for their next request are closed likewise if there are more than {@value #MAX_CONNECTIONS}.
+ *       wait for their next request, or do not read their response, are closed likewise if there are more than {@value #MAX_CONNECTIONS}.
  * </ul>
  */
 final class ConnectionGuard implements AutoCloseable {
@@ -40,6 +40,9 @@ final class ConnectionGuard implements AutoCloseable {
 
         /** Whether it waits for its next request. */
         boolean isIdle();
+
+        /** Whether some of a response waits until the caller has read what was sent before. */
+        boolean isSending();
 
         /** Since when it has been so, by {@link System#nanoTime}. */
         long sinceNanos();
@@ -74,11 +77,16 @@ final class ConnectionGuard implements AutoCloseable {
                 MAX_INCOMPLETE, one -> one.isIncomplete() && address(one).equals(address), "too many of its address");
         if (open.size() > MAX_CONNECTIONS
                 && !closeOldest(0, one -> one != connection && one.isIncomplete(), "too many connections")) {
-            closeOldest(0, Guarded::isIdle, "too many connections");
+            closeOldest(0, one -> one.isIdle() || one.isSending(), "too many connections");
         }
         if (open.size() > MAX_CONNECTIONS) {
             connection.close(new TimeoutException("too many connections"));
         }
+    }
+
+    /** Closes the connection whose caller has not read its response for longest. */
+    void closeOldestSending() {
+        closeOldest(0, Guarded::isSending, "too much is to be sent");
     }
 
     void closed(Guarded connection) {

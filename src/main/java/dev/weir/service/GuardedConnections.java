@@ -1,6 +1,7 @@
 package dev.weir.service;
 
 import java.net.SocketAddress;
+import org.eclipse.jetty.io.AbstractEndPoint;
 import org.eclipse.jetty.io.Connection;
 import org.eclipse.jetty.io.EndPoint;
 import org.eclipse.jetty.server.Connector;
@@ -83,6 +84,13 @@ final class GuardedConnections extends HttpConnectionFactory {
         @Override
         public boolean isIdle() {
             return !isIncomplete && getEndPoint().isFillInterested();
+        }
+
+        @Override
+        public boolean isSending() {
+            return !isIncomplete
+                    && getEndPoint() instanceof AbstractEndPoint endPoint
+                    && endPoint.getWriteFlusher().isPending();
         }
 
         @Override

@@ -304,7 +304,7 @@ public final class RulesService implements AutoCloseable {
         settings.http.compressionStrategy = CompressionStrategy.NONE;
         settings.http.asyncTimeout = ANSWER_WITHIN_MS;
         settings.jetty.threadPool = threads(maxThreads);
-        settings.jetty.modifyServer(RulesService::bound);
+        settings.jetty.modifyServer(server -> bound(server, connections));
         settings.jetty.addConnector((server, http) -> connector(server, http, where, connections));
         settings.routes.before(
                 request -> request.header("Cache-Control", "no-cache").header("X-Content-Type-Options", "nosniff"));
@@ -338,9 +338,9 @@ public final class RulesService implements AutoCloseable {
         return threads;
     }
 
-    private static void bound(Server server) {
+    private static void bound(Server server, ConnectionGuard connections) {
         server.setErrorHandler(new JettyErrors());
-        server.setHandler(new BodyLoader());
+        server.setHandler(new ResponseSender(new BodyLoader(), connections));
         server.setStopTimeout(STOP_WITHIN_MS);
     }
 

@@ -17,6 +17,13 @@ import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
+import org.eclipse.jetty.io.Content;
+import org.eclipse.jetty.server.Handler;
+import org.eclipse.jetty.server.Request;
+import org.eclipse.jetty.server.Response;
+import org.eclipse.jetty.server.Server;
+import org.eclipse.jetty.server.ServerConnector;
+import org.eclipse.jetty.util.Callback;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 
@@ -112,6 +119,46 @@ class HostileCallersTest {
             connect(service.port(), "POST /v1/validate HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n\r\n{");
         }
         assertAnswers();
+    }
+
+    /** Each has asked for some 100 MB, more than the socket's buffers take. */
+    @Test
+    void who_asks_for_much_and_does_not_read_it_keeps_nobody_out() throws IOException {
+        open(LONG);
+        String many = GET.formatted("/v1/openapi.json").repeat(1_000);
+        for (int i = 0; i < 40; i++) {
+            connect(service.port(), many);
+        }
+        assertAnswers();
+    }
+
+    @Test
+    void who_sends_much_of_a_long_body_makes_room_for_a_short_one() throws Exception {
+        open(LONG);
+        Server server = new Server(0);
+        server.setHandler(new BodyLoader(10_000));
+        ((Handler.Wrapper) server.getHandler()).setHandler(new Handler.Abstract() {
+            @Override
+            public boolean handle(Request request, Response response, Callback callback) throws Exception {
+                String body = Content.Source.asString(request);
+                Content.Sink.write(response, true, body, callback);
+                return true;
+            }
+        });
+        server.start();
+        try {
+            int port = ((ServerConnector) server.getConnectors()[0]).getLocalPort();
+            String post = "POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n%s";
+            for (int i = 0; i < 3; i++) {
+                connect(port, post.formatted(1_000_000, "x".repeat(3_300)));
+            }
+            for (int i = 0; i < 5; i++) {
+                assertThat(answer(connect(port, post.formatted(1_000, "x".repeat(1_000)))))
+                        .isEqualTo("HTTP/1.1 200 OK");
+            }
+        } finally {
+            server.stop();
+        }
     }
 
     @Test
