@@ -5,8 +5,8 @@ import java.util.concurrent.CancellationException;
 import java.util.function.BooleanSupplier;
 
 /**
- * What trying policies on recent requests may take: a time, a part of the heap for what is read and another for what deciding it keeps, and no longer
- * than somebody waits for it.
+ * The bounds of trying policies on recent requests: a time, a part of the heap for the requests, another part for what deciding them keeps, and the
+ * caller's presence: it ends when the caller has left.
  */
 public final class TrialBudget {
 
@@ -47,7 +47,7 @@ public final class TrialBudget {
      *
      * @param keptBytes what deciding keeps on the heap, as far as it can be estimated
      * @throws TooMuchException if the time is over, or more is kept than may be
-     * @throws CancellationException if nobody waits any more
+     * @throws CancellationException if the caller has left
      */
     void check(long keptBytes) {
         if (keptBytes > heapBytes) {
@@ -61,7 +61,7 @@ public final class TrialBudget {
         if (nowNanos - lookedNanos > LOOK_EVERY_NANOS) {
             lookedNanos = nowNanos;
             if (!isAwaited.getAsBoolean()) {
-                throw new CancellationException("nobody waits for it any more");
+                throw new CancellationException("the caller has left");
             }
         }
     }

@@ -42,7 +42,7 @@ public record WhatIf(RecentRequests requests, Tally before, Tally after) {
      * @param tried take the places of those in force that have the same ids
      * @throws UnreachableException if the requests cannot be read
      * @throws TooMuchException if it takes more than the budget permits
-     * @throws java.util.concurrent.CancellationException if nobody waits for it any more
+     * @throws java.util.concurrent.CancellationException if the caller has left
      */
     public static WhatIf of(
             WeirConfig config, LivePolicies live, PolicyFile.Contents tried, int minutes, TrialBudget budget) {

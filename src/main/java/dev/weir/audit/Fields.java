@@ -22,9 +22,9 @@ final class Fields {
 
     private Fields() {}
 
-    static List<Field> of(Decision told, Decision expected) {
+    static List<Field> of(Decision recorded, Decision expected) {
         List<Field> fields = new ArrayList<>();
-        JsonNode is = json(told);
+        JsonNode is = json(recorded);
         for (Map.Entry<String, JsonNode> field : json(expected).properties()) {
             add(fields, field.getKey(), is.get(field.getKey()), field.getValue());
         }
@@ -32,39 +32,39 @@ final class Fields {
     }
 
     /** Of what only a queue can answer: whom it is about, and who sent it there. */
-    static List<Field> of(Decision told, Admission expected) {
+    static List<Field> of(Decision recorded, Admission expected) {
         List<Field> fields = new ArrayList<>();
-        String queue = told.queueing() == null ? null : told.queueing().queue();
-        add(fields, "requestId", told.requestId(), expected.request().requestId());
-        add(fields, "client", told.client(), expected.request().client());
-        add(fields, "policyId", told.policyId(), expected.policyId());
-        add(fields, "policyVersion", told.policyVersion(), expected.policyVersion());
-        add(fields, "repeated", told.repeated(), expected.repeated());
+        String queue = recorded.queueing() == null ? null : recorded.queueing().queue();
+        add(fields, "requestId", recorded.requestId(), expected.request().requestId());
+        add(fields, "client", recorded.client(), expected.request().client());
+        add(fields, "policyId", recorded.policyId(), expected.policyId());
+        add(fields, "policyVersion", recorded.policyVersion(), expected.policyVersion());
+        add(fields, "repeated", recorded.repeated(), expected.repeated());
         add(fields, "queue", queue, expected.queue());
         return fields;
     }
 
-    /** Of the end of a wait, by what was told at its beginning. */
-    static List<Field> ofEnd(Decision told, Decision queued) {
+    /** Of the end of a wait, by what was recorded at its beginning. */
+    static List<Field> ofEnd(Decision recorded, Decision queued) {
         List<Field> fields = new ArrayList<>();
-        add(fields, "requestId", told.requestId(), queued.requestId());
-        add(fields, "client", told.client(), queued.client());
-        add(fields, "policyId", told.policyId(), queued.policyId());
-        add(fields, "policyVersion", told.policyVersion(), queued.policyVersion());
-        add(fields, "queue", told.queueing().queue(), queued.queueing().queue());
-        add(fields, "queueKey", told.queueing().key(), queued.queueing().key());
+        add(fields, "requestId", recorded.requestId(), queued.requestId());
+        add(fields, "client", recorded.client(), queued.client());
+        add(fields, "policyId", recorded.policyId(), queued.policyId());
+        add(fields, "policyVersion", recorded.policyVersion(), queued.policyVersion());
+        add(fields, "queue", recorded.queueing().queue(), queued.queueing().queue());
+        add(fields, "queueKey", recorded.queueing().key(), queued.queueing().key());
         return fields;
     }
 
-    private static void add(List<Field> fields, String name, Object told, Object expected) {
-        if (!Objects.equals(told, expected)) {
-            fields.add(of(name, told, expected));
+    private static void add(List<Field> fields, String name, Object recorded, Object expected) {
+        if (!Objects.equals(recorded, expected)) {
+            fields.add(of(name, recorded, expected));
         }
     }
 
     /** A field, of values as JSON has them. */
-    static Field of(String name, Object told, Object expected) {
-        return new Field(name, text(told), text(expected));
+    static Field of(String name, Object recorded, Object expected) {
+        return new Field(name, text(recorded), text(expected));
     }
 
     private static String text(Object value) {

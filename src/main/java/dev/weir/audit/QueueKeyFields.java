@@ -87,7 +87,7 @@ final class QueueKeyFields {
         return known.get(known.size() - 1);
     }
 
-    private static List<Field> fault(Map<String, String> told, Map<String, String> expected) {
-        return List.of(Fields.of(NAME, new TreeMap<>(told), new TreeMap<>(expected)));
+    private static List<Field> fault(Map<String, String> recorded, Map<String, String> expected) {
+        return List.of(Fields.of(NAME, new TreeMap<>(recorded), new TreeMap<>(expected)));
     }
 }

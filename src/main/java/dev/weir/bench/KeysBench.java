@@ -59,7 +59,7 @@ public final class KeysBench {
      *
      * @param hotKeys how many keys are on the heap at most
      * @param turn how long releases are measured
-     * @param progress is told what was measured
+     * @param progress receives the name of each size that was measured
      */
     public KeysBench(int hotKeys, Duration turn, Consumer<String> progress) {
         this.hotKeys = hotKeys;

@@ -197,7 +197,7 @@ final class RunCommand implements Callable<Integer> {
         }
     }
 
-    /** For a broker of its own, another port will do as well where nobody has asked for one. */
+    /** With {@code --dev}, takes any free port for the health checks if the default one is taken. */
     private RulesService openService(WeirConfig config) {
         try {
             return RulesService.open(config, System.getenv());
