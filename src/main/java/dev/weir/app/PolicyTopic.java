@@ -1,6 +1,7 @@
 package dev.weir.app;
 
 import dev.weir.codec.AppliedRules;
+import dev.weir.codec.ChangedBy;
 import dev.weir.codec.PolicyAvro;
 import dev.weir.codec.PolicyFile;
 import dev.weir.codec.UnreadableException;
@@ -75,22 +76,27 @@ public final class PolicyTopic {
      *
      * @param prune whether policies and queues that are not named are deleted; of no meaning to a deletion
      * @param dryRun whether it is only told what would change
+     * @param changedBy is recorded with each change
      */
-    public record Options(boolean prune, boolean dryRun, Expected expected) {
+    public record Options(boolean prune, boolean dryRun, Expected expected, ChangedBy changedBy) {
 
         /** Only what is named changes, whatever it was. */
-        public static final Options DEFAULTS = new Options(false, false, new Expected.Any());
+        public static final Options DEFAULTS = new Options(false, false, new Expected.Any(), ChangedBy.UNKNOWN);
 
         public Options withPrune(boolean value) {
-            return new Options(value, dryRun, expected);
+            return new Options(value, dryRun, expected, changedBy);
         }
 
         public Options withDryRun(boolean value) {
-            return new Options(prune, value, expected);
+            return new Options(prune, value, expected, changedBy);
         }
 
         public Options withExpected(Expected value) {
-            return new Options(prune, dryRun, value);
+            return new Options(prune, dryRun, value, changedBy);
+        }
+
+        public Options withChangedBy(ChangedBy value) {
+            return new Options(prune, dryRun, expected, value);
         }
     }
 
@@ -228,7 +234,8 @@ public final class PolicyTopic {
         try (TopicLog log = new TopicLog(config, topics.policies());
                 PolicyHistory history = new PolicyHistory(config, topics.policyHistory())) {
             Runnable read = () -> log.readAll(record -> read(record, onTopic));
-            Supplier<PolicyUpdate> next = () -> update(new PolicyUpdate(onTopic, history::last, nowMs), what);
+            Supplier<PolicyUpdate> next =
+                    () -> update(new PolicyUpdate(onTopic, history::last, nowMs, options.changedBy()), what);
             if (options.dryRun()) {
                 read.run();
                 return next.get().changes();

@@ -4,6 +4,7 @@ import dev.weir.app.PolicyTopic.Change;
 import dev.weir.app.PolicyTopic.Effect;
 import dev.weir.app.PolicyTopic.Expected;
 import dev.weir.app.PolicyTopic.Options;
+import dev.weir.codec.ChangedBy;
 import dev.weir.codec.FaultsException;
 import dev.weir.codec.PolicyAvro;
 import dev.weir.codec.PolicyFile;
@@ -31,6 +32,7 @@ final class PolicyUpdate {
     private final SortedMap<String, PolicyAvro.Applied> onTopic;
     private final Supplier<Map<String, Long>> history;
     private final long nowMs;
+    private final ChangedBy changedBy;
     private final List<PolicyAvro.Applied> records = new ArrayList<>();
     private final List<Change> changes = new ArrayList<>();
     private final List<Policy> applied = new ArrayList<>();
@@ -42,11 +44,17 @@ final class PolicyUpdate {
      * @param onTopic by key, with what was deleted
      * @param history the last version of each that there ever was, by key; asked once, and only for what is not on the
      *     topic
+     * @param changedBy is recorded with each change
      */
-    PolicyUpdate(Map<String, PolicyAvro.Applied> onTopic, Supplier<Map<String, Long>> history, long nowMs) {
+    PolicyUpdate(
+            Map<String, PolicyAvro.Applied> onTopic,
+            Supplier<Map<String, Long>> history,
+            long nowMs,
+            ChangedBy changedBy) {
         this.onTopic = new TreeMap<>(onTopic);
         this.history = history;
         this.nowMs = nowMs;
+        this.changedBy = changedBy;
     }
 
     /** What is to be written: no record comes before one that it needs. */
@@ -184,8 +192,9 @@ final class PolicyUpdate {
             return;
         }
         long version = 1 + (old == null ? lastInHistory(definition) : old.version());
-        PolicyAvro.Applied next =
-                new PolicyAvro.Applied(definition.kind(), definition.id(), version, definition.json(), nowMs);
+        PolicyAvro.Applied next = new PolicyAvro.Applied(
+                        definition.kind(), definition.id(), version, definition.json(), nowMs)
+                .withChangedBy(changedBy);
         write(definition.kind() == PolicyAvro.Kind.POLICY ? PolicyVersions.next(next, old, nowMs) : next);
         Effect effect = old == null || old.isDeleted() ? Effect.ADDED : Effect.CHANGED;
         changes.add(new Change(
@@ -213,7 +222,8 @@ final class PolicyUpdate {
     private void delete(String key) {
         PolicyAvro.Applied old = onTopic.get(key);
         if (old != null && !old.isDeleted()) {
-            write(new PolicyAvro.Applied(old.kind(), old.id(), old.version() + 1, null, nowMs));
+            write(new PolicyAvro.Applied(old.kind(), old.id(), old.version() + 1, null, nowMs)
+                    .withChangedBy(changedBy));
             changes.add(new Change(old.kind(), old.id(), Effect.DELETED, old.version(), old.definition(), null));
         }
     }

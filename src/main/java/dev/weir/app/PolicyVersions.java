@@ -59,9 +59,9 @@ public final class PolicyVersions {
         List<PolicyAvro.Earlier> before = new ArrayList<>();
         before.add(new PolicyAvro.Earlier(old.version(), old.definition(), old.appliedAtMs()));
         before.addAll(old.before());
-        List<Holding> holding = new ArrayList<>(of(with(next, before)));
+        List<Holding> holding = new ArrayList<>(of(next.withBefore(before)));
         holding.remove(0);
-        PolicyAvro.Applied record = with(next, versions(holding));
+        PolicyAvro.Applied record = next.withBefore(versions(holding));
         while (holding.size() > MAX_BEFORE || AVRO.encode(record).length > PolicyAvro.MAX_BYTES) {
             Holding oldest = holding.remove(holding.size() - 1);
             if (oldest.untilMs() > nowMs) {
@@ -69,7 +69,7 @@ public final class PolicyVersions {
                         + " force or to come than fit: " + MAX_BEFORE + " before the newest, " + PolicyAvro.MAX_BYTES
                         + " bytes together");
             }
-            record = with(next, versions(holding));
+            record = next.withBefore(versions(holding));
         }
         return record;
     }
@@ -101,10 +101,6 @@ public final class PolicyVersions {
             }
         }
         return held;
-    }
-
-    private static PolicyAvro.Applied with(PolicyAvro.Applied of, List<PolicyAvro.Earlier> before) {
-        return new PolicyAvro.Applied(of.kind(), of.id(), of.version(), of.definition(), of.appliedAtMs(), before);
     }
 
     private static List<PolicyAvro.Earlier> versions(List<Holding> holding) {

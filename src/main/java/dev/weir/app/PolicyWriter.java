@@ -66,10 +66,8 @@ final class PolicyWriter implements AutoCloseable {
 
     private void send(PolicyAvro.Applied record) {
         send(topics.policies(), record.key(), avro.encode(record));
-        PolicyAvro.Applied alone = new PolicyAvro.Applied(
-                record.kind(), record.id(), record.version(), record.definition(), record.appliedAtMs());
         String history = topics.policyHistory();
-        send(history, record.key() + "/" + record.version(), avro.encode(alone));
+        send(history, record.key() + "/" + record.version(), avro.encode(record.withBefore(List.of())));
         if (record.version() > MAX_HISTORY) {
             send(history, record.key() + "/" + (record.version() - MAX_HISTORY), null);
         }

@@ -101,6 +101,9 @@ final class PoliciesCommand implements Runnable {
         @Mixin
         private ClusterOptions cluster;
 
+        @Mixin
+        private AuthorOptions author;
+
         @Option(names = "--prune", description = "Delete the policies and queues that are not in the file.")
         private boolean prune;
 
@@ -117,8 +120,10 @@ final class PoliciesCommand implements Runnable {
         public Integer call() throws FaultsException {
             PolicyTopic topic = new PolicyTopic(cluster.read());
             PolicyFile.Contents contents = UserFiles.read(file, path -> PolicyFile.read(path, topic::queues));
-            PolicyTopic.Options options =
-                    PolicyTopic.Options.DEFAULTS.withPrune(prune).withDryRun(dryRun);
+            PolicyTopic.Options options = PolicyTopic.Options.DEFAULTS
+                    .withPrune(prune)
+                    .withDryRun(dryRun)
+                    .withChangedBy(author.changedBy());
             PrintWriter out = spec.commandLine().getOut();
             PolicyChanges.print(out, topic.apply(contents, options, System.currentTimeMillis()));
             if (dryRun) {
@@ -163,6 +168,9 @@ final class PoliciesCommand implements Runnable {
         @Mixin
         private ClusterOptions cluster;
 
+        @Mixin
+        private AuthorOptions author;
+
         @Option(
                 names = "--queue",
                 description = {
@@ -181,7 +189,11 @@ final class PoliciesCommand implements Runnable {
         public Integer call() throws FaultsException {
             PolicyAvro.Kind kind = queue ? PolicyAvro.Kind.QUEUE : PolicyAvro.Kind.POLICY;
             List<PolicyTopic.Change> changes = new PolicyTopic(cluster.read())
-                    .delete(kind, ids, PolicyTopic.Options.DEFAULTS, System.currentTimeMillis());
+                    .delete(
+                            kind,
+                            ids,
+                            PolicyTopic.Options.DEFAULTS.withChangedBy(author.changedBy()),
+                            System.currentTimeMillis());
             PolicyChanges.print(spec.commandLine().getOut(), changes);
             List<String> missing = ids.stream()
                     .filter(id ->
@@ -198,8 +210,8 @@ final class PoliciesCommand implements Runnable {
             name = "history",
             mixinStandardHelpOptions = true,
             description = {
-                "Prints the versions that a policy or queue had, the newest first, one a line: version, when it was",
-                "applied, from when on it applies if not at once, definition or 'deleted'."
+                "Prints the versions that a policy or queue had, newest first, one a line: version, time of the",
+                "change, from when on it applies if not at once, author, reason, and the definition or 'deleted'."
             })
     static final class History implements Callable<Integer> {
 
@@ -226,10 +238,12 @@ final class PoliciesCommand implements Runnable {
                 spec.commandLine()
                         .getOut()
                         .printf(
-                                "%d\t%s\t%s\t%s%n",
+                                "%d\t%s\t%s\t%s\t%s\t%s%n",
                                 version.version(),
                                 Instant.ofEpochMilli(version.appliedAtMs()),
                                 effectiveFrom(version),
+                                OneLine.of(version.changedBy().author().orElse("")),
+                                OneLine.of(version.changedBy().reason().orElse("")),
                                 version.isDeleted() ? "deleted" : OneLine.of(version.definition()));
             }
             return 0;

@@ -7,6 +7,7 @@ import dev.weir.app.ReadPositions;
 import dev.weir.app.TopicCheck;
 import dev.weir.app.TopicSetup;
 import dev.weir.app.UnreachableException;
+import dev.weir.codec.ChangedBy;
 import dev.weir.codec.FaultsException;
 import dev.weir.codec.PolicyFile;
 import dev.weir.config.WeirConfig;
@@ -47,6 +48,8 @@ import picocli.CommandLine.Spec;
             "  weir run -b kafka-1:9092 -c weir.yaml    against a cluster"
         })
 final class RunCommand implements Callable<Integer> {
+
+    private static final ChangedBy OWN_CHANGES = new ChangedBy(AuthorOptions.user(), Optional.of("run --policies"));
 
     private static final Logger LOG = LoggerFactory.getLogger(RunCommand.class);
 
@@ -224,8 +227,11 @@ final class RunCommand implements Callable<Integer> {
         createTopics(config);
         checkTopics(config);
         if (!contents.isEmpty()) {
-            List<PolicyTopic.Change> changes =
-                    new PolicyTopic(config).apply(contents, PolicyTopic.Options.DEFAULTS, System.currentTimeMillis());
+            List<PolicyTopic.Change> changes = new PolicyTopic(config)
+                    .apply(
+                            contents,
+                            PolicyTopic.Options.DEFAULTS.withChangedBy(OWN_CHANGES),
+                            System.currentTimeMillis());
             PolicyChanges.print(out, changes);
         }
         while (enforceOnce(config, service, beforeBroker)) {

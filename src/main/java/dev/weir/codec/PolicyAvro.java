@@ -12,7 +12,7 @@ public final class PolicyAvro {
     /** The most bytes of a record's value: with its key it is within Kafka's default bound. */
     public static final int MAX_BYTES = 1_000_000;
 
-    private final AvroBytes<PolicyRecord> bytes = new AvroBytes<>(new PolicyRecord(), 2);
+    private final AvroBytes<PolicyRecord> bytes = new AvroBytes<>(new PolicyRecord(), 3);
 
     /** What a record is of. */
     public enum Kind {
@@ -62,17 +62,32 @@ public final class PolicyAvro {
      * @param version counts its changes, from 1
      * @param definition in the words of the policy file, as JSON; null: deleted
      * @param before earlier versions that hold until a later one's effective-from, newest first
+     * @param changedBy who made the change to this version
      */
     public record Applied(
-            Kind kind, String id, long version, String definition, long appliedAtMs, List<Earlier> before) {
+            Kind kind,
+            String id,
+            long version,
+            String definition,
+            long appliedAtMs,
+            List<Earlier> before,
+            ChangedBy changedBy) {
 
         public Applied {
             before = List.copyOf(before);
         }
 
-        /** One that replaces all that was before. */
+        /** One that replaces all that was before, by an author who is not known. */
         public Applied(Kind kind, String id, long version, String definition, long appliedAtMs) {
-            this(kind, id, version, definition, appliedAtMs, List.of());
+            this(kind, id, version, definition, appliedAtMs, List.of(), ChangedBy.UNKNOWN);
+        }
+
+        public Applied withBefore(List<Earlier> other) {
+            return new Applied(kind, id, version, definition, appliedAtMs, other, changedBy);
+        }
+
+        public Applied withChangedBy(ChangedBy other) {
+            return new Applied(kind, id, version, definition, appliedAtMs, before, other);
         }
 
         public boolean isDeleted() {
@@ -103,6 +118,8 @@ public final class PolicyAvro {
                                 earlier.version(), earlier.definition(), Instant.ofEpochMilli(earlier.appliedAtMs())))
                         .toList())
                 .setAppliedAt(Instant.ofEpochMilli(applied.appliedAtMs()))
+                .setAuthor(applied.changedBy().author().orElse(null))
+                .setReason(applied.changedBy().reason().orElse(null))
                 .build());
     }
 
@@ -124,6 +141,7 @@ public final class PolicyAvro {
                                 earlier.getVersion(),
                                 earlier.getDefinition(),
                                 earlier.getAppliedAt().toEpochMilli()))
-                        .toList());
+                        .toList(),
+                ChangedBy.recorded(record.getAuthor(), record.getReason()));
     }
 }

@@ -326,6 +326,7 @@ public record WeirConfig(
 
         public static final String TOKEN_VARIABLE = "WEIR_TOKEN";
         public static final String READ_TOKEN_VARIABLE = "WEIR_READ_TOKEN";
+        public static final String DECIDE_TOKEN_VARIABLE = "WEIR_DECIDE_TOKEN";
         public static final String DEFAULT_HOST = "127.0.0.1";
         public static final int DEFAULT_PORT = 8680;
         public static final int DEFAULT_HEALTH_PORT = 8679;

@@ -1,7 +1,9 @@
 package dev.weir.service;
 
+import dev.weir.codec.ChangedBy;
 import io.javalin.http.Context;
 import io.javalin.security.RouteRole;
+import java.nio.charset.StandardCharsets;
 import java.util.Locale;
 import java.util.Map;
 import java.util.Optional;
@@ -10,8 +12,9 @@ import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
 /**
- * Who may do what. The token permits everything, the token for reading permits reading. Without one, on loopback only, everything can be read, if the
- * request names this host (a web page whose name was made to lead here, by DNS rebinding, names its own) and no proxy has forwarded it.
+ * Who may do what. The token permits everything, the token for reading permits reading, the token for deciding permits
+ * asking how requests would be decided. Without one, on loopback only, everything can be read, if the request names this
+ * host (a web page whose name was made to lead here, by DNS rebinding, names its own) and no proxy has forwarded it.
  *
  * <p>Requests that a browser sends on behalf of another site are refused, whatever they show: nothing here is meant for pages of others.
  */
@@ -28,6 +31,7 @@ final class Access {
     /** What a request shows. */
     private enum Shown {
         NOTHING,
+        TOKEN_TO_DECIDE,
         TOKEN_TO_READ,
         TOKEN
     }
@@ -40,26 +44,28 @@ final class Access {
     /** The live page, which has no figures of its own: what fills it is read with the token. */
     static final String PAGE = "/live";
 
+    /** Asks how a request would be decided, and counts nothing. */
+    static final String CHECK = "/v1/check";
+
+    private static final String AUTHOR_HEADER = "X-Weir-Author";
+    private static final String REASON_HEADER = "X-Weir-Reason";
+
+    /** The attribute of a request with the name of its token. */
+    private static final String TOKEN_NAME = "weir.token-name";
+
     private static final Pattern HOST = Pattern.compile("(\\[[^\\]]*]|[^:]*)(:[0-9]*)?");
     private static final Map<String, String> CHALLENGE = Map.of("WWW-Authenticate", "Bearer realm=\"weir\"");
     private static final Map<String, String> REFUSED =
             Map.of("WWW-Authenticate", "Bearer realm=\"weir\", error=\"invalid_token\"");
 
-    private final Optional<Token> token;
-    private final Optional<Token> tokenToRead;
+    private final Tokens tokens;
     private final boolean readableWithoutToken;
     private final Set<String> hosts;
     private final WrongTokens wrongTokens;
 
     /** @param hosts in lower case, what requests without the token may call this host */
-    Access(
-            Optional<Token> token,
-            Optional<Token> tokenToRead,
-            boolean readableWithoutToken,
-            Set<String> hosts,
-            WrongTokens wrongTokens) {
-        this.token = token;
-        this.tokenToRead = tokenToRead;
+    Access(Tokens tokens, boolean readableWithoutToken, Set<String> hosts, WrongTokens wrongTokens) {
+        this.tokens = tokens;
         this.readableWithoutToken = readableWithoutToken;
         this.hosts = Set.copyOf(hosts);
         this.wrongTokens = wrongTokens;
@@ -98,7 +104,14 @@ final class Access {
 
     /** For every request, also one to nowhere. */
     void checkRead(Context request) {
-        if (isOpen(request.path()) || shown(request) != Shown.NOTHING) {
+        if (isOpen(request.path())) {
+            return;
+        }
+        Shown shown = shown(request);
+        if (shown == Shown.TOKEN_TO_DECIDE && !request.path().equals(CHECK)) {
+            throw Problem.of(403, "this token permits " + CHECK + " only").found();
+        }
+        if (shown != Shown.NOTHING) {
             return;
         }
         if (!readableWithoutToken) {
@@ -141,7 +154,7 @@ final class Access {
         if (shown == Shown.TOKEN_TO_READ) {
             throw Problem.of(403, "this token permits reading only").found();
         }
-        if (token.isPresent()) {
+        if (!tokens.toChange().isEmpty()) {
             throw Problem.of(401, "changes need the token", CHALLENGE).found();
         }
         throw Problem.of(
@@ -154,16 +167,53 @@ final class Access {
     /** @throws Problem.Found if it shows a token that is wrong */
     private Shown shown(Context request) {
         String authorization = request.header("Authorization");
-        if (authorization == null || token.isEmpty() && tokenToRead.isEmpty()) {
+        if (authorization == null || tokens.areEmpty()) {
             return Shown.NOTHING;
         }
-        boolean isToken = token.isPresent() && token.get().isShownBy(authorization);
-        boolean isToRead = tokenToRead.isPresent() && tokenToRead.get().isShownBy(authorization);
-        if (!isToken && !isToRead) {
-            wrongTokens.add(request.ip());
-            throw Problem.of(401, "the token is wrong", REFUSED).found();
+        for (Token token : tokens.toChange()) {
+            if (token.isShownBy(authorization)) {
+                request.attribute(TOKEN_NAME, token.name());
+                return Shown.TOKEN;
+            }
         }
-        return isToken ? Shown.TOKEN : Shown.TOKEN_TO_READ;
+        if (tokens.toRead().filter(token -> token.isShownBy(authorization)).isPresent()) {
+            return Shown.TOKEN_TO_READ;
+        }
+        if (tokens.toDecide().filter(token -> token.isShownBy(authorization)).isPresent()) {
+            return Shown.TOKEN_TO_DECIDE;
+        }
+        wrongTokens.add(request.ip());
+        throw Problem.of(401, "the token is wrong", REFUSED).found();
+    }
+
+    /**
+     * Who makes a change, by the name of the token and by what the request says, and why.
+     *
+     * @throws Problem.Found if a header is too long, 400
+     */
+    static ChangedBy changedBy(Context request) {
+        String tokenName = String.valueOf((Object) request.attribute(TOKEN_NAME));
+        Optional<String> said = text(request, AUTHOR_HEADER);
+        Optional<String> author = tokenName.isEmpty()
+                ? said
+                : Optional.of(said.map(name -> name + " (" + tokenName + ")").orElse(tokenName));
+        try {
+            return new ChangedBy(author, text(request, REASON_HEADER));
+        } catch (IllegalArgumentException e) {
+            throw Problem.of(400, AUTHOR_HEADER + ", " + REASON_HEADER + ": " + e.getMessage())
+                    .found();
+        }
+    }
+
+    /** A header's bytes as UTF-8, which is what command lines send; Jetty reads them as ISO 8859-1. */
+    private static Optional<String> text(Context request, String header) {
+        return Optional.ofNullable(request.header(header))
+                .filter(text -> !text.isBlank())
+                .map(text -> {
+                    byte[] bytes = text.getBytes(StandardCharsets.ISO_8859_1);
+                    String utf8 = new String(bytes, StandardCharsets.UTF_8);
+                    return utf8.indexOf('\uFFFD') < 0 ? utf8 : text;
+                });
     }
 
     private static String name(String host) {

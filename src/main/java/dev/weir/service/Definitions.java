@@ -74,7 +74,7 @@ final class Definitions {
         Condition condition = Condition.of(request);
         String id = request.pathParam("id");
         PolicyFile.Contents contents = PolicyFile.readOne(kind, id, "body", Body.text(request), rules.get()::queues);
-        Change change = rules.get().apply(contents, condition);
+        Change change = rules.get().apply(contents, condition, Access.changedBy(request));
         request.header("ETag", Condition.tag(change.version()));
         if (change.effect() == Effect.ADDED) {
             request.header("Location", request.req().getRequestURI());
@@ -85,7 +85,7 @@ final class Definitions {
     void delete(Context request) {
         Parameters.none(request);
         Condition condition = Condition.of(request);
-        if (!rules.get().delete(kind, request.pathParam("id"), condition)) {
+        if (!rules.get().delete(kind, request.pathParam("id"), condition, Access.changedBy(request))) {
             throw missing(request);
         }
         request.status(204);

@@ -8,6 +8,7 @@ import dev.weir.app.PolicyTopic.Options;
 import dev.weir.app.RecentDecisions;
 import dev.weir.app.TrialBudget;
 import dev.weir.app.WhatIf;
+import dev.weir.codec.ChangedBy;
 import dev.weir.codec.PolicyAvro.Applied;
 import dev.weir.codec.PolicyAvro.Kind;
 import dev.weir.codec.PolicyFile.Contents;
@@ -88,8 +89,9 @@ final class Rulebook {
      *
      * @throws Problem.Found if the condition does not hold, 412 or 428
      */
-    Change apply(Contents contents, Condition condition) {
-        Change change = require(condition, options -> topic.apply(contents, options, System.currentTimeMillis()))
+    Change apply(Contents contents, Condition condition, ChangedBy changedBy) {
+        Change change = require(
+                        condition, changedBy, options -> topic.apply(contents, options, System.currentTimeMillis()))
                 .get(0);
         await(() -> applied(change.kind(), change.id())
                 .filter(one -> one.version() >= change.version())
@@ -102,11 +104,13 @@ final class Rulebook {
      *
      * @throws Problem.Found if the condition does not hold, 412 or 428
      */
-    boolean delete(Kind kind, String id, Condition condition) {
+    boolean delete(Kind kind, String id, Condition condition, ChangedBy changedBy) {
         List<Change> changes;
         try {
-            changes =
-                    require(condition, options -> topic.delete(kind, List.of(id), options, System.currentTimeMillis()));
+            changes = require(
+                    condition,
+                    changedBy,
+                    options -> topic.delete(kind, List.of(id), options, System.currentTimeMillis()));
         } catch (Problem.Found found) {
             if (found.problem().tellsThereIsNone()) {
                 return false; // without the condition, it would not be found either
@@ -119,14 +123,14 @@ final class Rulebook {
         return !changes.isEmpty();
     }
 
-    private List<Change> require(Condition condition, Function<Options, List<Change>> change) {
+    private List<Change> require(Condition condition, ChangedBy changedBy, Function<Options, List<Change>> change) {
         Expected expected = condition instanceof Condition.Version of
                 ? new Expected.Version(of.version())
                 : condition instanceof Condition.Unsaid || condition instanceof Condition.None
                         ? new Expected.Absent()
                         : new Expected.Version(Long.MAX_VALUE);
         for (int attempt = 1; ; attempt++) {
-            Options options = Options.DEFAULTS.withExpected(expected);
+            Options options = Options.DEFAULTS.withExpected(expected).withChangedBy(changedBy);
             try {
                 return call(changes, () -> change.apply(options));
             } catch (ConflictException e) {

@@ -73,17 +73,12 @@ public final class RulesService implements AutoCloseable {
     /** What is done with a path. */
     record Route(HandlerType method, String path, Role role, Handler handler) {}
 
-    private RulesService(
-            WeirConfig config,
-            Optional<Token> token,
-            Optional<Token> tokenToRead,
-            Listener listener,
-            Listener healthListener) {
+    private RulesService(WeirConfig config, Tokens tokens, Listener listener, Listener healthListener) {
         this.config = config;
         this.listener = listener;
         boolean isOpenToRead = listener.isLoopback() && !config.service().readsNeedToken();
-        access = new Access(token, tokenToRead, isOpenToRead, listener.names(), wrongTokens);
-        peers = new Peers(token);
+        access = new Access(tokens, isOpenToRead, listener.names(), wrongTokens);
+        peers = new Peers(tokens.own());
         feed = new LiveFeed(peers);
         guard = new ConnectionGuard(config.service().requestTimeout());
         healthGuard = new ConnectionGuard(config.service().requestTimeout());
@@ -102,26 +97,26 @@ public final class RulesService implements AutoCloseable {
      * @throws UnreachableException if the port is not free
      */
     public static RulesService open(WeirConfig config, Map<String, String> environment) {
-        Optional<Token> token = Token.read(config.service(), environment);
+        Tokens tokens = Tokens.read(config.service(), environment);
         Listener listener = Listener.open(config.service());
         try {
-            requireTokens(config.service(), token, listener);
+            requireTokens(config.service(), tokens, listener);
             Listener health = Listener.openForHealth(config.service());
-            return new RulesService(config, token, Token.toRead(environment), listener, health);
+            return new RulesService(config, tokens, listener, health);
         } catch (BadSettingException | UnreachableException e) {
             close(listener);
             throw e;
         }
     }
 
-    private static void requireTokens(WeirConfig.Service service, Optional<Token> token, Listener listener) {
+    private static void requireTokens(WeirConfig.Service service, Tokens tokens, Listener listener) {
         boolean isOpen = service.readToken().equals(Optional.of(WeirConfig.Service.ReadToken.LOOPBACK));
         if (isOpen && !listener.isLoopback()) {
             throw new BadSettingException(
                     "service.read-token: loopback needs a service.host on loopback, and " + service.host() + " is not",
                     null);
         }
-        if (token.isPresent()) {
+        if (!tokens.toChange().isEmpty()) {
             return;
         }
         String how = ", which needs a token: set service.token-file or the environment variable WEIR_TOKEN";
@@ -280,7 +275,7 @@ public final class RulesService implements AutoCloseable {
                 new Route(GET, "/v1/usage/{client}", Role.READS, asking::usage),
                 new Route(GET, "/v1/shared/{id}", Role.READS, asking::shared),
                 new Route(GET, "/v1/decisions/{client}", Role.READS, asking::decisions),
-                new Route(POST, "/v1/check", Role.READS, asking::check),
+                new Route(POST, Access.CHECK, Role.READS, asking::check),
                 new Route(GET, "/v1/openapi.json", Role.READS, openApi::json),
                 new Route(GET, "/v1/openapi.yaml", Role.READS, openApi::yaml));
     }

@@ -9,8 +9,11 @@ import java.nio.file.Path;
 import java.nio.file.attribute.PosixFileAttributeView;
 import java.nio.file.attribute.PosixFilePermission;
 import java.security.MessageDigest;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -25,26 +28,41 @@ public final class Token {
     private static final int MAX_FILE_BYTES = 4096;
     private static final String BEARER = "bearer ";
 
+    private static final Pattern NAMED = Pattern.compile("([A-Za-z0-9._@-]{1,64})\\s+(\\S+)");
+
     /** What may follow {@code Bearer} (RFC 6750, 2.1). */
     private static final Pattern SYNTAX = Pattern.compile("[A-Za-z0-9._~+/-]+=*");
 
+    private final String name;
     private final String text;
 
-    private Token(String text) {
+    private Token(String name, String text) {
+        this.name = name;
         this.text = text;
     }
 
     /**
-     * The token of the file if one is configured, else that of the environment; empty if there is neither.
+     * The tokens of a file, one a line, each with a name before it or without one.
      *
-     * @throws BadSettingException if it cannot be read or is none
+     * @throws BadSettingException if it cannot be read, or one of them is none
      */
-    public static Optional<Token> read(Service service, Map<String, String> environment) {
-        if (service.tokenFile().isPresent()) {
-            Path file = service.tokenFile().get();
-            return Optional.of(of("service.token-file: " + file, content(file)));
+    static List<Token> ofFile(Path file) {
+        String source = "service.token-file: " + file;
+        List<String> lines =
+                content(file).lines().filter(line -> !line.isBlank()).toList();
+        if (lines.size() <= 1) {
+            return List.of(ofLine(source, "this one", lines.isEmpty() ? "" : lines.get(0)));
         }
-        return fromEnvironment(environment);
+        List<Token> tokens = new ArrayList<>();
+        for (String line : lines) {
+            tokens.add(ofLine(source, "number " + (tokens.size() + 1), line));
+        }
+        return tokens;
+    }
+
+    private static Token ofLine(String source, String which, String line) {
+        Matcher named = NAMED.matcher(line.strip());
+        return named.matches() ? of(source, which, named.group(1), named.group(2)) : of(source, which, "", line);
     }
 
     /**
@@ -57,17 +75,18 @@ public final class Token {
     }
 
     /**
-     * The token of the environment that permits reading only.
+     * The token of a variable of the environment.
      *
      * @throws BadSettingException if it is none
      */
-    static Optional<Token> toRead(Map<String, String> environment) {
-        return fromVariable(Service.READ_TOKEN_VARIABLE, environment);
+    static Optional<Token> fromVariable(String variable, Map<String, String> environment) {
+        return Optional.ofNullable(environment.get(variable))
+                .map(text -> of("the environment variable " + variable, "this one", "", text));
     }
 
-    private static Optional<Token> fromVariable(String variable, Map<String, String> environment) {
-        return Optional.ofNullable(environment.get(variable))
-                .map(text -> of("the environment variable " + variable, text));
+    /** Whom it belongs to; empty if the file does not say. */
+    String name() {
+        return name;
     }
 
     /** What an {@code Authorization} header says to show it. */
@@ -87,17 +106,18 @@ public final class Token {
         return "<hidden>";
     }
 
-    private static Token of(String source, String written) {
+    private static Token of(String source, String which, String name, String written) {
         String text = written.strip();
         if (text.length() < MIN_LENGTH) {
             throw new BadSettingException(
-                    source + ": a token has at least " + MIN_LENGTH + " characters, this one has " + text.length(),
+                    source + ": a token has at least " + MIN_LENGTH + " characters, " + which + " has " + text.length(),
                     null);
         }
         if (!SYNTAX.matcher(text).matches()) {
-            throw new BadSettingException(source + ": a token is made of letters, digits and . _ ~ + / - =", null);
+            throw new BadSettingException(
+                    source + ": a token is made of letters, digits and . _ ~ + / - =, and " + which + " is not", null);
         }
-        return new Token(text);
+        return new Token(name, text);
     }
 
     /** Whether every user of this machine can read a file, as far as the file system tells. */

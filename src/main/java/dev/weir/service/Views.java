@@ -46,6 +46,8 @@ final class Views {
         json.put("id", applied.id());
         json.put("version", applied.version());
         json.put("appliedAt", applied.appliedAtMs());
+        json.put("author", applied.changedBy().author().orElse(null));
+        json.put("reason", applied.changedBy().reason().orElse(null));
         json.set("definition", definition(applied.definition()));
         return json;
     }
@@ -56,6 +58,8 @@ final class Views {
         json.put("id", rules.id());
         json.put("version", rules.version());
         json.putNull("appliedAt");
+        json.putNull("author");
+        json.putNull("reason");
         json.putNull("definition");
         return json;
     }

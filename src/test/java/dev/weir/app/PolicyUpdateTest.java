@@ -6,6 +6,7 @@ import static org.assertj.core.api.Assertions.tuple;
 
 import dev.weir.app.PolicyTopic.Expected;
 import dev.weir.app.PolicyTopic.Options;
+import dev.weir.codec.ChangedBy;
 import dev.weir.codec.FaultsException;
 import dev.weir.codec.PolicyAvro;
 import dev.weir.codec.PolicyFile;
@@ -160,7 +161,8 @@ class PolicyUpdateTest {
                 () -> {
                     throw new AssertionError("read");
                 },
-                5);
+                5,
+                ChangedBy.UNKNOWN);
         update.apply(
                 PolicyFile.read("f", "policies: [{id: a, limits: [{algorithm: gcra, limit: 1, per: 1s}]}]"),
                 Options.DEFAULTS);
@@ -199,7 +201,7 @@ class PolicyUpdateTest {
     }
 
     private PolicyUpdate update() {
-        return new PolicyUpdate(topic, () -> past, 5);
+        return new PolicyUpdate(topic, () -> past, 5, ChangedBy.UNKNOWN);
     }
 
     @Test

@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.weir.app.PolicyTopic.Options;
+import dev.weir.codec.ChangedBy;
 import dev.weir.codec.FaultsException;
 import dev.weir.codec.PolicyAvro;
 import dev.weir.codec.PolicyAvro.Kind;
@@ -99,7 +100,7 @@ class PolicyVersionsTest {
                 .extracting(PolicyAvro.Applied::version)
                 .containsExactly(2L);
 
-        PolicyUpdate update = new PolicyUpdate(topic, Map::of, 6_000);
+        PolicyUpdate update = new PolicyUpdate(topic, Map::of, 6_000, ChangedBy.UNKNOWN);
         update.apply(PolicyFile.read("test", "policies: [{id: a, limits: [{unlimited: true}]}]"), Options.DEFAULTS);
         assertThat(update.changes().get(0).before()).isEqualTo(first);
     }
@@ -108,7 +109,7 @@ class PolicyVersionsTest {
     void a_deleted_policy_leaves_nothing_behind() throws FaultsException {
         apply(NONE, 5);
         apply(100, 5);
-        PolicyUpdate update = new PolicyUpdate(topic, Map::of, 5_000);
+        PolicyUpdate update = new PolicyUpdate(topic, Map::of, 5_000, ChangedBy.UNKNOWN);
         update.delete(Kind.POLICY, List.of("a"), Options.DEFAULTS);
         assertThat(write(update)).isEqualTo("3");
         assertThat(apply(100, 5)).isEqualTo("4");
@@ -116,7 +117,7 @@ class PolicyVersionsTest {
 
     @Test
     void a_queue_stays_while_a_version_in_force_or_to_come_sends_to_it() throws FaultsException {
-        PolicyUpdate queues = new PolicyUpdate(topic, Map::of, 0);
+        PolicyUpdate queues = new PolicyUpdate(topic, Map::of, 0, ChangedBy.UNKNOWN);
         queues.apply(
                 PolicyFile.read("f", "queues: [{id: x, limit: 1, per: 1s}, {id: y, limit: 1, per: 1s}]"),
                 Options.DEFAULTS);
@@ -132,7 +133,7 @@ class PolicyVersionsTest {
     }
 
     private void deleteQueue(String id, int nowSeconds) {
-        PolicyUpdate update = new PolicyUpdate(topic, Map::of, nowSeconds * 1000L);
+        PolicyUpdate update = new PolicyUpdate(topic, Map::of, nowSeconds * 1000L, ChangedBy.UNKNOWN);
         update.delete(Kind.QUEUE, List.of(id), Options.DEFAULTS);
         update.requireConsistent();
     }
@@ -144,7 +145,7 @@ class PolicyVersionsTest {
     }
 
     private String apply(String rest, int now) throws FaultsException {
-        PolicyUpdate update = new PolicyUpdate(topic, Map::of, now * 1000L);
+        PolicyUpdate update = new PolicyUpdate(topic, Map::of, now * 1000L, ChangedBy.UNKNOWN);
         update.apply(
                 PolicyFile.read("f", "policies: [{id: a, " + rest + "}]", () -> Set.of("x", "y")), Options.DEFAULTS);
         return write(update);

@@ -105,7 +105,7 @@ class EarlierSchemasTest {
     }
 
     @ParameterizedTest
-    @ValueSource(strings = {"PolicyRecord.1", "PolicyRecord.2"})
+    @ValueSource(strings = {"PolicyRecord.1", "PolicyRecord.2", "PolicyRecord.3"})
     void policy_record(String version) throws Exception {
         GenericRecord event = new GenericRecordBuilder(schema(version))
                 .set("id", "p")

@@ -184,7 +184,8 @@ final class Records {
         String later = DEFINITION.replace("\"limits", "\"effective-from\":\"2026-12-01T00:00:00Z\",\"limits");
         return List.of(
                 avro.encode(new PolicyAvro.Applied(PolicyAvro.Kind.POLICY, "p", 3, DEFINITION, 1_000)),
-                avro.encode(new PolicyAvro.Applied(PolicyAvro.Kind.POLICY, "p", 4, later, 1_000, List.of(before))),
+                avro.encode(new PolicyAvro.Applied(PolicyAvro.Kind.POLICY, "p", 4, later, 1_000)
+                        .withBefore(List.of(before))),
                 avro.encode(new PolicyAvro.Applied(PolicyAvro.Kind.POLICY, "p", 5, null, 1_000)),
                 earlier("PolicyRecord.1", Map.of("id", "p", "version", 2L, "definition", DEFINITION, "appliedAt", 1L)));
     }

@@ -197,6 +197,44 @@ class AccessTest {
     }
 
     @Test
+    void the_token_for_deciding_permits_checks_alone() throws IOException {
+        Service service = Service.DEFAULTS.withPort(0).withReadToken(Service.ReadToken.REQUIRED);
+        String toDecide = "a-token-that-permits-deciding";
+        try (RulesService open = RulesService.open(
+                WeirConfig.DEFAULTS.withService(service), Map.of("WEIR_TOKEN", TOKEN, "WEIR_DECIDE_TOKEN", toDecide))) {
+            Caller gateway = Caller.of(open, TOKEN).withToken(toDecide);
+            assertThat(gateway.post("/v1/check", "{\"client\":\"c\"}").status()).isEqualTo(MAY);
+            for (String path : List.of("/v1/policies", "/v1/decisions/a", "/metrics", "/v1/nowhere")) {
+                Reply refused = gateway.get(path);
+                assertThat(refused.status()).as(path).isEqualTo(403);
+                assertThat(refused.detail()).contains("/v1/check only");
+            }
+            assertThat(gateway.put("/v1/policies/a", "{}").status()).isEqualTo(403);
+            assertThat(gateway.get("/health/ready").status()).isEqualTo(503);
+        }
+    }
+
+    @Test
+    void a_file_can_have_several_tokens_with_names() throws IOException {
+        Path file = directory.resolve("tokens");
+        Files.writeString(file, "ci  first-token-of-the-file\n\nsecond-token-of-the-file\r\n");
+        try (RulesService service = open(file, Map.of())) {
+            for (String token : List.of("first-token-of-the-file", "second-token-of-the-file")) {
+                assertThat(Caller.of(service, token).put("/v1/policies/a", "{}").status())
+                        .isEqualTo(MAY);
+            }
+            assertThat(Caller.of(service, null)
+                            .withToken("ci")
+                            .put("/v1/policies/a", "{}")
+                            .status())
+                    .isEqualTo(401);
+        }
+        Files.writeString(file, "first-token-of-the-file\nci short\n");
+        assertThatThrownBy(() -> open(file, Map.of()))
+                .hasMessage("service.token-file: " + file + ": a token has at least 16 characters, number 2 has 5");
+    }
+
+    @Test
     void wrong_tokens_are_counted_and_wait_longer_each_time() {
         WrongTokens wrong = new WrongTokens();
         assertThat(wrong.count("a", 0)).isZero();
@@ -305,7 +343,7 @@ class AccessTest {
         }
         Files.delete(file);
         assertThatThrownBy(() -> open(file, Map.of())).hasMessageEndingWith(": no such file");
-        assertThatThrownBy(() -> Token.read(WeirConfig.DEFAULTS.service(), Map.of("WEIR_TOKEN", "")))
+        assertThatThrownBy(() -> Tokens.read(WeirConfig.DEFAULTS.service(), Map.of("WEIR_TOKEN", "")))
                 .hasMessage("the environment variable WEIR_TOKEN: a token has at least 16 characters, this one has 0");
         assertThat(Token.fromEnvironment(Map.of("WEIR_TOKEN", TOKEN)).orElseThrow())
                 .hasToString("<hidden>");

@@ -27,6 +27,7 @@ import java.net.InetAddress;
 import java.net.ServerSocket;
 import java.net.Socket;
 import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -158,6 +159,44 @@ class RulesServiceTest {
         assertThat(gone.status()).isEqualTo(404);
         assertThat(gone.detail()).isEqualTo("there is no policy 'free'");
         assertThat(caller.get("/v1/policies/never/history").status()).isEqualTo(404);
+    }
+
+    @Test
+    void the_history_tells_who_made_a_change_and_why() throws IOException {
+        String path = "/v1/policies/signed";
+        assertThat(trusted.put(path, body(1)).status()).isEqualTo(201);
+        Reply changed =
+                trusted.put(path, body(2), ANY, "X-Weir-Author: Zoë Żak", "X-Weir-Reason: more traffic <in> December");
+        assertThat(changed.status()).isEqualTo(200);
+        JsonNode current = caller.get(path).json();
+        assertThat(current.get("author").asText()).isEqualTo("Zoë Żak");
+        assertThat(current.get("reason").asText()).isEqualTo("more traffic <in> December");
+        String named = "token-with-a-name-of-its-own";
+        Path file = Files.writeString(directory.resolve("tokens"), "a-token-without-a-name\nci " + named + "\n");
+        WeirConfig.Service settings =
+                WeirConfig.DEFAULTS.service().withPort(0).withHealthPort(0).withTokenFile(file);
+        try (RulesService ofTokens = RulesService.open(
+                WeirConfig.DEFAULTS
+                        .withKafka("bootstrap.servers", broker.bootstrapServers())
+                        .withService(settings),
+                Map.of())) {
+            ofTokens.speakFor(enforcer.policies(), HERE);
+            Caller ci = Caller.of(ofTokens, named);
+            assertThat(ci.put(path, body(3), ANY).status()).isEqualTo(200);
+            assertThat(ci.delete(path, ANY, "X-Weir-Author: alice", "X-Weir-Reason:  ")
+                            .status())
+                    .isEqualTo(204);
+        }
+        JsonNode versions = caller.get("/v1/policies/signed/history").json().get("versions");
+        assertThat(versions.findValuesAsText("author")).containsExactly("alice (ci)", "ci", "Zoë Żak", "null");
+        assertThat(versions.findValuesAsText("reason"))
+                .containsExactly("null", "null", "more traffic <in> December", "null");
+
+        for (String header : List.of("X-Weir-Author: " + "a".repeat(129), "X-Weir-Reason: " + "a".repeat(513))) {
+            Reply refused = trusted.put("/v1/policies/unsigned", body(1), header);
+            assertThat(refused.status()).isEqualTo(400);
+            assertThat(refused.detail()).contains("must have at most");
+        }
     }
 
     @Test

@@ -116,7 +116,7 @@ final class Rulebook {
         long version = versions.merge(key, 1L, Long::sum);
         List<PolicyAvro.Earlier> before =
                 keepsEarlier ? earlier(current.get(key).applied()) : List.of();
-        byte[] value = AVRO.encode(new PolicyAvro.Applied(kind, id, version, definition, 0, before));
+        byte[] value = AVRO.encode(new PolicyAvro.Applied(kind, id, version, definition, 0).withBefore(before));
         try {
             current.put(key, AppliedRules.read(key, value, 0));
         } catch (UnreadableException e) {

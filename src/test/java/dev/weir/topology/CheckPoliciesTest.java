@@ -183,6 +183,6 @@ class CheckPoliciesTest {
 
     private static byte[] policy(String id, long version, String definition, PolicyAvro.Earlier... before) {
         return new PolicyAvro()
-                .encode(new PolicyAvro.Applied(Kind.POLICY, id, version, definition, 0, List.of(before)));
+                .encode(new PolicyAvro.Applied(Kind.POLICY, id, version, definition, 0).withBefore(List.of(before)));
     }
 }

@@ -129,7 +129,8 @@ class EffectiveFromTest {
         weir.policy(
                 "p",
                 new PolicyAvro()
-                        .encode(new PolicyAvro.Applied(Kind.POLICY, "p", version, definition, 0, List.of(before))));
+                        .encode(new PolicyAvro.Applied(Kind.POLICY, "p", version, definition, 0)
+                                .withBefore(List.of(before))));
     }
 
     private static String from(String time) {
