@@ -11,8 +11,12 @@ import dev.weir.doctor.Finding;
 import dev.weir.doctor.Finding.Verdict;
 import java.io.PrintWriter;
 import java.net.URI;
+import java.net.http.HttpClient;
+import java.nio.file.Path;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Optional;
 import java.util.concurrent.Callable;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
@@ -41,6 +45,7 @@ import picocli.CommandLine.Spec;
 final class DoctorCommand implements Callable<Integer> {
 
     private static final ObjectMapper JSON = new ObjectMapper();
+    private static final Duration TIMEOUT = Duration.ofSeconds(3);
 
     @Mixin
     private ClusterOptions cluster;
@@ -51,6 +56,13 @@ final class DoctorCommand implements Callable<Integer> {
             description = "The service of an instance, to ask how it is; may be there several times"
                     + " (default: the configuration's).")
     private List<String> services = new ArrayList<>();
+
+    @Option(
+            names = "--service-ca",
+            paramLabel = "FILE",
+            description = "With https: the PEM file of what signed their certificates (default: service.tls.ca of"
+                    + " the configuration, else what Java trusts).")
+    private Path serviceCa;
 
     @Option(names = "--json", description = "Print a JSON object for each finding, one a line.")
     private boolean json;
@@ -64,7 +76,7 @@ final class DoctorCommand implements Callable<Integer> {
     public Integer call() throws FaultsException {
         WeirConfig config = cluster.read();
         PrintWriter out = spec.commandLine().getOut();
-        List<Finding> findings = Doctor.examine(config, services(config), finding -> {
+        List<Finding> findings = Doctor.examine(config, services(config), http(config), finding -> {
             if (json) {
                 out.println(OneLine.of(json(finding)));
             } else {
@@ -80,6 +92,13 @@ final class DoctorCommand implements Callable<Integer> {
         return findings.stream().anyMatch(finding -> finding.verdict() == Verdict.FAIL) ? 1 : 0;
     }
 
+    private HttpClient http(WeirConfig config) {
+        return ServiceClient.trusting(Optional.ofNullable(serviceCa)
+                        .or(() -> config.service().tls().flatMap(WeirConfig.Service.Tls::ca)))
+                .connectTimeout(TIMEOUT)
+                .build();
+    }
+
     private List<URI> services(WeirConfig config) {
         if (!services.isEmpty()) {
             return services.stream().map(DoctorCommand::service).toList();
@@ -90,7 +109,8 @@ final class DoctorCommand implements Callable<Integer> {
         }
         String host = own.host().matches("0\\.0\\.0\\.0|\\[?::]?") ? "127.0.0.1" : own.host();
         boolean isBare = host.contains(":") && !host.startsWith("[");
-        return List.of(service("http://" + (isBare ? "[" + host + "]" : host) + ":" + own.port()));
+        return List.of(service((own.tls().isPresent() ? "https://" : "http://") + (isBare ? "[" + host + "]" : host)
+                + ":" + own.port()));
     }
 
     private static URI service(String url) {

@@ -212,7 +212,7 @@ final class RunCommand implements Callable<Integer> {
             }
             RulesService service =
                     RulesService.open(config.withService(config.service().withHealthPort(0)), System.getenv());
-            LOG.warn("{}; it is {} instead", e.getMessage(), service.healthAddress());
+            LOG.warn("{}; it is {} instead", e.getMessage(), service.healthUrl());
             return service;
         }
     }
@@ -295,9 +295,8 @@ final class RunCommand implements Callable<Integer> {
                 .formatted(
                         topics.requests(),
                         topics.decisions(),
-                        service.map(one ->
-                                        ", rules on http://%1$s/v1, live page on http://%1$s/, health on http://%2$s/health/ready"
-                                                .formatted(one.address(), one.healthAddress()))
+                        service.map(one -> ", rules on %1$s/v1, live page on %1$s/, health on %2$s/health/ready"
+                                        .formatted(one.url(), one.healthUrl()))
                                 .orElse(""),
                         KafkaSettings.deciding(config).getProperty("bootstrap.servers"));
     }

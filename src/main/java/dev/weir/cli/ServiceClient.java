@@ -3,6 +3,7 @@ package dev.weir.cli;
 import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
+import dev.weir.app.PemFiles;
 import dev.weir.app.UnreachableException;
 import dev.weir.codec.OneLine;
 import dev.weir.config.WeirConfig.Service;
@@ -15,8 +16,10 @@ import java.net.http.HttpRequest;
 import java.net.http.HttpResponse;
 import java.net.http.HttpResponse.BodyHandlers;
 import java.nio.charset.StandardCharsets;
+import java.nio.file.Path;
 import java.time.Duration;
 import java.util.Optional;
+import javax.net.ssl.SSLException;
 import picocli.CommandLine.Option;
 
 /** Asks the service of a running instance. */
@@ -39,6 +42,22 @@ final class ServiceClient {
                 "If it asks for a token, the environment variable " + Service.TOKEN_VARIABLE + " has it."
             })
     private String url;
+
+    @Option(
+            names = "--service-ca",
+            paramLabel = "FILE",
+            description = "With https: the PEM file of what signed its certificate (default: what Java trusts).")
+    private Path ca;
+
+    /** A client that trusts what a file says, with {@code https}. */
+    static HttpClient.Builder trusting(Optional<Path> ca) {
+        HttpClient.Builder client = HttpClient.newBuilder();
+        try {
+            return ca.isPresent() ? client.sslContext(PemFiles.trusting(ca.get())) : client;
+        } catch (IOException e) {
+            throw new InputException("--service-ca: " + e.getMessage(), e);
+        }
+    }
 
     /** As a part of a path or a query. */
     static String encoded(String text) {
@@ -85,10 +104,17 @@ final class ServiceClient {
 
     private HttpResponse<String> send(HttpRequest request) {
         http = http == null
-                ? HttpClient.newBuilder().connectTimeout(CONNECT_TIMEOUT).build()
+                ? trusting(Optional.ofNullable(ca))
+                        .connectTimeout(CONNECT_TIMEOUT)
+                        .build()
                 : http;
         try {
             return http.send(request, BodyHandlers.ofString());
+        } catch (SSLException e) {
+            throw new UnreachableException(
+                    url + " does not speak TLS, or its certificate is not trusted (" + UnreachableException.why(e)
+                            + "); --service-ca names the file of what signed it",
+                    e);
         } catch (IOException e) {
             throw new UnreachableException("nobody answers at " + url + "; `weir run` does, --service says where", e);
         } catch (InterruptedException e) {

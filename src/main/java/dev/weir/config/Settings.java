@@ -13,6 +13,7 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.util.LinkedHashMap;
 import java.util.LinkedHashSet;
+import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
@@ -284,6 +285,10 @@ final class Settings {
         text("service.token-file", (c, file) -> c.withService(c.service().withTokenFile(file(file))));
         text("service.read-token", (c, text) -> c.withService(c.service().withReadToken(Service.ReadToken.of(text))));
         text("service.request-timeout", (c, text) -> c.withService(c.service().withRequestTimeout(duration(text))));
+        ALL.put("service.tls", (c, value) -> {
+            Service.Tls tls = tls(value);
+            return tls == null ? null : c.withService(c.service().withTls(tls));
+        });
         text("service.backtest-timeout", (c, text) -> c.withService(c.service().withBacktestTimeout(duration(text))));
     }
 
@@ -419,6 +424,17 @@ final class Settings {
             throw new IllegalArgumentException("must be a file, is '" + text + "'");
         }
         return Path.of(text);
+    }
+
+    /** Null if the value is at fault. */
+    private static Service.Tls tls(YamlTree value) {
+        value.fields(List.of("certificate", "key", "ca"));
+        Path certificate = value.require("certificate").read(Settings::file);
+        Path key = value.require("key").read(Settings::file);
+        Optional<Path> ca = value.get("ca").isThere()
+                ? Optional.ofNullable(value.get("ca").read(Settings::file))
+                : Optional.empty();
+        return certificate == null || key == null ? null : new Service.Tls(certificate, key, ca);
     }
 
     private static Duration duration(String text) {

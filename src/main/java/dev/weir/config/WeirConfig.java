@@ -295,6 +295,7 @@ public record WeirConfig(
      * @param readToken whether reading needs the token; empty: see {@link #readsNeedToken}
      * @param requestTimeout how long a request may take to arrive, 1 s to 10 min; more by 1 s for each 64 KiB of it
      * @param backtestTimeout how long trying policies on recent requests may take, 1 s to 10 min
+     * @param tls by which files it speaks TLS; empty: it does not
      */
     public record Service(
             boolean enabled,
@@ -305,7 +306,8 @@ public record WeirConfig(
             Optional<Integer> healthPort,
             Optional<ReadToken> readToken,
             Duration requestTimeout,
-            Duration backtestTimeout) {
+            Duration backtestTimeout,
+            Optional<Tls> tls) {
 
         /** Whether reading needs a token. */
         public enum ReadToken {
@@ -323,6 +325,15 @@ public record WeirConfig(
                 };
             }
         }
+
+        /**
+         * The PEM files by which the service speaks TLS.
+         *
+         * @param certificate of the service, with those that it was signed by, except for the root
+         * @param key the private key of the certificate, PKCS #8
+         * @param ca what the certificates of other instances are signed by; empty: what Java trusts
+         */
+        public record Tls(Path certificate, Path key, Optional<Path> ca) {}
 
         public static final String TOKEN_VARIABLE = "WEIR_TOKEN";
         public static final String READ_TOKEN_VARIABLE = "WEIR_READ_TOKEN";
@@ -347,7 +358,8 @@ public record WeirConfig(
                 Optional.empty(),
                 Optional.empty(),
                 Duration.ofSeconds(10),
-                Duration.ofSeconds(30));
+                Duration.ofSeconds(30),
+                Optional.empty());
 
         public Service {
             require(HOST.matcher(host).matches(), "service.host must be a host name or an address, is '" + host + "'");
@@ -376,17 +388,44 @@ public record WeirConfig(
 
         public Service withEnabled(boolean other) {
             return new Service(
-                    other, host, port, advertise, tokenFile, healthPort, readToken, requestTimeout, backtestTimeout);
+                    other,
+                    host,
+                    port,
+                    advertise,
+                    tokenFile,
+                    healthPort,
+                    readToken,
+                    requestTimeout,
+                    backtestTimeout,
+                    tls);
         }
 
         public Service withHost(String other) {
             return new Service(
-                    enabled, other, port, advertise, tokenFile, healthPort, readToken, requestTimeout, backtestTimeout);
+                    enabled,
+                    other,
+                    port,
+                    advertise,
+                    tokenFile,
+                    healthPort,
+                    readToken,
+                    requestTimeout,
+                    backtestTimeout,
+                    tls);
         }
 
         public Service withPort(int other) {
             return new Service(
-                    enabled, host, other, advertise, tokenFile, healthPort, readToken, requestTimeout, backtestTimeout);
+                    enabled,
+                    host,
+                    other,
+                    advertise,
+                    tokenFile,
+                    healthPort,
+                    readToken,
+                    requestTimeout,
+                    backtestTimeout,
+                    tls);
         }
 
         public Service withAdvertise(String other) {
@@ -399,7 +438,8 @@ public record WeirConfig(
                     healthPort,
                     readToken,
                     requestTimeout,
-                    backtestTimeout);
+                    backtestTimeout,
+                    tls);
         }
 
         public Service withTokenFile(Path other) {
@@ -412,7 +452,8 @@ public record WeirConfig(
                     healthPort,
                     readToken,
                     requestTimeout,
-                    backtestTimeout);
+                    backtestTimeout,
+                    tls);
         }
 
         public Service withHealthPort(int other) {
@@ -425,7 +466,8 @@ public record WeirConfig(
                     Optional.of(other),
                     readToken,
                     requestTimeout,
-                    backtestTimeout);
+                    backtestTimeout,
+                    tls);
         }
 
         public Service withReadToken(ReadToken other) {
@@ -438,16 +480,32 @@ public record WeirConfig(
                     healthPort,
                     Optional.of(other),
                     requestTimeout,
-                    backtestTimeout);
+                    backtestTimeout,
+                    tls);
         }
 
         public Service withRequestTimeout(Duration other) {
             return new Service(
-                    enabled, host, port, advertise, tokenFile, healthPort, readToken, other, backtestTimeout);
+                    enabled, host, port, advertise, tokenFile, healthPort, readToken, other, backtestTimeout, tls);
         }
 
         public Service withBacktestTimeout(Duration other) {
-            return new Service(enabled, host, port, advertise, tokenFile, healthPort, readToken, requestTimeout, other);
+            return new Service(
+                    enabled, host, port, advertise, tokenFile, healthPort, readToken, requestTimeout, other, tls);
+        }
+
+        public Service withTls(Tls other) {
+            return new Service(
+                    enabled,
+                    host,
+                    port,
+                    advertise,
+                    tokenFile,
+                    healthPort,
+                    readToken,
+                    requestTimeout,
+                    backtestTimeout,
+                    Optional.of(other));
         }
     }
 

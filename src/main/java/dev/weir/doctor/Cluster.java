@@ -8,6 +8,7 @@ import dev.weir.app.UnreachableException;
 import dev.weir.config.WeirConfig;
 import dev.weir.topology.Topics;
 import java.net.URI;
+import java.net.http.HttpClient;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.HashMap;
@@ -47,6 +48,7 @@ final class Cluster implements AutoCloseable {
 
     private final WeirConfig config;
     private final List<URI> services;
+    private final HttpClient http;
     private final Topics topics;
     private final KafkaTools tools;
     private final Map<String, TopicDescription> descriptions = new TreeMap<>();
@@ -54,10 +56,11 @@ final class Cluster implements AutoCloseable {
     private boolean isDescribed;
     private Admin admin;
 
-    Cluster(WeirConfig config, List<URI> services) {
+    Cluster(WeirConfig config, List<URI> services, HttpClient http) {
         this.config = config.withKafka("admin.request.timeout.ms", String.valueOf(TIMEOUT_MS / 2))
                 .withKafka("admin.default.api.timeout.ms", String.valueOf(TIMEOUT_MS));
         this.services = services;
+        this.http = http;
         topics = Topics.of(config);
         tools = new KafkaTools(config);
     }
@@ -68,6 +71,10 @@ final class Cluster implements AutoCloseable {
 
     List<URI> services() {
         return services;
+    }
+
+    HttpClient http() {
+        return http;
     }
 
     Topics topics() {

@@ -4,6 +4,7 @@ import dev.weir.app.UnreachableException;
 import dev.weir.config.WeirConfig;
 import dev.weir.doctor.Finding.Verdict;
 import java.net.URI;
+import java.net.http.HttpClient;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.function.Consumer;
@@ -56,12 +57,14 @@ public final class Doctor {
      * Does all checks; what needs a broker is left out if none answers.
      *
      * @param services of instances, to be asked how they are
+     * @param http what asks them
      * @param told each finding as soon as it is there
      * @throws ConfigException if Kafka's clients do not take the {@code kafka} section
      */
-    public static List<Finding> examine(WeirConfig config, List<URI> services, Consumer<Finding> told) {
+    public static List<Finding> examine(
+            WeirConfig config, List<URI> services, HttpClient http, Consumer<Finding> told) {
         List<Finding> findings = new ArrayList<>();
-        try (Cluster cluster = new Cluster(config, services)) {
+        try (Cluster cluster = new Cluster(config, services, http)) {
             for (Check check : CHECKS) {
                 Notes notes = new Notes(check.group, check.name, finding -> {
                     findings.add(finding);

@@ -2,7 +2,6 @@ package dev.weir.doctor;
 
 import java.io.IOException;
 import java.net.URI;
-import java.net.http.HttpClient;
 import java.net.http.HttpRequest;
 import java.net.http.HttpResponse;
 import java.net.http.HttpResponse.BodyHandlers;
@@ -24,7 +23,7 @@ final class Services {
             notes.skip("the configuration names no port to ask", "--service http://HOST:PORT");
         }
         for (URI service : cluster.services()) {
-            Optional<HttpResponse<String>> answer = ask(service);
+            Optional<HttpResponse<String>> answer = ask(cluster, service);
             if (answer.isEmpty()) {
                 notes.skip("nobody answers at " + service, "--service http://HOST:PORT asks another instance");
             } else if (answer.get().statusCode() == 200) {
@@ -42,7 +41,7 @@ final class Services {
         boolean isAsked = false;
         for (URI service : cluster.services()) {
             long before = System.currentTimeMillis();
-            Optional<Long> there = ask(service)
+            Optional<Long> there = ask(cluster, service)
                     .flatMap(answer -> answer.headers().firstValue("Date"))
                     .flatMap(Services::time);
             if (there.isPresent()) {
@@ -66,11 +65,9 @@ final class Services {
         }
     }
 
-    private static Optional<HttpResponse<String>> ask(URI service) {
+    private static Optional<HttpResponse<String>> ask(Cluster cluster, URI service) {
         try {
-            return Optional.of(HttpClient.newBuilder()
-                    .connectTimeout(TIMEOUT)
-                    .build()
+            return Optional.of(cluster.http()
                     .send(
                             HttpRequest.newBuilder(service.resolve("/health/ready"))
                                     .timeout(TIMEOUT)

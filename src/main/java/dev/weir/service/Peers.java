@@ -20,6 +20,7 @@ import java.util.concurrent.Executors;
 import java.util.concurrent.Semaphore;
 import java.util.concurrent.TimeUnit;
 import java.util.regex.Pattern;
+import javax.net.ssl.SSLException;
 
 /** The other instances: asks one what this one was asked, and answers as it does. A question goes on only once. */
 final class Peers implements AutoCloseable {
@@ -43,21 +44,29 @@ final class Peers implements AutoCloseable {
     private final Optional<Token> token;
     private final Semaphore asked = new Semaphore(MAX_ASKED);
     private final ExecutorService executor;
-    private final HttpClient http;
+    private final String scheme;
+    private volatile HttpClient http;
 
-    Peers(Optional<Token> token) {
+    /** @param tls what other instances are trusted by; empty: they do not speak TLS */
+    Peers(Optional<Token> token, Optional<ServiceTls> tls) {
         this.token = token;
+        scheme = tls.isPresent() ? "https://" : "http://";
         executor = Executors.newFixedThreadPool(THREADS, task -> {
             Thread thread = new Thread(task, "service-peers");
             thread.setDaemon(true);
             return thread;
         });
-        http = HttpClient.newBuilder()
+        http = builder().build();
+        tls.ifPresent(
+                one -> one.trust(context -> http = builder().sslContext(context).build()));
+    }
+
+    private HttpClient.Builder builder() {
+        return HttpClient.newBuilder()
                 .executor(executor)
                 .connectTimeout(CONNECT_TIMEOUT)
                 .version(HttpClient.Version.HTTP_1_1)
-                .followRedirects(HttpClient.Redirect.NEVER) // the token is for this address alone
-                .build();
+                .followRedirects(HttpClient.Redirect.NEVER); // the token is for this address alone
     }
 
     /** Whether a question comes from another instance. */
@@ -90,7 +99,7 @@ final class Peers implements AutoCloseable {
                 .handleAsync(
                         (answer, failure) -> {
                             if (failure != null) {
-                                throw new CompletionException(unreachable(address, "does not answer"));
+                                throw new CompletionException(unreachable(address, why(failure)));
                             }
                             pass(answer, address, request);
                             return null;
@@ -126,7 +135,7 @@ final class Peers implements AutoCloseable {
 
     /** A question with the token. */
     private HttpRequest.Builder to(String address, String target) {
-        HttpRequest.Builder question = HttpRequest.newBuilder(URI.create("http://" + address + target))
+        HttpRequest.Builder question = HttpRequest.newBuilder(URI.create(scheme + address + target))
                 .timeout(TIMEOUT)
                 .header(FORWARDED, "1");
         token.ifPresent(shown -> question.header("Authorization", shown.authorization()));
@@ -171,6 +180,15 @@ final class Peers implements AutoCloseable {
             answer.headers().firstValue(header).ifPresent(value -> request.header(header, value));
         }
         request.status(status).result(answer.body());
+    }
+
+    private static String why(Throwable failure) {
+        for (Throwable cause = failure; cause != null; cause = cause.getCause()) {
+            if (cause instanceof SSLException) {
+                return "has a certificate that is not trusted: see service.tls.ca";
+            }
+        }
+        return "does not answer";
     }
 
     private static Problem.Found unreachable(String address, String why) {

@@ -33,9 +33,11 @@ import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.CancellationException;
 import java.util.function.Supplier;
+import org.eclipse.jetty.server.ConnectionFactory;
 import org.eclipse.jetty.server.HttpConfiguration;
 import org.eclipse.jetty.server.Server;
 import org.eclipse.jetty.server.ServerConnector;
+import org.eclipse.jetty.server.SslConnectionFactory;
 import org.eclipse.jetty.util.thread.QueuedThreadPool;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -58,6 +60,7 @@ public final class RulesService implements AutoCloseable {
     private final WeirConfig config;
     private final Listener listener;
     private final Access access;
+    private final Optional<ServiceTls> tls;
     private final Peers peers;
     private final LiveFeed feed;
     private final WrongTokens wrongTokens = new WrongTokens();
@@ -73,12 +76,14 @@ public final class RulesService implements AutoCloseable {
     /** What is done with a path. */
     record Route(HandlerType method, String path, Role role, Handler handler) {}
 
-    private RulesService(WeirConfig config, Tokens tokens, Listener listener, Listener healthListener) {
+    private RulesService(
+            WeirConfig config, Tokens tokens, Optional<ServiceTls> tls, Listener listener, Listener healthListener) {
         this.config = config;
+        this.tls = tls;
         this.listener = listener;
         boolean isOpenToRead = listener.isLoopback() && !config.service().readsNeedToken();
         access = new Access(tokens, isOpenToRead, listener.names(), wrongTokens);
-        peers = new Peers(tokens.own());
+        peers = new Peers(tokens.own(), tls);
         feed = new LiveFeed(peers);
         guard = new ConnectionGuard(config.service().requestTimeout());
         healthGuard = new ConnectionGuard(config.service().requestTimeout());
@@ -98,11 +103,21 @@ public final class RulesService implements AutoCloseable {
      */
     public static RulesService open(WeirConfig config, Map<String, String> environment) {
         Tokens tokens = Tokens.read(config.service(), environment);
+        Optional<ServiceTls> tls = config.service().tls().map(ServiceTls::open);
+        try {
+            return open(config, tokens, tls);
+        } catch (BadSettingException | UnreachableException e) {
+            tls.ifPresent(ServiceTls::close);
+            throw e;
+        }
+    }
+
+    private static RulesService open(WeirConfig config, Tokens tokens, Optional<ServiceTls> tls) {
         Listener listener = Listener.open(config.service());
         try {
             requireTokens(config.service(), tokens, listener);
             Listener health = Listener.openForHealth(config.service());
-            return new RulesService(config, tokens, listener, health);
+            return new RulesService(config, tokens, tls, listener, health);
         } catch (BadSettingException | UnreachableException e) {
             close(listener);
             throw e;
@@ -139,10 +154,19 @@ public final class RulesService implements AutoCloseable {
         return listener.address();
     }
 
-    /** Where the health checks and metrics are served alone: {@code host:port}. */
-    public String healthAddress() {
+    /** Where callers reach it: {@code http://host:port}. */
+    public String url() {
+        return scheme() + listener.address();
+    }
+
+    /** Where the health checks and metrics are served alone: {@code http://host:port}. */
+    public String healthUrl() {
         String host = listener.address().substring(0, listener.address().lastIndexOf(':'));
-        return host + ":" + healthPort();
+        return scheme() + host + ":" + healthPort();
+    }
+
+    private String scheme() {
+        return tls.isPresent() ? "https://" : "http://";
     }
 
     int port() {
@@ -203,6 +227,7 @@ public final class RulesService implements AutoCloseable {
             guard.close();
             healthGuard.close();
             peers.close();
+            tls.ifPresent(ServiceTls::close);
         }
     }
 
@@ -230,7 +255,13 @@ public final class RulesService implements AutoCloseable {
                 # HELP weir_service_wrong_tokens_total Requests to the service with a wrong token.
                 # TYPE weir_service_wrong_tokens_total counter
                 weir_service_wrong_tokens_total %d
-                """.formatted(guard.size(), wrongTokens.total());
+                # HELP weir_service_certificate_expiry_seconds When the certificate of the service expires, in seconds since 1970; 0 without TLS.
+                # TYPE weir_service_certificate_expiry_seconds gauge
+                weir_service_certificate_expiry_seconds %d
+                """.formatted(
+                        guard.size(),
+                        wrongTokens.total(),
+                        tls.map(one -> one.validUntil().getEpochSecond()).orElse(0L));
     }
 
     private Instance instance() {
@@ -339,9 +370,13 @@ public final class RulesService implements AutoCloseable {
         server.setStopTimeout(STOP_WITHIN_MS);
     }
 
-    private static ServerConnector connector(
+    private ServerConnector connector(
             Server server, HttpConfiguration http, Listener where, ConnectionGuard connections) {
-        ServerConnector connector = new ServerConnector(server, 1, 1, new GuardedConnections(http, connections));
+        GuardedConnections plain = new GuardedConnections(http, connections);
+        ConnectionFactory[] factories = tls.map(one ->
+                        new ConnectionFactory[] {new SslConnectionFactory(one.server(), plain.getProtocol()), plain})
+                .orElse(new ConnectionFactory[] {plain});
+        ServerConnector connector = new ServerConnector(server, 1, 1, factories);
         connector.setIdleTimeout(IDLE_MS);
         connector.setShutdownIdleTimeout(CLOSE_IDLE_MS);
         try {

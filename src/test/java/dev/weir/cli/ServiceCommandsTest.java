@@ -3,15 +3,21 @@ package dev.weir.cli;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import com.sun.net.httpserver.HttpServer;
+import dev.weir.app.TestCertificate;
+import dev.weir.config.WeirConfig;
+import dev.weir.service.RulesService;
 import java.io.IOException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.nio.charset.StandardCharsets;
+import java.nio.file.Path;
 import java.util.Map;
+import java.util.Optional;
 import java.util.TreeMap;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
 
 /** The commands that ask the service, with answers as {@code openapi.yaml} describes them. */
 class ServiceCommandsTest {
@@ -186,6 +192,30 @@ class ServiceCommandsTest {
                 .isEqualTo(
                         Shell.run("queues", "sms", "--json", "--service", url).out())
                 .contains("{\"tier\":\"\\u202e\\u009b\",");
+    }
+
+    @Test
+    void a_service_that_speaks_tls_is_trusted_by_a_file(@TempDir Path directory) throws Exception {
+        TestCertificate made = TestCertificate.make(directory, "a", "EC");
+        WeirConfig.Service.Tls tls =
+                new WeirConfig.Service.Tls(made.certificate(), made.key(), Optional.of(made.certificate()));
+        WeirConfig config = WeirConfig.DEFAULTS.withService(
+                WeirConfig.DEFAULTS.service().withPort(0).withTls(tls));
+        try (RulesService service = RulesService.open(config, Map.of())) {
+            String ca = made.certificate().toString();
+            assertThat(Shell.run("usage", "bob", "--service", service.url(), "--service-ca", ca)
+                            .err())
+                    .isEqualTo("weir usage: " + service.url() + ": the enforcer is starting\n");
+            Shell.Result untrusted = Shell.run("usage", "bob", "--service", service.url());
+            assertThat(untrusted.exit()).isEqualTo(1);
+            assertThat(untrusted.err())
+                    .startsWith(
+                            "weir usage: " + service.url() + " does not speak TLS, or its certificate is not trusted")
+                    .contains("--service-ca names the file")
+                    .hasLineCount(1);
+            assertThat(Shell.run("usage", "bob", "--service", service.url(), "--service-ca", "/none"))
+                    .isEqualTo(new Shell.Result(2, "", "weir usage: --service-ca: /none: no such file\n"));
+        }
     }
 
     @Test

@@ -87,6 +87,10 @@ class ConfigFileTest {
               read-token: loopback
               request-timeout: 20s
               backtest-timeout: 90s
+              tls:
+                certificate: /etc/weir/tls.crt
+                key: /etc/weir/tls.key
+                ca: /etc/weir/ca.crt
             registry:
               url: https://registry.example/apis/registry/v3
               auto-register: false
@@ -140,7 +144,8 @@ class ConfigFileTest {
                                 Optional.empty(),
                                 Optional.empty(),
                                 Duration.ofSeconds(10),
-                                Duration.ofSeconds(30)),
+                                Duration.ofSeconds(30),
+                                Optional.empty()),
                         Map.of()));
         assertThat(WeirConfig.DEFAULTS.requests().rules())
                 .isEqualTo(new RequestRules(65_536, 64, 1024, 1_000_000_000_000L));
@@ -173,7 +178,11 @@ class ConfigFileTest {
                                 Optional.of(9000),
                                 Optional.of(Service.ReadToken.LOOPBACK),
                                 Duration.ofSeconds(20),
-                                Duration.ofSeconds(90)),
+                                Duration.ofSeconds(90),
+                                Optional.of(new Service.Tls(
+                                        Path.of("/etc/weir/tls.crt"),
+                                        Path.of("/etc/weir/tls.key"),
+                                        Optional.of(Path.of("/etc/weir/ca.crt"))))),
                         Map.of(
                                 "url",
                                 "https://registry.example/apis/registry/v3",

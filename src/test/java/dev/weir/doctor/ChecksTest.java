@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.weir.config.WeirConfig;
 import dev.weir.doctor.Finding.Verdict;
+import java.net.http.HttpClient;
 import java.util.ArrayList;
 import java.util.List;
 import org.apache.kafka.clients.admin.TopicDescription;
@@ -35,7 +36,7 @@ class ChecksTest {
         TopicPartitionInfo partition =
                 new TopicPartitionInfo(0, inSync == 0 ? null : NODES.get(leader - 1), NODES, NODES.subList(0, inSync));
         TopicDescription topic = new TopicDescription("t", false, List.of(partition));
-        try (Cluster cluster = new Cluster(WeirConfig.DEFAULTS, List.of())) {
+        try (Cluster cluster = new Cluster(WeirConfig.DEFAULTS, List.of(), HttpClient.newHttpClient())) {
             assertThat(TopicChecks.areWhole(topic, needed, cluster, notes)).isEqualTo(verdict == Verdict.OK);
         }
         if (verdict == Verdict.OK) {
