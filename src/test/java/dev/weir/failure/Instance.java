@@ -31,6 +31,7 @@ final class Instance extends ChildProcess {
     private static final long READY_SECONDS = 180;
     private static final long POLL_MS = 20;
     private static final Pattern SERVICE = Pattern.compile("rules on (http://\\S+)/v1");
+    private static final Pattern HEALTH = Pattern.compile("health on (http://[^\\s,]+)");
     private static final Duration ANSWERS_WITHIN = Duration.ofSeconds(30);
 
     private final Setup setup;
@@ -149,10 +150,7 @@ final class Instance extends ChildProcess {
     }
 
     private Optional<HttpResponse<Void>> health() throws IOException, InterruptedException {
-        Optional<String> address = SERVICE.matcher(saidSinceStart())
-                .results()
-                .map(said -> said.group(1))
-                .reduce((before, after) -> after);
+        Optional<String> address = said(SERVICE);
         if (address.isEmpty()) {
             return Optional.empty();
         }
@@ -164,6 +162,24 @@ final class Instance extends ChildProcess {
         } catch (IOException e) {
             return Optional.empty();
         }
+    }
+
+    /** Where its service is. */
+    URI serviceUrl() throws IOException {
+        return URI.create(said(SERVICE).orElseThrow());
+    }
+
+    /** Where it answers whether it is ready, on the port for health checks. */
+    URI healthUrl() throws IOException {
+        return URI.create(said(HEALTH).orElseThrow());
+    }
+
+    /** What it said last. */
+    private Optional<String> said(Pattern what) throws IOException {
+        return what.matcher(saidSinceStart())
+                .results()
+                .map(said -> said.group(1))
+                .reduce((before, after) -> after);
     }
 
     /** Its output since it was started last. */
