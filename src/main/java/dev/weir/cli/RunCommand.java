@@ -195,13 +195,13 @@ final class RunCommand implements Callable<Integer> {
         if (!config.service().enabled()) {
             return enforce(config, contents, Optional.empty(), beforeBroker);
         }
-        try (RulesService service = openService(config)) {
+        try (RulesService service = openService(config, dev)) {
             return enforce(config, contents, Optional.of(service), beforeBroker);
         }
     }
 
     /** With {@code --dev}, takes any free port for the health checks if the default one is taken. */
-    private RulesService openService(WeirConfig config) {
+    static RulesService openService(WeirConfig config, boolean dev) {
         try {
             return RulesService.open(config, System.getenv());
         } catch (UnreachableException e) {

@@ -1,9 +1,15 @@
 package dev.weir.cli;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import dev.weir.app.UnreachableException;
+import dev.weir.config.WeirConfig;
+import dev.weir.service.RulesService;
 import java.io.IOException;
+import java.net.BindException;
 import java.net.InetAddress;
+import java.net.InetSocketAddress;
 import java.net.ServerSocket;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -45,6 +51,35 @@ class RunServiceTest {
                                     "",
                                     "weir run: service.port: cannot listen at 127.0.0.1:" + port
                                             + ": Address already in use (--service-port takes another; another instance may run on this machine)\n"));
+        }
+    }
+
+    @Test
+    void with_dev_alone_another_port_for_health_checks_is_taken_if_the_default_one_is() throws IOException {
+        int port;
+        try (ServerSocket free = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
+            port = free.getLocalPort();
+        }
+        WeirConfig config =
+                WeirConfig.DEFAULTS.withService(WeirConfig.DEFAULTS.service().withPort(port));
+        try (ServerSocket taken = new ServerSocket()) {
+            bind(taken, 8679);
+            assertThatThrownBy(() -> RunCommand.openService(config, false))
+                    .isInstanceOf(UnreachableException.class)
+                    .hasMessageStartingWith("service.health-port: cannot listen at 127.0.0.1:8679");
+            try (RulesService service = RunCommand.openService(config, true)) {
+                assertThat(service.healthUrl())
+                        .matches("http://127\\.0\\.0\\.1:[0-9]+")
+                        .doesNotEndWith(":8679");
+            }
+        }
+    }
+
+    private static void bind(ServerSocket socket, int port) throws IOException {
+        try {
+            socket.bind(new InetSocketAddress(InetAddress.getLoopbackAddress(), port));
+        } catch (BindException e) {
+            // somebody else has it, which is as good
         }
     }
 

@@ -150,9 +150,12 @@ class AccessTest {
     void a_method_cannot_be_overridden() throws IOException {
         try (RulesService service = open("127.0.0.1", Optional.empty(), Map.of())) {
             Caller caller = Caller.of(service, null);
-            Reply reply = caller.get("/v1/usage/a", "X-HTTP-Method-Override: DELETE");
-            assertThat(reply.status()).isEqualTo(400);
-            assertThat(reply.detail()).contains("X-HTTP-Method-Override");
+            for (String path :
+                    List.of("/v1/usage/a", "/health/live", "/health/ready", "/metrics", "/live", "/v1/openapi.json")) {
+                Reply reply = caller.get(path, "X-HTTP-Method-Override: DELETE");
+                assertThat(reply.status()).as(path).isEqualTo(400);
+                assertThat(reply.detail()).contains("X-HTTP-Method-Override");
+            }
         }
     }
 
