@@ -21,6 +21,9 @@ final class BrokerSettings {
     private static final long LONGEST_CLEANUP_MS = 1_000;
     private static final long SHORTEST_OFFSETS_MINUTES = 24 * 60;
 
+    private static final String TIMESTAMP_TYPE = "log.message.timestamp.type";
+    private static final String TIMESTAMP_AFTER_MAX = "log.message.timestamp.after.max.ms";
+
     /**
      * What a setting should be.
      *
@@ -51,9 +54,25 @@ final class BrokerSettings {
         long broken = rules.stream()
                 .filter(rule -> !judge(rule, brokers, cluster, notes))
                 .count();
-        if (broken == 0) {
+        if (areNewEnough(brokers, notes) && broken == 0) {
             notes.ok(rules.size() + " that matter, as Weir needs them");
         }
+    }
+
+    /**
+     * Returns whether the brokers accept Weir's changelogs, which Kafka before 3.6 refuses to create (KIP-937). A broker that
+     * hides its settings counts as new enough.
+     */
+    static boolean areNewEnough(List<Config> brokers, Notes notes) {
+        boolean isOlder = brokers.stream()
+                .anyMatch(broker -> broker.get(TIMESTAMP_TYPE) != null && broker.get(TIMESTAMP_AFTER_MAX) == null);
+        if (isOlder) {
+            notes.fail(
+                    "a broker is older than Kafka 3.6: it refuses the topic setting message.timestamp.after.max.ms, so weir run"
+                            + " cannot create the changelogs",
+                    "upgrade all brokers to Kafka 3.6 or newer");
+        }
+        return !isOlder;
     }
 
     private static List<Rule> rules(Cluster cluster, int brokers) {

@@ -1,6 +1,7 @@
 package dev.weir.doctor;
 
 import dev.weir.app.KafkaSettings;
+import dev.weir.app.KafkaTools;
 import dev.weir.app.UnreachableException;
 import java.io.IOException;
 import java.net.InetSocketAddress;
@@ -13,12 +14,15 @@ import java.util.Optional;
 import java.util.TreeMap;
 import java.util.stream.Collectors;
 import org.apache.kafka.clients.admin.Admin;
-import org.apache.kafka.clients.admin.FinalizedVersionRange;
+import org.apache.kafka.clients.admin.DescribeFeaturesOptions;
+import org.apache.kafka.clients.admin.FeatureMetadata;
 import org.apache.kafka.clients.admin.QuorumInfo;
+import org.apache.kafka.clients.admin.SupportedVersionRange;
 import org.apache.kafka.common.KafkaException;
 import org.apache.kafka.common.Node;
 import org.apache.kafka.common.config.ConfigException;
 import org.apache.kafka.common.errors.ClusterAuthorizationException;
+import org.apache.kafka.common.errors.UnsupportedVersionException;
 import org.apache.kafka.common.utils.Utils;
 
 /** Whether there are brokers, and which. */
@@ -26,8 +30,16 @@ final class Brokers {
 
     private static final int CONNECT_MS = 3_000;
 
-    /** The first of transactions that a late request of one that is over cannot reopen (KIP-890). */
+    private static final String TRANSACTION_VERSION = "transaction.version";
+
+    /** From this level on, each transaction has a producer epoch of its own (KIP-890 part 2). */
     private static final int SAFE_TRANSACTIONS = 2;
+
+    private static final String LATE_REQUEST =
+            ": a late request of a transaction that has ended may become part of the next one (KIP-890)";
+
+    /** {@code DescribeQuorum} is for the controllers of KRaft. */
+    static final String NO_QUORUM = "the brokers cannot describe a controller quorum, as in ZooKeeper mode";
 
     private Brokers() {}
 
@@ -117,25 +129,56 @@ final class Brokers {
             notes.ok(quorum.leaderId() + " of " + count(quorum.voters().size(), "voter"));
         } catch (ClusterAuthorizationException e) {
             notes.skip("not allowed", cluster.grant("Describe", "--cluster"));
+        } catch (UnsupportedVersionException e) {
+            notes.skip(NO_QUORUM);
         }
     }
 
     static void features(Cluster cluster, Notes notes) {
-        Map<String, FinalizedVersionRange> levels = cluster.await(
-                        cluster.admin().describeFeatures().featureMetadata())
-                .finalizedFeatures();
-        FinalizedVersionRange transactions = levels.get("transaction.version");
-        if (transactions == null || transactions.maxVersionLevel() < SAFE_TRANSACTIONS) {
-            notes.warn(
-                    "transaction.version is " + (transactions == null ? "not set" : transactions.maxVersionLevel())
-                            + ": a late request may leave a transaction open for good (KIP-890)",
-                    cluster.tools().upgrade("transaction.version", SAFE_TRANSACTIONS));
-            return;
+        Map<String, Integer> levels = new TreeMap<>();
+        Map<Integer, Integer> supported = new TreeMap<>();
+        for (Node node : cluster.await(cluster.admin().describeCluster().nodes())) {
+            FeatureMetadata features = cluster.await(cluster.admin()
+                    .describeFeatures(new DescribeFeaturesOptions().nodeId(node.id()))
+                    .featureMetadata());
+            SupportedVersionRange range = features.supportedFeatures().get(TRANSACTION_VERSION);
+            supported.put(node.id(), range == null ? 0 : (int) range.maxVersion());
+            features.finalizedFeatures()
+                    .forEach((feature, level) -> levels.merge(feature, (int) level.maxVersionLevel(), Math::max));
         }
-        notes.ok(new TreeMap<>(levels)
+        features(supported, levels, cluster.tools(), notes);
+    }
+
+    /**
+     * Checks that transactions are protected from late requests. The level can be finalized only when every broker supports
+     * it, so a broker that does not is reported first.
+     *
+     * @param supported the highest {@code transaction.version} that each broker supports, by broker id; 0 if it has none
+     * @param levels the finalized level of each feature; a feature at level 0 is absent
+     */
+    static void features(Map<Integer, Integer> supported, Map<String, Integer> levels, KafkaTools tools, Notes notes) {
+        List<String> older = new TreeMap<>(supported)
                 .entrySet().stream()
-                        .map(level -> level.getKey() + " " + level.getValue().maxVersionLevel())
-                        .collect(Collectors.joining(", ")));
+                        .filter(broker -> broker.getValue() < SAFE_TRANSACTIONS)
+                        .map(broker -> String.valueOf(broker.getKey()))
+                        .toList();
+        int level = levels.getOrDefault(TRANSACTION_VERSION, 0);
+        String upgrade = tools.upgrade(TRANSACTION_VERSION, SAFE_TRANSACTIONS);
+        if (!older.isEmpty()) {
+            notes.warn(
+                    (older.size() == 1
+                                    ? "broker " + older.get(0) + " does"
+                                    : "brokers " + String.join(", ", older) + " do")
+                            + " not support " + TRANSACTION_VERSION + " " + SAFE_TRANSACTIONS + LATE_REQUEST,
+                    "upgrade all brokers and controllers to Kafka 4.0 or newer, and then run: " + upgrade);
+        } else if (level < SAFE_TRANSACTIONS) {
+            notes.warn(TRANSACTION_VERSION + " is " + level + LATE_REQUEST, upgrade);
+        } else {
+            notes.ok(levels.entrySet().stream()
+                    .map(feature -> feature.getKey() + " " + feature.getValue())
+                    .sorted()
+                    .collect(Collectors.joining(", ")));
+        }
     }
 
     static String count(long count, String one) {

@@ -11,6 +11,7 @@ import org.apache.kafka.clients.admin.QuorumInfo;
 import org.apache.kafka.clients.admin.TopicDescription;
 import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.errors.ClusterAuthorizationException;
+import org.apache.kafka.common.errors.UnsupportedVersionException;
 
 /** Other clocks against this machine's, as far as they show without a record being written. */
 final class Clocks {
@@ -27,6 +28,9 @@ final class Clocks {
             quorum = cluster.await(cluster.admin().describeMetadataQuorum().quorumInfo());
         } catch (ClusterAuthorizationException e) {
             notes.skip("not allowed", cluster.grant("Describe", "--cluster"));
+            return;
+        } catch (UnsupportedVersionException e) {
+            notes.skip(Brokers.NO_QUORUM);
             return;
         }
         long after = System.currentTimeMillis();

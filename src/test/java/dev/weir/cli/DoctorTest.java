@@ -34,9 +34,12 @@ import org.apache.kafka.clients.admin.AbortTransactionSpec;
 import org.apache.kafka.clients.admin.Admin;
 import org.apache.kafka.clients.admin.AlterConfigOp;
 import org.apache.kafka.clients.admin.ConfigEntry;
+import org.apache.kafka.clients.admin.FeatureUpdate;
+import org.apache.kafka.clients.admin.FeatureUpdate.UpgradeType;
 import org.apache.kafka.clients.admin.NewPartitions;
 import org.apache.kafka.clients.admin.ProducerState;
 import org.apache.kafka.clients.admin.RecordsToDelete;
+import org.apache.kafka.clients.admin.UpdateFeaturesOptions;
 import org.apache.kafka.clients.consumer.OffsetAndMetadata;
 import org.apache.kafka.clients.producer.KafkaProducer;
 import org.apache.kafka.clients.producer.ProducerRecord;
@@ -179,6 +182,37 @@ class DoctorTest {
                 .collect(Collectors.toCollection(TreeSet::new));
         described.remove("group/check");
         assertThat(described).isEqualTo(done);
+    }
+
+    @Test
+    void a_feature_that_is_not_finalized_is_well_again_after_the_command_that_is_told() throws Exception {
+        setTransactionVersion(0, UpgradeType.SAFE_DOWNGRADE);
+        try {
+            Found wrong = only(doctor(0, ""), "brokers", "features");
+            assertThat(wrong.verdict).isEqualTo("WARN");
+            assertThat(wrong.found).startsWith("transaction.version is 0: a late request");
+            assertThat(wrong.advice)
+                    .containsExactly("kafka-features.sh --bootstrap-server " + broker.bootstrapServers()
+                            + " upgrade --feature transaction.version=2");
+        } finally {
+            setTransactionVersion(2, UpgradeType.UPGRADE);
+        }
+        assertThat(only(doctor(0, ""), "brokers", "features").verdict).isEqualTo("OK");
+    }
+
+    /** Returns when the broker has the level too, which it learns from the controller. */
+    private static void setTransactionVersion(int level, UpgradeType type) throws Exception {
+        admin.updateFeatures(
+                        Map.of("transaction.version", new FeatureUpdate((short) level, type)),
+                        new UpdateFeaturesOptions())
+                .all()
+                .get();
+        awaitTrue(() -> admin.describeFeatures()
+                        .featureMetadata()
+                        .get()
+                        .finalizedFeatures()
+                        .containsKey("transaction.version")
+                == level > 0);
     }
 
     @ParameterizedTest

@@ -2,11 +2,15 @@ package dev.weir.doctor;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import dev.weir.app.KafkaTools;
 import dev.weir.config.WeirConfig;
 import dev.weir.doctor.Finding.Verdict;
 import java.net.http.HttpClient;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
+import org.apache.kafka.clients.admin.Config;
+import org.apache.kafka.clients.admin.ConfigEntry;
 import org.apache.kafka.clients.admin.TopicDescription;
 import org.apache.kafka.common.Node;
 import org.apache.kafka.common.TopicPartitionInfo;
@@ -83,5 +87,65 @@ class ChecksTest {
             assertThat(one.verdict()).isEqualTo(verdict);
             assertThat(one.found()).startsWith(found);
         });
+    }
+
+    @ParameterizedTest
+    @CsvSource(
+            nullValues = "-",
+            delimiter = '|',
+            value = {
+                "2 | 2 | 2 | OK   | transaction.version 2 | -",
+                "2 | 2 | 1 | WARN | transaction.version is 1: a late request | kafka-features.sh",
+                "2 | 2 | 0 | WARN | transaction.version is 0: a late request | kafka-features.sh",
+                "0 | 2 | 0 | WARN | broker 1 does not support transaction.version 2: a late request | upgrade all brokers",
+                "2 | 1 | 1 | WARN | broker 2 does not support transaction.version 2: a late request | upgrade all brokers",
+                "0 | 0 | 0 | WARN | brokers 1, 2 do not support transaction.version 2: a late request | upgrade all brokers",
+            })
+    void a_feature_level_is_advised_only_if_every_broker_supports_it(
+            int first, int second, int level, Verdict verdict, String found, String advice) {
+        Brokers.features(
+                Map.of(1, first, 2, second),
+                level == 0 ? Map.of() : Map.of("transaction.version", level),
+                new KafkaTools(WeirConfig.DEFAULTS),
+                notes);
+        assertThat(findings).singleElement().satisfies(one -> {
+            assertThat(one.verdict()).isEqualTo(verdict);
+            assertThat(one.found()).startsWith(found);
+            if (advice == null) {
+                assertThat(one.advice()).isEmpty();
+            } else {
+                assertThat(one.advice()).singleElement().asString().startsWith(advice);
+                assertThat(one.advice().get(0))
+                        .endsWith("kafka-features.sh --bootstrap-server localhost:9092"
+                                + " upgrade --feature transaction.version=2");
+            }
+        });
+    }
+
+    @ParameterizedTest
+    @CsvSource({
+        "true,  true,  true",
+        "true,  false, false",
+        "false, false, true", // a service that shows few of its brokers' settings
+    })
+    void brokers_without_a_setting_of_the_changelogs_are_too_old(
+            boolean showsTimestampType, boolean knowsTimestampAfterMax, boolean isNewEnough) {
+        List<ConfigEntry> entries = new ArrayList<>();
+        if (showsTimestampType) {
+            entries.add(new ConfigEntry("log.message.timestamp.type", "CreateTime"));
+        }
+        if (knowsTimestampAfterMax) {
+            entries.add(new ConfigEntry("log.message.timestamp.after.max.ms", "3600000"));
+        }
+        assertThat(BrokerSettings.areNewEnough(List.of(new Config(entries)), notes))
+                .isEqualTo(isNewEnough);
+        if (isNewEnough) {
+            assertThat(findings).isEmpty();
+        } else {
+            assertThat(findings).singleElement().satisfies(one -> {
+                assertThat(one.verdict()).isEqualTo(Verdict.FAIL);
+                assertThat(one.advice()).containsExactly("upgrade all brokers to Kafka 3.6 or newer");
+            });
+        }
     }
 }
