@@ -78,6 +78,7 @@ public final class Enforcer implements AutoCloseable {
         Restores restores = new Restores();
         ClockSteps steps = new ClockSteps();
         String address = Owners.address(reachableAt);
+        StateDirectoryCheck.requireSafe(config.state().directory());
         id = InstanceId.of(config.state().directory());
         Application deciding = new Application(
                 "deciding",

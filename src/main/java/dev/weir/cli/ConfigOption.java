@@ -16,6 +16,6 @@ final class ConfigOption {
     private Path file;
 
     WeirConfig read() throws FaultsException {
-        return file == null ? WeirConfig.DEFAULTS : UserFiles.read(file, ConfigFile::read);
+        return file == null ? ConfigFile.defaults(System.getenv()) : UserFiles.read(file, ConfigFile::read);
     }
 }

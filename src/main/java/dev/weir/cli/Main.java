@@ -3,6 +3,7 @@ package dev.weir.cli;
 import static java.nio.charset.StandardCharsets.UTF_8;
 
 import dev.weir.app.BadRequestException;
+import dev.weir.app.BadStateDirectoryException;
 import dev.weir.app.ConflictException;
 import dev.weir.app.RefusedChangeException;
 import dev.weir.app.UnreachableException;
@@ -203,6 +204,7 @@ public final class Main implements Callable<Integer> {
                 || failure instanceof FaultsException
                 || failure instanceof BadSettingException
                 || failure instanceof WrongTopicsException
+                || failure instanceof BadStateDirectoryException
                 || failure instanceof ConfigException;
     }
 

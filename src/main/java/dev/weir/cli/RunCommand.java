@@ -4,6 +4,7 @@ import dev.weir.app.Enforcer;
 import dev.weir.app.KafkaSettings;
 import dev.weir.app.PolicyTopic;
 import dev.weir.app.ReadPositions;
+import dev.weir.app.StateDirectoryCheck;
 import dev.weir.app.TopicCheck;
 import dev.weir.app.TopicSetup;
 import dev.weir.app.UnreachableException;
@@ -131,6 +132,9 @@ final class RunCommand implements Callable<Integer> {
     @Override
     public Integer call() throws Exception {
         WeirConfig config = read();
+        if (!dev) {
+            StateDirectoryCheck.requireUsable(config.state().directory());
+        }
         PolicyFile.Contents contents = policies == null
                 ? PolicyFile.Contents.NONE
                 : UserFiles.read(policies, file -> PolicyFile.read(file, () -> dev ? Set.of() : queues(config)));

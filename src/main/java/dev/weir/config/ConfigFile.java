@@ -14,6 +14,9 @@ import java.util.regex.Pattern;
 /** Reads the configuration file: YAML or JSON, every key optional. */
 public final class ConfigFile {
 
+    /** The environment variable of the state directory; {@code state.directory} overrides it. */
+    public static final String STATE_DIRECTORY = "WEIR_STATE_DIRECTORY";
+
     private static final int MAX_KAFKA_PROPERTIES = 1000;
     private static final String KAFKA = "kafka";
     private static final String REGISTRY = "registry";
@@ -49,9 +52,15 @@ public final class ConfigFile {
         return read(YamlTree.read(text, faults), faults, environment);
     }
 
+    /** The configuration without a file. */
+    public static WeirConfig defaults(Map<String, String> environment) {
+        String directory = environment.getOrDefault(STATE_DIRECTORY, "");
+        return directory.isBlank() ? WeirConfig.DEFAULTS : WeirConfig.DEFAULTS.withStateDirectory(Path.of(directory));
+    }
+
     private static WeirConfig read(YamlTree file, Faults faults, Map<String, String> environment)
             throws FaultsException {
-        WeirConfig config = file.isEmpty() ? WeirConfig.DEFAULTS : set(file, environment);
+        WeirConfig config = file.isEmpty() ? defaults(environment) : set(file, environment);
         faults.throwIfAny();
         return config;
     }
@@ -61,7 +70,7 @@ public final class ConfigFile {
         keys.add(REGISTRY);
         keys.add(KAFKA);
         file.fields(keys);
-        WeirConfig config = WeirConfig.DEFAULTS;
+        WeirConfig config = defaults(environment);
         for (String key : Settings.keys("")) {
             Set<String> ofSection = Settings.keys(key);
             YamlTree value = file.get(key);

@@ -2,6 +2,7 @@ package dev.weir.doctor;
 
 import com.sun.management.OperatingSystemMXBean;
 import dev.weir.app.KafkaSettings;
+import dev.weir.app.StateDirectoryCheck;
 import dev.weir.config.WeirConfig;
 import dev.weir.config.WeirConfig.State;
 import java.io.File;
@@ -11,6 +12,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.Locale;
+import java.util.Optional;
 import java.util.Set;
 import java.util.TreeSet;
 import java.util.regex.Pattern;
@@ -81,6 +83,11 @@ final class Machine {
             notes.fail(
                     directory + ": " + there + " is not writable for " + System.getProperty("user.name"),
                     "sudo install -d -o " + System.getProperty("user.name") + " " + directory);
+            return;
+        }
+        Optional<String> fault = StateDirectoryCheck.fault(directory);
+        if (fault.isPresent()) {
+            notes.fail(directory + ": " + fault.get(), "in the configuration file: state: {directory: /var/lib/weir}");
             return;
         }
         long free;

@@ -16,6 +16,7 @@ import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.attribute.PosixFilePermissions;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -462,6 +463,21 @@ class DoctorTest {
                 .satisfies(one -> {
                     assertThat(one.verdict).isEqualTo("FAIL");
                     assertThat(one.found).contains(file + " is not writable");
+                    assertThat(one.advice).hasSize(1);
+                });
+    }
+
+    @Test
+    void a_state_directory_that_every_user_can_write_to_is_told() throws Exception {
+        Path shared = Files.setPosixFilePermissions(
+                Files.createDirectory(directory.resolve("tmp")), PosixFilePermissions.fromString("rwxrwxrwx"));
+        Path open = Files.setPosixFilePermissions(
+                Files.createDirectory(shared.resolve("weir")), PosixFilePermissions.fromString("rwxrwxrwx"));
+        String state = "state: {directory: " + open + "}\n";
+        assertThat(only(doctor(1, state, "-b", "127.0.0.1:1"), "this machine", "state directory"))
+                .satisfies(one -> {
+                    assertThat(one.verdict).isEqualTo("FAIL");
+                    assertThat(one.found).isEqualTo(open + ": every user can write to it");
                     assertThat(one.advice).hasSize(1);
                 });
     }

@@ -223,4 +223,16 @@ class MainTest {
     private String write(String name, String text) throws IOException {
         return Files.writeString(directory.resolve(name), text).toString();
     }
+
+    @Test
+    void run_refuses_a_state_directory_that_is_not_safe_before_it_asks_a_broker() throws IOException {
+        Path file = Files.createFile(directory.resolve("file"));
+        Path config = Files.writeString(directory.resolve("weir.yaml"), "state: {directory: '" + file + "'}");
+        assertThat(Shell.run("run", "-b", "127.0.0.1:1", "-c", config.toString()))
+                .isEqualTo(new Shell.Result(
+                        2,
+                        "",
+                        "weir run: state.directory " + file + ": " + file
+                                + " is not a directory; set state.directory to another path\n"));
+    }
 }

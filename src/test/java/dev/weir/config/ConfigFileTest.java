@@ -118,6 +118,21 @@ class ConfigFileTest {
     }
 
     @Test
+    void the_environment_has_a_default_for_the_state_directory() throws FaultsException {
+        Map<String, String> environment = Map.of("WEIR_STATE_DIRECTORY", "/var/lib/weir");
+        WeirConfig expected = WeirConfig.DEFAULTS.withStateDirectory(Path.of("/var/lib/weir"));
+        assertThat(ConfigFile.defaults(environment)).isEqualTo(expected);
+        for (String text : List.of("", "state: {memory: 256MiB}")) {
+            assertThat(ConfigFile.read("weir.yaml", text, environment)).isEqualTo(expected);
+        }
+        assertThat(ConfigFile.read("weir.yaml", "state: {directory: /mnt}", environment))
+                .isEqualTo(WeirConfig.DEFAULTS.withStateDirectory(Path.of("/mnt")));
+        for (Map<String, String> nothing : List.of(Map.<String, String>of(), Map.of("WEIR_STATE_DIRECTORY", " "))) {
+            assertThat(ConfigFile.defaults(nothing)).isEqualTo(WeirConfig.DEFAULTS);
+        }
+    }
+
+    @Test
     void the_defaults_are_what_is_documented() throws FaultsException {
         assertThat(ConfigFile.read("weir.yaml", DEFAULTS)).isEqualTo(WeirConfig.DEFAULTS);
         assertThat(WeirConfig.DEFAULTS)
