@@ -65,7 +65,7 @@ final class RegistryProcess implements AutoCloseable {
     private static String jar(Path directory) throws IOException {
         try (Stream<Path> files = Files.list(directory)) {
             return files.map(file -> file.getFileName().toString())
-                    .filter(file -> file.endsWith("-runner.jar"))
+                    .filter(file -> file.equals("quarkus-run.jar"))
                     .findFirst()
                     .orElseThrow();
         }

@@ -27,8 +27,15 @@ import picocli.CommandLine;
 class DeploymentTest {
 
     private static final Path DEPLOY = Path.of("src/deploy");
-    private static final Pattern PINNED = Pattern.compile("[a-z./-]+:v?[0-9]+[0-9._a-z-]*");
+    private static final Pattern PINNED = Pattern.compile("[a-z./-]+:v?[0-9]+[0-9._a-z-]*@sha256:[0-9a-f]{64}");
     private static final Pattern VARIABLE = Pattern.compile("\\$\\{([A-Z_]+):-([^}]*)}");
+    private static final Pattern MEBIBYTES = Pattern.compile("([0-9]+)m");
+
+    /** What a JVM takes beside its heap and RocksDB, as {@code weir doctor} reckons. */
+    private static final long BESIDE_MIB = 256;
+
+    private static final String BROKERS = "kafka-1:9092,kafka-2:9092,kafka-3:9092";
+
     private static final Pattern WITH_REGISTRY =
             Pattern.compile("#   WEIR_REGISTRY='([^']+)' docker compose --profile registry up\n");
 
@@ -65,6 +72,30 @@ class DeploymentTest {
                         Matcher.quoteReplacement(environment.getOrDefault(variable.group(1), variable.group(2))));
     }
 
+    /** Of the lines of the Dockerfile that begin with an instruction, the rest. */
+    private static List<String> dockerfile(String instruction) throws IOException {
+        return Files.readAllLines(DEPLOY.resolve("Dockerfile")).stream()
+                .filter(line -> line.startsWith(instruction + " "))
+                .map(line -> line.substring(instruction.length() + 1))
+                .toList();
+    }
+
+    /** The environment variables that the image sets. */
+    private static Map<String, String> imageEnvironment() throws IOException {
+        Map<String, String> environment = new TreeMap<>();
+        for (String variable : dockerfile("ENV")) {
+            String[] parts = variable.split("=", 2);
+            environment.put(parts[0], parts[1]);
+        }
+        return environment;
+    }
+
+    private static long memoryMib(JsonNode service) {
+        Matcher limit = MEBIBYTES.matcher(service.path("mem_limit").asText());
+        assertThat(limit.matches()).as("mem_limit: %s", limit).isTrue();
+        return Long.parseLong(limit.group(1));
+    }
+
     /** Where a service has what, by its path in the container. */
     private static Map<String, String> mounts(JsonNode service) {
         Map<String, String> mounts = new TreeMap<>();
@@ -95,11 +126,56 @@ class DeploymentTest {
             }
             assertThat(service.at("/healthcheck/test").size()).as(name).isGreaterThan(1);
         });
-        for (String line : Files.readAllLines(DEPLOY.resolve("Dockerfile"))) {
-            if (line.startsWith("FROM ")) {
-                assertThat(line.split(" ", -1)[1]).matches(PINNED);
+        assertThat(dockerfile("FROM"))
+                .allSatisfy(image -> assertThat(image.split(" ", -1)[0]).matches(PINNED));
+        assertThat(dockerfile("FROM").get(1)).matches("eclipse-temurin:(17|21)\\.[0-9._]+-jre-.*");
+    }
+
+    @Test
+    void every_service_has_a_memory_limit_that_its_processes_fit_in() throws IOException {
+        services()
+                .forEach((name, service) ->
+                        assertThat(memoryMib(service)).as(name).isPositive());
+        Matcher heap = Pattern.compile("-XX:MaxRAMPercentage=([0-9]+)")
+                .matcher(dockerfile("ENTRYPOINT").get(0));
+        assertThat(heap.find()).isTrue();
+        for (String name : List.of("weir-1", "weir-2")) {
+            long limit = memoryMib(services().get(name));
+            long state = (WeirConfig.DEFAULTS.state().memoryBytes() >> 20);
+            assertThat(limit * Integer.parseInt(heap.group(1)) / 100 + state + BESIDE_MIB)
+                    .isLessThan(limit);
+        }
+        Matcher broker = Pattern.compile("-Xmx([0-9]+)m")
+                .matcher(services()
+                        .get("kafka-1")
+                        .at("/environment/KAFKA_HEAP_OPTS")
+                        .asText());
+        assertThat(broker.matches()).isTrue();
+        assertThat(Long.parseLong(broker.group(1)) + 2 * BESIDE_MIB) // the health check is a JVM too
+                .isLessThanOrEqualTo(memoryMib(services().get("kafka-1")));
+    }
+
+    @Test
+    void the_state_is_on_the_volume_of_the_image_unless_a_file_says_otherwise() throws IOException {
+        Path directory = ConfigFile.defaults(imageEnvironment()).state().directory();
+        assertThat(dockerfile("VOLUME")).containsExactly(directory.toString());
+        assertThat(dockerfile("RUN").get(1))
+                .contains(" --uid 10001 ")
+                .contains("install -d -o weir -g weir -m 750 " + directory);
+        assertThat(mounts(services().get("weir-1"))).containsEntry(directory.toString(), "weir-1");
+    }
+
+    @Test
+    void the_build_gets_what_the_dockerfile_copies_and_nothing_else() throws IOException {
+        List<String> sources = new ArrayList<>();
+        for (String copied : dockerfile("COPY")) {
+            if (!copied.startsWith("--from")) {
+                sources.add(copied.split(" ", -1)[0]);
             }
         }
+        List<String> expected = new ArrayList<>(List.of("*"));
+        sources.stream().sorted().forEach(source -> expected.add("!" + source));
+        assertThat(Files.readAllLines(Path.of(".dockerignore"))).isEqualTo(expected);
     }
 
     @Test
@@ -133,7 +209,7 @@ class DeploymentTest {
             assertThat(mounts(service)).containsEntry(command.get(command.indexOf("--config") + 1), "config " + name);
 
             Path file = Files.writeString(directory.resolve(name), content(name));
-            WeirConfig config = ConfigFile.read(file);
+            WeirConfig config = ConfigFile.read(file.toString(), Files.readString(file), imageEnvironment());
             assertThat(config.service().advertise()).contains(name + ":" + WeirConfig.Service.DEFAULT_PORT);
             assertThat(mounts(service)).containsEntry(config.state().directory().toString(), name);
             assertThat(config.kafka().get("bootstrap.servers").split(",", -1))
@@ -172,6 +248,28 @@ class DeploymentTest {
             JsonNode after = services().get(name).at("/depends_on/registry");
             assertThat(after.get("condition").asText()).isEqualTo("service_healthy");
             assertThat(after.get("required").asBoolean()).isFalse(); // without the profile there is none
+        }
+    }
+
+    /** In memory, a registry gives the ids of its schemas to others after a restart. */
+    @Test
+    void the_registry_keeps_its_ids_on_the_brokers() {
+        JsonNode registry = services().get("registry");
+        assertThat(registry.at("/environment/APICURIO_STORAGE_KIND").asText()).isEqualTo("kafkasql");
+        assertThat(registry.at("/environment/APICURIO_KAFKASQL_BOOTSTRAP_SERVERS")
+                        .asText())
+                .isEqualTo(BROKERS);
+        assertThat(registry.get("depends_on").size()).isEqualTo(3);
+    }
+
+    @Test
+    void brokers_end_transactions_of_the_dead_within_a_second() {
+        for (int id = 1; id <= 3; id++) {
+            JsonNode environment = services().get("kafka-" + id).get("environment");
+            assertThat(environment
+                            .path("KAFKA_TRANSACTION_ABORT_TIMED_OUT_TRANSACTION_CLEANUP_INTERVAL_MS")
+                            .asInt())
+                    .isEqualTo(1000);
         }
     }
 
