@@ -27,7 +27,7 @@ export async function read(kind, id) {
   return {...parts(await response.text()), tag: response.headers.get('ETag')};
 }
 
-/** Newest first, `{text, version, appliedAt}` each; `text` is null where it was deleted. */
+/** Newest first, `{text, version, appliedAt, author, reason}` each; `text` is null where it was deleted. */
 export async function history(kind, id) {
   const text = await (await ask(`${path(kind, id)}/history`, {headers: {Accept: YAML}})).text();
   return text.split(/^- /m).slice(1).map(version => parts(`  ${version}`));
@@ -85,7 +85,20 @@ function parts(yaml) {
     text: / null$/.test(lines[start]) ? null : `${body.join('\n').trimEnd()}\n`,
     version: number('version'),
     appliedAt: number('appliedAt'),
+    author: word(yaml, 'author'),
+    reason: word(yaml, 'reason'),
   };
+}
+
+/** A text of one line, null if there is none. */
+function word(yaml, name) {
+  const value = yaml.match(new RegExp(`^ *${name}: (.*)$`, 'm'))?.[1];
+  if (value === undefined || value === 'null') {
+    return null;
+  }
+  return value.startsWith("'") ? value.slice(1, -1).replaceAll("''", "'")
+      : value.startsWith('"') ? JSON.parse(value)
+      : value;
 }
 
 /** Without the quotes that are not needed. */

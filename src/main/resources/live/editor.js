@@ -195,10 +195,11 @@ export class Editor {
   async #showHistory() {
     try {
       const versions = await definitions.history(this.#kind, this.#id);
-      fill(this.#history, h('h3', 'Versions'), h('ol.versions', versions.map(({version, appliedAt, text}, i) =>
+      fill(this.#history, h('h3', 'Versions'), h('ol.versions', versions.map(({version, appliedAt, author, reason, text}, i) =>
           h('li', h('details',
-              h('summary', h('b', `Version ${version}`), ` ${day(appliedAt)}`, text === null && ' · deleted',
+              h('summary', h('b', `Version ${version}`), ` ${day(appliedAt)}`, author !== null && ` · ${author}`, text === null && ' · deleted',
                   i === 0 && text !== null && h('small.tag', 'in force')),
+              reason !== null && h('p.note', reason),
               difference(versions[i + 1]?.text ?? null, text))))));
     } catch (e) {
       fill(this.#history, h('p.fault', `The versions cannot be read: ${e.message}`));

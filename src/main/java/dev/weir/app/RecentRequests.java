@@ -7,6 +7,7 @@ import dev.weir.policy.Request;
 import dev.weir.processor.RequestReader;
 import dev.weir.topology.Topics;
 import java.util.ArrayList;
+import java.util.Comparator;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -27,17 +28,25 @@ public record RecentRequests(long fromMs, long toMs, boolean isComplete, List<Re
 
     private static final long REQUEST_BYTES = 250;
 
+    /** How many records are read first, before it is known how much heap they take. */
+    private static final int FIRST_PART = 8_192;
+
+    /** How many times as many are read next. */
+    private static final int GROWTH = 4;
+
     /**
      * A request that was read.
      *
      * @param order the latest time of its partition up to it: a partition is decided in the order that it is in
-     * @param number counts what was read
      */
-    private record Timed(long order, long number, Request request) implements Comparable<Timed> {
+    private record Timed(long order, Request request) implements Comparable<Timed> {
+        private static final Comparator<Timed> ORDER = Comparator.comparingLong(Timed::order)
+                .thenComparingInt(timed -> timed.request.source().partition())
+                .thenComparingLong(timed -> timed.request.source().offset());
+
         @Override
         public int compareTo(Timed other) {
-            int byOrder = Long.compare(order, other.order);
-            return byOrder != 0 ? byOrder : Long.compare(number, other.number);
+            return ORDER.compare(this, other);
         }
     }
 
@@ -49,6 +58,14 @@ public record RecentRequests(long fromMs, long toMs, boolean isComplete, List<Re
      * @throws UnreachableException if the topic cannot be read
      */
     public static RecentRequests read(WeirConfig config, long fromMs, long toMs, int most, TrialBudget budget) {
+        return read(config, fromMs, toMs, most, budget, FIRST_PART);
+    }
+
+    /**
+     * Reads the newest part first, and what is before it only if there is heap left: whoever asks for an hour of large requests
+     * costs what fits on the heap, and not what is on the topic.
+     */
+    static RecentRequests read(WeirConfig config, long fromMs, long toMs, int most, TrialBudget budget, int firstPart) {
         try (TopicSlice slice = new TopicSlice(config, Topics.of(config).requests())) {
             Map<TopicPartition, Long> end = slice.end(slice.partitions());
             Map<TopicPartition, Long> from = slice.at(fromMs, end);
@@ -57,14 +74,34 @@ public record RecentRequests(long fromMs, long toMs, boolean isComplete, List<Re
                 from = newest(slice, fromMs, toMs, end, most);
             }
             Reading reading = new Reading(config, budget);
-            slice.read(from, end, reading::add);
+            for (long part = firstPart; count(from, end) > 0 && !reading.hasLeftOut; part *= GROWTH) {
+                Map<TopicPartition, Long> start = partBefore(end, from, slice, fromMs, toMs, part);
+                reading.begin();
+                slice.read(start, end, reading::add);
+                end = start;
+            }
             isComplete &= !reading.hasLeftOut;
-            List<Timed> timed = new ArrayList<>(reading.timed);
-            timed.sort(null);
+            List<Timed> timed = reading.inOrder();
             List<Request> requests = timed.stream().map(Timed::request).toList();
             long sinceMs = isComplete || requests.isEmpty() ? fromMs : timed.get(0).order;
             return new RecentRequests(sinceMs, toMs, isComplete, requests);
         }
+    }
+
+    /** Where the part begins that ends at these offsets; at the latest where all begin if there is no smaller part. */
+    private static Map<TopicPartition, Long> partBefore(
+            Map<TopicPartition, Long> end,
+            Map<TopicPartition, Long> from,
+            TopicSlice slice,
+            long fromMs,
+            long toMs,
+            long part) {
+        if (count(from, end) <= part) {
+            return from;
+        }
+        Map<TopicPartition, Long> start = newest(slice, fromMs, toMs, end, (int) part);
+        start.replaceAll((partition, offset) -> Math.max(from.get(partition), offset));
+        return count(start, end) > 0 ? start : from;
     }
 
     /** The first time since which there are few enough is found by halves; those of the millisecond before fill it up. */
@@ -100,9 +137,9 @@ public record RecentRequests(long fromMs, long toMs, boolean isComplete, List<Re
     private static final class Reading {
         private final RequestReader reader;
         private final TrialBudget budget;
-        private final PriorityQueue<Timed> timed = new PriorityQueue<>(); // the first one first
+        private final PriorityQueue<Timed> part = new PriorityQueue<>(); // the first one first
         private final Map<Integer, Long> latest = new HashMap<>();
-        private long numbers;
+        private final List<Request> later = new ArrayList<>();
         private long bytes;
         private long leftOutBefore = Long.MIN_VALUE;
         private boolean hasLeftOut;
@@ -111,6 +148,13 @@ public record RecentRequests(long fromMs, long toMs, boolean isComplete, List<Re
             this.budget = budget;
             reader = new RequestReader(
                     new RequestAvro(Registries.of(config)), config.requests().rules());
+        }
+
+        /** Before a part, which is earlier than those that were read. */
+        void begin() {
+            part.forEach(timed -> later.add(timed.request));
+            part.clear();
+            latest.clear();
         }
 
         void add(ConsumerRecord<byte[], byte[]> record) {
@@ -122,14 +166,29 @@ public record RecentRequests(long fromMs, long toMs, boolean isComplete, List<Re
                 }
                 Request kept = withoutPayload(request);
                 bytes += bytes(kept);
-                timed.add(new Timed(order, numbers++, kept));
-                while (bytes > budget.heapBytes()) {
-                    Timed first = timed.remove();
+                part.add(new Timed(order, kept));
+                while (bytes > budget.heapBytes() && !part.isEmpty()) {
+                    Timed first = part.remove();
                     hasLeftOut = true;
                     leftOutBefore = first.order;
                     bytes -= bytes(first.request);
                 }
             });
+        }
+
+        /** All that was read. */
+        List<Timed> inOrder() {
+            begin();
+            later.sort(
+                    Comparator.<Request>comparingInt(request -> request.source().partition())
+                            .thenComparingLong(request -> request.source().offset()));
+            List<Timed> timed = new ArrayList<>(later.size());
+            for (Request request : later) {
+                long order = latest.merge(request.source().partition(), request.timestampMs(), Math::max);
+                timed.add(new Timed(order, request));
+            }
+            timed.sort(null);
+            return timed;
         }
 
         /** What a request takes on the heap, roughly. */

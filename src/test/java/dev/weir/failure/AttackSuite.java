@@ -68,6 +68,9 @@ public final class AttackSuite implements Callable<Integer> {
     @Option(names = "--heap", description = "Of the enforcer (default: ${DEFAULT-VALUE}).")
     String heap = "384m";
 
+    @Option(names = "--kinds", split = ",", description = "Only these, such as 'slow headers' (default: all).")
+    List<String> kinds = List.of();
+
     /**
      * What came of it.
      *
@@ -130,7 +133,7 @@ public final class AttackSuite implements Callable<Integer> {
                 measure(health, sender, decisions, Math.max(2, seconds / 4)); // warms up
                 Phase quiet = measure(health, sender, decisions, seconds);
                 try (HostileCallers callers =
-                        HostileCallers.begin(instance.serviceUrl().getPort(), health.getPort())) {
+                        HostileCallers.begin(instance.serviceUrl().getPort(), health.getPort(), kinds)) {
                     Phase attacked = measure(health, sender, decisions, seconds);
                     Map<String, Long> attacks = new TreeMap<>();
                     callers.done().forEach((name, times) -> attacks.put(name, times.get()));

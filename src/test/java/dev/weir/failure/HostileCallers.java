@@ -7,6 +7,7 @@ import java.io.InputStream;
 import java.net.InetSocketAddress;
 import java.net.Socket;
 import java.util.ArrayList;
+import java.util.Collection;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
@@ -40,17 +41,19 @@ final class HostileCallers implements AutoCloseable {
     }
 
     private final int port;
+    private final Collection<String> kinds;
     private final List<Thread> threads = new ArrayList<>();
     private final Map<String, AtomicLong> done = new TreeMap<>();
     private volatile boolean closed;
 
-    private HostileCallers(int port) {
+    private HostileCallers(int port, Collection<String> kinds) {
         this.port = port;
+        this.kinds = kinds;
     }
 
-    /** All kinds begin. */
-    static HostileCallers begin(int port, int healthPort) {
-        HostileCallers callers = new HostileCallers(port);
+    /** @param kinds which of them begin, by name; all if empty */
+    static HostileCallers begin(int port, int healthPort, Collection<String> kinds) {
+        HostileCallers callers = new HostileCallers(port, kinds);
         callers.trickle(
                 "slow headers", SLOW_HEADERS, port, "GET /v1/openapi.json HTTP/1.1\r\n" + HOST + "X-Slow: ", "a");
         callers.trickle(
@@ -113,6 +116,9 @@ final class HostileCallers implements AutoCloseable {
      * nothing more are opened again every {@value #REOPEN_EVERY} seconds.
      */
     private void trickle(String name, int connections, int to, String first, String then) {
+        if (!isAsked(name)) {
+            return;
+        }
         Socket[] sockets = new Socket[connections];
         AtomicLong opened = done.computeIfAbsent(name, unused -> new AtomicLong());
         thread(name, () -> {
@@ -143,6 +149,9 @@ final class HostileCallers implements AutoCloseable {
     }
 
     private void start(String name, Attack attack) {
+        if (!isAsked(name)) {
+            return;
+        }
         AtomicLong times = done.computeIfAbsent(name, unused -> new AtomicLong());
         thread(name, () -> {
             while (!closed) {
@@ -155,6 +164,10 @@ final class HostileCallers implements AutoCloseable {
                 pause(PAUSE_MS);
             }
         });
+    }
+
+    private boolean isAsked(String kind) {
+        return kinds.isEmpty() || kinds.contains(kind);
     }
 
     private void thread(String name, Runnable what) {

@@ -228,6 +228,24 @@ class LivePageTest {
                         .asInt())
                 .isEqualTo(31);
         browser.find(".versions", "Version 2");
+        Reply again = run.caller(LiveRun.TOKEN)
+                .put(
+                        "/v1/policies/search",
+                        run.caller(null)
+                                .get("/v1/policies/search")
+                                .json()
+                                .get("definition")
+                                .toString()
+                                .replace(":31", ":32"),
+                        "If-Match: *",
+                        "X-Weir-Author: Zoë: 'ops'",
+                        "X-Weir-Reason: # more <b>traffic</b>");
+        assertThat(again.status()).isEqualTo(200);
+        open("policies");
+        open("policies/policy/search");
+        browser.click(".versions summary", "Version 3");
+        browser.find(".versions summary", "Zoë: 'ops'");
+        browser.find(".versions .note", "# more <b>traffic</b>");
     }
 
     @Test
