@@ -36,13 +36,15 @@ public final class PemFiles {
     /** The bytes of a file. */
     public static byte[] read(Path file) throws IOException {
         try {
-            if (Files.size(file) > MAX_BYTES) {
-                throw new IOException(file + ": is too long for a PEM file");
+            if (Files.size(file) <= MAX_BYTES) {
+                return Files.readAllBytes(file);
             }
-            return Files.readAllBytes(file);
         } catch (NoSuchFileException e) {
             throw new IOException(file + ": no such file", e);
+        } catch (IOException e) {
+            throw new IOException(file + ": cannot be read", e);
         }
+        throw new IOException(file + ": is too long for a PEM file");
     }
 
     /**

@@ -11,7 +11,7 @@ import java.util.Optional;
  */
 public record ChangedBy(Optional<String> author, Optional<String> reason) {
 
-    public static final int MAX_AUTHOR = 128;
+    public static final int MAX_AUTHOR = 200;
     public static final int MAX_REASON = 512;
 
     /** By an author who is not known. */

@@ -90,11 +90,12 @@ final class ServiceTls implements AutoCloseable {
     /** @throws BadSettingException if a file cannot be read, or is not what it should be */
     static ServiceTls open(Tls files) {
         try {
+            Content content = Content.read(files);
+            Loaded loaded = Loaded.of(files, content);
             if (Token.isOpen(files.key())) {
                 LOG.warn("service.tls: every user of this machine can read {}", files.key());
             }
-            Content content = Content.read(files);
-            return new ServiceTls(files, content, Loaded.of(files, content));
+            return new ServiceTls(files, content, loaded);
         } catch (IOException e) {
             throw new BadSettingException("service.tls: " + e.getMessage(), e);
         }

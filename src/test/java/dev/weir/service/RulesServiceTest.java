@@ -192,7 +192,7 @@ class RulesServiceTest {
         assertThat(versions.findValuesAsText("reason"))
                 .containsExactly("null", "null", "more traffic <in> December", "null");
 
-        for (String header : List.of("X-Weir-Author: " + "a".repeat(129), "X-Weir-Reason: " + "a".repeat(513))) {
+        for (String header : List.of("X-Weir-Author: " + "a".repeat(201), "X-Weir-Reason: " + "a".repeat(513))) {
             Reply refused = trusted.put("/v1/policies/unsigned", body(1), header);
             assertThat(refused.status()).isEqualTo(400);
             assertThat(refused.detail()).contains("must have at most");

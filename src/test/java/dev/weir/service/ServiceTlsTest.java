@@ -182,9 +182,16 @@ class ServiceTlsTest {
 
     @Test
     void files_that_are_not_good_are_refused_at_the_start() {
-        Service.Tls missing = new Service.Tls(directory.resolve("none"), files.key(), files.ca());
-        assertThatThrownBy(() -> open(missing))
-                .isInstanceOf(BadSettingException.class)
-                .hasMessage("service.tls: " + directory.resolve("none") + ": no such file");
+        Path none = directory.resolve("none");
+        for (Service.Tls missing : List.of(
+                new Service.Tls(none, files.key(), files.ca()),
+                new Service.Tls(files.certificate(), none, files.ca()),
+                new Service.Tls(files.certificate(), files.key(), Optional.of(none)))) {
+            assertThatThrownBy(() -> open(missing))
+                    .isInstanceOf(BadSettingException.class)
+                    .hasMessage("service.tls: " + none + ": no such file");
+        }
+        assertThatThrownBy(() -> open(new Service.Tls(directory, files.key(), files.ca())))
+                .hasMessage("service.tls: " + directory + ": cannot be read");
     }
 }
