@@ -80,8 +80,9 @@ public final class PemFiles {
             Matcher other = OTHER_KEY.matcher(text);
             throw new IOException(file
                     + (other.find()
-                            ? ": is a " + other.group(1) + ", not a PRIVATE KEY (PKCS #8 without a password): use"
-                                    + " `openssl pkcs8 -topk8 -nocrypt -in " + file + "`"
+                            ? ": has the format " + other.group(1)
+                                    + ", not PRIVATE KEY (PKCS #8 without a password): convert it with"
+                                    + " `openssl pkcs8 -topk8 -nocrypt -in " + file + " -out NEW_FILE`"
                             : ": has no private key in PEM (BEGIN PRIVATE KEY)"));
         }
         PublicKey publicKey = certificate.getPublicKey();

@@ -96,8 +96,8 @@ public final class StateDirectoryCheck {
                     Files.readAttributes(path, "unix:uid,mode,isSymbolicLink,isDirectory", LinkOption.NOFOLLOW_LINKS);
             int owner = (int) file.get("uid");
             if (shared && owner != user && owner != 0) {
-                return Optional.of(
-                        path + " belongs to another user (uid " + owner + ") and is where every user can create files");
+                return Optional.of(path + " belongs to another user (uid " + owner
+                        + ") and lies where every user can create files");
             }
             boolean isLast = i == directory.getNameCount() - 1;
             if ((boolean) file.get("isSymbolicLink")) {

@@ -116,7 +116,9 @@ final class ServiceClient {
                             + "); --service-ca names the file of what signed it",
                     e);
         } catch (IOException e) {
-            throw new UnreachableException("nobody answers at " + url + "; `weir run` does, --service says where", e);
+            String tls = url.startsWith("http://") ? ", with https:// if it has service.tls" : "";
+            throw new UnreachableException(
+                    "nobody answers at " + url + "; `weir run` does, --service says where" + tls, e);
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
             throw new UnreachableException("interrupted while asking " + url, e);

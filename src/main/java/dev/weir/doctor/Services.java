@@ -25,7 +25,11 @@ final class Services {
         for (URI service : cluster.services()) {
             Optional<HttpResponse<String>> answer = ask(cluster, service);
             if (answer.isEmpty()) {
-                notes.skip("nobody answers at " + service, "--service http://HOST:PORT asks another instance");
+                notes.skip(
+                        nobody(service),
+                        service.getScheme().equals("https")
+                                ? "--service-ca FILE names what signed it; --service https://HOST:PORT asks another instance"
+                                : "--service http://HOST:PORT asks another instance, https://HOST:PORT one with service.tls");
             } else if (answer.get().statusCode() == 200) {
                 notes.ok(service + " is ready");
             } else {
@@ -63,6 +67,11 @@ final class Services {
         } catch (DateTimeException e) {
             return Optional.empty();
         }
+    }
+
+    private static String nobody(URI service) {
+        return "nobody answers at " + service
+                + (service.getScheme().equals("https") ? ", or its certificate is not trusted" : "");
     }
 
     private static Optional<HttpResponse<String>> ask(Cluster cluster, URI service) {

@@ -194,6 +194,9 @@ final class Access {
     static ChangedBy changedBy(Context request) {
         String tokenName = String.valueOf((Object) request.attribute(TOKEN_NAME));
         Optional<String> said = text(request, AUTHOR_HEADER);
+        if (said.filter(name -> name.matches(".*[()].*")).isPresent()) { // or it would look like the name of a token
+            throw Problem.of(400, AUTHOR_HEADER + " must not have parentheses").found();
+        }
         Optional<String> author = tokenName.isEmpty()
                 ? said
                 : Optional.of(said.map(name -> name + " (" + tokenName + ")").orElse(tokenName));

@@ -35,6 +35,7 @@ import java.util.concurrent.CancellationException;
 import java.util.function.Supplier;
 import org.eclipse.jetty.server.ConnectionFactory;
 import org.eclipse.jetty.server.HttpConfiguration;
+import org.eclipse.jetty.server.SecureRequestCustomizer;
 import org.eclipse.jetty.server.Server;
 import org.eclipse.jetty.server.ServerConnector;
 import org.eclipse.jetty.server.SslConnectionFactory;
@@ -372,6 +373,10 @@ public final class RulesService implements AutoCloseable {
 
     private ServerConnector connector(
             Server server, HttpConfiguration http, Listener where, ConnectionGuard connections) {
+        if (tls.isPresent()) {
+            http.addCustomizer(
+                    new SecureRequestCustomizer(false)); // probes call a host by its address: Access judges names
+        }
         GuardedConnections plain = new GuardedConnections(http, connections);
         ConnectionFactory[] factories = tls.map(one ->
                         new ConnectionFactory[] {new SslConnectionFactory(one.server(), plain.getProtocol()), plain})

@@ -20,6 +20,7 @@ import javax.net.ssl.SSLContext;
 import org.eclipse.jetty.util.ssl.SslContextFactory;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
+import org.slf4j.event.Level;
 
 /**
  * The certificate and key of the service, and what it trusts other instances by. The files are read again when they
@@ -52,6 +53,9 @@ final class ServiceTls implements AutoCloseable {
     private record Loaded(KeyStore store, X509Certificate certificate, SSLContext trust) {
 
         static Loaded of(Tls files, Content content) throws IOException {
+            if (Token.isOpen(files.key())) {
+                LOG.warn("service.tls: every user of this machine can read {}", files.key());
+            }
             List<X509Certificate> chain = PemFiles.certificates(files.certificate(), content.certificate);
             KeyStore store = PemFiles.keyStore(PemFiles.key(files.key(), content.key, chain.get(0)), chain);
             Optional<Path> ca = files.ca();
@@ -78,6 +82,7 @@ final class ServiceTls implements AutoCloseable {
         return thread;
     });
     private Content seen;
+    private String fault = "";
     private volatile Loaded loaded;
 
     private ServiceTls(Tls files, Content content, Loaded loaded) {
@@ -91,11 +96,7 @@ final class ServiceTls implements AutoCloseable {
     static ServiceTls open(Tls files) {
         try {
             Content content = Content.read(files);
-            Loaded loaded = Loaded.of(files, content);
-            if (Token.isOpen(files.key())) {
-                LOG.warn("service.tls: every user of this machine can read {}", files.key());
-            }
-            return new ServiceTls(files, content, loaded);
+            return new ServiceTls(files, content, Loaded.of(files, content));
         } catch (IOException e) {
             throw new BadSettingException("service.tls: " + e.getMessage(), e);
         }
@@ -128,11 +129,17 @@ final class ServiceTls implements AutoCloseable {
             if (content.isSameAs(seen)) {
                 return;
             }
-            seen = content; // what is not good is told once
+            seen = content;
             load(Loaded.of(files, content));
-            LOG.info("service.tls: the files have changed; the certificate is valid until {}", validUntil());
+            LOG.atLevel(fault.isEmpty() ? Level.INFO : Level.WARN) // whoever mends them reads that they are good
+                    .log("service.tls: the files have changed; the certificate is valid until {}", validUntil());
+            fault = "";
         } catch (Exception e) { // whatever it is, the look after this one must come
-            LOG.error("service.tls: the certificate stays as it was: {}", e.getMessage());
+            String next = String.valueOf(e.getMessage());
+            if (!next.equals(fault)) {
+                LOG.error("service.tls: the certificate stays as it was: {}", next);
+            }
+            fault = next;
         }
     }
 

@@ -42,20 +42,21 @@ public final class Token {
     }
 
     /**
-     * The tokens of a file, one a line, each with a name before it or without one.
+     * The tokens of a file, one a line, each with a name before it or without one; lines that begin with # are comments.
      *
      * @throws BadSettingException if it cannot be read, or one of them is none
      */
     static List<Token> ofFile(Path file) {
         String source = "service.token-file: " + file;
-        List<String> lines =
-                content(file).lines().filter(line -> !line.isBlank()).toList();
-        if (lines.size() <= 1) {
-            return List.of(ofLine(source, "this one", lines.isEmpty() ? "" : lines.get(0)));
-        }
+        List<String> lines = content(file).lines().map(String::strip).toList();
         List<Token> tokens = new ArrayList<>();
-        for (String line : lines) {
-            tokens.add(ofLine(source, "number " + (tokens.size() + 1), line));
+        for (int i = 0; i < lines.size(); i++) {
+            if (!lines.get(i).isEmpty() && !lines.get(i).startsWith("#")) {
+                tokens.add(ofLine(source, lines.size() == 1 ? "this one" : "the one on line " + (i + 1), lines.get(i)));
+            }
+        }
+        if (tokens.isEmpty()) {
+            throw new BadSettingException(source + ": a token is missing", null);
         }
         return tokens;
     }

@@ -58,8 +58,8 @@ class PemFilesTest {
     @CsvSource(
             delimiter = '|',
             value = {
-                "-----BEGIN RSA PRIVATE KEY-----|: is a RSA PRIVATE KEY, not a PRIVATE KEY (PKCS #8 without a password): use `openssl pkcs8 -topk8 -nocrypt -in ",
-                "-----BEGIN ENCRYPTED PRIVATE KEY-----|: is a ENCRYPTED PRIVATE KEY, not",
+                "-----BEGIN RSA PRIVATE KEY-----|: has the format RSA PRIVATE KEY, not PRIVATE KEY (PKCS #8 without a password): convert it with `openssl pkcs8 -topk8 -nocrypt -in ",
+                "-----BEGIN ENCRYPTED PRIVATE KEY-----|: has the format ENCRYPTED PRIVATE KEY, not",
                 "something else|: has no private key in PEM (BEGIN PRIVATE KEY)",
                 "-----BEGIN PRIVATE KEY-----AAAA-----END PRIVATE KEY-----|: is not the key of the certificate, or is broken"
             })

@@ -70,10 +70,10 @@ class StateDirectoryCheckTest {
     @Test
     void a_directory_that_another_user_created_in_a_shared_place_is_refused() throws IOException {
         Path path = give(create(shared.resolve("weir"), "rwxrwxrwx"), MALLORY);
-        assertRefused(path, path + " belongs to another user (uid 54321) and is where every user can create files");
+        assertRefused(path, path + " belongs to another user (uid 54321) and lies where every user can create files");
         assertRefused(
                 path.resolve("deep/state"),
-                path + " belongs to another user (uid 54321) and is where every user can create files");
+                path + " belongs to another user (uid 54321) and lies where every user can create files");
         assertThat(path).isEmptyDirectory();
     }
 
@@ -81,7 +81,7 @@ class StateDirectoryCheckTest {
     void a_link_that_another_user_created_in_a_shared_place_is_refused() throws IOException {
         Path victim = create(own.resolve("victim"), "rwxr-x---");
         Path link = give(Files.createSymbolicLink(shared.resolve("weir"), victim), MALLORY);
-        assertRefused(link, link + " belongs to another user (uid 54321) and is where every user can create files");
+        assertRefused(link, link + " belongs to another user (uid 54321) and lies where every user can create files");
         Path dangling = give(Files.createSymbolicLink(shared.resolve("dangling"), own.resolve("not-there")), MALLORY);
         assertThatThrownBy(() -> StateDirectoryCheck.requireUsable(dangling))
                 .isInstanceOf(BadStateDirectoryException.class);
@@ -101,7 +101,7 @@ class StateDirectoryCheckTest {
         Path foreign = give(create(shared.resolve("foreign"), "rwxr-xr-x"), MALLORY);
         Path harmless = Files.createSymbolicLink(own.resolve("harmless"), foreign);
         assertRefused(
-                harmless, foreign + " belongs to another user (uid 54321) and is where every user can create files");
+                harmless, foreign + " belongs to another user (uid 54321) and lies where every user can create files");
     }
 
     @Test

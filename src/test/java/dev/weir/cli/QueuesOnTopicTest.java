@@ -11,6 +11,7 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Properties;
+import java.util.regex.Pattern;
 import org.apache.kafka.clients.admin.Admin;
 import org.apache.kafka.clients.producer.KafkaProducer;
 import org.apache.kafka.clients.producer.ProducerRecord;
@@ -83,12 +84,15 @@ class QueuesOnTopicTest {
         apply("policies: [{id: old, limits: [{unlimited: true}]}]");
         assertThat(apply(later, "--dry-run").out()).startsWith("changed    old (version 2)\n");
         assertThat(apply(later).out()).startsWith("changed    old (version 2)\n");
-        policies("delete", "old");
+        policies("delete", "--author", "carol", "--reason", "no longer needed", "old");
+        assertThat(policies("delete", "--author", " ", "old"))
+                .isEqualTo(failed("weir policies delete: --author, --reason: the author must not be blank\n"));
+        String user = Pattern.quote(System.getProperty("user.name"));
         String now = "\\d{4}-\\d{2}-\\d{2}T[0-9:.]+Z";
         assertThat(policies("history", "old").out())
-                .matches("3\t" + now + "\t\tdeleted\n"
-                        + "2\t" + now + "\t2999-01-01T00:00:00Z\t\\{.*}\n"
-                        + "1\t" + now + "\t\t\\{.*}\n");
+                .matches("3\t" + now + "\t\tcarol\tno longer needed\tdeleted\n"
+                        + "2\t" + now + "\t2999-01-01T00:00:00Z\t" + user + "\t\t\\{.*}\n"
+                        + "1\t" + now + "\t\t" + user + "\t\t\\{.*}\n");
         assertThat(policies("history", "--queue", "old")).isEqualTo(failed("weir policies history: no queue old\n"));
     }
 
@@ -109,7 +113,7 @@ class QueuesOnTopicTest {
         String line =
                 "{\"id\":\"raw\",\\u000a\"match\":{\"client\":\"\\u009b2J\"},\"limits\":[{\"unlimited\":true}]}\n";
         assertThat(policies("list").out()).contains("policy\traw\t1\t" + line);
-        assertThat(policies("history", "raw").out()).isEqualTo("1\t1970-01-01T00:00:00Z\t\t" + line);
+        assertThat(policies("history", "raw").out()).isEqualTo("1\t1970-01-01T00:00:00Z\t\t\t\t" + line);
         assertThat(policies("delete", "raw").exit()).isZero();
     }
 

@@ -31,7 +31,7 @@ class RunServiceTest {
             host: 0.0.0.0, advertise: 'a:1'              | beyond loopback, which needs a token
             host: no-such-host.invalid                   | there is no host no-such-host.invalid
             token-file: /no/such/file                    | /no/such/file: no such file
-            token-file: /dev/null                        | a token has at least 16 characters, this one has 0
+            token-file: /dev/null                        | /dev/null: a token is missing
             """)
     void settings_that_do_not_go_together_are_one_line_and_exit_2(String settings, String told) throws IOException {
         Shell.Result result = run("service: {" + settings + "}\n", "--service-port", "0");

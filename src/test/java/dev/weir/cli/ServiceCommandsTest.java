@@ -226,10 +226,11 @@ class ServiceCommandsTest {
         refusal = 503;
         assertThat(Shell.run("usage", "bob", "--service", url).exit()).isEqualTo(1);
         assertThat(Shell.run("usage", "bob", "--service", "http://127.0.0.1:1"))
-                .isEqualTo(new Shell.Result(
-                        1,
-                        "",
-                        "weir usage: nobody answers at http://127.0.0.1:1; `weir run` does, --service says where\n"));
+                .isEqualTo(
+                        new Shell.Result(
+                                1,
+                                "",
+                                "weir usage: nobody answers at http://127.0.0.1:1; `weir run` does, --service says where, with https:// if it has service.tls\n"));
         for (String bad : new String[] {"127.0.0.1:8680", "ftp://x", "http://a b"}) {
             assertThat(Shell.run("usage", "bob", "--service", bad).exit())
                     .as(bad)

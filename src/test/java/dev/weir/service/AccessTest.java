@@ -220,7 +220,7 @@ class AccessTest {
     @Test
     void a_file_can_have_several_tokens_with_names() throws IOException {
         Path file = directory.resolve("tokens");
-        Files.writeString(file, "ci  first-token-of-the-file\n\nsecond-token-of-the-file\r\n");
+        Files.writeString(file, "# of the gateway\nci  first-token-of-the-file\n\nsecond-token-of-the-file\r\n");
         try (RulesService service = open(file, Map.of())) {
             for (String token : List.of("first-token-of-the-file", "second-token-of-the-file")) {
                 assertThat(Caller.of(service, token).put("/v1/policies/a", "{}").status())
@@ -234,7 +234,8 @@ class AccessTest {
         }
         Files.writeString(file, "first-token-of-the-file\nci short\n");
         assertThatThrownBy(() -> open(file, Map.of()))
-                .hasMessage("service.token-file: " + file + ": a token has at least 16 characters, number 2 has 5");
+                .hasMessage("service.token-file: " + file
+                        + ": a token has at least 16 characters, the one on line 2 has 5");
     }
 
     @Test

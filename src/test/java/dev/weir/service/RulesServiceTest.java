@@ -192,6 +192,9 @@ class RulesServiceTest {
         assertThat(versions.findValuesAsText("reason"))
                 .containsExactly("null", "null", "more traffic <in> December", "null");
 
+        Reply forged = trusted.put("/v1/policies/unsigned", body(1), "X-Weir-Author: bob (ci)");
+        assertThat(forged.status()).isEqualTo(400);
+        assertThat(forged.detail()).isEqualTo("X-Weir-Author must not have parentheses");
         for (String header : List.of("X-Weir-Author: " + "a".repeat(201), "X-Weir-Reason: " + "a".repeat(513))) {
             Reply refused = trusted.put("/v1/policies/unsigned", body(1), header);
             assertThat(refused.status()).isEqualTo(400);

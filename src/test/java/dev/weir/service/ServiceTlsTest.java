@@ -15,6 +15,7 @@ import java.net.http.HttpClient;
 import java.net.http.HttpRequest;
 import java.net.http.HttpResponse;
 import java.net.http.HttpResponse.BodyHandlers;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
@@ -101,6 +102,28 @@ class ServiceTlsTest {
         assertThatThrownBy(() -> get(service.url() + "/health/live", other)).isInstanceOf(SSLException.class);
         assertThatThrownBy(() -> get("http://" + service.address() + "/health/live", made.certificate()))
                 .isInstanceOf(IOException.class);
+    }
+
+    /** Supervisors call an instance by an address that its certificate does not have. */
+    @Test
+    void the_host_that_is_named_counts_as_without_tls() throws Exception {
+        assertThat(firstLine(service.healthPort(), "/health/ready", "10.1.2.3"))
+                .isEqualTo("HTTP/1.1 503 Service Unavailable");
+        assertThat(firstLine(service.port(), "/health/live", "10.1.2.3")).isEqualTo("HTTP/1.1 200 OK");
+        assertThat(firstLine(service.port(), "/v1/policies", "evil.example")).startsWith("HTTP/1.1 421 ");
+    }
+
+    private String firstLine(int port, String path, String host) throws IOException {
+        try (Socket socket =
+                PemFiles.trusting(made.certificate()).getSocketFactory().createSocket("127.0.0.1", port)) {
+            socket.getOutputStream()
+                    .write(("GET " + path + " HTTP/1.1\r\nHost: " + host + "\r\nConnection: close\r\n\r\n")
+                            .getBytes(StandardCharsets.US_ASCII));
+            return new String(socket.getInputStream().readAllBytes(), StandardCharsets.UTF_8)
+                    .lines()
+                    .findFirst()
+                    .orElseThrow();
+        }
     }
 
     @Test
