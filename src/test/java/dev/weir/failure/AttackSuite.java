@@ -48,7 +48,7 @@ public final class AttackSuite implements Callable<Integer> {
     private static final int CLIENTS = 100;
     private static final int ATTRIBUTES = 64;
     private static final int DIGITS = 3;
-    private static final long HEALTH_EVERY_MS = 100;
+    private static final long PAUSE_MS = 100;
     private static final Duration PATIENCE = Duration.ofMinutes(1);
     private static final String RULES =
             "policies: [{id: calls, limits: [{algorithm: sliding-window-counter, limit: 100, per: 1m}]}]";
@@ -76,10 +76,10 @@ public final class AttackSuite implements Callable<Integer> {
      *
      * @param decisions how long decisions took from when their request was due, in nanoseconds
      * @param answered how many of the requests were decided
-     * @param slowestHealthMs the slowest answer of {@code /health/ready}
-     * @param failedHealth how many of those answers were not 200
+     * @param health the answers of {@code /health/ready}
+     * @param reads the answers to a caller who reads the policies
      */
-    record Phase(Histogram decisions, long sent, long answered, long slowestHealthMs, int failedHealth) {
+    record Phase(Histogram decisions, long sent, long answered, Answered health, Answered reads) {
 
         double ms(double percentile) {
             return decisions.getValueAtPercentile(percentile) / 1e6;
@@ -87,8 +87,17 @@ public final class AttackSuite implements Callable<Integer> {
 
         @Override
         public String toString() {
-            return "%d of %d decided, p50 %.0f ms, p99 %.0f ms; /health/ready within %d ms, %d failed"
-                    .formatted(answered, sent, ms(50), ms(99), slowestHealthMs, failedHealth);
+            return "%d of %d decided, p50 %.0f ms, p99 %.0f ms; /health/ready %s; /v1/policies %s"
+                    .formatted(answered, sent, ms(50), ms(99), health, reads);
+        }
+    }
+
+    /** What a caller got who asks again and again: how many answers were 200, how many not, and how long the slowest took. */
+    record Answered(int good, int failed, long slowestMs) {
+
+        @Override
+        public String toString() {
+            return "%d times within %d ms, %d failed".formatted(good, slowestMs, failed);
         }
     }
 
@@ -109,7 +118,8 @@ public final class AttackSuite implements Callable<Integer> {
         System.out.println("attacks:     " + report.attacks());
         boolean held = report.isAlive()
                 && report.attacked().answered() == report.attacked().sent()
-                && report.attacked().failedHealth() == 0;
+                && report.attacked().health().failed() == 0
+                && report.attacked().reads().failed() == 0;
         return held ? 0 : 1;
     }
 
@@ -130,11 +140,11 @@ public final class AttackSuite implements Callable<Integer> {
                 instance.awaitReady();
                 fill(sender, decisions);
                 URI health = instance.healthUrl();
-                measure(health, sender, decisions, Math.max(2, seconds / 4)); // warms up
-                Phase quiet = measure(health, sender, decisions, seconds);
+                measure(instance, sender, decisions, Math.max(2, seconds / 4)); // warms up
+                Phase quiet = measure(instance, sender, decisions, seconds);
                 try (HostileCallers callers =
                         HostileCallers.begin(instance.serviceUrl().getPort(), health.getPort(), kinds)) {
-                    Phase attacked = measure(health, sender, decisions, seconds);
+                    Phase attacked = measure(instance, sender, decisions, seconds);
                     Map<String, Long> attacks = new TreeMap<>();
                     callers.done().forEach((name, times) -> attacks.put(name, times.get()));
                     return new Report(quiet, attacked, attacks, instance.isAlive());
@@ -170,10 +180,12 @@ public final class AttackSuite implements Callable<Integer> {
         read(decisions, "fill", recent, new Histogram(DIGITS));
     }
 
-    private Phase measure(URI health, Sender sender, KafkaConsumer<byte[], byte[]> decisions, int forSeconds)
+    private Phase measure(Instance instance, Sender sender, KafkaConsumer<byte[], byte[]> decisions, int forSeconds)
             throws Exception {
-        HealthChecks checks = new HealthChecks(health);
-        checks.start();
+        GoodCaller health = new GoodCaller(instance.healthUrl());
+        GoodCaller reader = new GoodCaller(instance.serviceUrl().resolve("/v1/policies"));
+        health.start();
+        reader.start();
         long count = (long) rate * forSeconds;
         String phase = "p" + System.nanoTime();
         Thread sending = new Thread(() -> send(sender, phase, count), "requests");
@@ -181,9 +193,7 @@ public final class AttackSuite implements Callable<Integer> {
         Histogram histogram = new Histogram(DIGITS);
         long answered = read(decisions, phase, count, histogram);
         sending.join();
-        checks.closed = true;
-        checks.join();
-        return new Phase(histogram, count, answered, checks.slowestMs, checks.failed);
+        return new Phase(histogram, count, answered, health.end(), reader.end());
     }
 
     private void send(Sender sender, String phase, long count) {
@@ -238,37 +248,52 @@ public final class AttackSuite implements Callable<Integer> {
         return answered;
     }
 
-    /** Asks again and again whether the enforcer is ready. */
-    private static final class HealthChecks extends Thread {
+    /** Asks the same again and again, once it has its answer. */
+    private static final class GoodCaller extends Thread {
 
         private final HttpClient http = HttpClient.newHttpClient();
         private final HttpRequest question;
         private volatile boolean closed;
-        private volatile long slowestMs;
-        private volatile int failed;
+        private int good;
+        private int failed;
+        private long slowestMs;
 
-        HealthChecks(URI health) {
-            super("health checks");
-            question = HttpRequest.newBuilder(health).timeout(PATIENCE).build();
+        GoodCaller(URI asked) {
+            super("asks " + asked);
+            question = HttpRequest.newBuilder(asked).timeout(PATIENCE).build();
         }
 
         @Override
         public void run() {
             while (!closed) {
                 long startNanos = System.nanoTime();
-                try {
-                    if (http.send(question, BodyHandlers.discarding()).statusCode() != 200) {
-                        failed++;
-                    }
-                    long tookMs = TimeUnit.NANOSECONDS.toMillis(System.nanoTime() - startNanos);
-                    slowestMs = Math.max(slowestMs, tookMs);
-                    TimeUnit.MILLISECONDS.sleep(HEALTH_EVERY_MS);
-                } catch (IOException e) {
-                    failed++;
-                } catch (InterruptedException e) {
-                    return;
+                boolean isGood = isAnswered();
+                if (closed) {
+                    return; // it may have been answered because the attack was over
                 }
+                good += isGood ? 1 : 0;
+                failed += isGood ? 0 : 1;
+                slowestMs = Math.max(slowestMs, TimeUnit.NANOSECONDS.toMillis(System.nanoTime() - startNanos));
+                LockSupport.parkNanos(TimeUnit.MILLISECONDS.toNanos(PAUSE_MS));
             }
+        }
+
+        private boolean isAnswered() {
+            try {
+                return http.send(question, BodyHandlers.discarding()).statusCode() == 200;
+            } catch (IOException e) {
+                return false;
+            } catch (InterruptedException e) {
+                closed = true;
+                return false;
+            }
+        }
+
+        Answered end() throws InterruptedException {
+            closed = true;
+            interrupt();
+            join();
+            return new Answered(good, failed, slowestMs);
         }
     }
 }
