@@ -99,7 +99,7 @@ public final class PemFiles {
         throw new IOException(file + ": is not the key of the certificate");
     }
 
-    /** By signing something. */
+    /** Whether a signature of the private key passes with the public key. */
     private static boolean areOne(PrivateKey key, PublicKey publicKey) throws GeneralSecurityException {
         Signature signature = Signature.getInstance(
                 switch (publicKey.getAlgorithm()) {
@@ -116,12 +116,12 @@ public final class PemFiles {
         return signature.verify(signed);
     }
 
-    /** What trusts servers with certificates that are signed by those of a file. */
+    /** An SSL context that trusts the certificate authorities of a file. */
     public static SSLContext trusting(Path file) throws IOException {
         return trusting(certificates(file, read(file)));
     }
 
-    /** What trusts servers with certificates that are signed by these. */
+    /** An SSL context that trusts these certificate authorities. */
     public static SSLContext trusting(List<X509Certificate> authorities) throws IOException {
         try {
             KeyStore trusted = empty();

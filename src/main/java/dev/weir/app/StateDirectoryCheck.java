@@ -52,7 +52,7 @@ public final class StateDirectoryCheck {
             }
             throw new UnreachableException("cannot use the state directory " + directory + ": " + e, e);
         }
-        requireSafe(directory); // somebody may have been faster
+        requireSafe(directory); // another process may have created it meanwhile
         if (!Files.isWritable(directory)) {
             throw notWritable(directory, directory);
         }

@@ -4,7 +4,7 @@ import dev.weir.codec.ChangedBy;
 import java.util.Optional;
 import picocli.CommandLine.Option;
 
-/** Who changes rules, and why: recorded in the history. */
+/** The author of a change and the reason, for the history. */
 final class AuthorOptions {
 
     @Option(
@@ -16,7 +16,7 @@ final class AuthorOptions {
     @Option(names = "--reason", paramLabel = "TEXT", description = "Why, for the history.")
     private String reason;
 
-    /** The user of this process, if the machine tells. */
+    /** The operating system's name of the user; empty if unknown. */
     static Optional<String> user() {
         return Optional.ofNullable(System.getProperty("user.name"))
                 .filter(name -> !name.isBlank() && !name.equals("?"));

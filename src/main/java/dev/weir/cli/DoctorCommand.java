@@ -60,8 +60,8 @@ final class DoctorCommand implements Callable<Integer> {
     @Option(
             names = "--service-ca",
             paramLabel = "FILE",
-            description = "With https: the PEM file of what signed their certificates (default: service.tls.ca of"
-                    + " the configuration, else what Java trusts).")
+            description = "With https: the PEM file of their certificate authority (default: service.tls.ca of"
+                    + " the configuration, else those that Java trusts).")
     private Path serviceCa;
 
     @Option(names = "--json", description = "Print a JSON object for each finding, one a line.")

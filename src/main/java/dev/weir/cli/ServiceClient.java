@@ -46,10 +46,10 @@ final class ServiceClient {
     @Option(
             names = "--service-ca",
             paramLabel = "FILE",
-            description = "With https: the PEM file of what signed its certificate (default: what Java trusts).")
+            description = "With https: the PEM file of its certificate authority (default: those that Java trusts).")
     private Path ca;
 
-    /** A client that trusts what a file says, with {@code https}. */
+    /** A client that trusts the certificate authorities of a file, with {@code https}. */
     static HttpClient.Builder trusting(Optional<Path> ca) {
         HttpClient.Builder client = HttpClient.newBuilder();
         try {
@@ -113,7 +113,7 @@ final class ServiceClient {
         } catch (SSLException e) {
             throw new UnreachableException(
                     url + " does not speak TLS, or its certificate is not trusted (" + UnreachableException.why(e)
-                            + "); --service-ca names the file of what signed it",
+                            + "); --service-ca names the file of its certificate authority",
                     e);
         } catch (IOException e) {
             String tls = url.startsWith("http://") ? ", with https:// if it has service.tls" : "";

@@ -329,9 +329,9 @@ public record WeirConfig(
         /**
          * The PEM files by which the service speaks TLS.
          *
-         * @param certificate of the service, with those that it was signed by, except for the root
+         * @param certificate of the service, then the intermediate certificates
          * @param key the private key of the certificate, PKCS #8
-         * @param ca what the certificates of other instances are signed by; empty: what Java trusts
+         * @param ca the certificate authority of the other instances; empty: those that Java trusts
          */
         public record Tls(Path certificate, Path key, Optional<Path> ca) {}
 

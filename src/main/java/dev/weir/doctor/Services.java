@@ -28,7 +28,7 @@ final class Services {
                 notes.skip(
                         nobody(service),
                         service.getScheme().equals("https")
-                                ? "--service-ca FILE names what signed it; --service https://HOST:PORT asks another instance"
+                                ? "--service-ca FILE names its certificate authority; --service https://HOST:PORT asks another instance"
                                 : "--service http://HOST:PORT asks another instance, https://HOST:PORT one with service.tls");
             } else if (answer.get().statusCode() == 200) {
                 notes.ok(service + " is ready");

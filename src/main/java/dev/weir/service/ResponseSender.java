@@ -11,8 +11,8 @@ import org.eclipse.jetty.server.Response;
 import org.eclipse.jetty.util.Callback;
 
 /**
- * Sends responses without the thread that made them, so that a caller who reads slowly keeps no thread. What waits to be sent takes up to a
- * part of the heap; of more, the connection is closed that has been sending for longest. Streams of events are sent by threads of their own.
+ * Buffers responses and sends them asynchronously, so that callers who read slowly occupy no threads. All buffers together have a bound; beyond
+ * it, the connection that has been sending for longest is closed. Event streams are not buffered: they have threads of their own.
  */
 final class ResponseSender extends Handler.Wrapper {
 

@@ -20,18 +20,17 @@ import javax.net.ssl.SSLContext;
 import org.eclipse.jetty.util.ssl.SslContextFactory;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
-import org.slf4j.event.Level;
 
 /**
- * The certificate and key of the service, and what it trusts other instances by. The files are read again when they
- * change: new connections get the new certificate, without a restart. Files that are not good change nothing.
+ * The certificate and key of the service, and the certificate authority by which it trusts other instances. The files are
+ * read again when they change: new connections get the new certificate, without a restart. Bad files change nothing.
  */
 final class ServiceTls implements AutoCloseable {
 
     private static final long LOOK_EVERY_MS = 5_000;
     private static final Logger LOG = LoggerFactory.getLogger(ServiceTls.class);
 
-    /** What the files hold. */
+    /** The bytes of the files. */
     private record Content(byte[] certificate, byte[] key, byte[] ca) {
 
         static Content read(Tls files) throws IOException {
@@ -49,7 +48,7 @@ final class ServiceTls implements AutoCloseable {
         }
     }
 
-    /** What was made of it. */
+    /** The key store and trust that are made of the files. */
     private record Loaded(KeyStore store, X509Certificate certificate, SSLContext trust) {
 
         static Loaded of(Tls files, Content content) throws IOException {
@@ -81,13 +80,13 @@ final class ServiceTls implements AutoCloseable {
         thread.setDaemon(true);
         return thread;
     });
-    private Content seen;
+    private Content inForce;
     private String fault = "";
     private volatile Loaded loaded;
 
     private ServiceTls(Tls files, Content content, Loaded loaded) {
         this.files = files;
-        this.seen = content;
+        this.inForce = content;
         this.loaded = loaded;
         var unused = clock.scheduleWithFixedDelay(this::look, LOOK_EVERY_MS, LOOK_EVERY_MS, TimeUnit.MILLISECONDS);
     }
@@ -102,7 +101,7 @@ final class ServiceTls implements AutoCloseable {
         }
     }
 
-    /** What a listener speaks TLS by, now and after the files change. */
+    /** Creates the TLS settings of a listener, which follow the files. */
     synchronized SslContextFactory.Server server() {
         SslContextFactory.Server server = new SslContextFactory.Server();
         server.setKeyStorePassword("");
@@ -111,44 +110,51 @@ final class ServiceTls implements AutoCloseable {
         return server;
     }
 
-    /** Gives what other instances are trusted by, now and each time when the files have changed. */
+    /** Passes on the SSL context that other instances are called with: now, and each time the files have changed. */
     synchronized void trust(Consumer<SSLContext> client) {
         client.accept(loaded.trust());
         clients.add(client);
     }
 
-    /** When the certificate ends to be valid. */
+    /** When the certificate expires. */
     Instant validUntil() {
         return loaded.certificate().getNotAfter().toInstant();
     }
 
-    /** Reads the files again if they have changed. */
-    synchronized void look() {
+    /**
+     * Reads the files, and uses them if they have changed.
+     *
+     * @return what is wrong with them; empty if nothing is
+     */
+    synchronized String look() {
+        String before = fault;
         try {
             Content content = Content.read(files);
-            if (content.isSameAs(seen)) {
-                return;
+            if (!content.isSameAs(inForce)) {
+                load(content);
             }
-            seen = content;
-            load(Loaded.of(files, content));
-            LOG.atLevel(fault.isEmpty() ? Level.INFO : Level.WARN) // whoever mends them reads that they are good
-                    .log("service.tls: the files have changed; the certificate is valid until {}", validUntil());
             fault = "";
-        } catch (Exception e) { // whatever it is, the look after this one must come
-            String next = String.valueOf(e.getMessage());
-            if (!next.equals(fault)) {
-                LOG.error("service.tls: the certificate stays as it was: {}", next);
+            if (!before.isEmpty()) {
+                LOG.warn("service.tls: the files are good again; the certificate is valid until {}", validUntil());
             }
-            fault = next;
+        } catch (Exception e) { // not only IOException: an exception would end the schedule
+            fault = String.valueOf(e.getMessage());
+            if (!fault.equals(before)) {
+                LOG.error("service.tls: the certificate in use stays in use: {}", fault);
+            }
         }
+        return fault;
     }
 
-    private void load(Loaded next) throws Exception {
+    private void load(Content content) throws Exception {
+        Loaded next = Loaded.of(files, content);
         for (SslContextFactory.Server server : servers) {
             server.reload(changed -> changed.setKeyStore(next.store()));
         }
         clients.forEach(client -> client.accept(next.trust()));
         loaded = next;
+        inForce = content;
+        LOG.info("service.tls: the files have changed; the certificate is valid until {}", validUntil());
     }
 
     @Override

@@ -79,7 +79,7 @@ class RunServiceTest {
         try {
             socket.bind(new InetSocketAddress(InetAddress.getLoopbackAddress(), port));
         } catch (BindException e) {
-            // somebody else has it, which is as good
+            // another process has it: taken all the same
         }
     }
 

@@ -76,8 +76,8 @@ public final class AttackSuite implements Callable<Integer> {
      *
      * @param decisions how long decisions took from when their request was due, in nanoseconds
      * @param answered how many of the requests were decided
-     * @param health the answers of {@code /health/ready}
-     * @param reads the answers to a caller who reads the policies
+     * @param health requests to {@code /health/ready}
+     * @param reads requests to {@code /v1/policies}
      */
     record Phase(Histogram decisions, long sent, long answered, Answered health, Answered reads) {
 
@@ -92,7 +92,7 @@ public final class AttackSuite implements Callable<Integer> {
         }
     }
 
-    /** What a caller got who asks again and again: how many answers were 200, how many not, and how long the slowest took. */
+    /** The responses of one path: how many had status 200, how many had not, and the time of the slowest. */
     record Answered(int good, int failed, long slowestMs) {
 
         @Override
@@ -248,7 +248,7 @@ public final class AttackSuite implements Callable<Integer> {
         return answered;
     }
 
-    /** Asks the same again and again, once it has its answer. */
+    /** Requests the same path again and again, after each response. */
     private static final class GoodCaller extends Thread {
 
         private final HttpClient http = HttpClient.newHttpClient();

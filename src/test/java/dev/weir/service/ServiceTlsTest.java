@@ -146,12 +146,16 @@ class ServiceTlsTest {
             SslContextFactory.Server server = tls.server();
             KeyStore before = server.getKeyStore();
             Files.copy(next.key(), files.key(), StandardCopyOption.REPLACE_EXISTING); // not yet its certificate
-            tls.look();
+            assertThat(tls.look()).contains("is not the key of the certificate");
+            install(made);
+            assertThat(tls.look()).isEmpty();
             Files.delete(files.certificate());
-            tls.look();
+            assertThat(tls.look()).endsWith("no such file");
+            install(made);
+            assertThat(tls.look()).isEmpty();
             assertThat(server.getKeyStore()).isSameAs(before);
             install(next);
-            tls.look();
+            assertThat(tls.look()).isEmpty();
             assertThat(server.getKeyStore()).isNotSameAs(before);
         }
     }
