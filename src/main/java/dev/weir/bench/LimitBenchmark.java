@@ -5,7 +5,6 @@ import dev.weir.app.MemoryStates;
 import dev.weir.config.WeirConfig;
 import dev.weir.limit.Account;
 import dev.weir.limit.SlidingWindowLog;
-import dev.weir.limit.Verdict;
 import io.github.bucket4j.Bandwidth;
 import io.github.bucket4j.Bucket;
 import io.github.bucket4j.ConsumptionProbe;
@@ -157,24 +156,32 @@ public class LimitBenchmark {
                         .build());
     }
 
+    /** What Weir reports of one limit. */
+    public record Result(long remaining, long resetAfterMs, long retryAfterMs) {
+        static Result of(Account<?> account, boolean permitted, long nowMs) {
+            long retryAfterMs = permitted ? 0 : account.waitMs(1, nowMs);
+            return new Result(account.remaining(nowMs), account.resetAfterMs(nowMs), retryAfterMs);
+        }
+    }
+
     @Benchmark
-    public Verdict weir(Weir weir) {
+    public Result weir(Weir weir) {
         long nowMs = weir.clock.nextMs();
         boolean permitted = weir.account.permits(1, nowMs);
         if (permitted) {
             weir.account = weir.account.charge(1, nowMs);
         }
-        return weir.account.verdict(permitted, 1, nowMs);
+        return Result.of(weir.account, permitted, nowMs);
     }
 
     @Benchmark
-    public Verdict weirByClock(WeirByClock weir) {
+    public Result weirByClock(WeirByClock weir) {
         long nowMs = System.currentTimeMillis();
         boolean permitted = weir.account.permits(1, nowMs);
         if (permitted) {
             weir.account = weir.account.charge(1, nowMs);
         }
-        return weir.account.verdict(permitted, 1, nowMs);
+        return Result.of(weir.account, permitted, nowMs);
     }
 
     @Benchmark

@@ -385,8 +385,8 @@ public record Ledger(
                 return Long.MAX_VALUE;
             }
             long needed = lent() + least;
-            waitMs = Math.max(
-                    waitMs, account.waitMs(needed + Math.max(0, Math.min(before, capacity - needed)), clockMs));
+            long cost = needed + Math.max(0, Math.min(before, capacity - needed));
+            waitMs = account.limit().fits(cost) ? Math.max(waitMs, account.waitMs(cost, clockMs)) : Long.MAX_VALUE;
         }
         long firstEndsMs = loans.isEmpty() ? Long.MAX_VALUE : loans.get(0).dueMs - clockMs;
         return Math.max(1, Math.min(waitMs, firstEndsMs));

@@ -37,21 +37,13 @@ public record Account<S>(Limit<S> limit, S state) {
         return chargeUpTo(limit.maxUsedByDenied(), cost, nowMs);
     }
 
-    /** How long until {@code cost} (0 or more) passes; {@link Long#MAX_VALUE} if it never does. */
+    /**
+     * How long until {@code cost} passes if nothing else is charged, in whole milliseconds rounded up; 0 if it passes now.
+     *
+     * @param cost 0 or more, and one that {@linkplain Limit#fits fits} the limit: any other never passes
+     */
     public long waitMs(long cost, long nowMs) {
-        return cost > limit.capacity() ? Long.MAX_VALUE : limit.waitMs(state, cost, nowMs);
-    }
-
-    /** What this account says to a request of {@code cost} that it {@linkplain #permits permits} or not. */
-    public Verdict verdict(boolean permitted, long cost, long nowMs) {
-        long remaining = remaining(nowMs);
-        long resetAfterMs = resetAfterMs(nowMs);
-        if (permitted) {
-            return new Verdict.Allowed(remaining, resetAfterMs);
-        }
-        return cost > limit.capacity()
-                ? new Verdict.NeverFits(remaining, resetAfterMs)
-                : new Verdict.Denied(remaining, resetAfterMs, limit.waitMs(state, cost, nowMs));
+        return limit.waitMs(state, cost, nowMs);
     }
 
     /** Whole tokens that can be had now, rounded down; never below 0. */

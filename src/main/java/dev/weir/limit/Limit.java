@@ -29,6 +29,11 @@ public sealed interface Limit<S>
     /** The most that can be had at once; a larger cost never passes. */
     long capacity();
 
+    /** Whether {@code cost} passes at some time: it is at most the {@link #capacity}. */
+    default boolean fits(long cost) {
+        return cost <= capacity();
+    }
+
     /** The most tokens in use that a state counts exactly, at least twice the {@link #capacity}. */
     long maxUsed();
 
@@ -72,7 +77,7 @@ public sealed interface Limit<S>
     /**
      * How long until {@code cost} passes if nothing else comes, in whole milliseconds rounded up; 0 if it passes now.
      *
-     * @param cost 0 to {@link #capacity}
+     * @param cost 0 or more, and one that {@linkplain #fits fits}
      */
     long waitMs(S state, long cost, long nowMs);
 

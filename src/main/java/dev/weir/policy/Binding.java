@@ -23,11 +23,12 @@ record Binding(
         Long resetAfterMs,
         Long retryAfterMs) {
 
-    /** Of the limits that refuse, in policies of one kind, the one to wait for longest; null if none does. */
+    /** Of the limits that refuse, in policies of one kind, the first that never permits, else the one to wait for longest; null if none does. */
     static Binding longestRetry(Claim[] claims, Predicate<Claim> kind) {
         Claim longest = null;
         int index = 0;
         long longestMs = 0;
+        boolean neverFits = false;
         for (Claim claim : claims) {
             if (!kind.test(claim)) {
                 continue;
@@ -35,10 +36,12 @@ record Binding(
             if (claim.rejects()) {
                 return claim.isTooLarge() ? tooLarge(claim.policy()) : refund(claim.policy());
             }
-            for (int i = 0; i < claim.size(); i++) {
+            for (int i = 0; i < claim.size() && !neverFits; i++) {
                 if (claim.refuses(i)) {
-                    long retryMs = claim.retryAfterMs(i);
-                    if (longest == null
+                    neverFits = claim.neverFits(i);
+                    long retryMs = neverFits ? 0 : claim.retryAfterMs(i);
+                    if (neverFits
+                            || longest == null
                             || retryMs > longestMs
                             || (retryMs == longestMs && isUnlimited(longest, index))) {
                         longest = claim;
@@ -51,7 +54,7 @@ record Binding(
         if (longest == null) {
             return null;
         }
-        return longestMs == Long.MAX_VALUE
+        return neverFits
                 ? of(longest, index, Reason.COST_NEVER_FITS, null)
                 : of(
                         longest,

@@ -112,7 +112,12 @@ abstract class Claim {
     /** From the request's time on, when the whole of one limit is free again; null if that is not known here. */
     abstract Long resetAfterMs(int index);
 
-    /** From the request's time on, when one limit that refuses permits it; {@link Long#MAX_VALUE} for never. */
+    /** Whether one limit never permits the request: the cost is above its capacity. */
+    final boolean neverFits(int index) {
+        return !term(index).limit().fits(request.cost());
+    }
+
+    /** From the request's time on, when one limit that refuses permits it. Only for a limit that it {@linkplain #neverFits fits}. */
     abstract long retryAfterMs(int index);
 
     /** Whether one limit that refuses would perhaps permit the request if a lease had arrived. */
@@ -120,6 +125,6 @@ abstract class Claim {
         return false;
     }
 
-    /** From its clock on, how long until one limit permits, if it throttles. */
+    /** From its clock on, how long until one limit permits. Only if the policy throttles and all of its limits fit the request. */
     abstract long waitMs(int index);
 }

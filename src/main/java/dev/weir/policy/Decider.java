@@ -120,7 +120,7 @@ public final class Decider {
             waitMs = Math.max(waitMs, claim.askWaitMs());
         }
         boolean takes = request.kind() != Kind.SETTLE && request.cost() > 0;
-        long delayMs = !takes ? 0 : waitMs == Long.MAX_VALUE ? waitMs : aheadMs + waitMs;
+        long delayMs = takes ? aheadMs + waitMs : 0;
         for (OwnClaim claim : claims) {
             claim.putOff(delayMs);
         }

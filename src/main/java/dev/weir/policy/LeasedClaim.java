@@ -61,12 +61,8 @@ final class LeasedClaim extends Claim {
         return isToWait() ? new Wait(key, maxWaitMs()) : null;
     }
 
-    private long capacity(int index) {
-        return term(index).limit().capacity();
-    }
-
     private boolean neverFits() {
-        return request.cost() > capacity(tightest);
+        return neverFits(tightest);
     }
 
     /** Takes note of what is wanted, once for each request. */
@@ -104,7 +100,7 @@ final class LeasedClaim extends Claim {
 
     @Override
     boolean exceeds(int index) {
-        return exceeds && (neverFits() ? request.cost() > capacity(index) : index == tightest);
+        return exceeds && (neverFits() ? neverFits(index) : index == tightest);
     }
 
     @Override
@@ -140,9 +136,6 @@ final class LeasedClaim extends Claim {
 
     @Override
     long retryAfterMs(int index) {
-        if (neverFits()) {
-            return Long.MAX_VALUE;
-        }
         LeaseBook.Pending last = book.request();
         if (isNotAtHand(index) || book.mayGet(request.cost(), terms, nowMs)) {
             long elapsedMs = last.isOpen() ? nowMs - last.sentMs() : 0;

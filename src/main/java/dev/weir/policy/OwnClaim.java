@@ -5,11 +5,14 @@ import dev.weir.limit.Account;
 /** The claim on limits that are counted here, in the state of one key. */
 final class OwnClaim extends Claim {
 
-    private final OnExceed.Throttle throttle; // null if it does not
+    private static final long[] NO_WAITS = {};
+
+    private final long mostDelayMs;
     private PolicyState state;
     private Account<?>[] accounts;
     private int refusing; // a bit for each limit: there are at most Policy.MAX_LIMITS
-    private long[] waitsMs; // null unless it throttles
+    private long[] waitsMs = NO_WAITS;
+    private boolean neverFits;
     private boolean adopted;
     private long nowMs;
     private long ownMs;
@@ -19,7 +22,7 @@ final class OwnClaim extends Claim {
 
     OwnClaim(Policy policy, Request request, States states) {
         super(policy, request);
-        this.throttle = policy.onExceed() instanceof OnExceed.Throttle throttles ? throttles : null;
+        this.mostDelayMs = policy.onExceed() instanceof OnExceed.Throttle throttle ? throttle.maxDelayMs() : 0;
         this.state = policy.terms().isEmpty() ? null : states.get(key);
     }
 
@@ -61,15 +64,19 @@ final class OwnClaim extends Claim {
     }
 
     /**
-     * If it throttles: from its clock on, how long until every limit permits; {@link Long#MAX_VALUE} for never. Longer
-     * once a denial was counted.
+     * If the policy throttles: returns, from its clock on, how long until every limit that the request fits permits it. Longer once a
+     * denial was counted.
      */
     long askWaitMs() {
         if (throttles() && request.kind() != Kind.SETTLE) {
             waitsMs = new long[accounts.length];
+            neverFits = false;
             for (int i = 0; i < accounts.length; i++) {
-                waitsMs[i] =
-                        accounts[i].permits(request.cost(), clockMs) ? 0 : accounts[i].waitMs(request.cost(), clockMs);
+                if (neverFits(i)) {
+                    neverFits = true;
+                } else if (!accounts[i].permits(request.cost(), clockMs)) {
+                    waitsMs[i] = accounts[i].waitMs(request.cost(), clockMs);
+                }
             }
         }
         return waitMs();
@@ -77,8 +84,8 @@ final class OwnClaim extends Claim {
 
     private long waitMs() {
         long longestMs = 0;
-        for (int i = 0; waitsMs != null && i < waitsMs.length; i++) {
-            longestMs = Math.max(longestMs, waitsMs[i]);
+        for (long waitMs : waitsMs) {
+            longestMs = Math.max(longestMs, waitMs);
         }
         return longestMs;
     }
@@ -99,7 +106,7 @@ final class OwnClaim extends Claim {
     }
 
     private long maxDelayMs() {
-        return mustStartNow ? 0 : throttle.maxDelayMs();
+        return mustStartNow ? 0 : mostDelayMs;
     }
 
     @Override
@@ -124,12 +131,12 @@ final class OwnClaim extends Claim {
 
     @Override
     boolean isTooLate() {
-        return throttle != null && request.kind() != Kind.SETTLE && delayMs > maxDelayMs();
+        return throttles() && request.kind() != Kind.SETTLE && (neverFits || delayMs > maxDelayMs());
     }
 
     @Override
     boolean isTooLate(int index) {
-        return isTooLate() && waitsMs[index] == waitMs();
+        return isTooLate() && (neverFits ? neverFits(index) : waitsMs[index] == waitMs());
     }
 
     @Override
@@ -144,11 +151,7 @@ final class OwnClaim extends Claim {
 
     @Override
     long retryAfterMs(int index) {
-        Account<?> account = accounts[index];
-        if (request.cost() > account.limit().capacity()) {
-            return Long.MAX_VALUE;
-        }
-        return throttles() ? delayMs - maxDelayMs() : account.waitMs(request.cost(), clockMs) + clockMs - nowMs;
+        return throttles() ? delayMs - maxDelayMs() : accounts[index].waitMs(request.cost(), clockMs) + clockMs - nowMs;
     }
 
     @Override

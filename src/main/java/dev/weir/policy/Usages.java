@@ -3,7 +3,6 @@ package dev.weir.policy;
 import dev.weir.limit.Account;
 import dev.weir.limit.Limit;
 import dev.weir.limit.Unlimited;
-import dev.weir.limit.Verdict;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Collection;
@@ -96,14 +95,13 @@ public final class Usages {
             return new Usage.OfLimit(label, null, null, null, null, aheadMs);
         }
         long windowMs = limit.windowMs(clockMs);
-        Verdict free = account.verdict(true, 0, clockMs);
         long used = account.used(clockMs);
         return new Usage.OfLimit(
                 label,
                 limit.capacity(),
                 windowMs == 0 ? null : (Long) windowMs,
                 waits ? Math.max(used, limit.capacity()) : used,
-                waits ? 0 : free.remaining(),
-                free.resetAfterMs() + aheadMs);
+                waits ? 0 : account.remaining(clockMs),
+                account.resetAfterMs(clockMs) + aheadMs);
     }
 }

@@ -247,7 +247,8 @@ class BoundariesTest {
             Trial<?> trial = Trial.open(new Unlimited(), 0);
             assertThat(trial.request(Long.MAX_VALUE, 0)).isTrue();
             assertThat(trial.request(Long.MAX_VALUE, 0)).isTrue();
-            assertThat(trial.account().verdict(true, 1, 0)).isEqualTo(new Verdict.Allowed(Long.MAX_VALUE, 0));
+            assertThat(trial.account().remaining(0)).isEqualTo(Long.MAX_VALUE);
+            assertThat(trial.account().resetAfterMs(0)).isZero();
         }
 
         @Test
@@ -255,8 +256,10 @@ class BoundariesTest {
             Trial<?> trial = Trial.open(new Blocked(), 0);
             assertThat(trial.request(1, 0)).isFalse();
             assertThat(trial.request(0, 0)).isTrue();
-            assertThat(trial.account().verdict(false, 1, 0)).isEqualTo(new Verdict.NeverFits(0, 0));
-            assertThat(trial.account().verdict(true, 0, 0)).isEqualTo(new Verdict.Allowed(0, 0));
+            assertThat(trial.limit().fits(1)).isFalse();
+            assertThat(trial.limit().fits(0)).isTrue();
+            assertThat(trial.account().remaining(0)).isZero();
+            assertThat(trial.account().resetAfterMs(0)).isZero();
         }
 
         @Test
@@ -286,21 +289,26 @@ class BoundariesTest {
         void aCostAboveTheCapacityNeverFits() {
             Account<?> account = Account.open(new FixedWindow(5, 1_000, false), 0);
             assertThat(account.permits(6, 0)).isFalse();
-            assertThat(account.verdict(false, 6, 0)).isEqualTo(new Verdict.NeverFits(5, 0));
+            assertThat(account.limit().fits(6)).isFalse();
+            assertThat(account.limit().fits(5)).isTrue();
+            assertThat(account.remaining(0)).isEqualTo(5);
         }
 
         @Test
         void aDenialSaysWhatRemainsAllTheSame() {
             Account<?> account =
                     Account.open(new FixedWindow(5, 1_000, false), 0).charge(3, 0);
-            assertThat(account.verdict(false, 4, 100)).isEqualTo(new Verdict.Denied(2, 900, 900));
+            assertThat(account.permits(4, 100)).isFalse();
+            assertThat(account.remaining(100)).isEqualTo(2);
+            assertThat(account.resetAfterMs(100)).isEqualTo(900);
+            assertThat(account.waitMs(4, 100)).isEqualTo(900);
         }
 
         @Test
         void inDebt_remainingIsZero() {
             Account<?> account =
                     Account.open(new FixedWindow(5, 1_000, false), 0).charge(8, 0);
-            assertThat(account.verdict(false, 1, 0).remaining()).isZero();
+            assertThat(account.remaining(0)).isZero();
         }
     }
 

@@ -37,11 +37,10 @@ class GcraTableTest {
             long nowMs = Long.parseLong(cells[0]);
             long cost = Long.parseLong(cells[1]);
             boolean permitted = trial.request(cost, nowMs);
-            Verdict verdict = trial.account().verdict(permitted, cost, nowMs);
-            long retryMs = verdict instanceof Verdict.Denied denied
-                    ? denied.retryAfterMs()
-                    : verdict instanceof Verdict.NeverFits ? -1 : 0;
-            assertThat(new Answer(!permitted, verdict.remaining(), verdict.resetAfterMs(), retryMs))
+            Account<?> account = trial.account();
+            boolean fits = trial.limit().fits(cost);
+            long retryMs = permitted ? 0 : fits ? account.waitMs(cost, nowMs) : -1;
+            assertThat(new Answer(!permitted, account.remaining(nowMs), account.resetAfterMs(nowMs), retryMs))
                     .as(row)
                     .isEqualTo(new Answer(
                             Boolean.parseBoolean(cells[2]),

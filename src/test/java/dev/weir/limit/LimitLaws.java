@@ -204,25 +204,23 @@ abstract class LimitLaws<S> {
     }
 
     @Test
-    void aVerdictSaysWhatRemainsAndWhenAllIsFreeAgain() {
+    void anAccountSaysWhatRemainsAndWhenAllIsFreeAgain() {
         always((terms, trial, cost, nowMs, traffic) -> {
-            boolean permitted = trial.permits(cost, nowMs);
-            Verdict verdict = trial.account().verdict(permitted, cost, nowMs);
-            assertThat(verdict.remaining()).isEqualTo(Math.max(0, trial.available(nowMs)));
-            long freeMs = nowMs + verdict.resetAfterMs();
+            Account<?> account = trial.account();
+            assertThat(account.remaining(nowMs)).isEqualTo(Math.max(0, trial.available(nowMs)));
+            long resetAfterMs = account.resetAfterMs(nowMs);
+            long freeMs = nowMs + resetAfterMs;
             assertThat(trial.available(freeMs)).isEqualTo(trial.capacity());
-            if (verdict.resetAfterMs() > 0) {
+            if (resetAfterMs > 0) {
                 assertThat(trial.available(freeMs - 1)).isLessThan(trial.capacity());
             }
-            if (permitted) {
-                assertThat(verdict).isInstanceOf(Verdict.Allowed.class);
-            } else if (cost > trial.capacity()) {
-                assertThat(verdict).isInstanceOf(Verdict.NeverFits.class);
-            } else {
-                assertThat(((Verdict.Denied) verdict).retryAfterMs())
+            if (!trial.limit().fits(cost)) {
+                assertThat(trial.permits(cost, nowMs)).isFalse();
+            } else if (!trial.permits(cost, nowMs)) {
+                assertThat(account.waitMs(cost, nowMs))
                         .isPositive()
                         .isEqualTo(trial.waitMs(cost, nowMs))
-                        .isLessThanOrEqualTo(verdict.resetAfterMs());
+                        .isLessThanOrEqualTo(resetAfterMs);
             }
         });
     }

@@ -143,12 +143,18 @@ class ModelsTest {
                     nowMs = traffic.nextMs(tokens, nowMs);
                     long cost = traffic.nextCost(tokens, nowMs);
                     boolean passes = tokens.permits(cost, nowMs);
-                    Verdict verdict = tokens.account().verdict(passes, cost, nowMs);
                     for (Trial<?> other : List.of(leaky, gcra)) {
                         assertThat(other.permits(cost, nowMs)).isEqualTo(passes);
-                        assertThat(other.account().verdict(passes, cost, nowMs))
-                                .as("seed %d, request %d of %s", seed, i, other.limit())
-                                .isEqualTo(verdict);
+                        String name = "seed %d, request %d of %s".formatted(seed, i, other.limit());
+                        assertThat(other.remaining(nowMs)).as(name).isEqualTo(tokens.remaining(nowMs));
+                        assertThat(other.waitMs(other.capacity(), nowMs))
+                                .as(name)
+                                .isEqualTo(tokens.waitMs(tokens.capacity(), nowMs));
+                        assertThat(other.limit().fits(cost))
+                                .isEqualTo(tokens.limit().fits(cost));
+                        if (tokens.limit().fits(cost)) {
+                            assertThat(other.waitMs(cost, nowMs)).as(name).isEqualTo(tokens.waitMs(cost, nowMs));
+                        }
                     }
                     if (passes) {
                         tokens.charge(cost, nowMs);

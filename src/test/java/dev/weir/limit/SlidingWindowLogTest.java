@@ -223,7 +223,11 @@ class SlidingWindowLogTest {
     /** What a decision asks of a limit. */
     private static void decide(Trial<?> trial, long cost, long nowMs) {
         boolean permitted = trial.request(cost, nowMs);
-        trial.account().verdict(permitted, cost, nowMs);
+        trial.account().remaining(nowMs);
+        trial.account().resetAfterMs(nowMs);
+        if (!permitted) {
+            trial.waitMs(cost, nowMs);
+        }
     }
 
     /** The most calls to the store that one request makes, of requests that keep the log full for many windows. */

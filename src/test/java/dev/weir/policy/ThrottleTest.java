@@ -194,6 +194,20 @@ class ThrottleTest {
     }
 
     @Test
+    void aCostThatNeverFitsIsDeniedByTheLimitThatItDoesNotFit() {
+        Policy large = onExceed(new OnExceed.Throttle(86_400_000), policy("large", tokens(10, 10_000, 10)));
+        Policy small = inLayer("small", onExceed(new OnExceed.Throttle(1_000), policy("small", tokens(1, 1_000, 1))));
+        Policy waits = inLayer("queues", onExceed(new OnExceed.Shape("sms"), policy("waits", new Blocked())));
+        for (List<Policy> policies : List.of(List.of(large, small), List.of(large, small, waits))) {
+            assertThat(decide(consume(2, 0), policies.toArray(Policy[]::new)))
+                    .returns(Outcome.DENIED, Decision::outcome)
+                    .returns(Reason.COST_NEVER_FITS, Decision::reason)
+                    .returns("small", Decision::policyId)
+                    .returns(null, Decision::retryAfterMs);
+        }
+    }
+
+    @Test
     void withNoLimitNothingIsPutOff() {
         Policy policy = throttle(1_000, policy("p", new Unlimited()));
         assertThat(decide(consume(1, 0), policy).delayMs()).isZero();
