@@ -110,7 +110,7 @@ public final class Decide implements Processor<byte[], Object, byte[], Object> {
                 books,
                 context.getStateStore(stores.waiting),
                 config.leases().terms(),
-                new Surroundings(),
+                policies::table,
                 nowMs);
         early = new EarlyCommits();
         int keys = config.state().sweepKeys();
@@ -143,8 +143,7 @@ public final class Decide implements Processor<byte[], Object, byte[], Object> {
             Granted granted = (Granted) record.value();
             leases.respond(granted.key(), granted.response(), nowMs);
         }
-        leases.endStep(nowMs);
-        planTick(nowMs);
+        endStep(nowMs);
     }
 
     private void tick() {
@@ -155,8 +154,7 @@ public final class Decide implements Processor<byte[], Object, byte[], Object> {
             commitEarly(nowMs);
         }
         leases.wake(nowMs);
-        leases.endStep(nowMs);
-        planTick(nowMs);
+        endStep(nowMs);
     }
 
     private void cancelTick() {
@@ -189,18 +187,44 @@ public final class Decide implements Processor<byte[], Object, byte[], Object> {
             sequence.advanceTo(request.source().offset());
         }
         PolicyTable table = policies.table();
-        Turn turn = new Turn(leases, nowMs, true, leases.hasRoom());
-        Ruling ruling = Decider.decide(request, table, states, turn);
-        if (ruling instanceof Decision decision) {
-            answer(record, decision.in(isRouted ? outOfOrder(table) : inOrder(table)));
-        } else if (ruling instanceof Admission admission) {
-            DecisionContext taken = isRouted ? outOfOrder(table) : inOrder(table);
-            admit(record, admission.with(headers(record.headers()), taken));
-        } else {
-            Wait wait = (Wait) ruling;
+        Ruling ruling = Decider.decide(request, table, states, new Turn(leases, nowMs, true, leases.hasRoom()));
+        if (ruling instanceof Wait wait) {
             counts.waits(wait.on().policyId());
             leases.park(new Waiter(wait.on(), wait.maxWaitMs(), request, headers(record.headers())), nowMs);
+        } else {
+            forward(record, ruling, isRouted ? outOfOrder(table) : inOrder(table));
         }
+    }
+
+    private void endStep(long nowMs) {
+        for (var ready = leases.nextReady(nowMs); ready.isPresent(); ready = leases.nextReady(nowMs)) {
+            decideAgain(ready.get(), nowMs);
+        }
+        for (LeaseStore.Message message : leases.endStep(nowMs)) {
+            send(message, nowMs);
+        }
+        planTick(nowMs);
+    }
+
+    private void decideAgain(LeaseStore.Ready ready, long nowMs) {
+        PolicyTable table = policies.table();
+        Turn turn = new Turn(leases, nowMs, false, nowMs < ready.untilMs());
+        Ruling ruling = Decider.decide(ready.waiter().request(), table, states, turn);
+        if (ruling instanceof Wait wait) {
+            leases.parkAgain(ready, wait);
+        } else {
+            leases.remove();
+            forward(record(ready.waiter()), ruling, outOfOrder(table));
+        }
+    }
+
+    /** Returns the record that a waiting request was read from, without the value. */
+    private static Record<byte[], Object> record(Waiter waiter) {
+        Headers headers = new RecordHeaders();
+        waiter.headers().forEach(header -> headers.add(header.key(), header.value()));
+        Request request = waiter.request();
+        byte[] key = request.client().getBytes(StandardCharsets.UTF_8);
+        return new Record<>(key, null, request.timestampMs(), headers);
     }
 
     /** The context of a decision that is taken in the order of the request's own offset. */
@@ -217,17 +241,32 @@ public final class Decide implements Processor<byte[], Object, byte[], Object> {
         return new DecisionContext(sequence.next(), table.checksum());
     }
 
-    private void answer(Record<byte[], ?> record, Decision decision) {
-        counts.decided(decision);
-        counts.answered(context.currentSystemTimeMs() - record.timestamp());
-        context.forward(record.withValue(decision), outlets.decisions);
+    /** Forwards a decision with the record's headers, or an admission that carries them on to the release. */
+    private void forward(Record<byte[], Object> record, Ruling ruling, DecisionContext taken) {
+        if (ruling instanceof Decision decision) {
+            Decision decided = decision.in(taken);
+            counts.decided(decided);
+            counts.answered(context.currentSystemTimeMs() - record.timestamp());
+            context.forward(record.withValue(decided), outlets.decisions);
+        } else {
+            Admission admission = ((Admission) ruling).with(headers(record.headers()), taken);
+            Admission keyed = QueueRules.keyed(admission, policies.queue(admission.queue()));
+            byte[] bucket = QueueKeys.record(BucketId.of(keyed));
+            context.forward(new Record<>(bucket, keyed, record.timestamp()), outlets.admissions);
+        }
     }
 
-    /** The headers go with the admission, and from there with the release. */
-    private void admit(Record<byte[], ?> record, Admission admission) {
-        Admission keyed = QueueRules.keyed(admission, policies.queue(admission.queue()));
-        byte[] bucket = QueueKeys.record(BucketId.of(keyed));
-        context.forward(new Record<>(bucket, keyed, record.timestamp()), outlets.admissions);
+    /** Sends a message to a ledger, which reads it after the commit: where a request waits for the response, that is early. */
+    private void send(LeaseStore.Message message, long nowMs) {
+        StateKey key = message.key();
+        LeaseRequest request = message.request();
+        counts.told(new LiveCounts.Leasing(key.policyId(), false, !request.isForLease()));
+        AskAvro.Addressed addressed =
+                new AskAvro.Addressed(request, context.taskId().partition());
+        context.forward(new Record<>(KeyCodec.encode(key), addressed, nowMs), outlets.asks);
+        if (request.least() > 0) {
+            commitEarly(nowMs);
+        }
     }
 
     private static List<Admission.Header> headers(Headers from) {
@@ -236,48 +275,5 @@ public final class Decide implements Processor<byte[], Object, byte[], Object> {
             headers.add(new Admission.Header(header.key(), header.value()));
         }
         return headers;
-    }
-
-    /** Where what is held is used, and asked for. */
-    private final class Surroundings implements LeaseStore.Environment {
-
-        @Override
-        public PolicyTable policies() {
-            return policies.table();
-        }
-
-        @Override
-        public Wait again(Waiter waiter, boolean mayWait) {
-            Request request = waiter.request();
-            Turn turn = new Turn(leases, context.currentSystemTimeMs(), false, mayWait);
-            PolicyTable table = policies.table();
-            Ruling ruling = Decider.decide(request, table, states, turn);
-            if (ruling instanceof Wait wait) {
-                return wait;
-            }
-            Headers headers = new RecordHeaders();
-            waiter.headers().forEach(header -> headers.add(header.key(), header.value()));
-            byte[] key = request.client().getBytes(StandardCharsets.UTF_8);
-            Record<byte[], Object> record = new Record<>(key, null, request.timestampMs(), headers);
-            if (ruling instanceof Decision decision) {
-                answer(record, decision.in(outOfOrder(table)));
-            } else {
-                admit(record, ((Admission) ruling).with(waiter.headers(), outOfOrder(table)));
-            }
-            return null;
-        }
-
-        /** The answer is not there before this is committed. */
-        @Override
-        public void send(StateKey key, LeaseRequest message, boolean soon) {
-            counts.told(new LiveCounts.Leasing(key.policyId(), false, !message.isForLease()));
-            AskAvro.Addressed question =
-                    new AskAvro.Addressed(message, context.taskId().partition());
-            long nowMs = context.currentSystemTimeMs();
-            context.forward(new Record<>(KeyCodec.encode(key), question, nowMs), outlets.asks);
-            if (soon) {
-                commitEarly(nowMs);
-            }
-        }
     }
 }

@@ -17,29 +17,37 @@ import dev.weir.policy.PolicyTable;
 import dev.weir.policy.Request;
 import dev.weir.policy.StateKey;
 import dev.weir.policy.Wait;
+import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Comparator;
+import java.util.Deque;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.PriorityQueue;
+import java.util.function.Supplier;
 import org.apache.kafka.common.utils.Bytes;
 import org.apache.kafka.streams.KeyValue;
 import org.apache.kafka.streams.state.KeyValueIterator;
 import org.apache.kafka.streams.state.KeyValueStore;
 
 /**
- * Runs the {@link LeaseHolder}s of a task: keeps their books in one store and the requests that wait in another, sends their messages
- * and wakes them.
+ * The {@link LeaseHolder}s of a task: keeps their books in one store and the waiting requests in another. It decides and sends nothing
+ * itself: whoever runs it decides the requests that {@link #nextReady} returns and sends the messages that {@link #endStep} returns.
+ *
+ * <pre>
+ *   respond ─╮
+ *            ├─▶ nextReady ──▶ decide again ──▶ remove      decided
+ *   wake ────╯       ▲                     ╰──▶ parkAgain   waits on
+ *                    ╰──── until none is ready ────────╯
+ * </pre>
  */
-// A step is all that one record or one alarm causes. At its end each holder that was touched may send a message, and
-// its alarm
-// is set. Books stay decoded while they are in use, and are written when the task commits. The requests that wait are
-// in the
-// store by order of arrival, and on the heap by what they wait for. After a restart they wait anew, and the leases of
-// restored
-// books are returned: the monotonic clock by which they expire was that of another process.
+// A step is all that one record or one alarm causes. At its end each holder that was touched may have a message to
+// send, and its alarm is set. Books stay decoded while they are in use, and are written when the task commits. The
+// waiting requests are in the store by order of arrival, and on the heap by what they wait for. After a restart their
+// wait starts again, and the leases of restored books are returned: the monotonic clock by which they expire was that
+// of another process.
 final class LeaseStore implements Holdings {
 
     /** More requests do not wait at once: they are denied instead. */
@@ -52,28 +60,26 @@ final class LeaseStore implements Holdings {
     private final HotStates books;
     private final KeyValueStore<Bytes, byte[]> waiting;
     private final LeaseTerms terms;
-    private final Environment environment;
+    private final Supplier<PolicyTable> policies;
     private final WaiterCodec codec = new WaiterCodec();
     private final Map<StateKey, Entry> entries = new HashMap<>();
     private final List<Entry> touched = new ArrayList<>();
     private final List<Entry> changed = new ArrayList<>();
+    private final Deque<Entry> served = new ArrayDeque<>();
     private final PriorityQueue<Alarm> alarms = new PriorityQueue<>(Comparator.comparingLong(Alarm::atMs));
     private int mostDecoded = MAX_DECODED;
     private int places;
     private long nextNumber;
 
-    /** What a task does for its holders. */
-    interface Environment {
+    /**
+     * A request that is to be decided again.
+     *
+     * @param untilMs when it is decided at the latest
+     */
+    record Ready(Waiter waiter, long untilMs) {}
 
-        /** The policies in force; the same object until they change. */
-        PolicyTable policies();
-
-        /** Decides a request that has waited. Returns what it waits for further, null if it was answered. */
-        Wait again(Waiter waiter, boolean mayWait);
-
-        /** Sends a message to a ledger, with an early commit if the answer is needed soon. */
-        void send(StateKey key, LeaseRequest message, boolean soon);
-    }
+    /** A message to the ledger of a key. */
+    record Message(StateKey key, LeaseRequest request) {}
 
     private static final class Entry {
         private final StateKey key;
@@ -100,19 +106,24 @@ final class LeaseStore implements Holdings {
 
     private record Alarm(long atMs, Entry entry) {}
 
-    /** @param nowMs when the requests that are restored begin to wait */
+    /**
+     * Opens the store.
+     *
+     * @param policies the policies in force; the same object until they change
+     * @param nowMs when the restored requests begin to wait
+     */
     LeaseStore(
             LeaseSession session,
             HotStates books,
             KeyValueStore<Bytes, byte[]> waiting,
             LeaseTerms terms,
-            Environment environment,
+            Supplier<PolicyTable> policies,
             long nowMs) {
         this.session = session;
         this.books = books;
         this.waiting = waiting;
         this.terms = terms;
-        this.environment = environment;
+        this.policies = policies;
         books.beforeFlush(this::write);
         try (KeyValueIterator<Bytes, byte[]> all = waiting.all()) {
             while (all.hasNext()) {
@@ -140,11 +151,11 @@ final class LeaseStore implements Holdings {
     }
 
     private void setTerms(Entry entry) {
-        PolicyTable policies = environment.policies();
-        if (entry.termsOf != policies) {
-            Policy policy = policies.newest(entry.key.policyId());
+        PolicyTable table = policies.get();
+        if (entry.termsOf != table) {
+            Policy policy = table.newest(entry.key.policyId());
             entry.holder.setTerms(policy == null ? terms : policy.terms(terms));
-            entry.termsOf = policies;
+            entry.termsOf = table;
         }
     }
 
@@ -228,12 +239,12 @@ final class LeaseStore implements Holdings {
         return entry;
     }
 
-    /** Takes what a ledger has answered. */
+    /** Enters the response of a ledger. Requests that waited for it may be {@linkplain #nextReady ready} then. */
     void respond(StateKey key, LeaseResponse response, long nowMs) {
         session.checkClock();
         Entry entry = touch(key);
         entry.holder.respond(response, nowMs);
-        serve(entry, nowMs);
+        served.add(entry);
     }
 
     /** When it is to be {@linkplain #wake woken}, {@link Long#MAX_VALUE} if not at all. */
@@ -241,41 +252,62 @@ final class LeaseStore implements Holdings {
         return alarms.isEmpty() ? Long.MAX_VALUE : alarms.peek().atMs;
     }
 
-    /** Does what is due. */
+    /** Handles the alarms that are due. Requests may be {@linkplain #nextReady ready} then. */
     void wake(long nowMs) {
         session.checkClock();
         while (dueMs() <= nowMs) {
             Alarm alarm = alarms.remove();
             if (alarm.entry.alarmMs == alarm.atMs) {
                 alarm.entry.alarmMs = Long.MAX_VALUE;
-                serve(touch(alarm.entry.key), nowMs);
+                served.add(touch(alarm.entry.key));
             }
         }
     }
 
-    /** Decides the requests that wait, in their order, up to the first one that has to wait further. */
-    private void serve(Entry entry, long nowMs) {
-        while (entry.holder.isFirstReady(nowMs)) {
-            Waiting<Place> first = entry.holder.first();
-            Bytes place = Bytes.wrap(KeyCodec.note(first.request().number));
-            Waiter waiter = codec.decode(waiting.get(place));
-            Wait wait = environment.again(waiter, nowMs < first.untilMs());
-            if (wait != null && wait.on().equals(entry.key)) {
-                return;
-            }
-            entry.holder.removeFirst();
-            places--;
-            waiting.delete(place);
-            if (wait != null) {
-                parkUntil(waiter.on(wait.on()), first.untilMs());
-            }
+    /**
+     * Returns the next request to decide again. Call {@link #remove} or {@link #parkAgain} for it before the next call, and go on until
+     * none is ready: the requests of a key are ready in their order, up to the first one that waits on.
+     */
+    Optional<Ready> nextReady(long nowMs) {
+        while (!served.isEmpty() && !served.peek().holder.isFirstReady(nowMs)) {
+            served.remove();
+        }
+        return served.isEmpty()
+                ? Optional.empty()
+                : Optional.of(ready(served.peek().holder.first()));
+    }
+
+    private Ready ready(Waiting<Place> first) {
+        return new Ready(codec.decode(waiting.get(stored(first.request()))), first.untilMs());
+    }
+
+    private static Bytes stored(Place place) {
+        return Bytes.wrap(KeyCodec.note(place.number));
+    }
+
+    /** Removes the request that is {@linkplain #nextReady ready}: it was decided. */
+    void remove() {
+        LeaseHolder<Place> holder = served.element().holder;
+        waiting.delete(stored(holder.first().request()));
+        holder.removeFirst();
+        places--;
+    }
+
+    /** Lets the request that is {@linkplain #nextReady ready} wait on, for the same key or for another one. */
+    void parkAgain(Ready ready, Wait wait) {
+        if (wait.on().equals(served.element().key)) {
+            served.remove();
+        } else {
+            remove();
+            parkUntil(ready.waiter.on(wait.on()), ready.untilMs);
         }
     }
 
-    /** Ends a step: sends what is to be sent. */
-    void endStep(long nowMs) {
-        for (int i = 0; i < touched.size(); i++) {
-            end(touched.get(i), nowMs);
+    /** Ends a step, in which no request is left {@linkplain #nextReady ready}. Returns the messages to send. */
+    List<Message> endStep(long nowMs) {
+        List<Message> messages = touched.isEmpty() ? List.of() : new ArrayList<>(touched.size());
+        for (Entry entry : touched) {
+            end(entry, nowMs).ifPresent(message -> messages.add(new Message(entry.key, message)));
         }
         touched.clear();
         if (entries.size() > mostDecoded) {
@@ -283,19 +315,18 @@ final class LeaseStore implements Holdings {
             entries.values().removeIf(entry -> entry.alarmMs == Long.MAX_VALUE && entry.holder.isIdle(nowMs));
             mostDecoded = Math.max(MAX_DECODED, 2 * entries.size());
         }
+        return messages;
     }
 
-    private void end(Entry entry, long nowMs) {
+    private Optional<LeaseRequest> end(Entry entry, long nowMs) {
         entry.isTouched = false;
         Optional<LeaseRequest> message = entry.holder.nextMessage(nowMs);
-        if (message.isPresent()) {
-            environment.send(entry.key, message.get(), message.get().least() > 0);
-        }
         if (!entry.isChanged && !entry.holder.book().equals(entry.written)) {
             entry.isChanged = true;
             changed.add(entry);
         }
         setAlarm(entry, entry.holder.dueAtMs(nowMs));
+        return message;
     }
 
     private void setAlarm(Entry entry, long atMs) {

@@ -3,14 +3,12 @@ package dev.weir.processor;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.weir.codec.WaiterCodec.Waiter;
-import dev.weir.lease.LeaseRequest;
 import dev.weir.lease.LeaseSession;
 import dev.weir.lease.LeaseTerms;
 import dev.weir.policy.Kind;
 import dev.weir.policy.PolicyTable;
 import dev.weir.policy.Request;
 import dev.weir.policy.StateKey;
-import dev.weir.policy.Wait;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
@@ -40,23 +38,16 @@ class LeaseStoreTest {
     void open() {
         HotStates books = new HotStates(open("books"), new HotMemory(1 << 20));
         LeaseSession session = new LeaseSession("weir/0", 1, () -> 0);
-        leases = new LeaseStore(session, books, open("waiting"), LeaseTerms.DEFAULTS, new Environment(), 0);
+        leases = new LeaseStore(session, books, open("waiting"), LeaseTerms.DEFAULTS, () -> PolicyTable.EMPTY, 0);
     }
 
-    private final class Environment implements LeaseStore.Environment {
-        @Override
-        public PolicyTable policies() {
-            return PolicyTable.EMPTY;
+    /** Answers all requests that are ready. */
+    private void wake(long nowMs) {
+        leases.wake(nowMs);
+        for (var ready = leases.nextReady(nowMs); ready.isPresent(); ready = leases.nextReady(nowMs)) {
+            answered.add(ready.get().waiter().request().requestId());
+            leases.remove();
         }
-
-        @Override
-        public Wait again(Waiter waiter, boolean mayWait) {
-            answered.add(waiter.request().requestId());
-            return null;
-        }
-
-        @Override
-        public void send(StateKey key, LeaseRequest message, boolean soon) {}
     }
 
     private KeyValueStore<Bytes, byte[]> open(String name) {
@@ -80,7 +71,7 @@ class LeaseStoreTest {
         park("first", 1_000);
         park("second", 1_060);
         assertThat(leases.earliestMs()).isEqualTo(1_000);
-        leases.wake(1_060);
+        wake(1_060);
         assertThat(leases.earliestMs()).isEqualTo(1_060);
     }
 
@@ -88,7 +79,7 @@ class LeaseStoreTest {
     void whose_time_is_over_is_answered_though_others_come_in_the_same_moment() {
         park("first", 1_000);
         park("second", 1_060);
-        leases.wake(1_060);
+        wake(1_060);
         assertThat(answered).containsExactly("first");
     }
 }
