@@ -1,16 +1,13 @@
 package dev.weir.app;
 
-import dev.weir.codec.AppliedRules;
 import dev.weir.codec.ChangedBy;
 import dev.weir.codec.PolicyAvro;
 import dev.weir.codec.PolicyFile;
-import dev.weir.codec.UnreadableException;
+import dev.weir.codec.PolicyFold;
 import dev.weir.config.WeirConfig;
 import dev.weir.topology.Topics;
 import java.util.Collection;
 import java.util.List;
-import java.util.Map;
-import java.util.Optional;
 import java.util.Set;
 import java.util.SortedMap;
 import java.util.TreeMap;
@@ -111,15 +108,7 @@ public final class PolicyTopic {
      * @throws UnreachableException if the topic cannot be read
      */
     public List<PolicyAvro.Applied> read() {
-        SortedMap<String, PolicyAvro.Applied> onTopic = new TreeMap<>();
-        try (TopicLog log = new TopicLog(config, topics.policies())) {
-            log.readAll(record -> read(record, onTopic));
-        }
-        return inForce(onTopic);
-    }
-
-    private static List<PolicyAvro.Applied> inForce(SortedMap<String, PolicyAvro.Applied> onTopic) {
-        return onTopic.values().stream().filter(applied -> !applied.isDeleted()).toList();
+        return survey().applied();
     }
 
     /**
@@ -136,15 +125,19 @@ public final class PolicyTopic {
      * @throws UnreachableException if the topic cannot be read
      */
     public Survey survey() {
-        SortedMap<String, PolicyAvro.Applied> onTopic = new TreeMap<>();
+        PolicyFold<PolicyAvro.Applied> onTopic = PolicyFold.ofRecords();
         SortedMap<String, String> broken = new TreeMap<>();
         try (TopicLog log = new TopicLog(config, topics.policies())) {
             log.readAll(record -> {
                 String key = String.valueOf(record.key());
-                read(record, onTopic).ifPresentOrElse(why -> broken.put(key, why), () -> broken.remove(key));
+                if (onTopic.add(record.key(), record.value()) instanceof PolicyFold.Step.Reject reject) {
+                    broken.put(key, reject.fault().getMessage());
+                } else {
+                    broken.remove(key);
+                }
             });
         }
-        return new Survey(inForce(onTopic), broken);
+        return new Survey(onTopic.inForce(), broken);
     }
 
     /**
@@ -183,28 +176,6 @@ public final class PolicyTopic {
         }
     }
 
-    /** Keeps what is in force, with what was deleted; tells why a record is not good. */
-    private static Optional<String> read(ConsumerRecord<String, byte[]> record, Map<String, PolicyAvro.Applied> byKey) {
-        String key = record.key();
-        if (key == null) {
-            return Optional.of("it has no key");
-        }
-        if (record.value() == null) {
-            byKey.remove(key);
-            return Optional.empty();
-        }
-        PolicyAvro.Applied last = byKey.get(key);
-        try {
-            byKey.put(
-                    key,
-                    AppliedRules.read(key, record.value(), last == null ? 0 : last.version())
-                            .applied());
-            return Optional.empty();
-        } catch (UnreadableException e) {
-            return Optional.of(String.valueOf(e.getMessage())); // not in force either: the version before goes on
-        }
-    }
-
     /**
      * Puts policies and queues on the topic, each with the next version, unless it is there already word for word.
      *
@@ -230,23 +201,24 @@ public final class PolicyTopic {
     }
 
     private List<Change> change(Options options, long nowMs, Consumer<PolicyUpdate> what) {
-        SortedMap<String, PolicyAvro.Applied> onTopic = new TreeMap<>();
+        PolicyFold<PolicyAvro.Applied> onTopic = PolicyFold.ofRecords();
+        Consumer<ConsumerRecord<String, byte[]>> add = record -> onTopic.add(record.key(), record.value());
         try (TopicLog log = new TopicLog(config, topics.policies());
                 PolicyHistory history = new PolicyHistory(config, topics.policyHistory())) {
-            Runnable read = () -> log.readAll(record -> read(record, onTopic));
+            Runnable read = () -> log.readAll(add);
             Supplier<PolicyUpdate> next =
-                    () -> update(new PolicyUpdate(onTopic, history::last, nowMs, options.changedBy()), what);
+                    () -> update(new PolicyUpdate(onTopic.byKey(), history::last, nowMs, options.changedBy()), what);
             if (options.dryRun()) {
                 read.run();
                 return next.get().changes();
             }
             PolicyUpdate tried = null;
-            log.readSeen(record -> read(record, onTopic)); // little is left to read then while others are stopped
+            log.readSeen(add); // little is left to read then while others are stopped
             for (int attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
                 try (PolicyWriter writer = new PolicyWriter(config, topics)) {
                     if (writer.begin()) {
                         read.run();
-                        if (tried != null && onTopic.values().containsAll(tried.records())) {
+                        if (tried != null && onTopic.all().containsAll(tried.records())) {
                             return tried.changes(); // it was written, although the broker did not say so
                         }
                         tried = next.get();

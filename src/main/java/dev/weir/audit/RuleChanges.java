@@ -4,7 +4,7 @@ import dev.weir.app.PolicyVersions;
 import dev.weir.app.RefusedChangeException;
 import dev.weir.codec.AppliedRules;
 import dev.weir.codec.PolicyAvro;
-import dev.weir.codec.UnreadableException;
+import dev.weir.codec.PolicyFold;
 import dev.weir.lease.RoundTrip;
 import dev.weir.policy.Kind;
 import dev.weir.policy.LeasedPolicy;
@@ -22,6 +22,7 @@ import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.NavigableSet;
+import java.util.Optional;
 import java.util.OptionalInt;
 import java.util.Set;
 import java.util.TreeMap;
@@ -84,35 +85,30 @@ public final class RuleChanges {
     /** @param inOrder as they came into force */
     public RuleChanges(List<Written> inOrder) {
         queueKeys = new QueueKeyFields(inOrder);
-        Map<String, PolicyAvro.Applied> last = new HashMap<>();
-        Map<String, List<Policy>> inForce = new HashMap<>();
+        PolicyFold<AppliedRules> inForce = PolicyFold.ofRules();
+        Set<String> seen = new HashSet<>();
         List<Long> times = new ArrayList<>();
         long checksum = PolicyTable.EMPTY.checksum();
         addTable(checksum);
         for (Written written : inOrder) {
-            if (!written.key().startsWith(POLICIES)) {
+            String key = written.key();
+            if (!key.startsWith(POLICIES)) {
                 continue;
             }
-            PolicyAvro.Applied old = last.get(written.key());
-            List<Policy> policies = List.of();
-            if (written.applied() == null) {
-                last.remove(written.key());
-            } else {
-                try {
-                    PolicyAvro.Applied whole = withEarlier(written.applied(), old);
-                    policies = AppliedRules.read(written.key(), AVRO.encode(whole), old == null ? 0 : old.version())
-                            .policies();
-                    last.put(written.key(), whole);
-                } catch (UnreadableException e) {
-                    continue; // never in force
-                }
+            Optional<AppliedRules> old = inForce.get(key);
+            byte[] value =
+                    written.applied() == null ? null : AVRO.encode(withEarlier(written.applied(), old.orElse(null)));
+            PolicyFold.Step step = inForce.add(key, value);
+            if (step instanceof PolicyFold.Step.Reject) {
+                continue; // never in force
             }
-            hasForgotten |= !inForce.containsKey(written.key())
+            List<Policy> policies =
+                    step instanceof PolicyFold.Step.Put put ? put.rules().policies() : List.of();
+            hasForgotten |= seen.add(key)
                     && written.applied() != null
                     && written.applied().version() > 1;
-            List<Policy> before = inForce.getOrDefault(written.key(), List.of());
-            changes.add(new Change(written.key().substring(POLICIES.length()), policies));
-            inForce.put(written.key(), policies);
+            List<Policy> before = old.map(AppliedRules::policies).orElse(List.of());
+            changes.add(new Change(key.substring(POLICIES.length()), policies));
             times.add(written.writtenMs());
             checksum = checksum - PolicyTable.checksum(before) + PolicyTable.checksum(policies) & CHECKSUM_BITS;
             addTable(checksum);
@@ -143,11 +139,11 @@ public final class RuleChanges {
         }
     }
 
-    private static PolicyAvro.Applied withEarlier(PolicyAvro.Applied applied, PolicyAvro.Applied old) {
+    private static PolicyAvro.Applied withEarlier(PolicyAvro.Applied applied, AppliedRules old) {
         try {
             return applied.isDeleted() || !applied.before().isEmpty()
                     ? applied
-                    : PolicyVersions.next(applied, old, applied.appliedAtMs());
+                    : PolicyVersions.next(applied, old == null ? null : old.applied(), applied.appliedAtMs());
         } catch (RefusedChangeException e) {
             return applied; // was written all the same
         }

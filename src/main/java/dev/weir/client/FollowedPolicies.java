@@ -1,7 +1,7 @@
 package dev.weir.client;
 
 import dev.weir.codec.AppliedRules;
-import dev.weir.codec.UnreadableException;
+import dev.weir.codec.PolicyFold;
 import dev.weir.lease.LeaseTerms;
 import dev.weir.policy.LeasedPolicy;
 import dev.weir.policy.Policy;
@@ -11,7 +11,6 @@ import java.util.HashMap;
 import java.util.IdentityHashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.TreeMap;
 
 /**
  * The policies in force, as the policies topic has them; of one that is not good, the last good one stays. One thread updates
@@ -20,7 +19,7 @@ import java.util.TreeMap;
 final class FollowedPolicies {
 
     private final LeaseTerms longest;
-    private final Map<String, AppliedRules> byKey = new TreeMap<>();
+    private final PolicyFold<AppliedRules> onTopic = PolicyFold.ofRules();
     private Map<List<String>, HeldKeys> keys = Map.of();
     private volatile Rules rules = new Rules(PolicyTable.EMPTY, new IdentityHashMap<>());
 
@@ -56,27 +55,12 @@ final class FollowedPolicies {
 
     /** Takes a record; it is in force from the next {@link #update} on. */
     void read(String key, byte[] value) {
-        if (key == null) {
-            return;
-        }
-        if (value == null) {
-            byKey.remove(key);
-            return;
-        }
-        AppliedRules before = byKey.get(key);
-        try {
-            byKey.put(
-                    key,
-                    AppliedRules.read(
-                            key, value, before == null ? 0 : before.applied().version()));
-        } catch (UnreadableException e) {
-            // enforcers tell of it, and hold the same of it
-        }
+        onTopic.add(key, value); // enforcers report what is rejected
     }
 
     /** Puts in force what was read. What is held stays, as long as the policy's key has the same fields. */
     void update() {
-        List<Policy> policies = byKey.values().stream()
+        List<Policy> policies = onTopic.all().stream()
                 .flatMap(applied -> applied.policies().stream())
                 .toList();
         IdentityHashMap<Policy, Rule> byPolicy = new IdentityHashMap<>();

@@ -1,9 +1,8 @@
 package dev.weir.processor;
 
-import dev.weir.codec.AppliedRules;
 import dev.weir.codec.PolicyAvro;
+import dev.weir.codec.PolicyFold;
 import dev.weir.codec.UnreadableException;
-import dev.weir.policy.Rejection;
 import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
 import org.apache.kafka.common.utils.Bytes;
@@ -47,25 +46,17 @@ public final class CheckPolicies implements Processor<byte[], byte[], byte[], by
 
     @Override
     public void process(Record<byte[], byte[]> record) {
-        if (record.key() == null) {
-            rejections.reject(record, Rejection.NO_KEY, "the record has no key");
-            return;
-        }
-        Bytes key = Bytes.wrap(record.key());
-        if (record.value() == null) {
+        Bytes key = record.key() == null ? null : Bytes.wrap(record.key());
+        String text = key == null ? null : new String(record.key(), StandardCharsets.UTF_8);
+        byte[] last = key == null ? null : good.get(key);
+        PolicyFold.Step step = PolicyFold.step(text, record.value(), version(text, last));
+        if (step instanceof PolicyFold.Step.Reject reject) {
+            rejections.reject(record, reject.fault());
+            restore(record, last);
+        } else if (step instanceof PolicyFold.Step.Remove) {
             good.delete(key);
-            return;
-        }
-        byte[] last = good.get(key);
-        try {
-            String text = new String(record.key(), StandardCharsets.UTF_8);
-            AppliedRules.read(text, record.value(), version(text, last));
-            if (!Arrays.equals(record.value(), last)) {
-                good.put(key, record.value());
-            }
-        } catch (UnreadableException e) {
-            rejections.reject(record, e);
-            restore(record);
+        } else if (!Arrays.equals(record.value(), last)) {
+            good.put(key, record.value());
         }
     }
 
@@ -78,8 +69,7 @@ public final class CheckPolicies implements Processor<byte[], byte[], byte[], by
         }
     }
 
-    private void restore(Record<byte[], byte[]> bad) {
-        byte[] last = bad.key() == null ? null : good.get(Bytes.wrap(bad.key()));
+    private void restore(Record<byte[], byte[]> bad, byte[] last) {
         if (last != null && !Arrays.equals(last, bad.value())) {
             context.forward(new Record<>(bad.key(), last, context.currentSystemTimeMs()), outlets.policies);
         }

@@ -3,15 +3,16 @@ package dev.weir.processor;
 import dev.weir.codec.AppliedRules;
 import dev.weir.codec.PolicyAvro;
 import dev.weir.codec.PolicyFile;
+import dev.weir.codec.PolicyFold;
 import dev.weir.policy.Policy;
 import dev.weir.policy.PolicyTable;
 import dev.weir.shape.QueueRules;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
-import java.util.concurrent.ConcurrentSkipListMap;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
@@ -25,9 +26,7 @@ public final class LivePolicies {
     /** A table and how many changes of policies it has seen. */
     private record Built(PolicyTable table, long changes) {}
 
-    /** With what was deleted; keys sort as policies, then queues, by id. */
-    private final Map<String, AppliedRules> byKey = new ConcurrentSkipListMap<>();
-
+    private final PolicyFold<AppliedRules> rules = PolicyFold.ofRules();
     private final Map<String, QueueRules> queues = new ConcurrentHashMap<>();
     private final AtomicLong policyChanges = new AtomicLong();
     private final AtomicLong queueChanges = new AtomicLong();
@@ -52,8 +51,8 @@ public final class LivePolicies {
     /** {@link #table} as it would be with these in the places of those that have the same ids, at all times. */
     public PolicyTable tableWith(List<PolicyFile.Definition.OfPolicy> tried) {
         Set<String> ids = tried.stream().map(PolicyFile.Definition::id).collect(Collectors.toSet());
-        Stream<Policy> others = byKey.values().stream()
-                .flatMap(rules -> rules.policies().stream())
+        Stream<Policy> others = rules.all().stream()
+                .flatMap(one -> one.policies().stream())
                 .filter(policy -> !ids.contains(policy.id()));
         return new PolicyTable(Stream.concat(
                         others,
@@ -77,36 +76,38 @@ public final class LivePolicies {
 
     /** What is in force: policies, then queues, each by id. */
     public List<PolicyAvro.Applied> applied() {
-        return byKey.values().stream()
-                .map(AppliedRules::applied)
-                .filter(applied -> !applied.isDeleted())
-                .toList();
+        return rules.inForce();
     }
 
     /** The policy or queue in force, null if there is none of this id. */
     public PolicyAvro.Applied applied(PolicyAvro.Kind kind, String id) {
-        AppliedRules rules = byKey.get(PolicyAvro.key(kind, id));
-        return rules == null || rules.applied().isDeleted() ? null : rules.applied();
+        return rules.get(PolicyAvro.key(kind, id))
+                .map(AppliedRules::applied)
+                .filter(applied -> !applied.isDeleted())
+                .orElse(null);
     }
 
-    /** The version that a record of this key was last of, also a deleted one's; 0 if there is none. */
-    long version(String key) {
-        AppliedRules rules = byKey.get(key);
-        return rules == null ? 0 : rules.applied().version();
-    }
-
-    /** Puts a policy or queue in force, or out of it if it was deleted. */
-    void put(AppliedRules rules) {
-        synchronized (byKey) {
-            byKey.put(rules.applied().key(), rules);
+    /** Adds the next record of the policies topic. */
+    PolicyFold.Step add(String key, byte[] value) {
+        Optional<AppliedRules> before = key == null ? Optional.empty() : rules.get(key);
+        PolicyFold.Step step = rules.add(key, value);
+        if (step instanceof PolicyFold.Step.Put put) {
+            changed(put.rules().applied(), put.rules().queue());
+        } else if (step instanceof PolicyFold.Step.Remove && before.isPresent()) {
+            changed(before.get().applied(), null);
         }
-        switch (rules.applied().kind()) {
+        return step;
+    }
+
+    /** @param queue null if it is out of force, or this is a policy */
+    private void changed(PolicyAvro.Applied applied, QueueRules queue) {
+        switch (applied.kind()) {
             case POLICY -> policyChanges.incrementAndGet();
             case QUEUE -> {
-                if (rules.queue() == null) {
-                    removeQueue(rules.applied().id());
+                if (queue == null) {
+                    removeQueue(applied.id());
                 } else {
-                    put(rules.queue());
+                    put(queue);
                 }
             }
         }
@@ -118,18 +119,6 @@ public final class LivePolicies {
         queueChanges.incrementAndGet();
     }
 
-    /** Forgets a policy or queue, and the count of its versions. */
-    void remove(String key) {
-        AppliedRules rules = byKey.remove(key);
-        if (rules == null) {
-            return;
-        }
-        switch (rules.applied().kind()) {
-            case POLICY -> policyChanges.incrementAndGet();
-            case QUEUE -> removeQueue(rules.applied().id());
-        }
-    }
-
     private void removeQueue(String id) {
         if (queues.remove(id) != null) {
             queueChanges.incrementAndGet();
@@ -139,13 +128,9 @@ public final class LivePolicies {
     private synchronized PolicyTable rebuild() {
         long changes = policyChanges.get();
         if (built.changes != changes) {
-            List<AppliedRules> all;
-            synchronized (
-                    byKey) { // a table with a change has all earlier changes too: audit can rebuild no other table
-                all = List.copyOf(byKey.values());
-            }
-            List<Policy> policies =
-                    all.stream().flatMap(rules -> rules.policies().stream()).toList();
+            List<Policy> policies = rules.all().stream() // audit can rebuild only tables with all earlier changes
+                    .flatMap(one -> one.policies().stream())
+                    .toList();
             built = new Built(new PolicyTable(policies), changes);
         }
         return built.table;

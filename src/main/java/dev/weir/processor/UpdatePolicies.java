@@ -1,8 +1,8 @@
 package dev.weir.processor;
 
-import dev.weir.codec.AppliedRules;
 import dev.weir.codec.OneLine;
-import dev.weir.codec.UnreadableException;
+import dev.weir.codec.PolicyAvro;
+import dev.weir.codec.PolicyFold;
 import org.apache.kafka.streams.processor.api.Processor;
 import org.apache.kafka.streams.processor.api.ProcessorContext;
 import org.apache.kafka.streams.processor.api.Record;
@@ -39,25 +39,24 @@ public final class UpdatePolicies implements Processor<String, byte[], Void, Voi
     public void process(Record<String, byte[]> record) {
         String key = record.key();
         if (key == null) {
-            return;
+            return; // CheckPolicies rejects it
         }
-        if (record.value() == null) {
-            policies.remove(key);
-            store.delete(key);
-            return;
-        }
-        try {
-            AppliedRules rules = AppliedRules.read(key, record.value(), policies.version(key));
-            policies.put(rules);
+        PolicyFold.Step step = policies.add(key, record.value());
+        if (step instanceof PolicyFold.Step.Put put) {
             store.put(key, record.value());
+            PolicyAvro.Applied applied = put.rules().applied();
             LOG.info(
                     "{} version {} is {}",
                     OneLine.of(key, MAX_KEY),
-                    rules.applied().version(),
-                    rules.applied().isDeleted() ? "deleted" : "applied");
-        } catch (UnreadableException e) {
+                    applied.version(),
+                    applied.isDeleted() ? "deleted" : "applied");
+        } else if (step instanceof PolicyFold.Step.Remove) {
+            store.delete(key);
+        } else if (step instanceof PolicyFold.Step.Reject reject) {
             LOG.warn(
-                    "the policies topic's record for {} is not in force: {}", OneLine.of(key, MAX_KEY), e.getMessage());
+                    "the policies topic's record for {} is not in force: {}",
+                    OneLine.of(key, MAX_KEY),
+                    reject.fault().getMessage());
         }
     }
 }
