@@ -28,9 +28,9 @@ final class PolicyHistory implements AutoCloseable {
      * @throws UnreachableException if the topic cannot be read
      */
     Map<String, Long> last() {
-        log().readAll(record -> {
-            if (record.key() != null) {
-                count(record.key());
+        log().readAll((key, value) -> {
+            if (key != null) {
+                count(key);
             }
         });
         return last;
@@ -53,10 +53,10 @@ final class PolicyHistory implements AutoCloseable {
      */
     List<PolicyAvro.Applied> of(String key) {
         Map<String, byte[]> versions = new LinkedHashMap<>();
-        log().readAll(record -> {
-            if (record.key() != null && record.key().startsWith(key + "/")) {
-                versions.remove(record.key()); // the last written is the newest
-                versions.put(record.key(), record.value());
+        log().readAll((ofVersion, value) -> {
+            if (ofVersion != null && ofVersion.startsWith(key + "/")) {
+                versions.remove(ofVersion); // the last written is the newest
+                versions.put(ofVersion, value);
             }
         });
         PolicyAvro avro = new PolicyAvro();

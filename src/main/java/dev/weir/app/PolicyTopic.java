@@ -17,7 +17,6 @@ import java.util.function.Consumer;
 import java.util.function.Supplier;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
-import org.apache.kafka.clients.consumer.ConsumerRecord;
 
 /**
  * The policies topic, as operators see it: what is applied, and applying more.
@@ -128,10 +127,9 @@ public final class PolicyTopic {
         PolicyFold<PolicyAvro.Applied> onTopic = PolicyFold.ofRecords();
         SortedMap<String, String> broken = new TreeMap<>();
         try (TopicLog log = new TopicLog(config, topics.policies())) {
-            log.readAll(record -> {
-                String key = String.valueOf(record.key());
-                if (onTopic.add(record.key(), record.value()) instanceof PolicyFold.Step.Reject reject) {
-                    broken.put(key, reject.fault().getMessage());
+            log.readAll((key, value) -> {
+                if (onTopic.add(key, value) instanceof PolicyFold.Step.Reject reject) {
+                    broken.put(String.valueOf(key), reject.fault().getMessage());
                 } else {
                     broken.remove(key);
                 }
@@ -202,10 +200,9 @@ public final class PolicyTopic {
 
     private List<Change> change(Options options, long nowMs, Consumer<PolicyUpdate> what) {
         PolicyFold<PolicyAvro.Applied> onTopic = PolicyFold.ofRecords();
-        Consumer<ConsumerRecord<String, byte[]>> add = record -> onTopic.add(record.key(), record.value());
         try (TopicLog log = new TopicLog(config, topics.policies());
                 PolicyHistory history = new PolicyHistory(config, topics.policyHistory())) {
-            Runnable read = () -> log.readAll(add);
+            Runnable read = () -> log.readAll(onTopic::add);
             Supplier<PolicyUpdate> next =
                     () -> update(new PolicyUpdate(onTopic.byKey(), history::last, nowMs, options.changedBy()), what);
             if (options.dryRun()) {
@@ -213,7 +210,7 @@ public final class PolicyTopic {
                 return next.get().changes();
             }
             PolicyUpdate tried = null;
-            log.readSeen(add); // little is left to read then while others are stopped
+            log.readSeen(onTopic::add); // little is left to read then while others are stopped
             for (int attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
                 try (PolicyWriter writer = new PolicyWriter(config, topics)) {
                     if (writer.begin()) {

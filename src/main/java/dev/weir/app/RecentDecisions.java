@@ -39,16 +39,17 @@ public record RecentDecisions(List<Decision> newestFirst, long read, Long sinceM
         Deque<Decision> last = new ArrayDeque<>();
         long[] read = new long[1];
         Long[] since = new Long[1];
-        try (TopicSlice slice = new TopicSlice(config, Topics.of(config).decisions())) {
-            List<TopicPartition> partitions = slice.partitions();
+        String topic = Topics.of(config).decisions();
+        try (RecordReader reader = new RecordReader(config, topic, RecordReader.Options.ofQuery())) {
+            List<TopicPartition> partitions = reader.partitions();
             int number = BuiltInPartitioner.partitionForKey(key, partitions.size());
             List<TopicPartition> one = partitions.stream()
                     .filter(partition -> partition.partition() == number)
                     .toList();
-            Map<TopicPartition, Long> from = slice.beginning(one);
-            Map<TopicPartition, Long> end = slice.end(one);
+            Map<TopicPartition, Long> from = reader.beginning(one);
+            Map<TopicPartition, Long> end = reader.end(one);
             from.replaceAll((partition, beginning) -> Math.max(beginning, end.get(partition) - MOST_READ));
-            slice.read(from, end, record -> {
+            reader.read(from, end, record -> {
                 read[0]++;
                 since[0] = since[0] == null ? Long.valueOf(record.timestamp()) : since[0];
                 if (Arrays.equals(key, record.key())) {

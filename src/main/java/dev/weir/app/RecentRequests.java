@@ -66,18 +66,19 @@ public record RecentRequests(long fromMs, long toMs, boolean isComplete, List<Re
      * costs what fits on the heap, and not what is on the topic.
      */
     static RecentRequests read(WeirConfig config, long fromMs, long toMs, int most, TrialBudget budget, int firstPart) {
-        try (TopicSlice slice = new TopicSlice(config, Topics.of(config).requests())) {
-            Map<TopicPartition, Long> end = slice.end(slice.partitions());
-            Map<TopicPartition, Long> from = slice.at(fromMs, end);
+        String topic = Topics.of(config).requests();
+        try (RecordReader reader = new RecordReader(config, topic, RecordReader.Options.ofQuery())) {
+            Map<TopicPartition, Long> end = reader.end(reader.partitions());
+            Map<TopicPartition, Long> from = reader.at(fromMs, end);
             boolean isComplete = count(from, end) <= most;
             if (!isComplete) {
-                from = newest(slice, fromMs, toMs, end, most);
+                from = newest(reader, fromMs, toMs, end, most);
             }
             Reading reading = new Reading(config, budget);
             for (long part = firstPart; count(from, end) > 0 && !reading.hasLeftOut; part *= GROWTH) {
-                Map<TopicPartition, Long> start = partBefore(end, from, slice, fromMs, toMs, part);
+                Map<TopicPartition, Long> start = partBefore(end, from, reader, fromMs, toMs, part);
                 reading.begin();
-                slice.read(start, end, reading::add);
+                reader.read(start, end, reading::add);
                 end = start;
             }
             isComplete &= !reading.hasLeftOut;
@@ -92,33 +93,33 @@ public record RecentRequests(long fromMs, long toMs, boolean isComplete, List<Re
     private static Map<TopicPartition, Long> partBefore(
             Map<TopicPartition, Long> end,
             Map<TopicPartition, Long> from,
-            TopicSlice slice,
+            RecordReader reader,
             long fromMs,
             long toMs,
             long part) {
         if (count(from, end) <= part) {
             return from;
         }
-        Map<TopicPartition, Long> start = newest(slice, fromMs, toMs, end, (int) part);
+        Map<TopicPartition, Long> start = newest(reader, fromMs, toMs, end, (int) part);
         start.replaceAll((partition, offset) -> Math.max(from.get(partition), offset));
         return count(start, end) > 0 ? start : from;
     }
 
     /** The first time since which there are few enough is found by halves; those of the millisecond before fill it up. */
     private static Map<TopicPartition, Long> newest(
-            TopicSlice slice, long fromMs, long toMs, Map<TopicPartition, Long> end, int most) {
+            RecordReader reader, long fromMs, long toMs, Map<TopicPartition, Long> end, int most) {
         long tooEarlyMs = fromMs;
         long lateEnoughMs = toMs;
         while (lateEnoughMs - tooEarlyMs > 1) {
             long middleMs = tooEarlyMs + (lateEnoughMs - tooEarlyMs) / 2;
-            if (count(slice.at(middleMs, end), end) > most) {
+            if (count(reader.at(middleMs, end), end) > most) {
                 tooEarlyMs = middleMs;
             } else {
                 lateEnoughMs = middleMs;
             }
         }
-        Map<TopicPartition, Long> earlier = slice.at(tooEarlyMs, end);
-        Map<TopicPartition, Long> from = slice.at(lateEnoughMs, end);
+        Map<TopicPartition, Long> earlier = reader.at(tooEarlyMs, end);
+        Map<TopicPartition, Long> from = reader.at(lateEnoughMs, end);
         if (count(from, end) > most) { // they have times behind now, by other clocks
             from = new HashMap<>(end);
         }

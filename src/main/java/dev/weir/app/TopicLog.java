@@ -1,97 +1,82 @@
 package dev.weir.app;
 
 import dev.weir.config.WeirConfig;
+import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.List;
 import java.util.Map;
-import java.util.Properties;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
-import java.util.function.Consumer;
 import org.apache.kafka.clients.admin.Admin;
 import org.apache.kafka.clients.admin.OffsetSpec;
-import org.apache.kafka.clients.consumer.ConsumerConfig;
-import org.apache.kafka.clients.consumer.ConsumerRecord;
-import org.apache.kafka.clients.consumer.KafkaConsumer;
-import org.apache.kafka.common.KafkaException;
+import org.apache.kafka.common.IsolationLevel;
 import org.apache.kafka.common.TopicPartition;
-import org.apache.kafka.common.serialization.ByteArrayDeserializer;
-import org.apache.kafka.common.serialization.StringDeserializer;
 
-/** What is committed on a topic of one partition, read on and on from its beginning. */
+/** What is committed on a topic of one partition. Each read continues where the last one ended, the first one begins at the beginning. */
 final class TopicLog implements AutoCloseable {
 
     private static final Duration TIMEOUT = Duration.ofSeconds(30);
-    private static final Duration POLL = Duration.ofMillis(100);
+    private static final RecordReader.Options OPTIONS = RecordReader.Options.of(IsolationLevel.READ_COMMITTED, TIMEOUT);
 
     private final TopicPartition partition;
-    private final KafkaConsumer<String, byte[]> consumer;
+    private final RecordReader reader;
     private final Admin admin;
+    private Map<TopicPartition, Long> position;
+
+    /** Takes a record. */
+    interface Records {
+
+        /**
+         * @param key null if the record has none
+         * @param value null if the record has none
+         */
+        void add(String key, byte[] value);
+    }
 
     /** @throws UnreachableException if there is no such topic */
     TopicLog(WeirConfig config, String topic) {
         partition = new TopicPartition(topic, 0);
-        Properties settings = KafkaSettings.consumer(config);
-        settings.put(ConsumerConfig.ISOLATION_LEVEL_CONFIG, "read_committed");
-        settings.put(ConsumerConfig.DEFAULT_API_TIMEOUT_MS_CONFIG, (int) TIMEOUT.toMillis());
-        settings.put(ConsumerConfig.ALLOW_AUTO_CREATE_TOPICS_CONFIG, false);
-        consumer = new KafkaConsumer<>(settings, new StringDeserializer(), new ByteArrayDeserializer());
+        reader = new RecordReader(config, topic, OPTIONS);
         admin = Admin.create(KafkaSettings.admin(config));
         try {
-            if (consumer.partitionsFor(topic).isEmpty()) {
-                throw UnreachableException.noTopic(topic);
-            }
-            consumer.assign(List.of(partition));
-            consumer.seekToBeginning(List.of(partition));
-        } catch (KafkaException e) {
-            close();
-            throw UnreachableException.reading(topic, e);
-        } catch (UnreachableException e) {
+            var unused = reader.partitions();
+            position = reader.beginning(List.of(partition));
+        } catch (RuntimeException e) {
             close();
             throw e;
         }
     }
 
     /**
-     * Hands over what is seen as committed by now and has not been read yet; waits for nobody.
+     * Hands over the new records that are known to be committed now, without waiting for open transactions.
      *
-     * @throws UnreachableException if it cannot be read
+     * @throws UnreachableException if they cannot be read
      */
-    void readSeen(Consumer<ConsumerRecord<String, byte[]>> records) {
-        try {
-            read(consumer.endOffsets(List.of(partition)).get(partition), records);
-        } catch (KafkaException e) {
-            throw UnreachableException.reading(partition.topic(), e);
-        }
+    void readSeen(Records records) {
+        read(reader.end(List.of(partition)), records);
     }
 
     /**
-     * Hands over all that was committed before this was called and has not been read yet: also what was committed just
-     * now, whose marker is still on its way. Waits for transactions that are open.
+     * Hands over all new records that were committed before this call, also by a transaction whose end is not marked yet. Waits for open
+     * transactions.
      *
      * @throws UnreachableException if the end is not reached in time
      */
-    void readAll(Consumer<ConsumerRecord<String, byte[]>> records) {
-        try {
-            read(end(), records);
-        } catch (KafkaException e) {
-            throw UnreachableException.reading(partition.topic(), e);
-        }
+    void readAll(Records records) {
+        read(Map.of(partition, logEnd()), records);
     }
 
-    private void read(long end, Consumer<ConsumerRecord<String, byte[]>> records) {
-        long deadlineNanos = System.nanoTime() + TIMEOUT.toNanos();
-        while (consumer.position(partition) < end) {
-            if (System.nanoTime() - deadlineNanos > 0) {
-                throw new UnreachableException("cannot read the topic " + partition.topic() + " to its end", null);
-            }
-            consumer.poll(POLL).forEach(records);
-        }
+    private void read(Map<TopicPartition, Long> to, Records records) {
+        reader.read(position, to, record -> {
+            byte[] key = record.key();
+            records.add(key == null ? null : new String(key, StandardCharsets.UTF_8), record.value());
+        });
+        position = to;
     }
 
     /** The end of the log, and not of what is committed: a transaction that was committed may not be marked so yet. */
-    private long end() {
+    private long logEnd() {
         try {
             return admin.listOffsets(Map.of(partition, OffsetSpec.latest()))
                     .partitionResult(partition)
@@ -108,7 +93,7 @@ final class TopicLog implements AutoCloseable {
 
     @Override
     public void close() {
-        consumer.close();
+        reader.close();
         admin.close();
     }
 }

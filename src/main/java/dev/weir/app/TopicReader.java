@@ -9,21 +9,17 @@ import dev.weir.shape.Release;
 import dev.weir.topology.Topics;
 import java.time.Duration;
 import java.util.List;
-import java.util.Properties;
 import java.util.function.Consumer;
-import org.apache.kafka.clients.consumer.ConsumerConfig;
 import org.apache.kafka.clients.consumer.ConsumerRecord;
-import org.apache.kafka.clients.consumer.KafkaConsumer;
-import org.apache.kafka.common.KafkaException;
+import org.apache.kafka.common.IsolationLevel;
 import org.apache.kafka.common.TopicPartition;
-import org.apache.kafka.common.serialization.ByteArrayDeserializer;
 
 /** Reads a topic that Weir writes, from its beginning or its end, outside of any consumer group. */
 public final class TopicReader<T> implements AutoCloseable {
 
     private static final Duration TIMEOUT = Duration.ofSeconds(30);
 
-    private final KafkaConsumer<byte[], byte[]> consumer;
+    private final RecordReader reader;
     private final String topic;
     private final Decoder<T> decoder;
 
@@ -63,30 +59,13 @@ public final class TopicReader<T> implements AutoCloseable {
     private TopicReader(WeirConfig config, String topic, Decoder<T> decoder, From from, boolean committed) {
         this.topic = topic;
         this.decoder = decoder;
-        Properties settings = KafkaSettings.consumer(config);
-        settings.put(ConsumerConfig.ISOLATION_LEVEL_CONFIG, committed ? "read_committed" : "read_uncommitted");
-        settings.put(ConsumerConfig.DEFAULT_API_TIMEOUT_MS_CONFIG, (int) TIMEOUT.toMillis());
-        settings.put(ConsumerConfig.ALLOW_AUTO_CREATE_TOPICS_CONFIG, false);
-        consumer = new KafkaConsumer<>(settings, new ByteArrayDeserializer(), new ByteArrayDeserializer());
+        IsolationLevel isolation = committed ? IsolationLevel.READ_COMMITTED : IsolationLevel.READ_UNCOMMITTED;
+        reader = new RecordReader(config, topic, RecordReader.Options.of(isolation, TIMEOUT));
         try {
-            List<TopicPartition> partitions = consumer.partitionsFor(topic).stream()
-                    .map(info -> new TopicPartition(topic, info.partition()))
-                    .toList();
-            if (partitions.isEmpty()) {
-                throw UnreachableException.noTopic(topic);
-            }
-            consumer.assign(partitions);
-            if (from == From.BEGINNING) {
-                consumer.seekToBeginning(partitions);
-            } else {
-                consumer.seekToEnd(partitions);
-            }
-            partitions.forEach(consumer::position);
-        } catch (KafkaException e) {
-            consumer.close();
-            throw UnreachableException.reading(topic, e);
-        } catch (UnreachableException e) {
-            consumer.close();
+            List<TopicPartition> partitions = reader.partitions();
+            reader.follow(from == From.BEGINNING ? reader.beginning(partitions) : reader.end(partitions));
+        } catch (RuntimeException e) {
+            reader.close();
             throw e;
         }
     }
@@ -98,12 +77,8 @@ public final class TopicReader<T> implements AutoCloseable {
      * @throws dev.weir.codec.RegistryException if the registry that has the schema of one does not answer
      */
     public void poll(Duration timeout, Consumer<? super T> records) {
-        try {
-            for (ConsumerRecord<byte[], byte[]> record : consumer.poll(timeout)) {
-                records.accept(decode(record));
-            }
-        } catch (KafkaException e) {
-            throw UnreachableException.reading(topic, e);
+        for (ConsumerRecord<byte[], byte[]> record : reader.poll(timeout)) {
+            records.accept(decode(record));
         }
     }
 
@@ -120,6 +95,6 @@ public final class TopicReader<T> implements AutoCloseable {
 
     @Override
     public void close() {
-        consumer.close();
+        reader.close();
     }
 }

@@ -173,7 +173,7 @@ class LivePoliciesTest {
         assertThat(topic.read()).extracting(PolicyAvro.Applied::version).containsExactly(2L);
         List<Object> all = new ArrayList<>();
         try (TopicLog log = new TopicLog(config, topics.policies())) {
-            log.readAll(all::add);
+            log.readAll((key, value) -> all.add(value));
         }
         assertThat(all)
                 .as("two good ones, and three bad ones with an answer each")
