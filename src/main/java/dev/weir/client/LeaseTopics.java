@@ -13,14 +13,12 @@ import dev.weir.policy.StateKey;
 import java.nio.BufferUnderflowException;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
-import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
 import java.util.TreeSet;
-import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
 import org.apache.kafka.clients.admin.Admin;
@@ -28,20 +26,15 @@ import org.apache.kafka.clients.admin.DescribeTopicsOptions;
 import org.apache.kafka.clients.consumer.ConsumerConfig;
 import org.apache.kafka.clients.consumer.ConsumerRecord;
 import org.apache.kafka.clients.consumer.ConsumerRecords;
-import org.apache.kafka.clients.consumer.KafkaConsumer;
 import org.apache.kafka.clients.producer.KafkaProducer;
 import org.apache.kafka.clients.producer.ProducerConfig;
 import org.apache.kafka.clients.producer.ProducerRecord;
 import org.apache.kafka.common.KafkaException;
-import org.apache.kafka.common.PartitionInfo;
 import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.acl.AclOperation;
 import org.apache.kafka.common.errors.InterruptException;
 import org.apache.kafka.common.errors.TimeoutException;
 import org.apache.kafka.common.errors.TopicAuthorizationException;
-import org.apache.kafka.common.errors.UnknownTopicOrPartitionException;
-import org.apache.kafka.common.errors.WakeupException;
-import org.apache.kafka.common.serialization.ByteArrayDeserializer;
 import org.apache.kafka.common.serialization.ByteArraySerializer;
 
 /**
@@ -51,9 +44,7 @@ import org.apache.kafka.common.serialization.ByteArraySerializer;
 final class LeaseTopics implements AutoCloseable {
 
     private static final Duration START = Duration.ofSeconds(30);
-    private static final Duration POLL = Duration.ofSeconds(1);
     private static final Duration CLOSE = Duration.ofSeconds(5);
-    private static final long PAUSE_MS = 1_000;
 
     private final AskAvro askAvro = new AskAvro();
     private final GrantAvro grantAvro = new GrantAvro();
@@ -61,13 +52,10 @@ final class LeaseTopics implements AutoCloseable {
     private final ClientBuilder options;
     private final String holder;
     private final FollowedPolicies policies;
-    private final KafkaConsumer<byte[], byte[]> consumer;
+    private final TopicFollower follower;
     private final KafkaProducer<byte[], byte[]> producer;
     private final TopicPartition grants;
-    private final CountDownLatch closing = new CountDownLatch(1);
     private final Answers answers;
-    private final Thread thread = new Thread(this::run, "weir-client-grants");
-    private volatile RuntimeException notRead;
     private volatile RuntimeException notWritten;
 
     /** Who is told what ledgers answer. */
@@ -92,36 +80,32 @@ final class LeaseTopics implements AutoCloseable {
         this.policies = policies;
         this.answers = answers;
         decisionAvro = new DecisionAvro(registry, options.decisions());
-        Map<String, Object> reading = DecisionReader.settings(options.consumer());
+        Map<String, Object> reading = TopicFollower.settings(options.consumer());
         reading.put(ConsumerConfig.ISOLATION_LEVEL_CONFIG, "read_committed"); // a slice that is taken back is none
-        consumer = new KafkaConsumer<>(reading, new ByteArrayDeserializer(), new ByteArrayDeserializer());
+        follower = new TopicFollower(reading, "weir-client-grants", this::polled);
         KafkaProducer<byte[], byte[]> writing = null;
         try {
-            List<TopicPartition> ofPolicies = partitions(options.policies());
-            List<TopicPartition> ofGrants = partitions(options.leaseResponses());
+            List<TopicPartition> ofPolicies = follower.partitions(options.policies());
+            List<TopicPartition> ofGrants = follower.partitions(options.leaseResponses());
             grants = ofGrants.get(Math.floorMod(holder.hashCode(), ofGrants.size()));
-            List<TopicPartition> all = new ArrayList<>(ofPolicies);
-            all.add(grants);
-            consumer.assign(all);
-            consumer.seekToBeginning(ofPolicies);
-            consumer.seekToEnd(List.of(grants));
-            consumer.position(grants); // the end of now, not of the first poll
-            readToEnd(ofPolicies);
+            follower.addFromBeginning(ofPolicies);
+            follower.addFromEnd(List.of(grants));
+            follower.readToEnd(ofPolicies, START, this::take);
+            policies.update();
             writing = new KafkaProducer<>(writing(options), new ByteArraySerializer(), new ByteArraySerializer());
             if (writing.partitionsFor(options.leaseRequests()).isEmpty()) {
-                throw missing(options.leaseRequests());
+                throw TopicFollower.missing(options.leaseRequests());
             }
             writing.partitionsFor(options.decisions());
             requireRights();
         } catch (KafkaException e) {
-            consumer.close();
+            follower.close();
             if (writing != null) {
                 writing.close(Duration.ZERO);
             }
             throw e;
         }
         producer = writing;
-        thread.setDaemon(true);
     }
 
     /** As for requests, but what is written may come late: it is never wrong. */
@@ -138,20 +122,6 @@ final class LeaseTopics implements AutoCloseable {
         return settings;
     }
 
-    private List<TopicPartition> partitions(String topic) {
-        List<PartitionInfo> partitions = consumer.partitionsFor(topic);
-        if (partitions.isEmpty()) {
-            throw missing(topic);
-        }
-        return partitions.stream()
-                .map(info -> new TopicPartition(topic, info.partition()))
-                .toList();
-    }
-
-    private static KafkaException missing(String topic) {
-        return new UnknownTopicOrPartitionException("there is no topic " + topic + ", or this user does not see it");
-    }
-
     /** Without some of them it would start, and learn only later, with nobody to tell: what it uses would be on no topic. */
     private void requireRights() {
         Map<String, Set<AclOperation>> needed = Map.of(
@@ -160,7 +130,7 @@ final class LeaseTopics implements AutoCloseable {
                 options.leaseRequests(), Set.of(AclOperation.WRITE),
                 options.decisions(), Set.of(AclOperation.READ, AclOperation.WRITE));
         DescribeTopicsOptions withRights = new DescribeTopicsOptions().includeAuthorizedOperations(true);
-        try (Admin admin = Admin.create(DecisionReader.settings(options.consumer()))) {
+        try (Admin admin = Admin.create(TopicFollower.settings(options.consumer()))) {
             Set<String> refused = new TreeSet<>(needed.keySet());
             admin.describeTopics(needed.keySet(), withRights)
                     .allTopicNames()
@@ -182,50 +152,18 @@ final class LeaseTopics implements AutoCloseable {
         }
     }
 
-    private void readToEnd(List<TopicPartition> ofPolicies) {
-        Map<TopicPartition, Long> ends = consumer.endOffsets(ofPolicies);
-        long startNanos = System.nanoTime();
-        while (ends.entrySet().stream().anyMatch(end -> consumer.position(end.getKey()) < end.getValue())) {
-            if (System.nanoTime() - startNanos > START.toNanos()) {
-                throw new TimeoutException("the topic " + options.policies() + " was not read within " + START);
-            }
-            take(consumer.poll(Duration.ofMillis(100)));
-        }
-        policies.update();
-    }
-
     void start() {
-        thread.start();
+        follower.start();
     }
 
     /** What last went wrong, none if the same has gone well since. */
     Optional<RuntimeException> failure() {
-        return Optional.ofNullable(notWritten).or(() -> Optional.ofNullable(notRead));
+        return Optional.ofNullable(notWritten).or(follower::failure);
     }
 
-    private void run() {
-        try (consumer) {
-            while (closing.getCount() > 0) {
-                try {
-                    if (take(consumer.poll(POLL))) {
-                        policies.update();
-                    }
-                    notRead = null;
-                } catch (WakeupException e) {
-                    // it is closing
-                } catch (RuntimeException e) { // may pass, as when a permission is given
-                    notRead = e;
-                    pause();
-                }
-            }
-        }
-    }
-
-    private void pause() {
-        try {
-            var unused = closing.await(PAUSE_MS, TimeUnit.MILLISECONDS);
-        } catch (InterruptedException e) {
-            Thread.currentThread().interrupt();
+    private void polled(ConsumerRecords<byte[], byte[]> records) {
+        if (take(records)) {
+            policies.update();
         }
     }
 
@@ -275,16 +213,8 @@ final class LeaseTopics implements AutoCloseable {
     /** Has all written that was handed over, and ends. */
     @Override
     public void close() {
-        closing.countDown();
-        consumer.wakeup();
-        boolean isInterrupted = false;
-        if (thread.isAlive() && Thread.currentThread() != thread) {
-            try {
-                thread.join(CLOSE.toMillis());
-            } catch (InterruptedException e) {
-                isInterrupted = true;
-            }
-        }
+        follower.close();
+        boolean isInterrupted = Thread.interrupted(); // what was handed over is written all the same
         producer.close(CLOSE);
         if (isInterrupted) {
             Thread.currentThread().interrupt();

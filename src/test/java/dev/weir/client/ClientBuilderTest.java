@@ -35,7 +35,7 @@ class ClientBuilderTest {
 
     @Test
     void reading_decisions_joins_no_group_and_commits_nothing() {
-        assertThat(DecisionReader.settings(builder.consumer()))
+        assertThat(TopicFollower.settings(builder.consumer()))
                 .doesNotContainKey("group.id")
                 .containsEntry("enable.auto.commit", false);
     }

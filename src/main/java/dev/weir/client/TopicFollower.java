@@ -1,0 +1,195 @@
+package dev.weir.client;
+
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+import java.util.function.Consumer;
+import org.apache.kafka.clients.consumer.ConsumerConfig;
+import org.apache.kafka.clients.consumer.ConsumerRecords;
+import org.apache.kafka.clients.consumer.KafkaConsumer;
+import org.apache.kafka.common.KafkaException;
+import org.apache.kafka.common.TopicPartition;
+import org.apache.kafka.common.errors.TimeoutException;
+import org.apache.kafka.common.errors.UnknownTopicOrPartitionException;
+import org.apache.kafka.common.errors.WakeupException;
+import org.apache.kafka.common.serialization.ByteArrayDeserializer;
+
+/**
+ * Follows partitions outside of any group, on a thread of its own. Tries again each second after a failure.
+ *
+ * <p>Before {@link #start} its methods are called by one thread, after it only by {@link Handler}s, except {@link #failure} and
+ * {@link #close}.
+ */
+final class TopicFollower implements AutoCloseable {
+
+    private static final Duration POLL = Duration.ofSeconds(1);
+    private static final Duration CATCH_UP_POLL = Duration.ofMillis(100);
+    private static final Duration CLOSE = Duration.ofSeconds(5);
+    private static final long PAUSE_MS = 1_000;
+
+    /** How soon Kafka's client asks for new partitions. */
+    private static final int METADATA_MS = 5_000;
+
+    private final KafkaConsumer<byte[], byte[]> consumer;
+    private final Handler handler;
+    private final CountDownLatch closing = new CountDownLatch(1);
+    private final Thread thread;
+    private volatile RuntimeException failure;
+
+    /** What the follower's thread does besides reading. An exception is a failure that may pass. */
+    interface Handler {
+
+        /** Is called before each poll. */
+        default void beforePoll() {}
+
+        /** Takes the records of a poll, which may be none. */
+        void polled(ConsumerRecords<byte[], byte[]> records);
+    }
+
+    /** @param settings as {@link #settings} returns them */
+    TopicFollower(Map<String, Object> settings, String threadName, Handler handler) {
+        this.handler = handler;
+        consumer = new KafkaConsumer<>(settings, new ByteArrayDeserializer(), new ByteArrayDeserializer());
+        thread = new Thread(this::run, threadName);
+        thread.setDaemon(true);
+    }
+
+    /** Returns the settings of a consumer without a group. */
+    static Map<String, Object> settings(Map<String, Object> kafka) {
+        Map<String, Object> settings = new HashMap<>();
+        settings.put(ConsumerConfig.METADATA_MAX_AGE_CONFIG, METADATA_MS);
+        settings.put(ConsumerConfig.AUTO_OFFSET_RESET_CONFIG, "earliest");
+        settings.put(ConsumerConfig.ALLOW_AUTO_CREATE_TOPICS_CONFIG, false);
+        settings.putAll(kafka);
+        settings.put(ConsumerConfig.ENABLE_AUTO_COMMIT_CONFIG, false);
+        settings.remove(ConsumerConfig.GROUP_ID_CONFIG);
+        settings.remove(ConsumerConfig.GROUP_INSTANCE_ID_CONFIG);
+        return settings;
+    }
+
+    /** Returns the exception for a topic that is missing. */
+    static KafkaException missing(String topic) {
+        return new UnknownTopicOrPartitionException("there is no topic " + topic + ", or this user does not see it");
+    }
+
+    /**
+     * Returns the partitions of a topic.
+     *
+     * @throws KafkaException if the topic is missing, or the brokers refuse or do not answer
+     */
+    List<TopicPartition> partitions(String topic) {
+        List<TopicPartition> partitions = knownPartitions(topic);
+        if (partitions.isEmpty()) {
+            throw missing(topic);
+        }
+        return partitions;
+    }
+
+    /** Returns the partitions of a topic that Kafka's client has in its metadata, without a request if the topic is followed. */
+    List<TopicPartition> knownPartitions(String topic) {
+        return consumer.partitionsFor(topic).stream()
+                .map(info -> new TopicPartition(topic, info.partition()))
+                .toList();
+    }
+
+    /** Follows these partitions too, from their beginnings. */
+    void addFromBeginning(List<TopicPartition> partitions) {
+        if (!partitions.isEmpty()) { // to Kafka's consumer, none means all
+            add(partitions);
+            consumer.seekToBeginning(partitions);
+        }
+    }
+
+    /** Follows these partitions too, from their present ends. */
+    void addFromEnd(List<TopicPartition> partitions) {
+        if (!partitions.isEmpty()) {
+            add(partitions);
+            consumer.seekToEnd(partitions);
+            partitions.forEach(consumer::position); // the ends are those of now, not of the first poll
+        }
+    }
+
+    private void add(List<TopicPartition> partitions) {
+        List<TopicPartition> all = new ArrayList<>(consumer.assignment());
+        all.addAll(partitions);
+        consumer.assign(all);
+    }
+
+    /**
+     * Reads on this thread until the present ends of some partitions that are followed are reached.
+     *
+     * @param records takes the records of a poll, also those of other partitions
+     * @throws TimeoutException if the ends are not reached in time
+     */
+    void readToEnd(
+            List<TopicPartition> partitions, Duration timeout, Consumer<ConsumerRecords<byte[], byte[]>> records) {
+        Map<TopicPartition, Long> ends = consumer.endOffsets(partitions);
+        long startNanos = System.nanoTime();
+        while (ends.entrySet().stream().anyMatch(end -> consumer.position(end.getKey()) < end.getValue())) {
+            if (System.nanoTime() - startNanos > timeout.toNanos()) {
+                throw new TimeoutException(
+                        "the topic " + partitions.get(0).topic() + " was not read within " + timeout);
+            }
+            records.accept(consumer.poll(CATCH_UP_POLL));
+        }
+    }
+
+    /** Starts the thread. The caller no longer uses the partitions. */
+    void start() {
+        thread.start();
+    }
+
+    /** What last went wrong, none if reading has gone well since. */
+    Optional<RuntimeException> failure() {
+        return Optional.ofNullable(failure);
+    }
+
+    private void run() {
+        try (consumer) {
+            while (closing.getCount() > 0) {
+                try {
+                    handler.beforePoll();
+                    handler.polled(consumer.poll(POLL));
+                    failure = null;
+                } catch (WakeupException e) {
+                    // it is closing
+                } catch (RuntimeException e) { // may pass, as when a permission is given
+                    failure = e;
+                    pause();
+                }
+            }
+        }
+    }
+
+    private void pause() {
+        try {
+            var unused = closing.await(PAUSE_MS, TimeUnit.MILLISECONDS);
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+        }
+    }
+
+    /** Stops the thread, which closes the consumer; waits for it unless this is the thread itself. */
+    @Override
+    public void close() {
+        closing.countDown();
+        if (thread.getState() == Thread.State.NEW) {
+            consumer.close();
+            return;
+        }
+        consumer.wakeup();
+        if (Thread.currentThread() == thread) {
+            return; // a callback's
+        }
+        try {
+            thread.join(CLOSE.toMillis());
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+        }
+    }
+}
