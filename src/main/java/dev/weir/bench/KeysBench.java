@@ -3,6 +3,7 @@ package dev.weir.bench;
 import dev.weir.policy.Admission;
 import dev.weir.policy.Decision;
 import dev.weir.policy.Kind;
+import dev.weir.policy.PolicyVersion;
 import dev.weir.policy.Request;
 import dev.weir.processor.StoreQueues;
 import dev.weir.shape.Outlet;
@@ -268,7 +269,7 @@ public final class KeysBench {
                     null,
                     nowMs,
                     new Request.Source(0, admitted));
-            Admission admission = new Admission(request, rules.id(), "p", 1L, null, null, false, 0, List.of());
+            Admission admission = Admission.of(request, rules.id(), new PolicyVersion("p", 1), null);
             shaper.admit(QueueRules.keyed(admission, rules), admitted++, nowMs, nowNanos);
         }
 

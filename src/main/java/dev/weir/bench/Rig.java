@@ -13,6 +13,7 @@ import dev.weir.dev.BrokerCluster;
 import dev.weir.dev.EmbeddedBroker;
 import dev.weir.policy.Admission;
 import dev.weir.policy.Kind;
+import dev.weir.policy.PolicyVersion;
 import dev.weir.policy.Request;
 import dev.weir.topology.Topics;
 import java.io.IOException;
@@ -248,8 +249,8 @@ final class Rig implements AutoCloseable {
                 for (long end = sent + count; sent < end; sent++) {
                     Request request = request(sent, "client-" + sent / queues.count() % QUEUED_CLIENTS);
                     String queue = queues.of(sent);
-                    byte[] admission = admissions.encode(
-                            new Admission(request, queue, "bench", 1L, null, null, false, 0, List.of()));
+                    byte[] admission =
+                            admissions.encode(Admission.of(request, queue, new PolicyVersion("bench", 1), null));
                     var unused = producer.send(new ProducerRecord<>(
                             topics.admissions(), queue.getBytes(StandardCharsets.UTF_8), admission));
                 }

@@ -3,13 +3,13 @@ package dev.weir.bench;
 import dev.weir.policy.Admission;
 import dev.weir.policy.Decision;
 import dev.weir.policy.Kind;
+import dev.weir.policy.PolicyVersion;
 import dev.weir.policy.Request;
 import dev.weir.shape.Outlet;
 import dev.weir.shape.QueueRules;
 import dev.weir.shape.Release;
 import dev.weir.shape.Shaper;
 import java.io.IOException;
-import java.util.List;
 import java.util.Map;
 import java.util.concurrent.TimeUnit;
 import org.openjdk.jmh.annotations.Benchmark;
@@ -89,7 +89,7 @@ public class ShaperBenchmark {
                 null,
                 nowMs,
                 new Request.Source(0, admitted));
-        Admission admission = new Admission(request, QUEUE, "p", 1L, null, null, false, 0, List.of());
+        Admission admission = Admission.of(request, QUEUE, new PolicyVersion("p", 1), null);
         shaper.admit(admission, admitted++, nowMs, nowNanos);
     }
 

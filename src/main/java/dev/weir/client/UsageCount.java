@@ -5,6 +5,7 @@ import dev.weir.lease.LeaseBook;
 import dev.weir.policy.Decision;
 import dev.weir.policy.LeaseUse;
 import dev.weir.policy.Policy;
+import dev.weir.policy.PolicyVersion;
 import dev.weir.policy.StateKey;
 import java.util.ArrayList;
 import java.util.HashMap;
@@ -93,6 +94,6 @@ final class UsageCount {
 
     private Decision decision(Policy policy, Count count) {
         LeaseUse use = new LeaseUse(holder, count.lease, key, count.cost, count.requests, count.denied, count.sinceMs);
-        return Decision.of(use, numbers.incrementAndGet(), policy.id(), policy.version(), count.lastMs);
+        return Decision.of(use, numbers.incrementAndGet(), PolicyVersion.of(policy), count.lastMs);
     }
 }

@@ -2,6 +2,9 @@ package dev.weir.codec;
 
 import dev.weir.avro.Header;
 import dev.weir.policy.Admission;
+import dev.weir.policy.FirstAnswer;
+import dev.weir.policy.LimitStatus;
+import dev.weir.policy.PolicyVersion;
 import dev.weir.policy.Rejection;
 import dev.weir.policy.Request;
 import java.util.ArrayList;
@@ -30,10 +33,12 @@ public final class AdmissionAvro {
         out.write(request.source().partition());
         out.write(request.source().offset());
         out.write(admission.queue());
-        out.writeOptional(admission.policyId());
-        out.writeOptional(admission.policyVersion());
-        out.writeOptional(admission.limitedBy());
-        out.writeOptional(admission.limit());
+        PolicyVersion policy = admission.policy();
+        LimitStatus exceeded = admission.exceeded();
+        out.writeOptional(policy == null ? null : policy.id());
+        out.writeOptional(policy == null ? null : (Long) policy.version());
+        out.writeOptional(exceeded == null ? null : exceeded.label());
+        out.writeOptional(exceeded == null ? null : exceeded.limit());
         out.write(admission.repeated());
         out.write(admission.rememberUntilMs());
         write(admission.headers(), out);
@@ -68,12 +73,11 @@ public final class AdmissionAvro {
         }
         return new Admission(
                 request,
-                event.getQueue(),
+                new FirstAnswer.Sent(
+                        event.getQueue(),
+                        PolicyVersionAvro.read(event.getPolicyId(), event.getPolicyVersion()),
+                        event.getLimitedBy() == null ? null : LimitStatus.of(event.getLimitedBy(), event.getLimit())),
                 event.getQueueKey(),
-                event.getPolicyId(),
-                event.getPolicyVersion(),
-                event.getLimitedBy(),
-                event.getLimit(),
                 event.getRepeated(),
                 event.getRememberUntil().toEpochMilli(),
                 headers,

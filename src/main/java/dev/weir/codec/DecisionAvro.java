@@ -2,6 +2,7 @@ package dev.weir.codec;
 
 import dev.weir.policy.Decision;
 import dev.weir.policy.LeaseUse;
+import dev.weir.policy.LimitStatus;
 import dev.weir.policy.Outcome;
 import dev.weir.policy.Reason;
 import dev.weir.policy.Rejection;
@@ -17,6 +18,8 @@ public final class DecisionAvro {
     private static final long SCHEMA = 0x5261A52C649E92D3L;
 
     private static final Decision.Queueing NOT_SHAPED = new Decision.Queueing(null, null, null);
+
+    private static final LimitStatus NOT_LIMITED = new LimitStatus(null, null, null, null, null);
 
     private static final List<Outcome> OUTCOMES = Stream.of(dev.weir.avro.Outcome.values())
             .map(outcome -> Outcome.valueOf(outcome.name()))
@@ -105,31 +108,36 @@ public final class DecisionAvro {
     public Decision decode(byte[] value) throws UnreadableException {
         dev.weir.avro.Decision event = avro.decode(value);
         return new Decision(
-                event.getRequestId(),
-                event.getClient(),
-                Outcome.valueOf(event.getOutcome().name()),
-                reason(event.getReason()),
-                event.getPolicyId(),
-                event.getPolicyVersion(),
-                event.getLimitedBy(),
-                event.getLimit(),
-                event.getWindowMs(),
-                event.getRemaining(),
-                event.getResetAfterMs(),
-                event.getRetryAfterMs(),
-                event.getDelayMs(),
-                event.getObserved(),
-                event.getShadowBanned(),
-                event.getRepeated(),
+                new Decision.Identity(
+                        event.getRequestId(),
+                        event.getClient(),
+                        new Request.Source(event.getSourcePartition(), event.getSourceOffset())),
+                new Decision.Status(
+                        Outcome.valueOf(event.getOutcome().name()),
+                        reason(event.getReason()),
+                        event.getHttpStatus(),
+                        event.getObserved(),
+                        event.getShadowBanned(),
+                        event.getRepeated()),
+                new Decision.Timing(event.getDecidedAt().toEpochMilli(), event.getRetryAfterMs(), event.getDelayMs()),
+                PolicyVersionAvro.read(event.getPolicyId(), event.getPolicyVersion()),
+                limit(event),
                 event.getQueue() == null
                         ? null
                         : new Decision.Queueing(
                                 event.getQueue(), event.getQueueKey(), event.getPosition(), event.getExpectedWaitMs()),
-                event.getHttpStatus(),
-                event.getDecidedAt().toEpochMilli(),
-                new Request.Source(event.getSourcePartition(), event.getSourceOffset()),
                 usage(event.getUsage()),
                 ContextAvro.read(event.getOrder(), event.getPoliciesChecksum()));
+    }
+
+    private static LimitStatus limit(dev.weir.avro.Decision event) {
+        LimitStatus limit = new LimitStatus(
+                event.getLimitedBy(),
+                event.getLimit(),
+                event.getWindowMs(),
+                event.getRemaining(),
+                event.getResetAfterMs());
+        return limit.equals(NOT_LIMITED) ? null : limit;
     }
 
     private static LeaseUse usage(dev.weir.avro.LeaseUse usage) {

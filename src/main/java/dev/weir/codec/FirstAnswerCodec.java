@@ -6,6 +6,8 @@ import dev.weir.policy.FirstAnswer;
 import dev.weir.policy.FirstAnswers.Entry;
 import dev.weir.policy.FirstAnswers.Note;
 import dev.weir.policy.Kind;
+import dev.weir.policy.LimitStatus;
+import dev.weir.policy.PolicyVersion;
 import dev.weir.policy.RequestKey;
 
 /**
@@ -37,14 +39,16 @@ public final class FirstAnswerCodec {
         if (entry.answer() instanceof FirstAnswer.Sent sent) {
             out.writeByte(SENT);
             out.write(sent.queue());
-            out.write(sent.policyId());
-            out.write(sent.policyVersion());
-            out.writeByte((sent.limitedBy() == null ? 0 : LIMITED_BY) | (sent.limit() == null ? 0 : LIMIT));
-            if (sent.limitedBy() != null) {
-                out.write(sent.limitedBy());
+            out.write(sent.policy().id());
+            out.write(sent.policy().version());
+            LimitStatus exceeded = sent.exceeded();
+            boolean hasLimit = exceeded != null && exceeded.limit() != null;
+            out.writeByte((exceeded == null ? 0 : LIMITED_BY) | (hasLimit ? LIMIT : 0));
+            if (exceeded != null) {
+                out.write(exceeded.label());
             }
-            if (sent.limit() != null) {
-                out.writeSigned(sent.limit());
+            if (hasLimit) {
+                out.writeSigned(exceeded.limit());
             }
         } else {
             out.writeByte(DECIDED);
@@ -92,7 +96,8 @@ public final class FirstAnswerCodec {
         int flags = in.readByte();
         String limitedBy = (flags & LIMITED_BY) == 0 ? null : in.readText();
         Long limit = (flags & LIMIT) == 0 ? null : (Long) in.readSigned();
-        return new FirstAnswer.Sent(queue, policyId, policyVersion, limitedBy, limit);
+        LimitStatus exceeded = flags == 0 ? null : LimitStatus.of(limitedBy, limit);
+        return new FirstAnswer.Sent(queue, new PolicyVersion(policyId, policyVersion), exceeded);
     }
 
     private FirstAnswer decision(StateBytes in) {

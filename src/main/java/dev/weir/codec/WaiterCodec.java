@@ -1,6 +1,7 @@
 package dev.weir.codec;
 
 import dev.weir.policy.Admission;
+import dev.weir.policy.DecisionContext;
 import dev.weir.policy.Request;
 import dev.weir.policy.StateKey;
 import java.util.List;
@@ -34,8 +35,8 @@ public final class WaiterCodec {
     }
 
     public byte[] encode(Waiter waiter) {
-        byte[] request =
-                requests.encode(new Admission(waiter.request, "", null, null, null, null, false, 0, waiter.headers));
+        byte[] request = requests.encode(
+                Admission.of(waiter.request, "", null, null).with(waiter.headers, DecisionContext.UNKNOWN));
         StateBytes out = StateBytes.toWrite(VERSION);
         out.writeSigned(waiter.maxWaitMs);
         out.write(KeyCodec.encode(waiter.on));

@@ -6,12 +6,8 @@ import java.util.Map;
 /**
  * A request on its way into a queue, or one that withdraws another from it.
  *
- * @param queue which one
+ * @param sent which queue it is sent to, and why
  * @param key the values of the queue's key fields, by name; empty if it has none, or none was known yet
- * @param policyId the policy that sends it there, null for a {@link Kind#CANCEL}
- * @param policyVersion its version, null for a CANCEL
- * @param limitedBy the limit that the request exceeds, null if the policy sends everything
- * @param limit the most that this limit gives at once, null if the policy sends everything
  * @param repeated its requestId was sent to the queue before: to be answered as it was then
  * @param rememberUntilMs until when a repeated requestId is to be answered as this one, ms since the epoch; 0: not at all
  * @param headers of the request's record, for its release
@@ -19,72 +15,67 @@ import java.util.Map;
  */
 public record Admission(
         Request request,
-        String queue,
+        FirstAnswer.Sent sent,
         Map<String, String> key,
-        String policyId,
-        Long policyVersion,
-        String limitedBy,
-        Long limit,
         boolean repeated,
         long rememberUntilMs,
         List<Header> headers,
         DecisionContext context)
         implements Ruling {
 
-    /** One that is not recorded yet, and whose bucket is not known yet. */
-    public Admission(
-            Request request,
-            String queue,
-            String policyId,
-            Long policyVersion,
-            String limitedBy,
-            Long limit,
-            boolean repeated,
-            long rememberUntilMs,
-            List<Header> headers) {
-        this(
-                request,
-                queue,
-                Map.of(),
-                policyId,
-                policyVersion,
-                limitedBy,
-                limit,
-                repeated,
-                rememberUntilMs,
-                headers,
-                DecisionContext.UNKNOWN);
-    }
-
     /** A header of a record; its value may be null. */
     @SuppressWarnings("ArrayRecordComponent") // carried, never compared
     public record Header(String key, byte[] value) {}
 
+    /**
+     * A first request that is not recorded yet, and whose bucket is not known yet.
+     *
+     * @param exceeded null if the policy sends everything
+     */
+    public static Admission of(Request request, String queue, PolicyVersion policy, LimitStatus exceeded) {
+        return of(request, new FirstAnswer.Sent(queue, policy, exceeded));
+    }
+
+    static Admission of(Request request, FirstAnswer.Sent sent) {
+        return new Admission(request, sent, Map.of(), false, 0, List.of(), DecisionContext.UNKNOWN);
+    }
+
+    /** A request that withdraws another, which no policy sends. */
+    public static Admission cancel(Request request) {
+        return of(request, request.queue(), null, null);
+    }
+
     /** The same, to be answered again until then. */
     Admission rememberedUntil(long untilMs) {
-        return new Admission(
-                request, queue, key, policyId, policyVersion, limitedBy, limit, repeated, untilMs, headers, context);
+        return new Admission(request, sent, key, repeated, untilMs, headers, context);
+    }
+
+    /** The same for a request whose id was sent to the queue before. */
+    public Admission asRepeated() {
+        return new Admission(request, sent, key, true, rememberUntilMs, headers, context);
     }
 
     /** The same with headers and another context. */
     public Admission with(List<Header> all, DecisionContext other) {
-        return new Admission(
-                request, queue, key, policyId, policyVersion, limitedBy, limit, repeated, rememberUntilMs, all, other);
+        return new Admission(request, sent, key, repeated, rememberUntilMs, all, other);
     }
 
     /** The same on its way into a bucket of the queue. */
     public Admission to(Map<String, String> bucket) {
-        return new Admission(
-                request,
-                queue,
-                bucket,
-                policyId,
-                policyVersion,
-                limitedBy,
-                limit,
-                repeated,
-                rememberUntilMs,
-                headers,
-                context);
+        return new Admission(request, sent, bucket, repeated, rememberUntilMs, headers, context);
+    }
+
+    public String queue() {
+        return sent.queue();
+    }
+
+    /** Null for a {@link Kind#CANCEL}. */
+    public PolicyVersion policy() {
+        return sent.policy();
+    }
+
+    /** The limit that the request exceeds; null if the policy sends everything. */
+    public LimitStatus exceeded() {
+        return sent.exceeded();
     }
 }

@@ -6,22 +6,10 @@ import java.util.function.Predicate;
 /**
  * The limit that a decision is explained by.
  *
- * @param label the limit's, null if nothing is limited
- * @param limit the most that it gives at once, null if nothing is limited
- * @param windowMs in which time that much comes, null if there is no such time
- * @param remaining what can still be had of it, null if it is no limit
- * @param resetAfterMs when the whole of it is free again, null if it is no limit
+ * @param limit null if nothing is limited
  * @param retryAfterMs when the same cost passes if nothing else comes: 0 if it passed, null if it never can
  */
-record Binding(
-        Policy policy,
-        Reason reason,
-        String label,
-        Long limit,
-        Long windowMs,
-        Long remaining,
-        Long resetAfterMs,
-        Long retryAfterMs) {
+record Binding(Policy policy, Reason reason, LimitStatus limit, Long retryAfterMs) {
 
     /** Of the limits that refuse, in policies of one kind, the first that never permits, else the one to wait for longest; null if none does. */
     static Binding longestRetry(Claim[] claims, Predicate<Claim> kind) {
@@ -112,33 +100,31 @@ record Binding(
         }
         Policy.Term term = claim.term(index);
         long windowMs = term.limit().windowMs(claim.clockMs());
-        return new Binding(
-                claim.policy(),
-                reason,
+        LimitStatus limit = new LimitStatus(
                 term.label(),
                 term.limit().capacity(),
                 windowMs == 0 ? null : (Long) windowMs,
                 claim.remaining(index),
-                claim.resetAfterMs(index),
-                retryAfterMs);
+                claim.resetAfterMs(index));
+        return new Binding(claim.policy(), reason, limit, retryAfterMs);
     }
 
     private static Binding unlimited(Policy policy, Reason reason, Long retryAfterMs) {
-        return new Binding(policy, reason, null, null, null, null, null, retryAfterMs);
+        return new Binding(policy, reason, null, retryAfterMs);
     }
 
     private static Binding tooLarge(Policy policy) {
-        return new Binding(policy, Reason.TOO_LARGE, "max-size", policy.maxSizeBytes(), null, null, null, null);
+        return new Binding(policy, Reason.TOO_LARGE, LimitStatus.of("max-size", policy.maxSizeBytes()), null);
     }
 
     /** The policy whose shared limits give nothing back. */
     private static Binding refund(Policy policy) {
-        return new Binding(policy, Reason.SHARED_LIMIT_REFUND, "refund", null, null, null, null, null);
+        return new Binding(policy, Reason.SHARED_LIMIT_REFUND, LimitStatus.of("refund", null), null);
     }
 
     /** The policy that refuses a repeat with another content. */
     static Binding mismatch(Policy policy) {
-        return new Binding(policy, Reason.IDEMPOTENCY_MISMATCH, "idempotency", null, null, null, null, null);
+        return new Binding(policy, Reason.IDEMPOTENCY_MISMATCH, LimitStatus.of("idempotency", null), null);
     }
 
     private static boolean isUnlimited(Claim claim, int index) {

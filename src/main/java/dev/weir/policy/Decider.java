@@ -1,7 +1,5 @@
 package dev.weir.policy;
 
-import java.util.List;
-
 /**
  * Decides one request: finds the policies that apply, asks all of their limits, and charges either every one of them or
  * none. A pure function of the policies, the states and the request.
@@ -55,12 +53,12 @@ public final class Decider {
     /** As {@link #decide(Request, PolicyTable, States)}, but limits that are shared are asked by what is held of them. */
     public static Ruling decide(Request request, PolicyTable policies, States states, Turn turn) {
         if (request.kind() == Kind.CANCEL) {
-            return new Admission(request, request.queue(), null, null, null, null, false, 0, List.of());
+            return Admission.cancel(request);
         }
         PoliciesInForce inForce = PoliciesInForce.of(request, policies, states, turn);
         Policy[] applicable = inForce.policies();
         if (applicable.length == 0) {
-            return unmatched(request);
+            return Decision.unmatched(request);
         }
         long windowMs = Repeats.windowMs(request, applicable);
         if (windowMs == 0) {
@@ -174,16 +172,12 @@ public final class Decider {
     private static Admission admission(Request request, Claim shaping) {
         Binding exceeded = Binding.longestRetry(new Claim[] {shaping}, Claim::refuses);
         Policy policy = shaping.policy();
-        return new Admission(
+        LimitStatus limit = exceeded == null ? null : exceeded.limit();
+        return Admission.of(
                 request,
                 policy.queue(),
-                policy.id(),
-                policy.version(),
-                exceeded == null ? null : exceeded.label(),
-                exceeded == null ? null : exceeded.limit(),
-                false,
-                0,
-                List.of());
+                PolicyVersion.of(policy),
+                limit == null ? null : LimitStatus.of(limit.label(), limit.limit()));
     }
 
     private static Decision decision(
@@ -196,49 +190,13 @@ public final class Decider {
             int httpStatus,
             long nowMs) {
         return new Decision(
-                request.requestId(),
-                request.client(),
-                outcome,
-                binding.reason(),
-                binding.policy().id(),
-                binding.policy().version(),
-                binding.label(),
+                Decision.Identity.of(request),
+                new Decision.Status(outcome, binding.reason(), httpStatus, observed, shadowBanned, false),
+                new Decision.Timing(nowMs, binding.retryAfterMs(), delayMs),
+                PolicyVersion.of(binding.policy()),
                 binding.limit(),
-                binding.windowMs(),
-                binding.remaining(),
-                binding.resetAfterMs(),
-                binding.retryAfterMs(),
-                delayMs,
-                observed,
-                shadowBanned,
-                false,
-                null,
-                httpStatus,
-                nowMs,
-                request.source());
-    }
-
-    private static Decision unmatched(Request request) {
-        return new Decision(
-                request.requestId(),
-                request.client(),
-                Outcome.ALLOWED,
-                Reason.NO_POLICY,
                 null,
                 null,
-                null,
-                null,
-                null,
-                null,
-                null,
-                0L,
-                null,
-                false,
-                false,
-                false,
-                null,
-                OK,
-                request.timestampMs(),
-                request.source());
+                DecisionContext.UNKNOWN);
     }
 }

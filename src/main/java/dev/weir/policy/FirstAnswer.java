@@ -4,11 +4,10 @@ package dev.weir.policy;
 public sealed interface FirstAnswer permits Decision, FirstAnswer.Sent {
 
     /**
-     * It was sent to a queue; the parts are those of its {@link Admission}.
+     * The request was sent to a queue.
      *
-     * @param limitedBy null if the policy sends everything
-     * @param limit null if the policy sends everything
+     * @param policy the policy that sent it; null for a {@link Kind#CANCEL}, which is never remembered
+     * @param exceeded the label and the bound of the limit that the request exceeds; null if the policy sends everything
      */
-    record Sent(String queue, String policyId, long policyVersion, String limitedBy, Long limit)
-            implements FirstAnswer {}
+    record Sent(String queue, PolicyVersion policy, LimitStatus exceeded) implements FirstAnswer {}
 }

@@ -9,11 +9,11 @@ import dev.weir.limit.Unlimited;
  */
 public final class LeasedPolicy {
 
-    private static final int OK = 200;
+    private static final Decision.Status PERMITTED = Decision.Status.allowed(Reason.WITHIN_LIMITS);
 
     private final Policy policy;
     private final LeaseTerms terms;
-    private final Long version;
+    private final PolicyVersion version;
     private final Policy.Term term; // null if nothing is limited
     private final Long limit;
 
@@ -21,7 +21,7 @@ public final class LeasedPolicy {
     public LeasedPolicy(Policy policy, LeaseTerms longest) {
         this.policy = policy;
         terms = policy.terms(longest);
-        version = policy.version();
+        version = PolicyVersion.of(policy);
         Policy.Term tightest = policy.terms().get(policy.tightest());
         term = tightest.limit() instanceof Unlimited ? null : tightest;
         limit = term == null ? null : (Long) term.limit().capacity();
@@ -67,27 +67,19 @@ public final class LeasedPolicy {
      * @param remaining what is left at hand after it
      */
     public Decision permits(Request request, long remaining, long nowMs) {
-        long windowMs = term == null ? 0 : term.limit().windowMs(nowMs);
         return new Decision(
-                request.requestId(),
-                request.client(),
-                Outcome.ALLOWED,
-                Reason.WITHIN_LIMITS,
-                policy.id(),
+                new Decision.Identity(request.requestId(), request.client(), Request.Source.NONE),
+                PERMITTED,
+                Decision.Timing.passed(nowMs),
                 version,
-                term == null ? null : term.label(),
-                limit,
-                windowMs == 0 ? null : (Long) windowMs,
-                term == null ? null : (Long) remaining,
+                term == null ? null : status(remaining, nowMs),
                 null,
-                0L,
                 null,
-                false,
-                false,
-                false,
-                null,
-                OK,
-                nowMs,
-                Request.Source.NONE);
+                DecisionContext.UNKNOWN);
+    }
+
+    private LimitStatus status(long remaining, long nowMs) {
+        long windowMs = term.limit().windowMs(nowMs);
+        return new LimitStatus(term.label(), limit, windowMs == 0 ? null : (Long) windowMs, remaining, null);
     }
 }

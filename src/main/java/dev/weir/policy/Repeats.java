@@ -1,7 +1,5 @@
 package dev.weir.policy;
 
-import java.util.List;
-
 /**
  * Answers a request that was answered before as the first time. It is a repeat if a request of the same client, kind and id was
  * answered, under policies that ask for that, less than their longest window ago. A repeat must have the {@linkplain
@@ -59,16 +57,7 @@ final class Repeats {
     /** What was ruled the first time, made out to this request. */
     static Ruling again(Request request, FirstAnswers.Entry first) {
         if (first.answer() instanceof FirstAnswer.Sent sent) {
-            return new Admission(
-                    request,
-                    sent.queue(),
-                    sent.policyId(),
-                    sent.policyVersion(),
-                    sent.limitedBy(),
-                    sent.limit(),
-                    true,
-                    first.untilMs(),
-                    List.of());
+            return Admission.of(request, sent).rememberedUntil(first.untilMs()).asRepeated();
         }
         return ((Decision) first.answer()).again(request.source());
     }
@@ -81,13 +70,7 @@ final class Repeats {
         long nowMs = ruling instanceof Decision decision ? decision.decidedAtMs() : request.timestampMs();
         long untilMs = nowMs + windowMs;
         if (ruling instanceof Admission admission) {
-            FirstAnswer.Sent sent = new FirstAnswer.Sent(
-                    admission.queue(),
-                    admission.policyId(),
-                    admission.policyVersion(),
-                    admission.limitedBy(),
-                    admission.limit());
-            memory.put(RequestKey.of(request), ContentHash.of(request), sent, nowMs, untilMs);
+            memory.put(RequestKey.of(request), ContentHash.of(request), admission.sent(), nowMs, untilMs);
             return admission.rememberedUntil(untilMs);
         }
         memory.put(RequestKey.of(request), ContentHash.of(request), (Decision) ruling, nowMs, untilMs);

@@ -2,15 +2,12 @@ package dev.weir.shape;
 
 import dev.weir.policy.Admission;
 import dev.weir.policy.Decision;
-import dev.weir.policy.Outcome;
+import dev.weir.policy.LimitStatus;
 import dev.weir.policy.Reason;
-import dev.weir.policy.Request;
 
 /** The decisions of a queue. Times are whole milliseconds, rounded up. */
 public final class Answers {
 
-    private static final int OK = 200;
-    private static final int ACCEPTED = 202;
     private static final int BAD_REQUEST = 400;
     private static final int NOT_FOUND = 404;
     private static final int GONE = 410;
@@ -29,9 +26,7 @@ public final class Answers {
         if (admission.repeated()) {
             return taken(admission, nowMs);
         }
-        return rules == null
-                ? denied(admission, Reason.NO_QUEUE, null, null, null, nowMs)
-                : queued(admission, null, null, nowMs);
+        return rules == null ? noQueue(admission, nowMs) : queued(admission, null, null, nowMs);
     }
 
     /** It came before and was taken in, as far as is known. */
@@ -46,130 +41,65 @@ public final class Answers {
      * @param expectedWaitMs null if it is not known
      */
     static Decision queued(Admission admission, Long position, Long expectedWaitMs, long nowMs) {
-        return decision(
-                admission,
-                Outcome.QUEUED,
-                Reason.SHAPED,
-                admission.limitedBy(),
-                admission.limit(),
-                0L,
-                new Decision.Queueing(admission.queue(), admission.key(), position, expectedWaitMs),
-                ACCEPTED,
-                nowMs);
+        Decision.Queueing queueing =
+                new Decision.Queueing(admission.queue(), admission.key(), position, expectedWaitMs);
+        return Decision.queued(admission.request(), queueing, nowMs)
+                .withLimit(admission.policy(), admission.exceeded());
+    }
+
+    /** There is no queue for it, or none any more. */
+    static Decision noQueue(Admission admission, long nowMs) {
+        return denied(admission, Reason.NO_QUEUE, UNAVAILABLE, null, nowMs);
     }
 
     /**
-     * It does not wait, or no longer.
+     * The queue does not take it in, or takes it out.
      *
-     * @param limitedBy what of the queue's rules or of the request bound, null if nothing did
-     * @param limit its value, null if it has none
+     * @param bound what of the queue's rules or of the request it exceeds
      * @param retryAfterMs when the same request would be taken if nothing else comes, null if it never would
      */
-    static Decision denied(
-            Admission admission, Reason reason, String limitedBy, Long limit, Long retryAfterMs, long nowMs) {
-        return decision(
-                admission,
-                Outcome.DENIED,
-                reason,
-                limitedBy,
-                limit,
-                retryAfterMs,
-                nowhere(admission),
-                UNAVAILABLE,
-                nowMs);
+    static Decision denied(Admission admission, Reason reason, LimitStatus bound, Long retryAfterMs, long nowMs) {
+        return denied(admission, reason, UNAVAILABLE, bound, nowMs).withRetryAfterMs(retryAfterMs);
     }
 
     /** It lacks a key field of the queue, so there is no bucket for it. */
     static Decision noKey(Admission admission, String field, long nowMs) {
-        return decision(
-                admission,
-                Outcome.DENIED,
-                Reason.NO_QUEUE_KEY,
-                field,
-                null,
-                null,
-                nowhere(admission),
-                BAD_REQUEST,
-                nowMs);
+        return denied(admission, Reason.NO_QUEUE_KEY, BAD_REQUEST, LimitStatus.of(field, null), nowMs);
     }
 
     /** It costs more than the queue lets in. */
     static Decision neverFits(Admission admission, long maxCost, long nowMs) {
-        return decision(
-                admission,
-                Outcome.DENIED,
-                Reason.COST_NEVER_FITS,
-                "cost",
-                maxCost,
-                null,
-                nowhere(admission),
-                TOO_MANY,
-                nowMs);
+        return denied(admission, Reason.COST_NEVER_FITS, TOO_MANY, LimitStatus.of("cost", maxCost), nowMs);
     }
 
     /** It waited for too long. */
     static Decision expired(Admission admission, String limitedBy, Long retryAfterMs, long atMs) {
-        return decision(
-                admission,
-                Outcome.EXPIRED,
-                Reason.WAITED_TOO_LONG,
-                limitedBy,
-                null,
-                retryAfterMs,
-                nowhere(admission),
-                UNAVAILABLE,
-                atMs);
+        return Decision.expired(admission.request(), nowhere(admission), atMs)
+                .withLimit(admission.policy(), LimitStatus.of(limitedBy, null))
+                .withRetryAfterMs(retryAfterMs);
     }
 
     /** It was withdrawn. */
     static Decision withdrawn(Admission admission, long nowMs) {
-        return decision(admission, Outcome.DENIED, Reason.CANCELLED, null, null, null, nowhere(admission), GONE, nowMs);
+        return denied(admission, Reason.CANCELLED, GONE, null, nowMs);
     }
 
     /** The answer to who withdraws. */
     static Decision cancel(Admission cancel, boolean found, long nowMs) {
-        Outcome outcome = found ? Outcome.ALLOWED : Outcome.DENIED;
-        Reason reason = found ? Reason.CANCELLED : Reason.NOT_WAITING;
-        Long retryAfterMs = found ? (Long) 0L : null;
-        return decision(
-                cancel, outcome, reason, null, null, retryAfterMs, nowhere(cancel), found ? OK : NOT_FOUND, nowMs);
+        return found
+                ? Decision.allowed(cancel.request(), Reason.CANCELLED, nowMs)
+                        .withLimit(cancel.policy(), null)
+                        .withQueueing(nowhere(cancel))
+                : denied(cancel, Reason.NOT_WAITING, NOT_FOUND, null, nowMs);
+    }
+
+    private static Decision denied(Admission admission, Reason reason, int httpStatus, LimitStatus bound, long nowMs) {
+        return Decision.denied(admission.request(), reason, httpStatus, nowMs)
+                .withLimit(admission.policy(), bound)
+                .withQueueing(nowhere(admission));
     }
 
     private static Decision.Queueing nowhere(Admission admission) {
         return new Decision.Queueing(admission.queue(), admission.key(), null, null);
-    }
-
-    private static Decision decision(
-            Admission admission,
-            Outcome outcome,
-            Reason reason,
-            String limitedBy,
-            Long limit,
-            Long retryAfterMs,
-            Decision.Queueing queueing,
-            int httpStatus,
-            long decidedAtMs) {
-        Request request = admission.request();
-        return new Decision(
-                request.requestId(),
-                request.client(),
-                outcome,
-                reason,
-                admission.policyId(),
-                admission.policyVersion(),
-                limitedBy,
-                limit,
-                null,
-                null,
-                null,
-                retryAfterMs,
-                null,
-                false,
-                false,
-                false,
-                queueing,
-                httpStatus,
-                decidedAtMs,
-                request.source());
     }
 }

@@ -3,6 +3,7 @@ package dev.weir.shape;
 import dev.weir.policy.Admission;
 import dev.weir.policy.Decision;
 import dev.weir.policy.Kind;
+import dev.weir.policy.LimitStatus;
 import dev.weir.policy.Outcome;
 import dev.weir.policy.Reason;
 import dev.weir.policy.Request;
@@ -205,7 +206,7 @@ final class LeakyBucketQueue {
         Expiry expiry = expiry(admission.request(), enqueuedAtMs);
         long tooLateMs = ceilMs(turnNanos(room.surelyAhead(flow), cost)) - expiry.atMs;
         if (isDeleted) {
-            return Answers.denied(admission, Reason.NO_QUEUE, null, null, null, nowMs());
+            return Answers.noQueue(admission, nowMs());
         }
         if (cost > rules.maxCost()) {
             return Answers.neverFits(admission, rules.maxCost(), nowMs());
@@ -213,7 +214,11 @@ final class LeakyBucketQueue {
         if (tooLateMs > 0) {
             Long retryAfterMs = expiry.isDeadline ? null : (Long) Math.max(tooLateMs, isFull() ? roomAfterMs() : 0);
             return Answers.denied(
-                    admission, Reason.TOO_LATE, expiry.limitedBy(), expiry.limitMs, retryAfterMs, nowMs());
+                    admission,
+                    Reason.TOO_LATE,
+                    LimitStatus.of(expiry.limitedBy(), expiry.limitMs),
+                    retryAfterMs,
+                    nowMs());
         }
         if (!hasRoom) {
             return noRoom(admission, Reason.QUEUE_FULL);
@@ -500,7 +505,7 @@ final class LeakyBucketQueue {
     }
 
     private Decision noRoom(Admission admission, Reason reason) {
-        return Answers.denied(admission, reason, "capacity", rules.capacity(), roomAfterMs(), nowMs());
+        return Answers.denied(admission, reason, LimitStatus.of("capacity", rules.capacity()), roomAfterMs(), nowMs());
     }
 
     /** When one more can be taken in, if nothing else comes. */

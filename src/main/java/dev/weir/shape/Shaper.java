@@ -4,6 +4,7 @@ import dev.weir.policy.Admission;
 import dev.weir.policy.Decision;
 import dev.weir.policy.FirstAnswers;
 import dev.weir.policy.Kind;
+import dev.weir.policy.LimitStatus;
 import dev.weir.policy.Reason;
 import dev.weir.policy.Table;
 import dev.weir.shape.QueueStore.Place;
@@ -467,17 +468,14 @@ public final class Shaper {
         return Answers.denied(
                 admission,
                 Reason.QUEUE_FULL,
-                "total.capacity",
-                total.capacity(),
+                LimitStatus.of("total.capacity", total.capacity()),
                 total.drainMs(1),
                 nowNanos / NANOS_PER_MS);
     }
 
     private static Decision noQueue(Admission admission, long nowNanos) {
         long nowMs = nowNanos / NANOS_PER_MS;
-        return isCancel(admission)
-                ? Answers.cancel(admission, false, nowMs)
-                : Answers.denied(admission, Reason.NO_QUEUE, null, null, null, nowMs);
+        return isCancel(admission) ? Answers.cancel(admission, false, nowMs) : Answers.noQueue(admission, nowMs);
     }
 
     /** Null if there is no such queue. */

@@ -4,7 +4,9 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.weir.policy.Decision;
 import dev.weir.policy.Kind;
+import dev.weir.policy.LimitStatus;
 import dev.weir.policy.Outcome;
+import dev.weir.policy.PolicyVersion;
 import dev.weir.policy.Reason;
 import dev.weir.policy.Request;
 import dev.weir.shape.QueueRules;
@@ -280,8 +282,11 @@ class QueueAuditTest {
             String id, Request.Source source, Outcome outcome, Reason reason, String limitedBy, long atMs) {
         Decision.Queueing queueing = new Decision.Queueing("q", null, null);
         return new Decision(
-                id, "alice", outcome, reason, "p", 1L, limitedBy, null, null, null, null, null, null, false, false,
-                false, queueing, 202, atMs, source);
+                        new Decision.Identity(id, "alice", source),
+                        new Decision.Status(outcome, reason, 202),
+                        Decision.Timing.never(atMs))
+                .withLimit(new PolicyVersion("p", 1), limitedBy == null ? null : LimitStatus.of(limitedBy, null))
+                .withQueueing(queueing);
     }
 
     private Release release(int offset, long atNanos) {

@@ -16,6 +16,7 @@ import dev.weir.policy.Decider;
 import dev.weir.policy.Decision;
 import dev.weir.policy.DecisionContext;
 import dev.weir.policy.DecisionOrder;
+import dev.weir.policy.LimitStatus;
 import dev.weir.policy.Outcome;
 import dev.weir.policy.Policy;
 import dev.weir.policy.PolicyTable;
@@ -308,26 +309,11 @@ class PartitionAuditTest {
         decisions
                 .get(0)
                 .add(new Decision(
-                                queued.requestId(),
-                                queued.client(),
-                                Outcome.EXPIRED,
-                                Reason.WAITED_TOO_LONG,
-                                queued.policyId(),
-                                queued.policyVersion(),
-                                "max-wait",
-                                5L,
-                                null,
-                                null,
-                                null,
-                                null,
-                                null,
-                                false,
-                                false,
-                                false,
-                                new Decision.Queueing("hooks", Map.of("tenant", "b"), null, null),
-                                503,
-                                2_000,
-                                queued.source())
+                                new Decision.Identity(queued.requestId(), queued.client(), queued.source()),
+                                new Decision.Status(Outcome.EXPIRED, Reason.WAITED_TOO_LONG, 503),
+                                Decision.Timing.never(2_000))
+                        .withLimit(queued.policy(), LimitStatus.of("max-wait", 5L))
+                        .withQueueing(new Decision.Queueing("hooks", Map.of("tenant", "b"), null, null))
                         .in(queued.context()));
         audit();
         assertThat(found)

@@ -14,6 +14,7 @@ import dev.weir.limit.Segments;
 import dev.weir.limit.SlidingWindowLog;
 import dev.weir.policy.Decision;
 import dev.weir.policy.LeaseUse;
+import dev.weir.policy.PolicyVersion;
 import dev.weir.policy.StateKey;
 import java.time.Duration;
 import java.time.Instant;
@@ -53,7 +54,7 @@ class SumsTest {
     }
 
     private static Decision told(long version, Map<String, String> key, long sinceMs, long atMs, long cost) {
-        return Decision.of(new LeaseUse("c-1", 1, key, cost, 1, 0, sinceMs), 1, "p", version, atMs);
+        return Decision.of(new LeaseUse("c-1", 1, key, cost, 1, 0, sinceMs), 1, new PolicyVersion("p", version), atMs);
     }
 
     private static void add(Sums sums, int offset, Decision told) {

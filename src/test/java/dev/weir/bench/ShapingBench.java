@@ -13,6 +13,7 @@ import dev.weir.config.WeirConfig;
 import dev.weir.dev.EmbeddedBroker;
 import dev.weir.policy.Admission;
 import dev.weir.policy.Kind;
+import dev.weir.policy.PolicyVersion;
 import dev.weir.policy.Request;
 import dev.weir.shape.Release;
 import dev.weir.topology.Topics;
@@ -262,7 +263,7 @@ public final class ShapingBench {
                             null,
                             0,
                             new Request.Source(0, i));
-                    Admission admission = new Admission(request, "q", "p", 1L, null, null, false, 0, List.of());
+                    Admission admission = Admission.of(request, "q", new PolicyVersion("p", 1), null);
                     var unused = producer.send(new ProducerRecord<>(
                             topics.admissions(), "q".getBytes(StandardCharsets.UTF_8), avro.encode(admission)));
                 }

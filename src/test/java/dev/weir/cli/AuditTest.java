@@ -34,7 +34,9 @@ import dev.weir.failure.Workload;
 import dev.weir.policy.Decision;
 import dev.weir.policy.Kind;
 import dev.weir.policy.LeaseUse;
+import dev.weir.policy.LimitStatus;
 import dev.weir.policy.Outcome;
+import dev.weir.policy.PolicyVersion;
 import dev.weir.policy.Reason;
 import dev.weir.policy.Request;
 import dev.weir.shape.Release;
@@ -716,28 +718,9 @@ class AuditTest {
     }
 
     private static Decision with(Decision decision, Outcome outcome, Reason reason, long retryAfterMs, int httpStatus) {
-        return new Decision(
-                        decision.requestId(),
-                        decision.client(),
-                        outcome,
-                        reason,
-                        decision.policyId(),
-                        decision.policyVersion(),
-                        decision.limitedBy(),
-                        decision.limit(),
-                        decision.windowMs(),
-                        decision.remaining(),
-                        decision.resetAfterMs(),
-                        retryAfterMs,
-                        decision.delayMs(),
-                        decision.observed(),
-                        decision.shadowBanned(),
-                        decision.repeated(),
-                        decision.queueing(),
-                        httpStatus,
-                        decision.decidedAtMs(),
-                        decision.source())
-                .in(decision.context());
+        Decision.Status status = new Decision.Status(
+                outcome, reason, httpStatus, decision.observed(), decision.shadowBanned(), decision.repeated());
+        return decision.withStatus(status).withRetryAfterMs(retryAfterMs);
     }
 
     /** What is found if these decisions are forged. */
@@ -791,38 +774,36 @@ class AuditTest {
         }
         ObjectNode json = (ObjectNode) JSON.readTree(line.toString());
         edit.edit(json);
-        return AVRO.encode(new Decision(
-                        decision.requestId(),
-                        decision.client(),
-                        Outcome.valueOf(json.get("outcome").asText()),
-                        decision.reason(),
-                        decision.policyId(),
-                        json.get("policyVersion").isNull()
-                                ? null
-                                : (Long) json.get("policyVersion").asLong(),
-                        decision.limitedBy(),
-                        decision.limit(),
-                        decision.windowMs(),
-                        json.get("remaining").asLong(),
-                        decision.resetAfterMs(),
-                        decision.retryAfterMs(),
-                        decision.delayMs(),
-                        decision.observed(),
-                        decision.shadowBanned(),
-                        decision.repeated(),
-                        null,
-                        decision.httpStatus(),
-                        decision.decidedAtMs(),
-                        new Request.Source(
-                                json.get("sourcePartition").asInt(),
-                                json.get("sourceOffset").asLong()))
+        Decision.Identity identity = new Decision.Identity(
+                decision.requestId(),
+                decision.client(),
+                new Request.Source(
+                        json.get("sourcePartition").asInt(),
+                        json.get("sourceOffset").asLong()));
+        Decision.Status status = new Decision.Status(
+                Outcome.valueOf(json.get("outcome").asText()),
+                decision.reason(),
+                decision.httpStatus(),
+                decision.observed(),
+                decision.shadowBanned(),
+                decision.repeated());
+        PolicyVersion policy =
+                new PolicyVersion(decision.policyId(), json.get("policyVersion").asLong());
+        LimitStatus limit = new LimitStatus(
+                decision.limitedBy(),
+                decision.limit(),
+                decision.windowMs(),
+                json.get("remaining").asLong(),
+                decision.resetAfterMs());
+        return AVRO.encode(new Decision(identity, status, decision.timing())
+                .withLimit(policy, limit)
                 .in(decision.context()));
     }
 
     /** What a client tells that it has decided by itself, all at one time. */
     private static byte[] usage(String policy, long cost, long atMs) {
         LeaseUse use = new LeaseUse("c-1", 1, Map.of(), cost, cost, 0, atMs);
-        return AVRO.encode(Decision.of(use, 1, policy, 1, atMs));
+        return AVRO.encode(Decision.of(use, 1, new PolicyVersion(policy, 1), atMs));
     }
 
     /** Writes what is committed under another prefix, with times and offsets of requests as they were. */

@@ -12,7 +12,9 @@ import dev.weir.config.WeirConfig;
 import dev.weir.dev.EmbeddedBroker;
 import dev.weir.dev.JavaProcess;
 import dev.weir.policy.Decision;
+import dev.weir.policy.LimitStatus;
 import dev.weir.policy.Outcome;
+import dev.weir.policy.PolicyVersion;
 import dev.weir.policy.Reason;
 import dev.weir.policy.Request;
 import dev.weir.shape.Release;
@@ -45,26 +47,10 @@ class ConsoleConsumerTest {
     @Test
     void kafkas_console_consumer_prints_decisions_and_releases_as_json() throws Exception {
         Decision decision = new Decision(
-                "r1",
-                "żółw",
-                Outcome.DENIED,
-                Reason.LIMIT_EXCEEDED,
-                "p",
-                2L,
-                "gcra 5/1s",
-                5L,
-                1_000L,
-                0L,
-                900L,
-                100L,
-                null,
-                false,
-                false,
-                false,
-                null,
-                429,
-                1_000,
-                new Request.Source(1, 7));
+                        new Decision.Identity("r1", "żółw", new Request.Source(1, 7)),
+                        new Decision.Status(Outcome.DENIED, Reason.LIMIT_EXCEEDED, 429),
+                        new Decision.Timing(1_000, 100L, null))
+                .withLimit(new PolicyVersion("p", 2), new LimitStatus("gcra 5/1s", 5L, 1_000L, 0L, 900L));
         Release release = new Release("m1", "bob", null, "sms", 1, 900, 1_000_020_000, 1, Map.of(), new byte[] {1});
         StringWriter json = new StringWriter();
         StringWriter releaseJson = new StringWriter();

@@ -6,7 +6,9 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException;
 
 import dev.weir.policy.Decision;
+import dev.weir.policy.LimitStatus;
 import dev.weir.policy.Outcome;
+import dev.weir.policy.PolicyVersion;
 import dev.weir.policy.Reason;
 import dev.weir.policy.Request;
 import java.util.List;
@@ -42,26 +44,18 @@ class RateLimitHeadersTest {
                     case EXPIRED -> Outcome.EXPIRED;
                 };
         return new Decision(
-                "r",
-                "c",
-                outcome,
-                Reason.LIMIT_EXCEEDED,
-                policyId,
-                1L,
-                "gcra",
-                limit,
-                windowMs,
-                remaining,
-                resetMs,
-                retryMs,
-                null,
-                told == Told.OBSERVED,
-                told == Told.SHADOW_BANNED,
-                false,
-                null,
-                200,
-                DECIDED_AT_MS,
-                new Request.Source(0, 0));
+                        new Decision.Identity("r", "c", new Request.Source(0, 0)),
+                        new Decision.Status(
+                                outcome,
+                                Reason.LIMIT_EXCEEDED,
+                                200,
+                                told == Told.OBSERVED,
+                                told == Told.SHADOW_BANNED,
+                                false),
+                        new Decision.Timing(DECIDED_AT_MS, retryMs, null))
+                .withLimit(
+                        policyId == null ? null : new PolicyVersion(policyId, 1),
+                        new LimitStatus("gcra", limit, windowMs, remaining, resetMs));
     }
 
     @ParameterizedTest

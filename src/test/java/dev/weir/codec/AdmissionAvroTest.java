@@ -6,7 +6,10 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import dev.weir.policy.Admission;
 import dev.weir.policy.DecisionContext;
 import dev.weir.policy.DecisionOrder;
+import dev.weir.policy.FirstAnswer;
 import dev.weir.policy.Kind;
+import dev.weir.policy.LimitStatus;
+import dev.weir.policy.PolicyVersion;
 import dev.weir.policy.Rejection;
 import dev.weir.policy.Request;
 import java.util.Arrays;
@@ -40,12 +43,8 @@ class AdmissionAvroTest {
                 SOURCE);
         assertComesBack(new Admission(
                 request,
-                "kolejka",
+                new FirstAnswer.Sent("kolejka", new PolicyVersion("reguła", 7), LimitStatus.of("gcra 5/1s", 5L)),
                 Map.of("cel", "ą"),
-                "reguła",
-                7L,
-                "gcra 5/1s",
-                5L,
                 true,
                 1_785_000_600_123L,
                 List.of(
@@ -57,12 +56,12 @@ class AdmissionAvroTest {
 
     @Test
     void what_is_not_there_stays_away() throws UnreadableException {
-        assertComesBack(new Admission(CANCEL, "sms", null, null, null, null, false, 0, List.of()));
+        assertComesBack(Admission.cancel(CANCEL));
     }
 
     @Test
     void a_request_inside_that_is_damaged_is_refused() {
-        byte[] bytes = avro.encode(new Admission(CANCEL, "sms", null, null, null, null, false, 0, List.of()));
+        byte[] bytes = avro.encode(Admission.cancel(CANCEL));
         int marker = 10 + 1; // behind marker, fingerprint and the length of the request
         assertThat(bytes[marker]).isEqualTo((byte) 0xC3);
         byte[] damaged = Arrays.copyOf(bytes, bytes.length);
@@ -76,7 +75,7 @@ class AdmissionAvroTest {
     void one_of_a_negative_cost_is_refused() {
         Request request =
                 new Request("r1", "c", Kind.CONSUME, null, -1, null, Map.of(), null, null, null, 1_000, SOURCE);
-        byte[] bytes = avro.encode(new Admission(request, "sms", "p", 1L, null, null, false, 0, List.of()));
+        byte[] bytes = avro.encode(Admission.of(request, "sms", new PolicyVersion("p", 1), null));
         assertThatThrownBy(() -> avro.decode(bytes))
                 .isInstanceOfSatisfying(UnreadableException.class, e -> assertThat(e.rejection())
                         .isEqualTo(Rejection.NEGATIVE_COST));
@@ -85,7 +84,7 @@ class AdmissionAvroTest {
     @Test
     void as_many_headers_as_a_request_may_have_come_back() throws UnreadableException {
         List<Admission.Header> headers = Collections.nCopies((2 << 20) / 10, new Admission.Header("", null));
-        Admission admission = new Admission(CANCEL, "sms", null, null, null, null, false, 0, headers);
+        Admission admission = Admission.cancel(CANCEL).with(headers, DecisionContext.UNKNOWN);
         assertThat(avro.decode(avro.encode(admission)).headers()).hasSameSizeAs(headers);
     }
 

@@ -126,10 +126,20 @@ public final class ByAvro {
                 .setSourceOffset(request.source().offset())
                 .setQueue(admission.queue())
                 .setQueueKey(admission.key())
-                .setPolicyId(admission.policyId())
-                .setPolicyVersion(admission.policyVersion())
-                .setLimitedBy(admission.limitedBy())
-                .setLimit(admission.limit())
+                .setPolicyId(
+                        admission.policy() == null ? null : admission.policy().id())
+                .setPolicyVersion(
+                        admission.policy() == null
+                                ? null
+                                : (Long) admission.policy().version())
+                .setLimitedBy(
+                        admission.exceeded() == null
+                                ? null
+                                : admission.exceeded().label())
+                .setLimit(
+                        admission.exceeded() == null
+                                ? null
+                                : admission.exceeded().limit())
                 .setRepeated(admission.repeated())
                 .setRememberUntil(Instant.ofEpochMilli(admission.rememberUntilMs()))
                 .setHeaders(admission.headers().stream()

@@ -7,9 +7,12 @@ import dev.weir.policy.Admission;
 import dev.weir.policy.Decision;
 import dev.weir.policy.DecisionContext;
 import dev.weir.policy.DecisionOrder;
+import dev.weir.policy.FirstAnswer;
 import dev.weir.policy.Kind;
 import dev.weir.policy.LeaseUse;
+import dev.weir.policy.LimitStatus;
 import dev.weir.policy.Outcome;
+import dev.weir.policy.PolicyVersion;
 import dev.weir.policy.Reason;
 import dev.weir.policy.Request;
 import dev.weir.shape.Release;
@@ -78,12 +81,9 @@ class ByHandTest {
             }
             Admission admission = new Admission(
                     request(),
-                    text(),
+                    new FirstAnswer.Sent(
+                            text(), orNull(this::policy), orNull(() -> LimitStatus.of(text(), orNull(this::number)))),
                     attributes(),
-                    orNull(this::text),
-                    orNull(this::number),
-                    orNull(this::text),
-                    orNull(this::number),
                     random.nextBoolean(),
                     number(),
                     headers,
@@ -143,26 +143,10 @@ class ByHandTest {
                 Request request = request(word, Map.of(word, "x"));
                 Request read = requests.decode(requests.encode(request), 5, request.source());
                 Decision decision = new Decision(
-                        "r",
-                        "c",
-                        Outcome.ALLOWED,
-                        Reason.WITHIN_LIMITS,
-                        word,
-                        null,
-                        null,
-                        null,
-                        null,
-                        null,
-                        null,
-                        null,
-                        null,
-                        false,
-                        false,
-                        false,
-                        null,
-                        200,
-                        5,
-                        request.source());
+                                new Decision.Identity("r", "c", request.source()),
+                                new Decision.Status(Outcome.ALLOWED, Reason.WITHIN_LIMITS, 200),
+                                Decision.Timing.never(5))
+                        .withLimit(new PolicyVersion(word, 1), null);
                 boolean comesBack = read.tier().equals(word)
                         && read.attributes().equals(request.attributes())
                         && decisions.decode(decisions.encode(decision)).equals(decision);
@@ -198,29 +182,30 @@ class ByHandTest {
         Decision.Queueing queueing =
                 new Decision.Queueing(orNull(this::text), attributes(), orNull(this::number), orNull(this::number));
         return new Decision(
-                text(),
-                text(),
-                any(Outcome.values()),
-                any(Reason.values()),
-                orNull(this::text),
-                orNull(this::number),
-                orNull(this::text),
-                orNull(this::number),
-                orNull(this::number),
-                orNull(this::number),
-                orNull(this::number),
-                orNull(this::number),
-                orNull(this::number),
-                random.nextBoolean(),
-                random.nextBoolean(),
-                random.nextBoolean(),
+                new Decision.Identity(text(), text(), new Request.Source(random.nextInt(), number())),
+                new Decision.Status(
+                        any(Outcome.values()),
+                        any(Reason.values()),
+                        random.nextInt(),
+                        random.nextBoolean(),
+                        random.nextBoolean(),
+                        random.nextBoolean()),
+                new Decision.Timing(number(), orNull(this::number), orNull(this::number)),
+                orNull(this::policy),
+                orNull(this::limit),
                 orNull(() -> queueing),
-                random.nextInt(),
-                number(),
-                new Request.Source(random.nextInt(), number()),
                 orNull(() ->
                         new LeaseUse(text(), number(), Map.of(text(), text()), number(), number(), number(), number())),
                 context());
+    }
+
+    private PolicyVersion policy() {
+        return new PolicyVersion(text(), number());
+    }
+
+    private LimitStatus limit() {
+        return new LimitStatus(
+                text(), orNull(this::number), orNull(this::number), orNull(this::number), orNull(this::number));
     }
 
     private DecisionContext context() {

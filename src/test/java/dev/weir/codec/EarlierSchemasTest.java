@@ -6,14 +6,15 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import dev.weir.policy.Admission;
 import dev.weir.policy.Decision;
 import dev.weir.policy.Kind;
+import dev.weir.policy.LimitStatus;
 import dev.weir.policy.Outcome;
+import dev.weir.policy.PolicyVersion;
 import dev.weir.policy.Reason;
 import dev.weir.policy.Request;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.file.Path;
 import java.util.Arrays;
-import java.util.List;
 import java.util.Map;
 import org.apache.avro.Schema;
 import org.apache.avro.generic.GenericData;
@@ -101,7 +102,7 @@ class EarlierSchemasTest {
                 .set("limit", 5L)
                 .build();
         assertThat(new AdmissionAvro().decode(encode(event)))
-                .isEqualTo(new Admission(request, "sms", "p", 2L, "gcra 5/1s", 5L, false, 0, List.of()));
+                .isEqualTo(Admission.of(request, "sms", new PolicyVersion("p", 2), LimitStatus.of("gcra 5/1s", 5L)));
     }
 
     @ParameterizedTest
@@ -159,26 +160,11 @@ class EarlierSchemasTest {
 
     private static Decision decision(Decision.Queueing queueing) {
         return new Decision(
-                "r1",
-                "żółw",
-                Outcome.DENIED,
-                Reason.LIMIT_EXCEEDED,
-                "p",
-                2L,
-                "gcra 5/1s",
-                5L,
-                null,
-                0L,
-                900L,
-                100L,
-                null,
-                true,
-                true,
-                false,
-                queueing,
-                429,
-                1_000,
-                SOURCE);
+                        new Decision.Identity("r1", "żółw", SOURCE),
+                        new Decision.Status(Outcome.DENIED, Reason.LIMIT_EXCEEDED, 429, true, true, false),
+                        new Decision.Timing(1_000, 100L, null))
+                .withLimit(new PolicyVersion("p", 2), new LimitStatus("gcra 5/1s", 5L, null, 0L, 900L))
+                .withQueueing(queueing);
     }
 
     private static Schema schema(String name) throws IOException {

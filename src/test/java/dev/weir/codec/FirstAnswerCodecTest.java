@@ -9,7 +9,9 @@ import dev.weir.policy.FirstAnswer;
 import dev.weir.policy.FirstAnswers.Entry;
 import dev.weir.policy.FirstAnswers.Note;
 import dev.weir.policy.Kind;
+import dev.weir.policy.LimitStatus;
 import dev.weir.policy.Outcome;
+import dev.weir.policy.PolicyVersion;
 import dev.weir.policy.Reason;
 import dev.weir.policy.Request;
 import dev.weir.policy.RequestKey;
@@ -25,30 +27,16 @@ class FirstAnswerCodecTest {
     @Test
     void answers_come_back_as_they_were() {
         Decision decision = new Decision(
-                "żądanie",
-                "żółw",
-                Outcome.QUEUED,
-                Reason.SHAPED,
-                "p",
-                3L,
-                "gcra 1/1s",
-                1L,
-                1_000L,
-                0L,
-                5L,
-                null,
-                7L,
-                true,
-                true,
-                false,
-                new Decision.Queueing("q", 4L, 400L),
-                202,
-                1_785_000_000_123L,
-                new Request.Source(3, 14));
+                        new Decision.Identity("żądanie", "żółw", new Request.Source(3, 14)),
+                        new Decision.Status(Outcome.QUEUED, Reason.SHAPED, 202, true, true, false),
+                        new Decision.Timing(1_785_000_000_123L, null, 7L))
+                .withLimit(new PolicyVersion("p", 3), new LimitStatus("gcra 1/1s", 1L, 1_000L, 0L, 5L))
+                .withQueueing(new Decision.Queueing("q", 4L, 400L));
         for (FirstAnswer answer : List.of(
                 decision,
-                new FirstAnswer.Sent("kolejka", "reguła", Long.MAX_VALUE, "gcra 1/1s", 0L),
-                new FirstAnswer.Sent("q", "p", 1, null, null))) {
+                new FirstAnswer.Sent(
+                        "kolejka", new PolicyVersion("reguła", Long.MAX_VALUE), LimitStatus.of("gcra 1/1s", 0L)),
+                new FirstAnswer.Sent("q", new PolicyVersion("p", 1), null))) {
             for (Entry entry : List.of(
                     new Entry(0, -1, new ContentHash(0, -1, Long.MIN_VALUE, Long.MAX_VALUE), answer),
                     new Entry(1L << 40, 253_402_300_799_999L, new ContentHash(4, 3, 2, 1), answer))) {
@@ -72,7 +60,7 @@ class FirstAnswerCodecTest {
         bytes[0] = 2;
         assertThatThrownBy(() -> FirstAnswerCodec.decodeNote(bytes))
                 .hasMessage("a first answer is of version 2, not 1");
-        FirstAnswer sent = new FirstAnswer.Sent("q", "p", 1, null, null);
+        FirstAnswer sent = new FirstAnswer.Sent("q", new PolicyVersion("p", 1), null);
         byte[] ofAnswer = codec.encode(new Entry(0, 1, new ContentHash(0, 0, 0, 0), sent));
         ofAnswer[0] = 1; // without the content
         assertThatThrownBy(() -> codec.decodeEntry(ofAnswer)).hasMessage("a first answer is of version 1, not 2");

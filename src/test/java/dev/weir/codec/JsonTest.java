@@ -7,7 +7,9 @@ import dev.weir.policy.Decision;
 import dev.weir.policy.DecisionContext;
 import dev.weir.policy.DecisionOrder;
 import dev.weir.policy.Kind;
+import dev.weir.policy.LimitStatus;
 import dev.weir.policy.Outcome;
+import dev.weir.policy.PolicyVersion;
 import dev.weir.policy.Reason;
 import dev.weir.policy.Request;
 import dev.weir.shape.Release;
@@ -102,26 +104,11 @@ class JsonTest {
         StringWriter out = new StringWriter();
         try (DecisionJson json = new DecisionJson(out)) {
             json.write(new Decision(
-                            "r1",
-                            "c1",
-                            Outcome.DENIED,
-                            Reason.LIMIT_EXCEEDED,
-                            "p",
-                            2L,
-                            "gcra 5/1s",
-                            5L,
-                            1_000L,
-                            0L,
-                            900L,
-                            100L,
-                            20L,
-                            false,
-                            false,
-                            true,
-                            new Decision.Queueing("sms", Map.of("tenant", "t"), 3L, 20L),
-                            429,
-                            1_000,
-                            SOURCE)
+                            new Decision.Identity("r1", "c1", SOURCE),
+                            new Decision.Status(Outcome.DENIED, Reason.LIMIT_EXCEEDED, 429, false, false, true),
+                            new Decision.Timing(1_000, 100L, 20L))
+                    .withLimit(new PolicyVersion("p", 2), new LimitStatus("gcra 5/1s", 5L, 1_000L, 0L, 900L))
+                    .withQueueing(new Decision.Queueing("sms", Map.of("tenant", "t"), 3L, 20L))
                     .in(new DecisionContext(new DecisionOrder(41, 3), 7L)));
         }
         assertThat(out)

@@ -4,7 +4,10 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.weir.policy.Admission;
+import dev.weir.policy.DecisionContext;
 import dev.weir.policy.Kind;
+import dev.weir.policy.LimitStatus;
+import dev.weir.policy.PolicyVersion;
 import dev.weir.policy.Request;
 import dev.weir.shape.BucketId;
 import dev.weir.shape.Flow;
@@ -48,9 +51,8 @@ class QueueCodecTest {
                 null,
                 99,
                 new Request.Source(3, 14));
-        Admission admission = new Admission(
-                request, "q", "p", 2L, "gcra 1/1s", 1L, false, 0, List.of(new Admission.Header("trace", new byte[] {9
-                })));
+        Admission admission = Admission.of(request, "q", new PolicyVersion("p", 2), LimitStatus.of("gcra 1/1s", 1L))
+                .with(List.of(new Admission.Header("trace", new byte[] {9})), DecisionContext.UNKNOWN);
         for (Slot slot : List.of(
                 new Slot.Waiting(admission, Long.MAX_VALUE, 1_000, 2_000, true, new Alarm(20, 3)),
                 new Slot.Waiting(admission, 0, -1, Slot.Waiting.NEVER, false, null),

@@ -9,6 +9,7 @@ import dev.weir.failure.Evidence.Entry;
 import dev.weir.policy.Decision;
 import dev.weir.policy.DecisionContext;
 import dev.weir.policy.Kind;
+import dev.weir.policy.LimitStatus;
 import dev.weir.policy.Outcome;
 import dev.weir.policy.Reason;
 import dev.weir.policy.Request;
@@ -406,27 +407,18 @@ class OracleTest {
     }
 
     private static Decision with(Decision decision, Outcome outcome, boolean observed, Long remaining) {
-        return new Decision(
-                decision.requestId(),
-                decision.client(),
+        Decision.Status status = new Decision.Status(
                 outcome,
                 decision.reason(),
-                decision.policyId(),
-                decision.policyVersion(),
-                decision.limitedBy(),
-                decision.limit(),
-                decision.windowMs(),
-                remaining,
-                decision.resetAfterMs(),
-                decision.retryAfterMs(),
-                decision.delayMs(),
+                decision.httpStatus(),
                 observed,
                 decision.shadowBanned(),
-                decision.repeated(),
-                decision.queueing(),
-                decision.httpStatus(),
-                decision.decidedAtMs(),
-                decision.source());
+                decision.repeated());
+        LimitStatus limit = decision.bindingLimit();
+        LimitStatus changed = limit == null
+                ? null
+                : new LimitStatus(limit.label(), limit.limit(), limit.windowMs(), remaining, limit.resetAfterMs());
+        return decision.withStatus(status).withLimit(decision.policy(), changed).in(DecisionContext.UNKNOWN);
     }
 
     private static Release with(Release release, long sequence, long releaseAtNanos) {

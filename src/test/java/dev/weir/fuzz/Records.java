@@ -7,7 +7,11 @@ import dev.weir.codec.ReleaseAvro;
 import dev.weir.codec.RequestAvro;
 import dev.weir.policy.Admission;
 import dev.weir.policy.Decision;
+import dev.weir.policy.DecisionContext;
+import dev.weir.policy.FirstAnswer;
+import dev.weir.policy.LimitStatus;
 import dev.weir.policy.Outcome;
+import dev.weir.policy.PolicyVersion;
 import dev.weir.policy.Reason;
 import dev.weir.policy.Request;
 import dev.weir.shape.Release;
@@ -64,47 +68,15 @@ final class Records {
 
     static List<byte[]> decisions() {
         Decision denied = new Decision(
-                "r1",
-                "alice",
-                Outcome.DENIED,
-                Reason.LIMIT_EXCEEDED,
-                "p",
-                4L,
-                "gcra 2/1s",
-                2L,
-                1_000L,
-                0L,
-                900L,
-                800L,
-                null,
-                false,
-                true,
-                false,
-                new Decision.Queueing("sms", 3L, 20L),
-                429,
-                5_200,
-                SOURCE);
+                        new Decision.Identity("r1", "alice", SOURCE),
+                        new Decision.Status(Outcome.DENIED, Reason.LIMIT_EXCEEDED, 429, false, true, false),
+                        new Decision.Timing(5_200, 800L, null))
+                .withLimit(new PolicyVersion("p", 4), new LimitStatus("gcra 2/1s", 2L, 1_000L, 0L, 900L))
+                .withQueueing(new Decision.Queueing("sms", 3L, 20L));
         Decision free = new Decision(
-                "r2",
-                "bob",
-                Outcome.ALLOWED,
-                Reason.NO_POLICY,
-                null,
-                null,
-                null,
-                null,
-                null,
-                null,
-                null,
-                0L,
-                null,
-                false,
-                false,
-                false,
-                null,
-                200,
-                5_200,
-                SOURCE);
+                new Decision.Identity("r2", "bob", SOURCE),
+                new Decision.Status(Outcome.ALLOWED, Reason.NO_POLICY, 200),
+                Decision.Timing.passed(5_200));
         Map<String, Object> fields = Map.of(
                 "requestId",
                 "r1",
@@ -145,14 +117,12 @@ final class Records {
             records.add(new AdmissionAvro()
                     .encode(new Admission(
                             request(random),
-                            "sms",
-                            "p",
-                            2L,
-                            "gcra 5/1s",
-                            5L,
+                            new FirstAnswer.Sent("sms", new PolicyVersion("p", 2), LimitStatus.of("gcra 5/1s", 5L)),
+                            Map.of(),
                             repeated,
                             random.nextInt(3) * 1_000L,
-                            random.nextBoolean() ? List.of() : headers)));
+                            random.nextBoolean() ? List.of() : headers,
+                            DecisionContext.UNKNOWN)));
         }
         records.add(earlier(
                 "Admission.1",

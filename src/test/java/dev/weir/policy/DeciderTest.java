@@ -57,48 +57,16 @@ class DeciderTest {
     void aDecisionExplainsItself() {
         assertThat(decide(consume(4, 1_000), policy("p", window(10, 60_000))))
                 .isEqualTo(new Decision(
-                        "r",
-                        "c",
-                        Outcome.ALLOWED,
-                        Reason.WITHIN_LIMITS,
-                        "p",
-                        1L,
-                        "p/0",
-                        10L,
-                        60_000L,
-                        6L,
-                        59_000L,
-                        0L,
-                        null,
-                        false,
-                        false,
-                        false,
-                        null,
-                        200,
-                        1_000,
-                        new Request.Source(3, 14)));
+                                new Decision.Identity("r", "c", new Request.Source(3, 14)),
+                                new Decision.Status(Outcome.ALLOWED, Reason.WITHIN_LIMITS, 200),
+                                Decision.Timing.passed(1_000))
+                        .withLimit(new PolicyVersion("p", 1), new LimitStatus("p/0", 10L, 60_000L, 6L, 59_000L)));
         assertThat(decide(consume(7, 2_000), policy("p", window(10, 60_000))))
                 .isEqualTo(new Decision(
-                        "r",
-                        "c",
-                        Outcome.DENIED,
-                        Reason.LIMIT_EXCEEDED,
-                        "p",
-                        1L,
-                        "p/0",
-                        10L,
-                        60_000L,
-                        6L,
-                        58_000L,
-                        58_000L,
-                        null,
-                        false,
-                        false,
-                        false,
-                        null,
-                        429,
-                        2_000,
-                        new Request.Source(3, 14)));
+                                new Decision.Identity("r", "c", new Request.Source(3, 14)),
+                                new Decision.Status(Outcome.DENIED, Reason.LIMIT_EXCEEDED, 429),
+                                new Decision.Timing(2_000, 58_000L, null))
+                        .withLimit(new PolicyVersion("p", 1), new LimitStatus("p/0", 10L, 60_000L, 6L, 58_000L)));
     }
 
     @Test

@@ -54,7 +54,7 @@ class FirstAnswersTest {
     }
 
     private static FirstAnswer answer(long version) {
-        return new FirstAnswer.Sent("q", "p", version, null, null);
+        return new FirstAnswer.Sent("q", new PolicyVersion("p", version), null);
     }
 
     private void put(String id, long atMs, long untilMs) {

@@ -157,14 +157,36 @@ class RepeatsTest {
         Decider.decide(request(Kind.CONSUME, "a", 0), before, states);
         Request request = request(Kind.CONSUME, "b", 500);
         Admission first = (Admission) Decider.decide(request, before, states);
-        assertThat(first).isEqualTo(new Admission(request, "sms", "p", 1L, "p/0", 1L, false, 1_500, List.of()));
+        assertThat(first)
+                .isEqualTo(new Admission(
+                        request,
+                        new FirstAnswer.Sent("sms", new PolicyVersion("p", 1), LimitStatus.of("p/0", 1L)),
+                        Map.of(),
+                        false,
+                        1_500,
+                        List.of(),
+                        DecisionContext.UNKNOWN));
         PolicyTable after = table(idempotent(5, onExceed(new OnExceed.Shape("mail"), policy)));
         Request repeat = request(Kind.CONSUME, "b", 1_499);
         assertThat(Decider.decide(repeat, after, states))
-                .isEqualTo(new Admission(repeat, "sms", "p", 1L, "p/0", 1L, true, 1_500, List.of()));
+                .isEqualTo(new Admission(
+                        repeat,
+                        new FirstAnswer.Sent("sms", new PolicyVersion("p", 1), LimitStatus.of("p/0", 1L)),
+                        Map.of(),
+                        true,
+                        1_500,
+                        List.of(),
+                        DecisionContext.UNKNOWN));
         Request next = request(Kind.CONSUME, "b", 1_500);
         assertThat(Decider.decide(next, after, states))
-                .isEqualTo(new Admission(next, "mail", "p", 1L, "p/0", 1L, false, 1_505, List.of()));
+                .isEqualTo(new Admission(
+                        next,
+                        new FirstAnswer.Sent("mail", new PolicyVersion("p", 1), LimitStatus.of("p/0", 1L)),
+                        Map.of(),
+                        false,
+                        1_505,
+                        List.of(),
+                        DecisionContext.UNKNOWN));
     }
 
     @Test

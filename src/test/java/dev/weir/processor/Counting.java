@@ -2,6 +2,7 @@ package dev.weir.processor;
 
 import dev.weir.policy.Decision;
 import dev.weir.policy.Outcome;
+import dev.weir.policy.PolicyVersion;
 import dev.weir.policy.Reason;
 import dev.weir.policy.Request;
 
@@ -13,25 +14,9 @@ public final class Counting {
     public static void decide(LiveCounts counts, String client, String policy, Outcome outcome) {
         Reason reason = outcome == Outcome.DENIED ? Reason.LIMIT_EXCEEDED : Reason.WITHIN_LIMITS;
         counts.decided(new Decision(
-                "r",
-                client,
-                outcome,
-                reason,
-                policy,
-                1L,
-                null,
-                null,
-                null,
-                null,
-                null,
-                null,
-                null,
-                false,
-                false,
-                false,
-                null,
-                200,
-                0,
-                new Request.Source(0, 0)));
+                        new Decision.Identity("r", client, new Request.Source(0, 0)),
+                        new Decision.Status(outcome, reason, 200),
+                        Decision.Timing.never(0))
+                .withLimit(new PolicyVersion(policy, 1), null));
     }
 }

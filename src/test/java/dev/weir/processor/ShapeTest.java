@@ -7,8 +7,10 @@ import dev.weir.codec.AdmissionAvro;
 import dev.weir.config.WeirConfig;
 import dev.weir.policy.Admission;
 import dev.weir.policy.Decision;
+import dev.weir.policy.DecisionContext;
 import dev.weir.policy.Kind;
 import dev.weir.policy.Outcome;
+import dev.weir.policy.PolicyVersion;
 import dev.weir.policy.Reason;
 import dev.weir.policy.Request;
 import dev.weir.shape.QueueRules;
@@ -119,8 +121,8 @@ class ShapeTest {
         Request request =
                 new Request(id, client, kind, null, 1, null, Map.of(), null, null, null, 0, new Request.Source(0, 0));
         byte[] trace = "t".getBytes(StandardCharsets.UTF_8);
-        Admission admission = new Admission(
-                request, "q", "p", 1L, null, null, false, 0, List.of(new Admission.Header("trace", trace)));
+        Admission admission = Admission.of(request, "q", new PolicyVersion("p", 1), null)
+                .with(List.of(new Admission.Header("trace", trace)), DecisionContext.UNKNOWN);
         raw(new AdmissionAvro().encode(admission));
     }
 

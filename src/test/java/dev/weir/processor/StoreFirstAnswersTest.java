@@ -8,6 +8,7 @@ import dev.weir.policy.ContentHash;
 import dev.weir.policy.FirstAnswer;
 import dev.weir.policy.FirstAnswers;
 import dev.weir.policy.Kind;
+import dev.weir.policy.PolicyVersion;
 import dev.weir.policy.RequestKey;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -73,7 +74,7 @@ class StoreFirstAnswersTest {
     }
 
     private static FirstAnswer answer(int id) {
-        return new FirstAnswer.Sent("q", "p", id, null, null);
+        return new FirstAnswer.Sent("q", new PolicyVersion("p", id), null);
     }
 
     private int notes() {

@@ -7,6 +7,7 @@ import dev.weir.policy.Admission;
 import dev.weir.policy.Decision;
 import dev.weir.policy.Kind;
 import dev.weir.policy.Outcome;
+import dev.weir.policy.PolicyVersion;
 import dev.weir.policy.Reason;
 import dev.weir.policy.Request;
 import java.util.ArrayList;
@@ -42,7 +43,7 @@ class KeyedQueueTest {
     }
 
     private static Admission admission(QueueRules rules, Request request) {
-        return new Admission(request, "q", "p", 1L, null, null, false, 0, List.of()).to(rules.keyOf(request));
+        return Admission.of(request, "q", new PolicyVersion("p", 1), null).to(rules.keyOf(request));
     }
 
     /** Whatever the other keys do, however few keys are on the heap, and however often the queue with keys is restarted. */

@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.weir.policy.Admission;
 import dev.weir.policy.Kind;
+import dev.weir.policy.PolicyVersion;
 import dev.weir.policy.Request;
 import dev.weir.shape.QueueView.OfKey;
 import java.util.ArrayList;
@@ -88,7 +89,7 @@ class LongestKeysTest {
     private static void send(QueueHarness queue, Kind kind, String id, int key, long nowMs) {
         Request request =
                 new Request(id, "c", kind, null, 1, null, key(key), null, null, null, 0, new Request.Source(0, 0));
-        queue.send(new Admission(request, "q", "p", 1L, null, null, false, 0, List.of()).to(key(key)), nowMs);
+        queue.send(Admission.of(request, "q", new PolicyVersion("p", 1), null).to(key(key)), nowMs);
     }
 
     @Test

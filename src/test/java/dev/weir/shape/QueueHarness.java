@@ -4,6 +4,7 @@ import dev.weir.policy.Admission;
 import dev.weir.policy.Decision;
 import dev.weir.policy.FirstAnswers;
 import dev.weir.policy.Kind;
+import dev.weir.policy.PolicyVersion;
 import dev.weir.policy.Request;
 import dev.weir.policy.Table;
 import dev.weir.shape.QueueStore.Alarm;
@@ -146,7 +147,7 @@ final class QueueHarness {
     static Admission admission(Kind kind, String id, String client, String tier, long cost, Long deadlineMs) {
         Request request = new Request(
                 id, client, kind, tier, cost, null, Map.of(), deadlineMs, null, null, 0, new Request.Source(0, 0));
-        return new Admission(request, "q", "p", 1L, null, null, false, 0, List.of());
+        return Admission.of(request, "q", new PolicyVersion("p", 1), null);
     }
 
     /** The outflow of the queue without key, null if it has no state. */

@@ -7,6 +7,7 @@ import dev.weir.policy.Admission;
 import dev.weir.policy.Decision;
 import dev.weir.policy.FirstAnswers;
 import dev.weir.policy.Kind;
+import dev.weir.policy.PolicyVersion;
 import dev.weir.policy.Reason;
 import dev.weir.policy.Request;
 import java.util.ArrayList;
@@ -185,7 +186,7 @@ class QueueTotalTest {
                     0,
                     new Request.Source(0, 0));
             Admission admission =
-                    new Admission(request, "q", "p", 1L, null, null, false, 0, List.of()).to(rules.keyOf(request));
+                    Admission.of(request, "q", new PolicyVersion("p", 1), null).to(rules.keyOf(request));
             int partition = Math.floorMod(key.hashCode(), shapers.size());
             shapers.get(partition).admit(admission, requests, nanos(partition) / MS, nanos(partition));
         }
@@ -805,7 +806,7 @@ class QueueTotalTest {
         Request.Source source = new Request.Source(0, 0);
         Request request =
                 new Request(id, "c", Kind.CONSUME, null, 1, null, Map.of("k", key), null, null, null, 0, source);
-        return new Admission(request, "paced", "p", 1L, null, null, false, 0, List.of()).to(Map.of("k", key));
+        return Admission.of(request, "paced", new PolicyVersion("p", 1), null).to(Map.of("k", key));
     }
 
     @Test

@@ -5,9 +5,12 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.weir.policy.Admission;
 import dev.weir.policy.Decision;
+import dev.weir.policy.DecisionContext;
+import dev.weir.policy.FirstAnswer;
 import dev.weir.policy.FirstAnswers;
 import dev.weir.policy.Kind;
 import dev.weir.policy.Outcome;
+import dev.weir.policy.PolicyVersion;
 import dev.weir.policy.Reason;
 import dev.weir.policy.Request;
 import dev.weir.policy.Table;
@@ -85,7 +88,7 @@ class ShaperTest {
     private void admit(String queue, int id) {
         Request request = new Request(
                 "r" + id, "c", Kind.CONSUME, null, 1, null, Map.of(), null, null, null, 0, new Request.Source(0, id));
-        shaper.admit(new Admission(request, queue, "p", 1L, null, null, false, 0, List.of()), id, 0, 0);
+        shaper.admit(Admission.of(request, queue, new PolicyVersion("p", 1), null), id, 0, 0);
     }
 
     @Test
@@ -196,6 +199,13 @@ class ShaperTest {
                 null,
                 0,
                 new Request.Source(0, repeated ? 1 : 0));
-        return new Admission(request, "q", "p", 1L, null, null, repeated, 1_000, List.of());
+        return new Admission(
+                request,
+                new FirstAnswer.Sent("q", new PolicyVersion("p", 1), null),
+                Map.of(),
+                repeated,
+                1_000,
+                List.of(),
+                DecisionContext.UNKNOWN);
     }
 }

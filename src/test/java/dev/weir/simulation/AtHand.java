@@ -53,7 +53,7 @@ final class AtHand implements Holdings {
     }
 
     private static String exceeded(Admission admission) {
-        return admission.limitedBy() == null ? null : admission.policyId();
+        return admission.exceeded() == null ? null : admission.policy().id();
     }
 
     private static AtHand of(Request request, Decision decision) {

@@ -93,7 +93,7 @@ final class LeaseCheck {
                 if (decision != null && decision.outcome() == Outcome.ALLOWED && !decision.repeated()) {
                     count(policy.stateKey(request), request, decision.decidedAtMs());
                 } else if (ruling instanceof Admission admission && !admission.repeated() && isExact) {
-                    if (!policy.id().equals(admission.policyId()) || admission.limitedBy() == null) {
+                    if (!policy.id().equals(admission.policy().id()) || admission.exceeded() == null) {
                         count(policy.stateKey(request), request, nowMs);
                     }
                 }

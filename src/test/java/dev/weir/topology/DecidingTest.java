@@ -8,7 +8,9 @@ import dev.weir.codec.RequestAvro;
 import dev.weir.policy.Decision;
 import dev.weir.policy.DecisionContext;
 import dev.weir.policy.Kind;
+import dev.weir.policy.LimitStatus;
 import dev.weir.policy.Outcome;
+import dev.weir.policy.PolicyVersion;
 import dev.weir.policy.Reason;
 import dev.weir.policy.Request;
 import dev.weir.policy.RequestRules;
@@ -67,26 +69,12 @@ class DecidingTest {
         Decision denied = weir.ask("alice", 5_200);
         assertThat(denied.in(DecisionContext.UNKNOWN))
                 .isEqualTo(new Decision(
-                        "r3",
-                        "alice",
-                        Outcome.DENIED,
-                        Reason.LIMIT_EXCEEDED,
-                        "p",
-                        4L,
-                        "sliding-window-log 2/1s",
-                        2L,
-                        1_000L,
-                        0L,
-                        900L,
-                        800L,
-                        null,
-                        false,
-                        false,
-                        false,
-                        null,
-                        429,
-                        5_200,
-                        new Request.Source(0, 3)));
+                                new Decision.Identity("r3", "alice", new Request.Source(0, 3)),
+                                new Decision.Status(Outcome.DENIED, Reason.LIMIT_EXCEEDED, 429),
+                                new Decision.Timing(5_200, 800L, null))
+                        .withLimit(
+                                new PolicyVersion("p", 4),
+                                new LimitStatus("sliding-window-log 2/1s", 2L, 1_000L, 0L, 900L)));
     }
 
     @Test
