@@ -54,10 +54,7 @@ public record RecentDecisions(List<Decision> newestFirst, long read, Long sinceM
                 since[0] = since[0] == null ? Long.valueOf(record.timestamp()) : since[0];
                 if (Arrays.equals(key, record.key())) {
                     try {
-                        Decision decision = avro.decode(record.value());
-                        if (decision.usage() == null) {
-                            last.addLast(decision);
-                        }
+                        last.addLast(avro.decode(record.value()));
                     } catch (UnreadableException e) {
                         throw new UnreachableException(
                                 "the decision in partition %d at offset %d cannot be read"

@@ -118,12 +118,15 @@ public final class TopicRules {
         }
         judgeNotCompacted(topics.routedRequests(), "of each client only the last request would stay");
         judgeNotCompacted(topics.admissions(), "of each queue only the last request would stay");
+        judgeNotCompacted(topics.leaseUsage(), "of each key only the last report would stay");
         for (String name : List.of(topics.leaseRequests(), topics.leaseResponses())) {
             judgeNotCompacted(name, "lease requests and responses would be lost");
         }
         for (String name : writtenByWeir()) {
-            judgeWritten(name);
+            judgeAppendTime(name);
+            judgeSize(name, TopicSetup.MAX_RECORD_BYTES);
         }
+        judgeAppendTime(topics.leaseUsage());
         judgeAsManyAsRequests(
                 topics.leaseResponses(),
                 "each task reads the answers to what it asks in its own",
@@ -199,14 +202,13 @@ public final class TopicRules {
         }
     }
 
-    private void judgeWritten(String name) {
+    private void judgeAppendTime(String name) {
         if (isSet(name, MESSAGE_TIMESTAMP_TYPE_CONFIG, type -> !type.equals("LogAppendTime"))) {
             String why = name.equals(topics.admissions())
                     ? "it tells when a request began to wait"
                     : "by a request's time the broker may refuse a record, or delete it at once";
             wrong(name, MESSAGE_TIMESTAMP_TYPE_CONFIG, "must be LogAppendTime: " + why, "LogAppendTime");
         }
-        judgeSize(name, TopicSetup.MAX_RECORD_BYTES);
     }
 
     private void judgeSize(String name, int least) {

@@ -154,6 +154,7 @@ public final class TopicSetup {
                 topic(config, topics.requests(), partitions, requestTime.settings()),
                 topic(config, topics.routedRequests(), ofRequests.partitions(), routed),
                 topic(config, topics.decisions(), partitions, WRITTEN_BY_WEIR),
+                topic(config, topics.leaseUsage(), partitions, WRITTEN_BY_WEIR),
                 topic(config, topics.releases(), partitions, WRITTEN_BY_WEIR),
                 topic(config, topics.deadLetters(), partitions, WRITTEN_BY_WEIR),
                 topic(config, topics.admissions(), partitions, WRITTEN_BY_WEIR),

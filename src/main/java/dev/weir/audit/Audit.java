@@ -7,6 +7,7 @@ import dev.weir.audit.Difference.Place;
 import dev.weir.audit.Difference.Topic;
 import dev.weir.codec.DeadLetterHeaders;
 import dev.weir.codec.DecisionAvro;
+import dev.weir.codec.LeaseUsageAvro;
 import dev.weir.codec.PolicyAvro;
 import dev.weir.codec.ReleaseAvro;
 import dev.weir.codec.RequestAvro;
@@ -123,6 +124,7 @@ public final class Audit implements AutoCloseable {
         Set<Integer> routedDone = routedDone(decidedTo, partitions);
         Map<Integer, Extent> releases = extents(topics.releases(), partitions);
         Map<Integer, Extent> decisions = extents(topics.decisions(), partitions);
+        Map<Integer, Extent> usage = extents(topics.leaseUsage(), count(topics.leaseUsage()));
         Map<Integer, Extent> deadLetters = extents(topics.deadLetters(), count(topics.deadLetters()));
         Map<Integer, Extent> requests = extents(topics.requests(), partitions);
         Map<Integer, Long> from = offsets(range.from, requests, Extent::begin);
@@ -175,6 +177,13 @@ public final class Audit implements AutoCloseable {
                 opened.forEach(Committed::close);
             }
         }
+        LeaseUsageAudit reports = new LeaseUsageAudit(new LeaseUsageAvro(registry), sums);
+        usage.forEach((partition, extent) -> {
+            try (Committed records =
+                    committed(topics.leaseUsage(), partition, retained(topics.leaseUsage(), partition, extent))) {
+                reports.add(records);
+            }
+        });
         sums.judge();
         letters.byPartition.forEach((partition, byOffset) -> {
             if (partition < 0 || partition >= partitions) {

@@ -79,7 +79,6 @@ final class DecisionLog {
     private final Tools tools;
     private final Scope scope;
     private final Verdicts verdicts;
-    private final Sums sums;
     private final Iterator<ConsumerRecord<byte[], byte[]>> decisions;
     private final Iterator<ConsumerRecord<byte[], byte[]>> releases;
     private final NavigableMap<Long, List<DeadLetter>> deadLetters;
@@ -93,11 +92,10 @@ final class DecisionLog {
     private long lastDecided = -1;
     private long readMs = Long.MIN_VALUE;
 
-    DecisionLog(Tools tools, Scope scope, Records records, Verdicts verdicts, Sums sums) {
+    DecisionLog(Tools tools, Scope scope, Records records, Verdicts verdicts) {
         this.tools = tools;
         this.scope = scope;
         this.verdicts = verdicts;
-        this.sums = sums;
         decisions = records.decisions();
         releases = records.releases();
         deadLetters = new TreeMap<>(records.deadLetters(scope.partition()));
@@ -148,10 +146,6 @@ final class DecisionLog {
             decision = tools.decisions().decode(record.value());
         } catch (UnreadableException e) {
             verdicts.unreadable(record, place, e);
-            return null;
-        }
-        if (decision.usage() != null) { // a client's account of what it has decided by itself: it answers no request
-            sums.addUsage(decision, place, record.timestamp());
             return null;
         }
         Told told = new Told(decision.in(DecisionContext.UNKNOWN), decision.context(), place, record.timestamp());

@@ -30,7 +30,7 @@ public record Difference(
         UNASKED("is no request, and is decided"),
         DEAD_LETTER("is a dead letter otherwise"),
         NOT_ENDED_ONCE("has not left its queue once"),
-        UNREADABLE("is a decision that cannot be read"),
+        UNREADABLE("cannot be read"),
         SUM_ABOVE("takes more of a shared quota than there is");
 
         private final String text;
@@ -45,7 +45,7 @@ public record Difference(
         }
     }
 
-    /** Where a record is: on the topic of decisions, of releases, or of dead letters. */
+    /** Where a record is. */
     public record Place(Topic topic, int partition, long offset) {
 
         @Override
@@ -54,10 +54,11 @@ public record Difference(
         }
     }
 
-    /** What Weir writes. */
+    /** The topics that are audited. */
     public enum Topic {
         DECISIONS("decision"),
         RELEASES("release"),
+        LEASE_USAGE("lease usage"),
         DEAD_LETTERS("dead letter");
 
         private final String text;

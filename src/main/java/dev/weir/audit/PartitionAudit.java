@@ -58,7 +58,7 @@ public final class PartitionAudit {
         misplaced = shared.misplaced;
         sums = shared.sums;
         verdicts = new Verdicts(scope, tools.rules(), shared.totals, shared.differences);
-        decisions = new DecisionLog(tools, scope, records, verdicts, sums);
+        decisions = new DecisionLog(tools, scope, records, verdicts);
         pairing = new Pairing(scope, decisions, verdicts);
         order = new ReplayOrder(decisions, scope.partition(), this::take);
         routed = new RoutedRequests(tools, scope, records.others(), this::unanswered);

@@ -4,11 +4,12 @@ import dev.weir.audit.DecisionLog.Told;
 import dev.weir.audit.Difference.Kind;
 import dev.weir.audit.Difference.Place;
 import dev.weir.audit.Difference.Topic;
+import dev.weir.codec.UnreadableException;
 import dev.weir.config.WeirConfig;
 import dev.weir.limit.AlignedWindow;
 import dev.weir.limit.Limit;
 import dev.weir.policy.Decision;
-import dev.weir.policy.LeaseUse;
+import dev.weir.policy.LeaseUsage;
 import dev.weir.policy.Outcome;
 import dev.weir.policy.Policy;
 import dev.weir.policy.Request;
@@ -95,33 +96,35 @@ public final class Sums {
     }
 
     /**
-     * Takes note of what a client tells that it took by itself.
+     * Adds what a client reports that it took by itself.
      *
-     * @param told whose usage it is
      * @param timestampMs of its record, ms since the epoch
      */
-    void addUsage(Decision told, Place place, long timestampMs) {
-        LeaseUse usage = told.usage();
+    void add(LeaseUsage usage, Place place, long timestampMs) {
+        LeaseUsage.Amount amount = usage.amount();
         Use use = new Use(
                 usage.sinceMs(),
-                told.decidedAtMs(),
-                usage.cost(),
-                usage.requests(),
+                usage.untilMs(),
+                amount.cost(),
+                amount.requests(),
                 place.partition(),
                 place.offset(),
                 Request.Source.NONE.offset());
-        String fault = fault(told);
-        Set<StateKey> keys = rules.leasedKeys(told.policyId(), usage.key());
-        if (fault == null && keys.isEmpty() && !rules.hasForgotten(told.policyId())) {
-            fault = "policy " + told.policyId() + " never lent to clients by the key "
+        String fault = fault(usage);
+        String policyId = usage.policy().id();
+        Set<StateKey> keys = rules.leasedKeys(policyId, usage.key());
+        if (fault == null && keys.isEmpty() && !rules.hasForgotten(policyId)) {
+            fault = "policy " + policyId + " never lent to clients by the key "
                     + new TreeSet<>(usage.key().keySet());
         }
         if (fault != null && range.has(timestampMs)) {
+            LeaseUsage.Origin origin = usage.origin();
+            String note = "%s; report %d of holder %s, lease %d"
+                    .formatted(fault, origin.number(), origin.holder(), origin.lease());
             totals.add(Kind.DIFFERS);
-            differences.accept(
-                    new Difference(Kind.DIFFERS, null, place, told.client(), told.requestId(), List.of(), fault));
+            differences.accept(new Difference(Kind.DIFFERS, null, place, null, null, List.of(), note));
         }
-        if (fault != null || usage.cost() == 0) {
+        if (fault != null || amount.cost() == 0) {
             return;
         }
         if (keys.size() == 1) {
@@ -131,18 +134,27 @@ public final class Sums {
         }
     }
 
-    /** What is wrong with what a client tells, whatever its key is; null: nothing. */
-    private String fault(Decision told) {
-        LeaseUse usage = told.usage();
-        String id = told.policyId();
-        if (!rules.has(id, told.policyVersion()) && !rules.hasForgotten(id, told.policyVersion())) {
-            return "policy " + id + " never had version " + told.policyVersion();
-        } else if (usage.sinceMs() > told.decidedAtMs()) {
-            return "its since is after its decidedAt";
-        } else if (usage.sinceMs() < 0 || told.decidedAtMs() > RequestRules.MAX_TIMESTAMP_MS) {
+    /** Counts a report that cannot be read. */
+    void unreadable(Place place, long timestampMs, UnreadableException e) {
+        if (range.has(timestampMs)) {
+            totals.add(Kind.UNREADABLE);
+            differences.accept(new Difference(Kind.UNREADABLE, null, place, null, null, List.of(), e.getMessage()));
+        }
+    }
+
+    /** What is wrong with a report, whatever its key is; null if nothing is. */
+    private String fault(LeaseUsage usage) {
+        String id = usage.policy().id();
+        long version = usage.policy().version();
+        LeaseUsage.Amount amount = usage.amount();
+        if (!rules.has(id, version) && !rules.hasForgotten(id, version)) {
+            return "policy " + id + " never had version " + version;
+        } else if (usage.sinceMs() > usage.untilMs()) {
+            return "its since is after its until";
+        } else if (usage.sinceMs() < 0 || usage.untilMs() > RequestRules.MAX_TIMESTAMP_MS) {
             return "its times must be 1970 to 9999";
         }
-        boolean isCounted = Stream.of(usage.cost(), usage.requests(), usage.denied())
+        boolean isCounted = Stream.of(amount.cost(), amount.requests(), amount.denied())
                 .allMatch(count -> count >= 0 && count <= Limit.MAX_LEVEL);
         return isCounted ? null : "its counts must be 0 to " + Limit.MAX_LEVEL;
     }
@@ -269,7 +281,7 @@ public final class Sums {
         differences.accept(new Difference(
                 Kind.SUM_ABOVE,
                 use.isByClient() ? null : new Request.Source(use.partition(), use.asked()),
-                new Place(Topic.DECISIONS, use.partition(), use.decided()),
+                new Place(use.isByClient() ? Topic.LEASE_USAGE : Topic.DECISIONS, use.partition(), use.decided()),
                 null,
                 null,
                 List.of(),

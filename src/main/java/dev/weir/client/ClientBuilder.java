@@ -173,6 +173,10 @@ public final class ClientBuilder {
         return prefix + "decisions";
     }
 
+    String leaseUsage() {
+        return prefix + "lease-usage";
+    }
+
     String policies() {
         return prefix + "policies";
     }

@@ -6,7 +6,7 @@ import dev.weir.lease.LeaseHolder.Waiting;
 import dev.weir.lease.LeaseRequest;
 import dev.weir.lease.LeaseResponse;
 import dev.weir.lease.LeaseSession;
-import dev.weir.policy.Decision;
+import dev.weir.policy.LeaseUsage;
 import dev.weir.policy.LeasedPolicy;
 import dev.weir.policy.StateKey;
 import java.util.List;
@@ -55,7 +55,7 @@ final class ClientLease {
      * @param message to the ledger
      * @param usage to auditors
      */
-    record Messages(Optional<LeaseRequest> message, List<Decision> usage) {
+    record Messages(Optional<LeaseRequest> message, List<LeaseUsage> usage) {
         static final Messages NONE = new Messages(Optional.empty(), List.of());
     }
 

@@ -3,6 +3,8 @@ package dev.weir.client;
 import dev.weir.codec.ApicurioRegistry;
 import dev.weir.codec.DecisionAvro;
 import dev.weir.codec.DecisionJson;
+import dev.weir.codec.LeaseUsageAvro;
+import dev.weir.codec.LeaseUsageJson;
 import dev.weir.codec.NdjsonWriter;
 import dev.weir.codec.ReleaseAvro;
 import dev.weir.codec.ReleaseJson;
@@ -13,6 +15,7 @@ import java.io.PrintStream;
 import java.io.StringWriter;
 import java.io.UncheckedIOException;
 import java.io.Writer;
+import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import org.apache.kafka.clients.consumer.ConsumerRecord;
@@ -20,15 +23,16 @@ import org.apache.kafka.common.MessageFormatter;
 import org.apache.kafka.common.errors.SerializationException;
 
 /**
- * Lets {@code kafka-console-consumer.sh} print decisions and releases as NDJSON, as {@code weir watch} does. A topic whose
- * name ends in {@code releases} has releases, any other decisions, unless the property {@code records} says which. The
- * properties of Apicurio's serdes, as {@code apicurio.registry.url}, name a schema registry.
+ * Lets {@code kafka-console-consumer.sh} print decisions and releases as NDJSON, as {@code weir watch} does, and lease usage.
+ * A topic whose name ends in {@code releases} or {@code lease-usage} has those records, any other has decisions, unless the
+ * property {@code records} says which. The properties of Apicurio's serdes, as {@code apicurio.registry.url}, name a schema registry.
  */
 public final class JsonFormatter implements MessageFormatter {
 
     private static final String RECORDS = "records";
     private static final String RELEASES = "releases";
     private static final String DECISIONS = "decisions";
+    private static final String LEASE_USAGE = "lease-usage";
 
     private final StringWriter line = new StringWriter();
     private Optional<SchemaRegistry> registry = Optional.empty();
@@ -52,9 +56,9 @@ public final class JsonFormatter implements MessageFormatter {
     public void configure(Map<String, ?> properties) {
         registry = ApicurioRegistry.of(properties);
         Object which = properties.get(RECORDS);
-        if (which != null && !which.equals(RELEASES) && !which.equals(DECISIONS)) {
+        if (which != null && !List.of(DECISIONS, RELEASES, LEASE_USAGE).contains(which)) {
             throw new IllegalArgumentException(
-                    RECORDS + " must be " + DECISIONS + " or " + RELEASES + ", is '" + which + "'");
+                    "%s must be %s, %s or %s, is '%s'".formatted(RECORDS, DECISIONS, RELEASES, LEASE_USAGE, which));
         }
         records = (String) which;
     }
@@ -78,10 +82,14 @@ public final class JsonFormatter implements MessageFormatter {
 
     private Printer printer(String topic) throws IOException {
         if (printer == null) {
-            boolean isReleases = records == null ? topic.endsWith(RELEASES) : records.equals(RELEASES);
-            printer = isReleases
-                    ? printer(new ReleaseAvro(registry)::decode, ReleaseJson::new)
-                    : printer(new DecisionAvro(registry)::decode, DecisionJson::new);
+            String which = records == null ? topic : records;
+            if (which.endsWith(RELEASES)) {
+                printer = printer(new ReleaseAvro(registry)::decode, ReleaseJson::new);
+            } else if (which.endsWith(LEASE_USAGE)) {
+                printer = printer(new LeaseUsageAvro(registry)::decode, LeaseUsageJson::new);
+            } else {
+                printer = printer(new DecisionAvro(registry)::decode, DecisionJson::new);
+            }
         }
         return printer;
     }

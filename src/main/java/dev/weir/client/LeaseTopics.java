@@ -1,14 +1,14 @@
 package dev.weir.client;
 
 import dev.weir.codec.AskAvro;
-import dev.weir.codec.DecisionAvro;
 import dev.weir.codec.GrantAvro;
 import dev.weir.codec.KeyCodec;
+import dev.weir.codec.LeaseUsageAvro;
 import dev.weir.codec.SchemaRegistry;
 import dev.weir.codec.UnreadableException;
 import dev.weir.lease.LeaseRequest;
 import dev.weir.lease.LeaseResponse;
-import dev.weir.policy.Decision;
+import dev.weir.policy.LeaseUsage;
 import dev.weir.policy.StateKey;
 import java.nio.BufferUnderflowException;
 import java.nio.charset.StandardCharsets;
@@ -48,7 +48,7 @@ final class LeaseTopics implements AutoCloseable {
 
     private final AskAvro askAvro = new AskAvro();
     private final GrantAvro grantAvro = new GrantAvro();
-    private final DecisionAvro decisionAvro;
+    private final LeaseUsageAvro usageAvro;
     private final ClientBuilder options;
     private final String holder;
     private final FollowedPolicies policies;
@@ -79,7 +79,7 @@ final class LeaseTopics implements AutoCloseable {
         this.holder = holder;
         this.policies = policies;
         this.answers = answers;
-        decisionAvro = new DecisionAvro(registry, options.decisions());
+        usageAvro = new LeaseUsageAvro(registry, options.leaseUsage());
         Map<String, Object> reading = TopicFollower.settings(options.consumer());
         reading.put(ConsumerConfig.ISOLATION_LEVEL_CONFIG, "read_committed"); // a slice that is taken back is none
         follower = new TopicFollower(reading, "weir-client-grants", this::polled);
@@ -96,7 +96,9 @@ final class LeaseTopics implements AutoCloseable {
             if (writing.partitionsFor(options.leaseRequests()).isEmpty()) {
                 throw TopicFollower.missing(options.leaseRequests());
             }
-            writing.partitionsFor(options.decisions());
+            if (writing.partitionsFor(options.leaseUsage()).isEmpty()) {
+                throw TopicFollower.missing(options.leaseUsage());
+            }
             requireRights();
         } catch (KafkaException e) {
             follower.close();
@@ -125,10 +127,16 @@ final class LeaseTopics implements AutoCloseable {
     /** Without some of them it would start, and learn only later, with nobody to tell: what it uses would be on no topic. */
     private void requireRights() {
         Map<String, Set<AclOperation>> needed = Map.of(
-                options.policies(), Set.of(AclOperation.READ),
-                options.leaseResponses(), Set.of(AclOperation.READ),
-                options.leaseRequests(), Set.of(AclOperation.WRITE),
-                options.decisions(), Set.of(AclOperation.READ, AclOperation.WRITE));
+                options.policies(),
+                Set.of(AclOperation.READ),
+                options.leaseResponses(),
+                Set.of(AclOperation.READ),
+                options.leaseRequests(),
+                Set.of(AclOperation.WRITE),
+                options.leaseUsage(),
+                Set.of(AclOperation.WRITE),
+                options.decisions(),
+                Set.of(AclOperation.READ));
         DescribeTopicsOptions withRights = new DescribeTopicsOptions().includeAuthorizedOperations(true);
         try (Admin admin = Admin.create(TopicFollower.settings(options.consumer()))) {
             Set<String> refused = new TreeSet<>(needed.keySet());
@@ -199,9 +207,8 @@ final class LeaseTopics implements AutoCloseable {
         send(new ProducerRecord<>(options.leaseRequests(), KeyCodec.encode(key), value));
     }
 
-    void tell(Decision usage) {
-        byte[] key = usage.client().getBytes(StandardCharsets.UTF_8);
-        send(new ProducerRecord<>(options.decisions(), key, decisionAvro.encode(usage)));
+    void report(StateKey key, LeaseUsage usage) {
+        send(new ProducerRecord<>(options.leaseUsage(), KeyCodec.encode(key), usageAvro.encode(usage)));
     }
 
     private void send(ProducerRecord<byte[], byte[]> record) {

@@ -535,7 +535,7 @@ final class Leases implements AutoCloseable {
 
     private void send(ClientLease held, ClientLease.Messages messages) {
         messages.message().ifPresent(message -> topics.ask(held.key(), message));
-        messages.usage().forEach(topics::tell);
+        messages.usage().forEach(usage -> topics.report(held.key(), usage));
     }
 
     /** Decides those who wait, in their order, up to the first one that has to wait further. */

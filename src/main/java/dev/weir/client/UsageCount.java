@@ -2,8 +2,7 @@ package dev.weir.client;
 
 import dev.weir.lease.Lease;
 import dev.weir.lease.LeaseBook;
-import dev.weir.policy.Decision;
-import dev.weir.policy.LeaseUse;
+import dev.weir.policy.LeaseUsage;
 import dev.weir.policy.Policy;
 import dev.weir.policy.PolicyVersion;
 import dev.weir.policy.StateKey;
@@ -83,17 +82,22 @@ final class UsageCount {
     }
 
     /** What is not told yet, which then is. */
-    List<Decision> take(Policy policy) {
-        List<Decision> all = new ArrayList<>(counts.size());
+    List<LeaseUsage> take(Policy policy) {
+        List<LeaseUsage> all = new ArrayList<>(counts.size());
         for (Count count : counts) {
-            all.add(decision(policy, count));
+            all.add(usage(policy, count));
         }
         counts.clear();
         return all;
     }
 
-    private Decision decision(Policy policy, Count count) {
-        LeaseUse use = new LeaseUse(holder, count.lease, key, count.cost, count.requests, count.denied, count.sinceMs);
-        return Decision.of(use, numbers.incrementAndGet(), PolicyVersion.of(policy), count.lastMs);
+    private LeaseUsage usage(Policy policy, Count count) {
+        return new LeaseUsage(
+                new LeaseUsage.Origin(holder, count.lease, numbers.incrementAndGet()),
+                PolicyVersion.of(policy),
+                key,
+                new LeaseUsage.Amount(count.cost, count.requests, count.denied),
+                count.sinceMs,
+                count.lastMs);
     }
 }

@@ -1,7 +1,6 @@
 package dev.weir.codec;
 
 import dev.weir.policy.Decision;
-import dev.weir.policy.LeaseUse;
 import dev.weir.policy.LimitStatus;
 import dev.weir.policy.Outcome;
 import dev.weir.policy.Reason;
@@ -15,7 +14,7 @@ import java.util.stream.Stream;
 public final class DecisionAvro {
 
     /** The version of the schema that is written field by field. */
-    private static final long SCHEMA = 0x5261A52C649E92D3L;
+    private static final long SCHEMA = 0x410F90FD411EE6D9L;
 
     private static final Decision.Queueing NOT_SHAPED = new Decision.Queueing(null, null, null);
 
@@ -36,7 +35,7 @@ public final class DecisionAvro {
 
     /** Reads what is in Confluent's wire format too, if there is a registry; writes single-object encoding. */
     public DecisionAvro(Optional<SchemaRegistry> registry) {
-        avro = AvroBytes.besides(SCHEMA, new dev.weir.avro.Decision(), 5, registry);
+        avro = AvroBytes.besides(SCHEMA, new dev.weir.avro.Decision(), 6, registry);
         header = AvroBytes.header(SCHEMA);
     }
 
@@ -47,7 +46,7 @@ public final class DecisionAvro {
      * @throws RegistryException if the registry does not answer, or does not take the schema
      */
     public DecisionAvro(Optional<SchemaRegistry> registry, String topic) {
-        avro = AvroBytes.besides(SCHEMA, new dev.weir.avro.Decision(), 5, registry);
+        avro = AvroBytes.besides(SCHEMA, new dev.weir.avro.Decision(), 6, registry);
         header = avro.header(registry, topic);
     }
 
@@ -77,22 +76,9 @@ public final class DecisionAvro {
         out.write(decision.decidedAtMs());
         out.write(decision.source().partition());
         out.write(decision.source().offset());
-        if (out.writePresent(decision.usage())) {
-            write(decision.usage(), out);
-        }
         ContextAvro.write(decision.context(), out);
         out.write(queueing.key());
         return out.end();
-    }
-
-    private static void write(LeaseUse usage, BytesEncoder out) {
-        out.write(usage.holder());
-        out.write(usage.lease());
-        out.write(usage.key());
-        out.write(usage.cost());
-        out.write(usage.requests());
-        out.write(usage.denied());
-        out.write(usage.sinceMs());
     }
 
     private byte[] bytes(String word) {
@@ -126,7 +112,6 @@ public final class DecisionAvro {
                         ? null
                         : new Decision.Queueing(
                                 event.getQueue(), event.getQueueKey(), event.getPosition(), event.getExpectedWaitMs()),
-                usage(event.getUsage()),
                 ContextAvro.read(event.getOrder(), event.getPoliciesChecksum()));
     }
 
@@ -138,19 +123,6 @@ public final class DecisionAvro {
                 event.getRemaining(),
                 event.getResetAfterMs());
         return limit.equals(NOT_LIMITED) ? null : limit;
-    }
-
-    private static LeaseUse usage(dev.weir.avro.LeaseUse usage) {
-        return usage == null
-                ? null
-                : new LeaseUse(
-                        usage.getHolder(),
-                        usage.getLease(),
-                        usage.getKey(),
-                        usage.getCost(),
-                        usage.getRequests(),
-                        usage.getDenied(),
-                        usage.getSince().toEpochMilli());
     }
 
     private static Reason reason(String name) throws UnreadableException {

@@ -3,7 +3,6 @@ package dev.weir.codec;
 import com.fasterxml.jackson.core.JsonGenerator;
 import dev.weir.policy.Decision;
 import dev.weir.policy.DecisionOrder;
-import dev.weir.policy.LeaseUse;
 import java.io.IOException;
 import java.io.Writer;
 
@@ -43,8 +42,6 @@ public final class DecisionJson extends NdjsonWriter<Decision> {
         json.writeNumberField("decidedAt", decision.decidedAtMs());
         json.writeNumberField("sourcePartition", decision.source().partition());
         json.writeNumberField("sourceOffset", decision.source().offset());
-        json.writeFieldName("usage");
-        write(decision.usage(), json);
         json.writeFieldName("order");
         write(decision.context().order(), json);
         number(json, "policiesChecksum", decision.context().policiesChecksum());
@@ -59,22 +56,6 @@ public final class DecisionJson extends NdjsonWriter<Decision> {
         json.writeStartObject();
         json.writeNumberField("afterOffset", order.afterOffset());
         json.writeNumberField("step", order.step());
-        json.writeEndObject();
-    }
-
-    private static void write(LeaseUse usage, JsonGenerator json) throws IOException {
-        if (usage == null) {
-            json.writeNull();
-            return;
-        }
-        json.writeStartObject();
-        json.writeStringField("holder", usage.holder());
-        json.writeNumberField("lease", usage.lease());
-        texts(json, "key", usage.key());
-        json.writeNumberField("cost", usage.cost());
-        json.writeNumberField("requests", usage.requests());
-        json.writeNumberField("denied", usage.denied());
-        json.writeNumberField("since", usage.sinceMs());
         json.writeEndObject();
     }
 

@@ -47,6 +47,7 @@ final class Permissions {
                 topics.deadLetters())) {
             needs.add(new Need(name, false, AclOperation.WRITE));
         }
+        needs.add(new Need(topics.leaseUsage(), false, AclOperation.DESCRIBE)); // its clients write it
         for (AclOperation operation : List.of(AclOperation.CREATE, AclOperation.READ, AclOperation.WRITE)) {
             needs.add(new Need(cluster.config().applicationId() + "-", true, operation));
         }

@@ -196,7 +196,6 @@ public final class Decider {
                 PolicyVersion.of(binding.policy()),
                 binding.limit(),
                 null,
-                null,
                 DecisionContext.UNKNOWN);
     }
 }

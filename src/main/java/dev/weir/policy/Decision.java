@@ -9,7 +9,6 @@ import java.util.Map;
  * @param policy the policy of the binding limit; null if no policy matches
  * @param bindingLimit null if nothing is limited
  * @param queueing where the request waits, was to wait or waited; null if it was not shaped
- * @param usage null; otherwise this answers no request, but reports what was decided by a lease
  * @param context when and by which policies it was decided; {@link DecisionContext#UNKNOWN} until that is recorded
  */
 public record Decision(
@@ -19,7 +18,6 @@ public record Decision(
         PolicyVersion policy,
         LimitStatus bindingLimit,
         Queueing queueing,
-        LeaseUse usage,
         DecisionContext context)
         implements Ruling, FirstAnswer {
 
@@ -96,29 +94,7 @@ public record Decision(
 
     /** Without a policy, limit or queue, which the {@code with} methods add. */
     public Decision(Identity identity, Status status, Timing timing) {
-        this(identity, status, timing, null, null, null, null, DecisionContext.UNKNOWN);
-    }
-
-    /**
-     * Reports what was decided by a lease.
-     *
-     * @param number of all reports of the holder
-     * @param decidedAtMs when the last request was allowed, or denied if none was, ms since the epoch
-     */
-    public static Decision of(LeaseUse usage, long number, PolicyVersion policy, long decidedAtMs) {
-        Identity identity = new Identity(
-                usage.holder() + "/" + usage.lease() + "/" + number,
-                usage.key().getOrDefault("client", usage.holder()),
-                Request.Source.NONE);
-        return new Decision(
-                identity,
-                Status.allowed(Reason.WITHIN_LIMITS),
-                Timing.passed(decidedAtMs),
-                policy,
-                null,
-                null,
-                usage,
-                DecisionContext.UNKNOWN);
+        this(identity, status, timing, null, null, null, DecisionContext.UNKNOWN);
     }
 
     /** The request is allowed because no policy matches. */
@@ -156,33 +132,33 @@ public record Decision(
     }
 
     public Decision withStatus(Status other) {
-        return new Decision(identity, other, timing, policy, bindingLimit, queueing, usage, context);
+        return new Decision(identity, other, timing, policy, bindingLimit, queueing, context);
     }
 
     /** @param other null if the request never can pass */
     public Decision withRetryAfterMs(Long other) {
         Timing later = new Timing(timing.decidedAtMs, other, timing.delayMs);
-        return new Decision(identity, status, later, policy, bindingLimit, queueing, usage, context);
+        return new Decision(identity, status, later, policy, bindingLimit, queueing, context);
     }
 
     /** @param limit null if nothing is limited */
     public Decision withLimit(PolicyVersion of, LimitStatus limit) {
-        return new Decision(identity, status, timing, of, limit, queueing, usage, context);
+        return new Decision(identity, status, timing, of, limit, queueing, context);
     }
 
     public Decision withQueueing(Queueing other) {
-        return new Decision(identity, status, timing, policy, bindingLimit, other, usage, context);
+        return new Decision(identity, status, timing, policy, bindingLimit, other, context);
     }
 
     /** The same with another context. */
     public Decision in(DecisionContext other) {
-        return new Decision(identity, status, timing, policy, bindingLimit, queueing, usage, other);
+        return new Decision(identity, status, timing, policy, bindingLimit, queueing, other);
     }
 
     /** The same for a repeat of the request, which was read elsewhere. */
     public Decision again(Request.Source repeat) {
         Identity repeated = new Identity(identity.requestId, identity.client, repeat);
-        return new Decision(repeated, status.asRepeated(), timing, policy, bindingLimit, queueing, usage, context);
+        return new Decision(repeated, status.asRepeated(), timing, policy, bindingLimit, queueing, context);
     }
 
     /** Whether it tells how a wait has ended: the request has had a QUEUED decision before. */

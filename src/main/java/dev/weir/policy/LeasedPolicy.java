@@ -74,7 +74,6 @@ public final class LeasedPolicy {
                 version,
                 term == null ? null : status(remaining, nowMs),
                 null,
-                null,
                 DecisionContext.UNKNOWN);
     }
 

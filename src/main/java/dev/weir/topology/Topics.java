@@ -9,6 +9,7 @@ import dev.weir.config.WeirConfig;
  * @param requests request events; their keys are advisory
  * @param routedRequests misplaced request events on their way to the partition of their client, keyed by client; internal
  * @param decisions the answers, keyed by client
+ * @param leaseUsage what leased clients have decided by their leases, keyed by policy and key fields
  * @param releases requests whose turn has come, keyed by client
  * @param policies the rules, compacted
  * @param policyHistory the versions that the rules had, compacted
@@ -21,6 +22,7 @@ public record Topics(
         String requests,
         String routedRequests,
         String decisions,
+        String leaseUsage,
         String releases,
         String policies,
         String policyHistory,
@@ -51,6 +53,7 @@ public record Topics(
                 prefix + "requests",
                 prefix + ROUTED_REQUESTS + applicationId,
                 prefix + "decisions",
+                prefix + "lease-usage",
                 prefix + "releases",
                 prefix + "policies",
                 prefix + "policy-history",

@@ -12,8 +12,7 @@ import dev.weir.limit.Account;
 import dev.weir.limit.Limit;
 import dev.weir.limit.Segments;
 import dev.weir.limit.SlidingWindowLog;
-import dev.weir.policy.Decision;
-import dev.weir.policy.LeaseUse;
+import dev.weir.policy.LeaseUsage;
 import dev.weir.policy.PolicyVersion;
 import dev.weir.policy.StateKey;
 import java.time.Duration;
@@ -53,19 +52,25 @@ class SumsTest {
         return new Sums(WeirConfig.DEFAULTS, rules, ALL, totals, found::add);
     }
 
-    private static Decision told(long version, Map<String, String> key, long sinceMs, long atMs, long cost) {
-        return Decision.of(new LeaseUse("c-1", 1, key, cost, 1, 0, sinceMs), 1, new PolicyVersion("p", version), atMs);
+    private static LeaseUsage told(long version, Map<String, String> key, long sinceMs, long atMs, long cost) {
+        return new LeaseUsage(
+                new LeaseUsage.Origin("c-1", 1, 1),
+                new PolicyVersion("p", version),
+                key,
+                new LeaseUsage.Amount(cost, 1, 0),
+                sinceMs,
+                atMs);
     }
 
-    private static void add(Sums sums, int offset, Decision told) {
-        sums.addUsage(told, new Place(Topic.DECISIONS, 0, offset), told.decidedAtMs());
+    private static void add(Sums sums, int offset, LeaseUsage told) {
+        sums.add(told, new Place(Topic.LEASE_USAGE, 0, offset), told.untilMs());
     }
 
     private static void use(Sums sums, int offset, long sinceMs, long atMs, long cost) {
         add(sums, offset, told(1, Map.of("client", "alice"), sinceMs, atMs, cost));
     }
 
-    /** The first is told of by since, decidedAt and cost, then the second, of which so much fits at most. */
+    /** The first is told of by since, until and cost, then the second, of which so much fits at most. */
     @ParameterizedTest
     @CsvSource(delimiter = '|', textBlock = """
             fixed-window, limit: 10           | 20000 | 20900 | 6 | 21000 | 29000 | 4
@@ -94,7 +99,7 @@ class SumsTest {
         assertThat(found).singleElement().satisfies(difference -> {
             assertThat(difference.kind()).isEqualTo(Difference.Kind.SUM_ABOVE);
             assertThat(difference.request()).isNull();
-            assertThat(difference.answer()).isEqualTo(new Place(Topic.DECISIONS, 0, 1));
+            assertThat(difference.answer()).isEqualTo(new Place(Topic.LEASE_USAGE, 0, 1));
             assertThat(difference.note())
                     .startsWith("policy p of client alice: ")
                     .contains(" of 10 by ")
@@ -218,7 +223,7 @@ class SumsTest {
     @ParameterizedTest
     @CsvSource(delimiter = '|', textBlock = """
             2 | client   | 5  | 9               | 1                   | policy p never had version 2
-            1 | client   | 9  | 5               | 1                   | its since is after its decidedAt
+            1 | client   | 9  | 5               | 1                   | its since is after its until
             1 | client   | -1 | 5               | 1                   | its times must be 1970 to 9999
             1 | client   | 5  | 300000000000000 | 1                   | its times must be 1970 to 9999
             1 | client   | 5  | 9               | -1                  | its counts must be 0 to 2305843009213693952
@@ -232,9 +237,8 @@ class SumsTest {
         sums.judge();
         assertThat(found).singleElement().satisfies(difference -> {
             assertThat(difference.kind()).isEqualTo(Difference.Kind.DIFFERS);
-            assertThat(difference.answer()).isEqualTo(new Place(Topic.DECISIONS, 0, 7));
-            assertThat(difference.requestId()).isEqualTo("c-1/1/1");
-            assertThat(difference.note()).isEqualTo(note);
+            assertThat(difference.answer()).isEqualTo(new Place(Topic.LEASE_USAGE, 0, 7));
+            assertThat(difference.note()).isEqualTo(note + "; report 1 of holder c-1, lease 1");
         });
         assertThat(totals.summed()).isZero();
     }
@@ -245,7 +249,7 @@ class SumsTest {
                 new RuleChanges(List.of(written(1, "key: [], limits: [{algorithm: gcra, limit: 10, per: 1h}]", 0))));
         add(sums, 0, told(1, Map.of(), 5, 9, 1));
         assertThat(found).singleElement().satisfies(difference -> assertThat(difference.note())
-                .isEqualTo("policy p never lent to clients by the key []"));
+                .startsWith("policy p never lent to clients by the key [];"));
     }
 
     @Test

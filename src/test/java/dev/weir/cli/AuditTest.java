@@ -24,6 +24,7 @@ import dev.weir.client.WeirClient;
 import dev.weir.codec.DeadLetterHeaders;
 import dev.weir.codec.DecisionAvro;
 import dev.weir.codec.DecisionJson;
+import dev.weir.codec.LeaseUsageAvro;
 import dev.weir.codec.PolicyFile;
 import dev.weir.codec.ReleaseAvro;
 import dev.weir.codec.UnreadableException;
@@ -33,7 +34,7 @@ import dev.weir.failure.Rules;
 import dev.weir.failure.Workload;
 import dev.weir.policy.Decision;
 import dev.weir.policy.Kind;
-import dev.weir.policy.LeaseUse;
+import dev.weir.policy.LeaseUsage;
 import dev.weir.policy.LimitStatus;
 import dev.weir.policy.Outcome;
 import dev.weir.policy.PolicyVersion;
@@ -82,6 +83,7 @@ class AuditTest {
     private static final Duration PATIENCE = Duration.ofSeconds(90);
     private static final ObjectMapper JSON = new ObjectMapper();
     private static final DecisionAvro AVRO = new DecisionAvro();
+    private static final LeaseUsageAvro USAGE = new LeaseUsageAvro(Optional.empty());
     private static final int PARTITIONS = 2;
     private static final int ROUNDS = 8;
     private static final int A_ROUND = 500;
@@ -378,8 +380,6 @@ class AuditTest {
         expected.add(
                 "UNASKED " + decisions.get(plain.get(8)).decision().source().offset());
         expected.add("UNREADABLE null");
-        byte[] ofNothing = usage("p", 5, middle.toEpochMilli()); // which answers no request
-        instead.put(plain.get(9), List.of(decisions.get(plain.get(9)).value(), ofNothing));
         expected.add("DIFFERS null");
         Copied letter = read("weir.dead-letters", 0).get(0);
         expected.add("DEAD_LETTER " + header(letter, DeadLetterHeaders.OFFSET));
@@ -392,6 +392,8 @@ class AuditTest {
                 index == 0 ? twice(read("weir.releases", 0).get(0).value()) : null;
             default -> null;
         });
+        long usedMs = decisions.get(plain.get(9)).from.timestamp();
+        send("forged.lease-usage", 0, usedMs, usage("p", 5, usedMs));
         Shell.Result result = audit("--json", "-c", configFile("forged."));
         assertThat(result.err()).isEmpty();
         assertThat(result.exit()).isEqualTo(1);
@@ -598,35 +600,31 @@ class AuditTest {
 
     @Test
     void one_more_than_there_is_by_a_client_itself_is_found_with_its_place() throws Exception {
-        int ofAlice = read("leased.requests", 0).isEmpty() ? 1 : 0;
-        List<Copied> decisions = read("leased.decisions", ofAlice);
-        int last = decisions.size() - 1;
-        long atMs = 1
-                + IntStream.range(0, PARTITIONS)
-                        .boxed()
-                        .flatMap(partition -> read("leased.decisions", partition).stream())
-                        .mapToLong(record -> record.decision().decidedAtMs())
-                        .max()
-                        .orElseThrow();
+        long atMs = 1;
+        for (int partition = 0; partition < PARTITIONS; partition++) {
+            for (Copied record : read("leased.decisions", partition)) {
+                atMs = Math.max(atMs, 1 + record.decision().decidedAtMs());
+            }
+            for (Copied record : read("leased.lease-usage", partition)) {
+                atMs = Math.max(atMs, 1 + USAGE.decode(record.value()).untilMs());
+            }
+        }
         int left = LEASED_LIMIT - onTopic - byClient;
         assertThat(left).isPositive();
         for (int more : List.of(left, left + 1)) {
             String prefix = more + "-more.";
-            copy(
-                    "leased.",
-                    prefix,
-                    (topic, partition, index) -> (topic + partition).equals("decisions" + ofAlice) && index == last
-                            ? List.of(decisions.get(last).value(), usage("lent", more, atMs))
-                            : null);
+            copy("leased.", prefix, (topic, partition, index) -> null);
+            send(prefix + "lease-usage", 0, atMs, usage("lent", more, atMs));
             Shell.Result result = audit("--json", "-c", configFile(prefix));
             JsonNode counts = counts(result);
             assertThat(counts.get("summedByClients").asInt()).isEqualTo(byClient + more);
             assertThat(counts.get("differing").asInt()).isEqualTo(more - left);
         }
+        int last = read(left + 1 + "-more.lease-usage", 0).size() - 1;
         Shell.Result above = audit("-c", configFile(left + 1 + "-more."));
         assertThat(above.exit()).isEqualTo(1);
         assertThat(above.out())
-                .startsWith("decision " + ofAlice + "@" + (last + 1) + ": takes more of a shared quota than there is"
+                .startsWith("lease usage 0@" + last + ": takes more of a shared quota than there is"
                         + " (policy lent: 301 of 300 by sliding-window-log 300/1h at ")
                 .contains("  told by clients that decide by themselves\n");
     }
@@ -802,8 +800,13 @@ class AuditTest {
 
     /** What a client tells that it has decided by itself, all at one time. */
     private static byte[] usage(String policy, long cost, long atMs) {
-        LeaseUse use = new LeaseUse("c-1", 1, Map.of(), cost, cost, 0, atMs);
-        return AVRO.encode(Decision.of(use, 1, new PolicyVersion(policy, 1), atMs));
+        return USAGE.encode(new LeaseUsage(
+                new LeaseUsage.Origin("c-1", 1, 1),
+                new PolicyVersion(policy, 1),
+                Map.of(),
+                new LeaseUsage.Amount(cost, cost, 0),
+                atMs,
+                atMs));
     }
 
     /** Writes what is committed under another prefix, with times and offsets of requests as they were. */
@@ -817,7 +820,8 @@ class AuditTest {
             for (String name : TopicSetup.names(config)) {
                 String topic = name.substring("weir.".length());
                 boolean isRead = !topic.startsWith("admissions.")
-                        && !topic.startsWith("lease-")
+                        && !topic.startsWith("lease-requests.")
+                        && !topic.startsWith("lease-responses.")
                         && !topic.startsWith("routed-requests.");
                 int partitions = topic.startsWith("polic") ? 1 : PARTITIONS;
                 admin.createTopics(List.of(new NewTopic(prefix + topic, partitions, (short) 1)))
@@ -840,6 +844,13 @@ class AuditTest {
                     }
                 }
             }
+        }
+    }
+
+    private static void send(String topic, int partition, long timestampMs, byte[] value) throws Exception {
+        try (KafkaProducer<byte[], byte[]> producer = producer()) {
+            producer.send(new ProducerRecord<>(topic, partition, timestampMs, null, value))
+                    .get();
         }
     }
 

@@ -5,7 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import dev.weir.lease.LeaseBook;
 import dev.weir.lease.LeaseBooks;
 import dev.weir.limit.FixedWindow;
-import dev.weir.policy.Decision;
+import dev.weir.policy.LeaseUsage;
 import dev.weir.policy.Match;
 import dev.weir.policy.OnExceed;
 import dev.weir.policy.Policy;
@@ -42,19 +42,19 @@ class UsageCountTest {
         usage.denied(1_100);
         usage.allowed(lent, later, 2, 1_200, 1_300);
         usage.denied(1_400);
-        Decision told = usage.take(POLICY).get(0);
-        assertThat(told.usage().sinceMs()).isEqualTo(1_200);
-        assertThat(told.decidedAtMs()).isEqualTo(1_300);
-        assertThat(told.usage().requests()).isEqualTo(2);
-        assertThat(told.usage().denied()).isEqualTo(2);
+        LeaseUsage told = usage.take(POLICY).get(0);
+        assertThat(told.sinceMs()).isEqualTo(1_200);
+        assertThat(told.untilMs()).isEqualTo(1_300);
+        assertThat(told.amount().requests()).isEqualTo(2);
+        assertThat(told.amount().denied()).isEqualTo(2);
     }
 
     @Test
     void they_are_those_of_the_denied_if_nothing_was_allowed() {
         usage.denied(1_100);
         usage.denied(1_400);
-        Decision told = usage.take(POLICY).get(0);
-        assertThat(told.usage().sinceMs()).isEqualTo(1_100);
-        assertThat(told.decidedAtMs()).isEqualTo(1_400);
+        LeaseUsage told = usage.take(POLICY).get(0);
+        assertThat(told.sinceMs()).isEqualTo(1_100);
+        assertThat(told.untilMs()).isEqualTo(1_400);
     }
 }

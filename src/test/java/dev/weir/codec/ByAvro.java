@@ -6,7 +6,7 @@ import dev.weir.policy.Admission;
 import dev.weir.policy.Decision;
 import dev.weir.policy.DecisionContext;
 import dev.weir.policy.DecisionOrder;
-import dev.weir.policy.LeaseUse;
+import dev.weir.policy.LeaseUsage;
 import dev.weir.policy.Request;
 import dev.weir.shape.Release;
 import java.nio.ByteBuffer;
@@ -19,7 +19,9 @@ public final class ByAvro {
     private static final long NANOS_PER_SECOND = 1_000_000_000;
 
     private static final AvroBytes<RequestEvent> REQUESTS = new AvroBytes<>(new RequestEvent(), 1);
-    private static final AvroBytes<dev.weir.avro.Decision> DECISIONS = new AvroBytes<>(new dev.weir.avro.Decision(), 5);
+    private static final AvroBytes<dev.weir.avro.Decision> DECISIONS = new AvroBytes<>(new dev.weir.avro.Decision(), 6);
+    private static final AvroBytes<dev.weir.avro.LeaseUsage> LEASE_USAGE =
+            new AvroBytes<>(new dev.weir.avro.LeaseUsage(), 0);
     private static final AvroBytes<dev.weir.avro.Admission> ADMISSIONS =
             new AvroBytes<>(new dev.weir.avro.Admission(), 3);
     private static final AvroBytes<dev.weir.avro.Release> RELEASES = new AvroBytes<>(new dev.weir.avro.Release(), 1);
@@ -96,19 +98,24 @@ public final class ByAvro {
                     .setExpectedWaitMs(decision.queueing().expectedWaitMs())
                     .setQueueKey(decision.queueing().key());
         }
-        if (decision.usage() != null) {
-            LeaseUse usage = decision.usage();
-            event.setUsage(new dev.weir.avro.LeaseUse(
-                    usage.holder(),
-                    usage.lease(),
-                    usage.key(),
-                    usage.cost(),
-                    usage.requests(),
-                    usage.denied(),
-                    Instant.ofEpochMilli(usage.sinceMs())));
-        }
         return DECISIONS.encode(event.setOrder(order(decision.context()))
                 .setPoliciesChecksum(decision.context().policiesChecksum())
+                .build());
+    }
+
+    public static byte[] encode(LeaseUsage usage) {
+        return LEASE_USAGE.encode(dev.weir.avro.LeaseUsage.newBuilder()
+                .setHolder(usage.origin().holder())
+                .setLease(usage.origin().lease())
+                .setNumber(usage.origin().number())
+                .setPolicyId(usage.policy().id())
+                .setPolicyVersion(usage.policy().version())
+                .setKey(usage.key())
+                .setCost(usage.amount().cost())
+                .setRequests(usage.amount().requests())
+                .setDenied(usage.amount().denied())
+                .setSince(Instant.ofEpochMilli(usage.sinceMs()))
+                .setUntil(Instant.ofEpochMilli(usage.untilMs()))
                 .build());
     }
 

@@ -118,7 +118,7 @@ class JsonTest {
                                 + "\"limitedBy\":\"gcra 5/1s\",\"limit\":5,\"windowMs\":1000,\"remaining\":0,\"resetAfterMs\":900,"
                                 + "\"retryAfterMs\":100,\"delayMs\":20,\"observed\":false,\"shadowBanned\":false,\"repeated\":true,"
                                 + "\"queue\":\"sms\",\"position\":3,\"expectedWaitMs\":20,\"httpStatus\":429,"
-                                + "\"decidedAt\":1000,\"sourcePartition\":0,\"sourceOffset\":7,\"usage\":null,"
+                                + "\"decidedAt\":1000,\"sourcePartition\":0,\"sourceOffset\":7,"
                                 + "\"order\":{\"afterOffset\":41,\"step\":3},\"policiesChecksum\":7,\"queueKey\":{\"tenant\":\"t\"}}\n");
     }
 

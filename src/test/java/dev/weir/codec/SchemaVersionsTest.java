@@ -10,6 +10,7 @@ import java.util.ArrayList;
 import java.util.HexFormat;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.stream.Stream;
 import org.apache.avro.Schema;
 import org.apache.avro.SchemaCompatibility;
@@ -38,6 +39,7 @@ class SchemaVersionsTest {
             "Release", new ReleaseAvro()::decode,
             "Admission", new AdmissionAvro()::decode,
             "LeaseAsk", new AskAvro()::decode,
+            "LeaseUsage", new LeaseUsageAvro(Optional.empty())::decode,
             "LeaseGrant", bytes -> new GrantAvro().decode(bytes, 3),
             "PolicyRecord", bytes -> new PolicyAvro().decode("policy/id", bytes));
 
@@ -120,7 +122,7 @@ class SchemaVersionsTest {
     }
 
     @ParameterizedTest
-    @ValueSource(strings = {"RequestEvent", "Decision", "Release"})
+    @ValueSource(strings = {"RequestEvent", "Decision", "Release", "LeaseUsage"})
     void what_users_read_and_write_is_read_by_every_version_from_every_other(String name) throws IOException {
         for (Schema reader : versions(name)) {
             for (Schema writer : versions(name)) {

@@ -233,7 +233,7 @@ class SkewedProcessesTest {
         Map<String, List<Long>> allowed = new TreeMap<>();
         ofPartitions.forEach(one -> allowed.put(one, new ArrayList<>()));
         overTopic.stream()
-                .filter(decision -> decision.usage() == null && decision.outcome() == Outcome.ALLOWED)
+                .filter(decision -> decision.outcome() == Outcome.ALLOWED)
                 .forEach(decision -> allowed.get(decision.client()).add(decision.decidedAtMs()));
         allowed.put(
                 SKEWED_CLIENT,
