@@ -3,11 +3,18 @@ package dev.weir.config;
 import dev.weir.codec.Faults;
 import dev.weir.codec.FaultsException;
 import dev.weir.codec.YamlTree;
+import dev.weir.config.WeirConfig.Leases;
+import dev.weir.config.WeirConfig.Requests;
+import dev.weir.config.WeirConfig.Service;
+import dev.weir.config.WeirConfig.Shaping;
+import dev.weir.config.WeirConfig.State;
+import dev.weir.config.WeirConfig.Topics;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.util.HashMap;
 import java.util.Map;
-import java.util.Set;
+import java.util.Optional;
+import java.util.function.Function;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
@@ -18,8 +25,6 @@ public final class ConfigFile {
     public static final String STATE_DIRECTORY = "WEIR_STATE_DIRECTORY";
 
     private static final int MAX_KAFKA_PROPERTIES = 1000;
-    private static final String KAFKA = "kafka";
-    private static final String REGISTRY = "registry";
     private static final Pattern REFERENCE = Pattern.compile("\\$\\{env:([^{}]*)}");
 
     private ConfigFile() {}
@@ -60,71 +65,73 @@ public final class ConfigFile {
 
     private static WeirConfig read(YamlTree file, Faults faults, Map<String, String> environment)
             throws FaultsException {
-        WeirConfig config = file.isEmpty() ? defaults(environment) : set(file, environment);
+        WeirConfig config = set(file, environment);
         faults.throwIfAny();
         return config;
     }
 
     private static WeirConfig set(YamlTree file, Map<String, String> environment) {
-        Set<String> keys = Settings.keys("");
-        keys.add(REGISTRY);
-        keys.add(KAFKA);
-        file.fields(keys);
-        WeirConfig config = defaults(environment);
-        for (String key : Settings.keys("")) {
-            Set<String> ofSection = Settings.keys(key);
-            YamlTree value = file.get(key);
-            if (ofSection.isEmpty()) {
-                config = Settings.set(config, value);
-            } else if (!value.isEmpty()) {
-                value.fields(ofSection);
-                for (String keyOfSection : ofSection) {
-                    config = Settings.set(config, value.get(keyOfSection));
-                }
-            }
-        }
-        config = setRegistry(config, file.get(REGISTRY), environment);
-        return setKafka(config, file.get(KAFKA), environment);
+        Section top = new Section(file);
+        WeirConfig defaults = defaults(environment);
+        String applicationId = top.read(WeirConfig.APPLICATION_ID, defaults.applicationId());
+        int threads = top.read(WeirConfig.THREADS, defaults.threads());
+        Topics topics = top.section("topics", Settings::topics, defaults.topics());
+        State state = top.section("state", Settings::state, defaults.state());
+        Requests requests = top.section("requests", Settings::requests, defaults.requests());
+        Shaping shaping = top.section("shaping", Settings::shaping, defaults.shaping());
+        Leases leases = top.section("leases", Settings::leases, defaults.leases());
+        Service service = top.section("service", Settings::service, defaults.service());
+        Map<String, String> registry = registry(top.get("registry"), environment);
+        Map<String, String> kafka = kafka(top.get("kafka"), environment);
+        top.refuseOtherKeys();
+        // Each value is valid by itself; the prefix and the application id may still be too long together.
+        YamlTree prefix = file.get("topics").get("prefix");
+        return prefix.noting(() -> new WeirConfig(
+                applicationId, threads, topics, state, requests, shaping, leases, service, registry, kafka));
     }
 
-    private static WeirConfig setRegistry(WeirConfig config, YamlTree registry, Map<String, String> environment) {
-        if (registry.isEmpty()) {
-            return config;
-        }
+    /** The properties, none if they are at fault. */
+    private static Map<String, String> registry(YamlTree registry, Map<String, String> environment) {
         Map<String, String> properties = new HashMap<>();
+        if (registry.isEmpty()) {
+            return properties;
+        }
         registry.fields(RegistryRules.keys()).forEach((key, value) -> {
             if (RegistryRules.keys().contains(key)) {
-                properties.put(key, value.read(text -> property(key, resolve(text, environment))));
+                properties.put(
+                        key,
+                        value.read(text -> checked(resolve(text, environment), of -> RegistryRules.fault(key, of))));
             }
         });
         if (!properties.isEmpty()) {
             registry.require(RegistryRules.URL);
         }
         boolean isWhole = properties.containsKey(RegistryRules.URL) && !properties.containsValue(null);
-        return isWhole ? config.withRegistry(properties) : config;
+        return isWhole ? properties : Map.of();
     }
 
-    private static String property(String key, String value) {
-        RegistryRules.fault(key, value).ifPresent(fault -> {
+    /** The properties that are not at fault. */
+    private static Map<String, String> kafka(YamlTree kafka, Map<String, String> environment) {
+        Map<String, YamlTree> values = kafka.isEmpty() ? Map.of() : kafka.fields();
+        if (values.size() > MAX_KAFKA_PROPERTIES) {
+            kafka.fault("must be at most " + MAX_KAFKA_PROPERTIES + " properties, are " + values.size());
+            return Map.of();
+        }
+        Map<String, String> properties = new HashMap<>();
+        values.forEach((key, value) -> {
+            String property = value.read(text -> checked(resolve(text, environment), of -> KafkaRules.fault(key, of)));
+            if (property != null) {
+                properties.put(key, property);
+            }
+        });
+        return properties;
+    }
+
+    private static String checked(String value, Function<String, Optional<String>> rules) {
+        rules.apply(value).ifPresent(fault -> {
             throw new IllegalArgumentException(fault);
         });
         return value;
-    }
-
-    private static WeirConfig setKafka(WeirConfig config, YamlTree kafka, Map<String, String> environment) {
-        Map<String, YamlTree> properties = kafka.isEmpty() ? Map.of() : kafka.fields();
-        if (properties.size() > MAX_KAFKA_PROPERTIES) {
-            kafka.fault("must be at most " + MAX_KAFKA_PROPERTIES + " properties, are " + properties.size());
-            return config;
-        }
-        WeirConfig changed = config;
-        for (Map.Entry<String, YamlTree> property : properties.entrySet()) {
-            WeirConfig before = changed;
-            WeirConfig after =
-                    property.getValue().read(text -> before.withKafka(property.getKey(), resolve(text, environment)));
-            changed = after == null ? before : after;
-        }
-        return changed;
     }
 
     private static String resolve(String text, Map<String, String> environment) {

@@ -2,11 +2,12 @@ package dev.weir.config;
 
 import static dev.weir.config.Checks.require;
 import static dev.weir.config.Checks.requireBytes;
-import static dev.weir.config.Checks.requireDuration;
 import static dev.weir.config.Checks.requireRange;
 
+import dev.weir.codec.YamlTree;
 import dev.weir.lease.LeaseTerms;
 import dev.weir.limit.Limit;
+import dev.weir.policy.Quantities;
 import dev.weir.policy.RequestRules;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -16,6 +17,7 @@ import java.util.Locale;
 import java.util.Map;
 import java.util.Optional;
 import java.util.TreeMap;
+import java.util.function.Consumer;
 import java.util.regex.Pattern;
 import java.util.stream.Stream;
 
@@ -48,11 +50,16 @@ public record WeirConfig(
     /** Kafka's topic names have at most 249 characters, of which {@code lease-responses.} takes 16. */
     private static final int MAX_PREFIX_AND_ID = 233;
 
-    private static final Pattern APPLICATION_ID = Pattern.compile("(?!\\.{1,2}$)[A-Za-z0-9._-]{1,100}");
-
     /** What the shaping application's id adds to the deciding one's. */
     public static final String SHAPING_SUFFIX = "-shaping";
 
+    private static final Pattern ID = Pattern.compile("(?!\\.{1,2}$)[A-Za-z0-9._-]{1,100}");
+
+    static final Setting<String> APPLICATION_ID =
+            Setting.of("application-id", id -> id, WeirConfig::requireApplicationId);
+    static final Setting<Integer> THREADS = Setting.count("threads", 1, MAX_THREADS);
+
+    private static final String DEFAULT = "default";
     private static final List<String> SECRET = List.of("password", "secret", "jaas", "token", "key", "credential");
 
     /** What holds if nothing is set. */
@@ -69,18 +76,12 @@ public record WeirConfig(
             Map.of());
 
     public WeirConfig {
-        require(
-                APPLICATION_ID.matcher(applicationId).matches(),
-                "application-id must be 1 to 100 letters, digits or . _ -, is '" + applicationId + "'");
-        require(
-                !applicationId.endsWith(SHAPING_SUFFIX),
-                "application-id must not end in " + SHAPING_SUFFIX
-                        + ", as the shaping application of another one does, is '" + applicationId + "'");
+        APPLICATION_ID.require(applicationId);
         require(
                 topics.prefix().length() + applicationId.length() <= MAX_PREFIX_AND_ID,
                 "topics.prefix and application-id must have at most " + MAX_PREFIX_AND_ID
                         + " characters together: both are in the names of internal topics");
-        requireRange("threads", threads, 1, MAX_THREADS);
+        THREADS.require(threads);
         kafka = Collections.unmodifiableMap(new TreeMap<>(kafka));
         kafka.forEach((key, value) -> KafkaRules.fault(key, value).ifPresent(fault -> {
             throw new IllegalArgumentException("kafka." + key + " " + fault);
@@ -92,6 +93,14 @@ public record WeirConfig(
         RegistryRules.fault(registry).ifPresent(fault -> {
             throw new IllegalArgumentException(fault);
         });
+    }
+
+    private static void requireApplicationId(String id) {
+        require(ID.matcher(id).matches(), "application-id must be 1 to 100 letters, digits or . _ -, is '" + id + "'");
+        require(
+                !id.endsWith(SHAPING_SUFFIX),
+                "application-id must not end in " + SHAPING_SUFFIX
+                        + ", as the shaping application of another one does, is '" + id + "'");
     }
 
     /** Without a schema registry, and with leases as they are if nothing is set. */
@@ -119,17 +128,31 @@ public record WeirConfig(
         public static final int MAX_PARTITIONS = 10_000;
         public static final int MAX_REPLICATION_FACTOR = Short.MAX_VALUE;
 
-        private static final Pattern PREFIX = Pattern.compile("[A-Za-z0-9._-]{0,200}");
+        static final Setting<String> PREFIX = Setting.text(
+                "topics.prefix", Pattern.compile("[A-Za-z0-9._-]{0,200}"), "at most 200 letters, digits or . _ -");
+        static final Setting<Integer> PARTITIONS = Setting.count("topics.partitions", 1, MAX_PARTITIONS);
+        static final Setting<Optional<Integer>> REPLICATION_FACTOR = Setting.of(
+                "topics.replication-factor",
+                Topics::replicationFactor,
+                set -> set.ifPresent(
+                        factor -> requireRange("topics.replication-factor", factor, 1, MAX_REPLICATION_FACTOR)));
 
         static final Topics DEFAULTS = new Topics("weir.", 4, Optional.empty());
 
         public Topics {
+            PREFIX.require(prefix);
+            PARTITIONS.require(partitions);
+            REPLICATION_FACTOR.require(replicationFactor);
+        }
+
+        private static Optional<Integer> replicationFactor(String text) {
+            if (text.equals(DEFAULT)) {
+                return Optional.empty();
+            }
             require(
-                    PREFIX.matcher(prefix).matches(),
-                    "topics.prefix must be at most 200 letters, digits or . _ -, is '" + prefix + "'");
-            requireRange("topics.partitions", partitions, 1, MAX_PARTITIONS);
-            replicationFactor.ifPresent(
-                    factor -> requireRange("topics.replication-factor", factor, 1, MAX_REPLICATION_FACTOR));
+                    text.matches("[0-9]{1,9}"),
+                    "must be default or 1 to " + MAX_REPLICATION_FACTOR + ", is '" + text + "'");
+            return Optional.of(Integer.valueOf(text));
         }
     }
 
@@ -158,6 +181,17 @@ public record WeirConfig(
         public static final int MAX_SWEEP_KEYS = 10_000_000;
         public static final int MAX_REMEMBERED = 100_000_000;
 
+        static final Setting<Path> DIRECTORY = Setting.path("state.directory", "a directory");
+        static final Setting<Long> MEMORY = Setting.bytes("state.memory", 1L << 20, 1L << 40);
+        static final Setting<Long> HOT_MEMORY = Setting.of(
+                "state.hot-memory", State::hotMemory, bytes -> requireBytes("state.hot-memory", bytes, 0, 1L << 40));
+        static final Setting<Duration> SWEEP_EVERY =
+                Setting.duration("state.sweep-every", Duration.ofMillis(10), Duration.ofDays(1));
+        static final Setting<Integer> SWEEP_KEYS = Setting.count("state.sweep-keys", 1, MAX_SWEEP_KEYS);
+        static final Setting<Duration> FORGET_AFTER =
+                Setting.duration("state.forget-after", Duration.ofMillis(1), Duration.ofDays(3650));
+        static final Setting<Integer> REMEMBERED = Setting.count("state.max-remembered", 1, MAX_REMEMBERED);
+
         static final State DEFAULTS = new State(
                 Path.of(System.getProperty("java.io.tmpdir"), "weir"),
                 256L << 20,
@@ -168,12 +202,20 @@ public record WeirConfig(
                 1_000_000);
 
         public State {
-            requireBytes("state.memory", memoryBytes, 1L << 20, 1L << 40);
-            requireBytes("state.hot-memory", hotMemoryBytes, 0, 1L << 40);
-            requireDuration("state.sweep-every", sweepEvery, Duration.ofMillis(10), Duration.ofDays(1));
-            requireRange("state.sweep-keys", sweepKeys, 1, MAX_SWEEP_KEYS);
-            requireDuration("state.forget-after", forgetAfter, Duration.ofMillis(1), Duration.ofDays(3650));
-            requireRange("state.max-remembered", maxRemembered, 1, MAX_REMEMBERED);
+            MEMORY.require(memoryBytes);
+            HOT_MEMORY.require(hotMemoryBytes);
+            SWEEP_EVERY.require(sweepEvery);
+            SWEEP_KEYS.require(sweepKeys);
+            FORGET_AFTER.require(forgetAfter);
+            REMEMBERED.require(maxRemembered);
+        }
+
+        private static long hotMemory(String text) {
+            return switch (text.strip()) {
+                case DEFAULT -> DEFAULTS.hotMemoryBytes;
+                case "0" -> 0;
+                default -> Quantities.sizeBytes(text);
+            };
         }
     }
 
@@ -199,15 +241,24 @@ public record WeirConfig(
         public static final int MAX_ATTRIBUTE_LENGTH = 1_000_000;
         public static final long MAX_COST = Limit.MAX_LEVEL;
 
+        static final Setting<Long> PAYLOAD = Setting.bytes("requests.max-payload", 1, 1L << 20);
+        static final Setting<Integer> ATTRIBUTES = Setting.count("requests.max-attributes", 0, MAX_ATTRIBUTES);
+        static final Setting<Integer> ATTRIBUTE_LENGTH =
+                Setting.count("requests.max-attribute-length", 1, MAX_ATTRIBUTE_LENGTH);
+        static final Setting<Long> COST = Setting.number("requests.max-cost", 1, MAX_COST);
+        static final Setting<Misplaced> MISPLACED = Setting.of("requests.misplaced", Misplaced::of, any -> {});
+        static final Setting<Duration> AHEAD =
+                Setting.duration("requests.max-ahead", Duration.ofMillis(1), Duration.ofDays(3650));
+
         static final Requests DEFAULTS =
                 new Requests(64L << 10, 64, 1024, 1_000_000_000_000L, Misplaced.ROUTE, Duration.ofHours(1));
 
         public Requests {
-            requireBytes("requests.max-payload", maxPayloadBytes, 1, 1L << 20);
-            requireRange("requests.max-attributes", maxAttributes, 0, MAX_ATTRIBUTES);
-            requireRange("requests.max-attribute-length", maxAttributeLength, 1, MAX_ATTRIBUTE_LENGTH);
-            requireRange("requests.max-cost", maxCost, 1, MAX_COST);
-            requireDuration("requests.max-ahead", maxAhead, Duration.ofMillis(1), Duration.ofDays(3650));
+            PAYLOAD.require(maxPayloadBytes);
+            ATTRIBUTES.require(maxAttributes);
+            ATTRIBUTE_LENGTH.require(maxAttributeLength);
+            COST.require(maxCost);
+            AHEAD.require(maxAhead);
         }
 
         public RequestRules rules() {
@@ -251,12 +302,17 @@ public record WeirConfig(
      */
     public record Shaping(int threads, Duration commitEvery, int hotKeys) {
 
+        static final Setting<Integer> THREADS = Setting.count("shaping.threads", 1, MAX_THREADS);
+        static final Setting<Duration> COMMIT_EVERY =
+                Setting.duration("shaping.commit-every", Duration.ofMillis(1), Duration.ofSeconds(10));
+        static final Setting<Integer> HOT_KEYS = Setting.count("shaping.hot-keys", 1, MAX_HOT_KEYS);
+
         static final Shaping DEFAULTS = new Shaping(1, Duration.ofMillis(20), 50_000);
 
         public Shaping {
-            requireRange("shaping.threads", threads, 1, MAX_THREADS);
-            requireDuration("shaping.commit-every", commitEvery, Duration.ofMillis(1), Duration.ofSeconds(10));
-            requireRange("shaping.hot-keys", hotKeys, 1, MAX_HOT_KEYS);
+            THREADS.require(threads);
+            COMMIT_EVERY.require(commitEvery);
+            HOT_KEYS.require(hotKeys);
         }
     }
 
@@ -269,12 +325,16 @@ public record WeirConfig(
      */
     public record Leases(Duration term, Duration lead) {
 
+        static final Setting<Duration> TERM =
+                Setting.duration("leases.term", Duration.ofMillis(LeaseTerms.MIN_TERM_MS), Duration.ofHours(1));
+        static final Setting<Duration> LEAD = Setting.duration("leases.lead", Duration.ZERO, Duration.ofMinutes(1));
+
         static final Leases DEFAULTS = new Leases(
                 Duration.ofMillis(LeaseTerms.DEFAULTS.termMs()), Duration.ofMillis(LeaseTerms.DEFAULTS.leadMs()));
 
         public Leases {
-            requireDuration("leases.term", term, Duration.ofMillis(LeaseTerms.MIN_TERM_MS), Duration.ofHours(1));
-            requireDuration("leases.lead", lead, Duration.ZERO, Duration.ofMinutes(1));
+            TERM.require(term);
+            LEAD.require(lead);
         }
 
         public LeaseTerms terms() {
@@ -333,7 +393,12 @@ public record WeirConfig(
          * @param key the private key of the certificate, PKCS #8
          * @param ca the certificate authority of the other instances; empty: those that Java trusts
          */
-        public record Tls(Path certificate, Path key, Optional<Path> ca) {}
+        public record Tls(Path certificate, Path key, Optional<Path> ca) {
+
+            static final Setting<Path> CERTIFICATE = Setting.path("service.tls.certificate", "a file");
+            static final Setting<Path> KEY = Setting.path("service.tls.key", "a file");
+            static final Setting<Path> CA = Setting.path("service.tls.ca", "a file");
+        }
 
         public static final String TOKEN_VARIABLE = "WEIR_TOKEN";
         public static final String READ_TOKEN_VARIABLE = "WEIR_READ_TOKEN";
@@ -345,9 +410,26 @@ public record WeirConfig(
 
         private static final Duration SHORTEST = Duration.ofSeconds(1);
         private static final Duration LONGEST = Duration.ofMinutes(10);
-        private static final Pattern HOST = Pattern.compile("[A-Za-z0-9._-]{1,253}|\\[?[0-9A-Fa-f:.%]{2,60}]?");
-        private static final Pattern ADDRESS =
-                Pattern.compile("([A-Za-z0-9._-]{1,253}|\\[[0-9A-Fa-f:.%]{2,60}]):[1-9][0-9]{0,4}");
+        static final Setting<Boolean> ENABLED = new Setting<>("service.enabled", YamlTree::flag, any -> {});
+        static final Setting<String> HOST = Setting.text(
+                "service.host",
+                Pattern.compile("[A-Za-z0-9._-]{1,253}|\\[?[0-9A-Fa-f:.%]{2,60}]?"),
+                "a host name or an address");
+        static final Setting<Integer> PORT = Setting.count("service.port", 0, MAX_PORT);
+        static final Setting<Optional<String>> ADVERTISE = Setting.text(
+                        "service.advertise",
+                        Pattern.compile("([A-Za-z0-9._-]{1,253}|\\[[0-9A-Fa-f:.%]{2,60}]):[1-9][0-9]{0,4}"),
+                        "host:port")
+                .optional();
+        static final Setting<Optional<Path>> TOKEN_FILE =
+                Setting.path("service.token-file", "a file").optional();
+        static final Setting<Optional<Integer>> HEALTH_PORT =
+                Setting.count("service.health-port", 0, MAX_PORT).optional();
+        static final Setting<Optional<ReadToken>> READ_TOKEN =
+                Setting.of("service.read-token", ReadToken::of, any -> {}).optional();
+        static final Setting<Duration> REQUEST_TIMEOUT = Setting.duration("service.request-timeout", SHORTEST, LONGEST);
+        static final Setting<Duration> BACKTEST_TIMEOUT =
+                Setting.duration("service.backtest-timeout", SHORTEST, LONGEST);
 
         public static final Service DEFAULTS = new Service(
                 true,
@@ -362,13 +444,12 @@ public record WeirConfig(
                 Optional.empty());
 
         public Service {
-            require(HOST.matcher(host).matches(), "service.host must be a host name or an address, is '" + host + "'");
-            requireRange("service.port", port, 0, MAX_PORT);
-            advertise.ifPresent(address -> require(
-                    ADDRESS.matcher(address).matches(), "service.advertise must be host:port, is '" + address + "'"));
-            healthPort.ifPresent(set -> requireRange("service.health-port", set, 0, MAX_PORT));
-            requireDuration("service.request-timeout", requestTimeout, SHORTEST, LONGEST);
-            requireDuration("service.backtest-timeout", backtestTimeout, SHORTEST, LONGEST);
+            HOST.require(host);
+            PORT.require(port);
+            ADVERTISE.require(advertise);
+            HEALTH_PORT.require(healthPort);
+            REQUEST_TIMEOUT.require(requestTimeout);
+            BACKTEST_TIMEOUT.require(backtestTimeout);
         }
 
         /** As set; else {@value #DEFAULT_HEALTH_PORT}, or any that is free if that is so for {@code port}. */
@@ -386,126 +467,81 @@ public record WeirConfig(
                     .orElse(!host.equals(DEFAULT_HOST) || advertise.isPresent());
         }
 
-        public Service withEnabled(boolean other) {
-            return new Service(
-                    other,
-                    host,
-                    port,
-                    advertise,
-                    tokenFile,
-                    healthPort,
-                    readToken,
-                    requestTimeout,
-                    backtestTimeout,
-                    tls);
-        }
-
         public Service withHost(String other) {
-            return new Service(
-                    enabled,
-                    other,
-                    port,
-                    advertise,
-                    tokenFile,
-                    healthPort,
-                    readToken,
-                    requestTimeout,
-                    backtestTimeout,
-                    tls);
+            return with(draft -> draft.host = other);
         }
 
         public Service withPort(int other) {
-            return new Service(
-                    enabled,
-                    host,
-                    other,
-                    advertise,
-                    tokenFile,
-                    healthPort,
-                    readToken,
-                    requestTimeout,
-                    backtestTimeout,
-                    tls);
+            return with(draft -> draft.port = other);
         }
 
         public Service withAdvertise(String other) {
-            return new Service(
-                    enabled,
-                    host,
-                    port,
-                    Optional.of(other),
-                    tokenFile,
-                    healthPort,
-                    readToken,
-                    requestTimeout,
-                    backtestTimeout,
-                    tls);
+            return with(draft -> draft.advertise = Optional.of(other));
         }
 
         public Service withTokenFile(Path other) {
-            return new Service(
-                    enabled,
-                    host,
-                    port,
-                    advertise,
-                    Optional.of(other),
-                    healthPort,
-                    readToken,
-                    requestTimeout,
-                    backtestTimeout,
-                    tls);
+            return with(draft -> draft.tokenFile = Optional.of(other));
         }
 
         public Service withHealthPort(int other) {
-            return new Service(
-                    enabled,
-                    host,
-                    port,
-                    advertise,
-                    tokenFile,
-                    Optional.of(other),
-                    readToken,
-                    requestTimeout,
-                    backtestTimeout,
-                    tls);
+            return with(draft -> draft.healthPort = Optional.of(other));
         }
 
         public Service withReadToken(ReadToken other) {
-            return new Service(
-                    enabled,
-                    host,
-                    port,
-                    advertise,
-                    tokenFile,
-                    healthPort,
-                    Optional.of(other),
-                    requestTimeout,
-                    backtestTimeout,
-                    tls);
+            return with(draft -> draft.readToken = Optional.of(other));
         }
 
         public Service withRequestTimeout(Duration other) {
-            return new Service(
-                    enabled, host, port, advertise, tokenFile, healthPort, readToken, other, backtestTimeout, tls);
-        }
-
-        public Service withBacktestTimeout(Duration other) {
-            return new Service(
-                    enabled, host, port, advertise, tokenFile, healthPort, readToken, requestTimeout, other, tls);
+            return with(draft -> draft.requestTimeout = other);
         }
 
         public Service withTls(Tls other) {
-            return new Service(
-                    enabled,
-                    host,
-                    port,
-                    advertise,
-                    tokenFile,
-                    healthPort,
-                    readToken,
-                    requestTimeout,
-                    backtestTimeout,
-                    Optional.of(other));
+            return with(draft -> draft.tls = Optional.of(other));
+        }
+
+        private Service with(Consumer<Draft> change) {
+            Draft draft = new Draft(this);
+            change.accept(draft);
+            return draft.service();
+        }
+
+        /** The components of a service, to change one of them. */
+        private static final class Draft {
+            private final Service from;
+            private String host;
+            private int port;
+            private Optional<String> advertise;
+            private Optional<Path> tokenFile;
+            private Optional<Integer> healthPort;
+            private Optional<ReadToken> readToken;
+            private Duration requestTimeout;
+            private Optional<Tls> tls;
+
+            Draft(Service from) {
+                this.from = from;
+                host = from.host;
+                port = from.port;
+                advertise = from.advertise;
+                tokenFile = from.tokenFile;
+                healthPort = from.healthPort;
+                readToken = from.readToken;
+                requestTimeout = from.requestTimeout;
+                tls = from.tls;
+            }
+
+            Service service() {
+                return new Service(
+                        from.enabled,
+                        host,
+                        port,
+                        advertise,
+                        tokenFile,
+                        healthPort,
+                        readToken,
+                        requestTimeout,
+                        from.backtestTimeout,
+                        tls);
+            }
         }
     }
 
