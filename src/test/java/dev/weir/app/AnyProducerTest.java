@@ -1,5 +1,6 @@
 package dev.weir.app;
 
+import static dev.weir.dev.Await.await;
 import static java.util.stream.Collectors.groupingBy;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
@@ -33,6 +34,7 @@ import java.util.Properties;
 import java.util.Random;
 import java.util.Set;
 import java.util.concurrent.TimeUnit;
+import java.util.function.BooleanSupplier;
 import java.util.zip.CRC32;
 import org.apache.kafka.clients.admin.Admin;
 import org.apache.kafka.clients.consumer.ConsumerConfig;
@@ -215,7 +217,7 @@ class AnyProducerTest {
         Request cancel = new Request(
                 "q2", client, Kind.CANCEL, "slow", 1, null, Map.of(), null, null, "q", 0, Request.Source.NONE);
         write((right + 2) % PARTITIONS, null, cancel);
-        await("the cancellation", () -> DECIDED.containsKey("q2 CANCELLED"));
+        awaitDecided("the cancellation", () -> DECIDED.containsKey("q2 CANCELLED"));
     }
 
     /** Other tests have their part in it. */
@@ -348,22 +350,17 @@ class AnyProducerTest {
         producer.flush();
         Set<String> ids = new HashSet<>();
         requests.forEach(request -> ids.add(request.requestId()));
-        await("decisions", () -> DECIDED.keySet().containsAll(ids));
+        awaitDecided("decisions", () -> DECIDED.keySet().containsAll(ids));
         return DECIDED.values().stream()
                 .filter(decision -> ids.contains(decision.requestId()))
                 .toList();
     }
 
-    private interface Condition {
-        boolean holds();
-    }
-
-    private static void await(String what, Condition condition) {
-        long deadline = System.nanoTime() + PATIENCE.toNanos();
-        while (!condition.holds()) {
-            assertThat(System.nanoTime() - deadline).as(what).isNegative();
+    private static void awaitDecided(String what, BooleanSupplier condition) {
+        await(what, PATIENCE, () -> {
             decisions.poll(Duration.ofMillis(50)).forEach(AnyProducerTest::take);
-        }
+            return condition.getAsBoolean();
+        });
     }
 
     private static void take(ConsumerRecord<byte[], byte[]> record) {

@@ -1,5 +1,6 @@
 package dev.weir.app;
 
+import static dev.weir.dev.Await.await;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.weir.config.WeirConfig;
@@ -13,7 +14,6 @@ import java.util.List;
 import java.util.Optional;
 import java.util.Properties;
 import java.util.Set;
-import java.util.concurrent.Callable;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.CountDownLatch;
@@ -119,9 +119,12 @@ class ApplicationTest {
         standing.set(new CountDownLatch(1));
         Application application = application("standing", new TimeoutException("none"), 0);
         try {
-            await(() -> application.isRunning() && application.standsStill(Duration.ofSeconds(1)));
+            await(
+                    "it runs and stands still",
+                    PATIENCE,
+                    () -> application.isRunning() && application.standsStill(Duration.ofSeconds(1)));
             standing.get().countDown();
-            await(() -> !application.standsStill(Duration.ofSeconds(1)));
+            await("it goes on", PATIENCE, () -> !application.standsStill(Duration.ofSeconds(1)));
         } finally {
             standing.get().countDown();
             application.close(PATIENCE);
@@ -131,7 +134,7 @@ class ApplicationTest {
     /** Whether it said that it runs, each time it was asked while no thread did and Streams said that it runs. */
     private Set<Boolean> awaitLast(Application application) throws Exception {
         Set<Boolean> said = new HashSet<>();
-        await(() -> {
+        await("the last record is processed", PATIENCE, () -> {
             boolean wasDead = isDead(application.streams());
             boolean running = application.isRunning();
             if (wasDead && isDead(application.streams())) {
@@ -146,14 +149,6 @@ class ApplicationTest {
         return streams.state() == KafkaStreams.State.RUNNING
                 && streams.metadataForLocalThreads().stream()
                         .noneMatch(thread -> thread.threadState().equals("RUNNING"));
-    }
-
-    private static void await(Callable<Boolean> condition) throws Exception {
-        long deadline = System.nanoTime() + PATIENCE.toNanos();
-        while (!condition.call()) {
-            assertThat(System.nanoTime() - deadline).isNegative();
-            Thread.sleep(5);
-        }
     }
 
     private String failure() throws Exception {

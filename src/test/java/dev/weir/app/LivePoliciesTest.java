@@ -1,5 +1,6 @@
 package dev.weir.app;
 
+import static dev.weir.dev.Await.await;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.weir.app.PolicyTopic.Options;
@@ -212,11 +213,10 @@ class LivePoliciesTest {
     private static void delete(WeirConfig config, String topic) throws Exception {
         try (Admin admin = Admin.create(KafkaSettings.admin(config))) {
             admin.deleteTopics(List.of(topic)).all().get();
-            long deadline = System.nanoTime() + PATIENCE.toNanos();
-            while (admin.listTopics().names().get().contains(topic)) {
-                assertThat(System.nanoTime() - deadline).isNegative();
-                Thread.sleep(20);
-            }
+            await(
+                    topic + " is deleted",
+                    PATIENCE,
+                    () -> !admin.listTopics().names().get().contains(topic));
         }
     }
 

@@ -1,5 +1,6 @@
 package dev.weir.app;
 
+import static dev.weir.dev.Await.await;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.tuple;
 
@@ -26,8 +27,6 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Properties;
-import java.util.concurrent.locks.LockSupport;
-import java.util.function.BooleanSupplier;
 import java.util.function.Function;
 import java.util.stream.IntStream;
 import org.apache.kafka.clients.admin.Admin;
@@ -96,13 +95,13 @@ class QuestionsTest {
                         config.withStateDirectory(directory.resolve("weir-other")), Optional.of(ADDRESSES.get(1)));
                 Decisions decisions = new Decisions(config)) {
             List<Questions> both = List.of(one.questions(), two.questions());
-            await("the clients are shared", () -> {
+            await("the clients are shared", PATIENCE, () -> {
                 List<Integer> owners = CLIENTS.stream()
                         .map(client -> owner(both, of -> of.usage(request(client, "/", 1, START_MS))))
                         .toList();
                 return owners.contains(0) && owners.contains(1) && !owners.contains(-1);
             });
-            await("the queues are assigned", () -> List.of("mail", "idle").stream()
+            await("the queues are assigned", PATIENCE, () -> List.of("mail", "idle").stream()
                     .noneMatch(id -> owner(both, of -> of.queue(id)) == -1));
 
             Map<String, Decision> first = new HashMap<>();
@@ -157,7 +156,7 @@ class QuestionsTest {
             Map<String, String> key = Map.of("client", client, "endpoint", "/hook");
             assertThat(decided.queueing()).isEqualTo(new Decision.Queueing("hooks", key, 1L, 0L));
             decisions.of(List.of(request(client, "/hook", 1, START_MS)));
-            await("one is released, and one waits", () -> {
+            await("one is released, and one waits", PATIENCE, () -> {
                 QueueView bucket = here(both, of -> of.key("hooks", key));
                 return bucket.released() == 1 && bucket.waiting() == 1;
             });
@@ -199,6 +198,7 @@ class QuestionsTest {
             if (i == 2) {
                 await(
                         "the first is released",
+                        PATIENCE,
                         () -> here(both, of -> of.queue("mail")).released() == 1);
             }
         }
@@ -233,12 +233,12 @@ class QuestionsTest {
         Enforcer alone = Enforcer.start(config);
         try (alone) {
             Questions itself = alone.questions();
-            await("all are its own", () -> CLIENTS.stream()
+            await("all are its own", PATIENCE, () -> CLIENTS.stream()
                     .allMatch(client -> itself.usage(request(client, "/", 1, START_MS)) instanceof Answer.Here));
             try (Enforcer other = Enforcer.start(
                     config.withStateDirectory(directory.resolve("weir-other")), Optional.of(ADDRESSES.get(1)))) {
                 Questions others = other.questions();
-                await("they are shared", () -> {
+                await("they are shared", PATIENCE, () -> {
                     Map<String, Integer> answers = new HashMap<>();
                     for (String client : CLIENTS) {
                         Request request = request(client, "/", 1, START_MS);
@@ -275,7 +275,7 @@ class QuestionsTest {
 
     private static <T> T here(List<Questions> both, Function<Questions, Answer<T>> question) {
         List<T> answers = new ArrayList<>(); // a partition may still be on its way
-        await("one of the two answers", () -> {
+        await("one of the two answers", PATIENCE, () -> {
             for (Questions of : both) {
                 if (question.apply(of) instanceof Answer.Here<T> here) {
                     answers.add(here.value());
@@ -294,14 +294,6 @@ class QuestionsTest {
                 .filter(client -> owner(both, of -> of.usage(request(client, "/", 1, START_MS))) == owner)
                 .findFirst()
                 .orElseThrow();
-    }
-
-    private static void await(String what, BooleanSupplier until) {
-        long startNanos = System.nanoTime();
-        while (!until.getAsBoolean()) {
-            assertThat(System.nanoTime() - startNanos).as(what).isLessThan(PATIENCE.toNanos());
-            LockSupport.parkNanos(PAUSE.toNanos());
-        }
     }
 
     private Request request(String client, String endpoint, long cost, long timestampMs) {
@@ -360,7 +352,7 @@ class QuestionsTest {
             requests.forEach(sender::send);
             sender.flush();
             List<String> ids = requests.stream().map(Request::requestId).toList();
-            await("they are decided", () -> {
+            await("they are decided", PATIENCE, () -> {
                 for (ConsumerRecord<byte[], byte[]> record : consumer.poll(PAUSE)) {
                     try {
                         Decision decision = avro.decode(record.value());

@@ -1,5 +1,7 @@
 package dev.weir.app;
 
+import static dev.weir.dev.Await.await;
+
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.net.ServerSocket;
@@ -10,7 +12,6 @@ import java.net.http.HttpResponse;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
-import java.util.concurrent.TimeUnit;
 import java.util.stream.Stream;
 
 /** Apicurio Registry itself, unpacked, as a process that keeps everything in memory. */
@@ -39,26 +40,25 @@ final class RegistryProcess implements AutoCloseable {
         return "http://localhost:" + port + "/apis/registry/v3";
     }
 
-    private void awaitAnswer() throws Exception {
+    private void awaitAnswer() {
         HttpClient client = HttpClient.newHttpClient();
         HttpRequest question =
                 HttpRequest.newBuilder(URI.create(url() + "/system/info")).build();
-        long deadlineNanos = System.nanoTime() + PATIENCE.toNanos();
-        while (true) {
-            try {
-                if (client.send(question, HttpResponse.BodyHandlers.discarding())
-                                .statusCode()
-                        == 200) {
-                    return;
+        try {
+            await("an answer of the registry; see its registry.log", PATIENCE, () -> {
+                if (!process.isAlive()) {
+                    throw new IllegalStateException("the registry has ended: see its registry.log");
                 }
-            } catch (IOException e) {
-                // not yet
-            }
-            if (!process.isAlive() || System.nanoTime() > deadlineNanos) {
-                close();
-                throw new IllegalStateException("the registry does not answer: see its registry.log");
-            }
-            process.waitFor(200, TimeUnit.MILLISECONDS);
+                try {
+                    HttpResponse<Void> answer = client.send(question, HttpResponse.BodyHandlers.discarding());
+                    return answer.statusCode() == 200;
+                } catch (IOException e) {
+                    return false; // not yet
+                }
+            });
+        } catch (RuntimeException e) {
+            close();
+            throw e;
         }
     }
 

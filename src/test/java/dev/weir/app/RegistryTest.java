@@ -1,5 +1,6 @@
 package dev.weir.app;
 
+import static dev.weir.dev.Await.await;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
@@ -398,13 +399,9 @@ class RegistryTest {
         return read;
     }
 
-    private static void awaitCalls(int more) throws InterruptedException {
+    private static void awaitCalls(int more) {
         int calls = standIn.calls() + more;
-        long deadlineNanos = System.nanoTime() + PATIENCE.toNanos();
-        while (standIn.calls() <= calls) {
-            assertThat(System.nanoTime() - deadlineNanos).as("it asks again").isNegative();
-            Thread.sleep(20);
-        }
+        await("more than " + calls + " calls", PATIENCE, () -> standIn.calls() > calls);
     }
 
     private static String header(ConsumerRecord<byte[], byte[]> record, String name) {

@@ -1,5 +1,6 @@
 package dev.weir.app;
 
+import static dev.weir.dev.Await.await;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatCode;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
@@ -17,7 +18,6 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
 import java.util.TreeSet;
-import java.util.concurrent.Callable;
 import java.util.stream.Collectors;
 import org.apache.kafka.clients.admin.Admin;
 import org.apache.kafka.clients.admin.AlterConfigOp;
@@ -182,8 +182,10 @@ class TopicCheckTest {
                         .endsWith("--entity-name " + Topics.of(config).routedRequests()
                                 + " --add-config retention.ms=1209600000"));
         admin.deleteTopics(List.of(Topics.of(config).routedRequests())).all().get();
-        awaitTrue(() ->
-                !admin.listTopics().names().get().contains(Topics.of(config).routedRequests()));
+        await("the topic is deleted", Duration.ofMinutes(1), () -> !admin.listTopics()
+                .names()
+                .get()
+                .contains(Topics.of(config).routedRequests()));
         TopicSetup.createMissing(admin, config, TopicSetup.RequestTime.LOG_APPEND);
         assertThat(setting(Topics.of(config).routedRequests(), "retention.ms")).isEqualTo("1209600000");
         assertThat(setting(Topics.of(config).routedRequests(), "message.timestamp.type"))
@@ -316,7 +318,10 @@ class TopicCheckTest {
                         List.of(new AlterConfigOp(new ConfigEntry(setting, value), AlterConfigOp.OpType.SET))))
                 .all()
                 .get();
-        awaitTrue(() -> value.equals(setting(topic, setting)));
+        await(
+                topic + " has " + setting + "=" + value,
+                Duration.ofMinutes(1),
+                () -> value.equals(setting(topic, setting)));
     }
 
     private static String setting(String topic, String setting) throws Exception {
@@ -333,22 +338,16 @@ class TopicCheckTest {
         admin.createPartitions(Map.of(topic, NewPartitions.increaseTo(partitions)))
                 .all()
                 .get();
-        awaitTrue(() -> admin.describeTopics(List.of(topic))
-                        .allTopicNames()
-                        .get()
-                        .get(topic)
-                        .partitions()
-                        .size()
-                == partitions);
-    }
-
-    /** What the controller has changed, the broker knows of a moment later. */
-    private static void awaitTrue(Callable<Boolean> condition) throws Exception {
-        long deadline = System.nanoTime() + Duration.ofMinutes(1).toNanos();
-        while (!condition.call()) {
-            assertThat(System.nanoTime() - deadline).isNegative();
-            Thread.sleep(10);
-        }
+        await(
+                topic + " has " + partitions + " partitions",
+                Duration.ofMinutes(1),
+                () -> admin.describeTopics(List.of(topic))
+                                .allTopicNames()
+                                .get()
+                                .get(topic)
+                                .partitions()
+                                .size()
+                        == partitions);
     }
 
     private static void commit(String group, TopicPartition partition, long offset) throws Exception {

@@ -1,5 +1,6 @@
 package dev.weir.cli;
 
+import static dev.weir.dev.Await.await;
 import static java.nio.charset.StandardCharsets.UTF_8;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
@@ -930,12 +931,11 @@ class AuditTest {
 
     private static void awaitAnswers(WeirConfig of, int requests) {
         Set<Request.Source> answered = new HashSet<>();
-        long deadlineNanos = System.nanoTime() + PATIENCE.toNanos();
         try (TopicReader<Decision> reader = TopicReader.decisions(of, TopicReader.From.BEGINNING, true)) {
-            while (answered.size() < requests) {
-                assertThat(System.nanoTime()).isLessThan(deadlineNanos);
+            await(() -> answered.size() + " of " + requests + " answers", PATIENCE, () -> {
                 reader.poll(Duration.ofMillis(100), decision -> answered.add(decision.source()));
-            }
+                return answered.size() >= requests;
+            });
         }
     }
 

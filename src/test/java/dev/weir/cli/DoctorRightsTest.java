@@ -1,5 +1,6 @@
 package dev.weir.cli;
 
+import static dev.weir.dev.Await.await;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import com.fasterxml.jackson.databind.JsonNode;
@@ -13,6 +14,7 @@ import dev.weir.dev.SetBroker;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.HashMap;
@@ -172,10 +174,9 @@ class DoctorRightsTest {
     }
 
     private static void awaitAcls(Admin admin, int count) throws Exception {
-        long deadline = System.nanoTime() + 120_000_000_000L;
-        while (admin.describeAcls(AclBindingFilter.ANY).values().get().size() != count) {
-            assertThat(System.nanoTime() - deadline).isNegative();
-            Thread.sleep(20);
-        }
+        await(
+                count + " permissions",
+                Duration.ofMinutes(2),
+                () -> admin.describeAcls(AclBindingFilter.ANY).values().get().size() == count);
     }
 }

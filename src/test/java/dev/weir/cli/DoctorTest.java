@@ -1,5 +1,6 @@
 package dev.weir.cli;
 
+import static dev.weir.dev.Await.await;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import com.fasterxml.jackson.databind.ObjectMapper;
@@ -24,7 +25,6 @@ import java.util.List;
 import java.util.Map;
 import java.util.Properties;
 import java.util.TreeSet;
-import java.util.concurrent.Callable;
 import java.util.concurrent.ExecutionException;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
@@ -208,12 +208,15 @@ class DoctorTest {
                         new UpdateFeaturesOptions())
                 .all()
                 .get();
-        awaitTrue(() -> admin.describeFeatures()
-                        .featureMetadata()
-                        .get()
-                        .finalizedFeatures()
-                        .containsKey("transaction.version")
-                == level > 0);
+        await(
+                "transaction.version is " + level,
+                PATIENCE,
+                () -> admin.describeFeatures()
+                                .featureMetadata()
+                                .get()
+                                .finalizedFeatures()
+                                .containsKey("transaction.version")
+                        == level > 0);
     }
 
     @ParameterizedTest
@@ -251,7 +254,10 @@ class DoctorTest {
                 .all()
                 .get();
         admin.deleteTopics(List.of(name + ".releases")).all().get();
-        awaitTrue(() -> partitions(name + ".policies") == 2 && partitions(name + ".releases") == 0);
+        await(
+                "the topics are changed",
+                PATIENCE,
+                () -> partitions(name + ".policies") == 2 && partitions(name + ".releases") == 0);
         List<Found> found = doctor(1, "");
         assertThat(only(found, "topics", "there"))
                 .isEqualTo(new Found(
@@ -291,7 +297,9 @@ class DoctorTest {
                     .startsWith(requests + "-1: one is open since offset 0, and wrote last 20 min ago");
             abortAsTold(found.get(1).advice.get(0));
             slow.abortTransaction();
-            awaitTrue(() -> Shell.run(args("")).out().contains("none is open for more than 1m"));
+            await("no transaction is open", PATIENCE, () -> Shell.run(args(""))
+                    .out()
+                    .contains("none is open for more than 1m"));
         }
     }
 
@@ -504,7 +512,9 @@ class DoctorTest {
 
     /** Positions are committed, and partitions assigned, a moment after the answer is there. */
     private void awaitWell(String yaml, String... options) throws Exception {
-        awaitTrue(() -> Shell.run(args(yaml, options)).out().endsWith(" OK, 0 WARN, 0 FAIL, 0 SKIP\n"));
+        await("all checks pass", PATIENCE, () -> Shell.run(args(yaml, options))
+                .out()
+                .endsWith(" OK, 0 WARN, 0 FAIL, 0 SKIP\n"));
     }
 
     /** What is printed as JSON. */
@@ -560,7 +570,7 @@ class DoctorTest {
 
     private static void awaitSet(String topic, String setting, String value) throws Exception {
         ConfigResource resource = new ConfigResource(ConfigResource.Type.TOPIC, topic);
-        awaitTrue(() -> admin.describeConfigs(List.of(resource))
+        await(topic + " has " + setting + "=" + value, PATIENCE, () -> admin.describeConfigs(List.of(resource))
                 .all()
                 .get()
                 .get(resource)
@@ -601,13 +611,5 @@ class DoctorTest {
         all.put("bootstrap.servers", broker.bootstrapServers());
         all.putAll(settings);
         return new KafkaProducer<>(all, new ByteArraySerializer(), new ByteArraySerializer());
-    }
-
-    private static void awaitTrue(Callable<Boolean> condition) throws Exception {
-        long deadline = System.nanoTime() + PATIENCE.toNanos();
-        while (!condition.call()) {
-            assertThat(System.nanoTime() - deadline).isNegative();
-            Thread.sleep(20);
-        }
     }
 }

@@ -1,5 +1,6 @@
 package dev.weir.cli;
 
+import static dev.weir.dev.Await.await;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import com.fasterxml.jackson.databind.JsonNode;
@@ -8,11 +9,11 @@ import dev.weir.dev.JavaProcess;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Deque;
 import java.util.List;
-import java.util.concurrent.Callable;
 import java.util.concurrent.TimeUnit;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
@@ -93,7 +94,8 @@ class ReadmeWalkTest {
     private void firstRequest() throws Exception {
         Path rules = save("rules.yaml");
         start("run.out", next(WEIR + "run --dev --policies rules.yaml"), " --dev-port 0 --service-port 0");
-        await(() -> READY.matcher(read("run.out")).find());
+        await("weir is ready", Duration.ofSeconds(PATIENCE_SECONDS), () -> READY.matcher(read("run.out"))
+                .find());
         Matcher ready = READY.matcher(read("run.out"));
         assertThat(ready.find()).isTrue();
         service = ready.group(1);
@@ -136,8 +138,10 @@ class ReadmeWalkTest {
                 .isEqualTo("added      queue sms (version 1)\nadded      all-sms (version 1)\n");
         start("releases", next(WEIR + "watch releases --queue sms"), onBroker() + " --from-beginning -n 1");
         String ask = next("echo '{\"requestId\":\"m1\"");
-        await(() -> run(ask, onBroker()).contains("\"QUEUED\"")); // until the policy is in force
-        await(() -> read("releases").contains("\"payload\":\"aGVsbG8=\""));
+        await("the policy is in force", Duration.ofSeconds(PATIENCE_SECONDS), () -> run(ask, onBroker())
+                .contains("\"QUEUED\""));
+        await("a release with the payload", Duration.ofSeconds(PATIENCE_SECONDS), () -> read("releases")
+                .contains("\"payload\":\"aGVsbG8=\""));
         assertThat(run(next(WEIR + "backtest --policies sms.yaml"), "")).contains("sms");
         assertThat(read("releases.ndjson")).hasLineCount(1);
         assertThat(run(next(WEIR + "doctor"), onBroker() + " --service http://" + service))
@@ -207,13 +211,5 @@ class ReadmeWalkTest {
             }
         }
         throw new AssertionError("no " + name);
-    }
-
-    private static void await(Callable<Boolean> condition) throws Exception {
-        long deadlineNanos = System.nanoTime() + TimeUnit.SECONDS.toNanos(PATIENCE_SECONDS);
-        while (!condition.call()) {
-            assertThat(System.nanoTime() - deadlineNanos).isNegative();
-            Thread.sleep(10);
-        }
     }
 }

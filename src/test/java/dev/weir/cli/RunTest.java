@@ -1,5 +1,6 @@
 package dev.weir.cli;
 
+import static dev.weir.dev.Await.await;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import com.fasterxml.jackson.databind.DeserializationFeature;
@@ -32,7 +33,6 @@ import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
-import java.util.concurrent.Callable;
 import java.util.concurrent.TimeUnit;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
@@ -93,7 +93,7 @@ class RunTest {
             Process one = run("one", 0);
             try {
                 awaitLog("one", "weir is ready");
-                await(() -> isReady("one"));
+                await("one is ready", PATIENCE, () -> isReady("one"));
                 for (int i = 0; i < REQUESTS; i++) {
                     sender.send(request(i));
                 }
@@ -106,14 +106,15 @@ class RunTest {
             assertThat(one.exitValue()).isEqualTo(SIGTERM);
             assertThat(log("one")).doesNotContain("did not stop");
             for (String group : List.of("weir", "weir-shaping")) {
-                await(() -> admin.describeConsumerGroups(List.of(group))
+                await("the group is left", PATIENCE, () -> admin.describeConsumerGroups(List.of(group))
                         .all()
                         .get()
                         .get(group)
                         .members()
                         .isEmpty());
             }
-            await(() -> ends(IsolationLevel.READ_COMMITTED).equals(ends(IsolationLevel.READ_UNCOMMITTED)));
+            await("no transaction is open", PATIENCE, () -> ends(IsolationLevel.READ_COMMITTED)
+                    .equals(ends(IsolationLevel.READ_UNCOMMITTED)));
 
             Process two = run("two", 0);
             try {
@@ -129,14 +130,15 @@ class RunTest {
     void who_is_told_to_stop_before_it_is_ready_stops_too() throws Exception {
         Process weir = run("weir", 0);
         try {
-            await(() -> Files.exists(directory.resolve("weir-state"))); // the first application is made
+            await("the first application is made", PATIENCE, () -> Files.exists(directory.resolve("weir-state")));
             weir.destroy();
             assertThat(weir.waitFor(PATIENCE.toSeconds(), TimeUnit.SECONDS)).isTrue();
         } finally {
             weir.destroyForcibly();
         }
         assertThat(weir.exitValue()).isEqualTo(SIGTERM);
-        await(() -> ends(IsolationLevel.READ_COMMITTED).equals(ends(IsolationLevel.READ_UNCOMMITTED)));
+        await("no transaction is open", PATIENCE, () -> ends(IsolationLevel.READ_COMMITTED)
+                .equals(ends(IsolationLevel.READ_UNCOMMITTED)));
     }
 
     @Test
@@ -195,7 +197,7 @@ class RunTest {
     void a_failure_is_one_object_too() throws Exception {
         Process weir = runBeside(1000, "--log-format", "json");
         try {
-            await(() -> read("out").contains("weir is ready"));
+            await("weir is ready", PATIENCE, () -> read("out").contains("weir is ready"));
             admin.deleteTopics(List.of("weir.admissions.weir")).all().get();
             assertThat(weir.waitFor(PATIENCE.toSeconds(), TimeUnit.SECONDS)).isTrue();
         } finally {
@@ -228,7 +230,7 @@ class RunTest {
         AlterConfigOp compact =
                 new AlterConfigOp(new ConfigEntry("cleanup.policy", "compact"), AlterConfigOp.OpType.SET);
         admin.incrementalAlterConfigs(Map.of(requests, List.of(compact))).all().get();
-        await(() -> admin.describeConfigs(List.of(requests))
+        await("the topic is compacted", PATIENCE, () -> admin.describeConfigs(List.of(requests))
                 .all()
                 .get()
                 .get(requests)
@@ -247,7 +249,7 @@ class RunTest {
     private void runAndStop(String... options) throws Exception {
         Process weir = runBeside(0, options);
         try {
-            await(() -> read("out").contains("weir is ready"));
+            await("weir is ready", PATIENCE, () -> read("out").contains("weir is ready"));
             weir.destroy();
             assertThat(weir.waitFor(PATIENCE.toSeconds(), TimeUnit.SECONDS)).isTrue();
         } finally {
@@ -331,7 +333,7 @@ class RunTest {
     }
 
     private void awaitLog(String name, String text) throws Exception {
-        await(() -> log(name).contains(text));
+        await("the log of " + name + " says: " + text, PATIENCE, () -> log(name).contains(text));
     }
 
     /** As a rolling update asks, at the address that the log tells. */
@@ -344,14 +346,6 @@ class RunTest {
                 .timeout(PATIENCE)
                 .build();
         return http.send(ask, HttpResponse.BodyHandlers.discarding()).statusCode() == 200;
-    }
-
-    private static void await(Callable<Boolean> condition) throws Exception {
-        long deadline = System.nanoTime() + PATIENCE.toNanos();
-        while (!condition.call()) {
-            assertThat(System.nanoTime() - deadline).isNegative();
-            Thread.sleep(10);
-        }
     }
 
     private String log(String name) throws IOException {

@@ -1,5 +1,7 @@
 package dev.weir.cli;
 
+import static dev.weir.dev.Await.await;
+import static dev.weir.dev.Await.awaitValue;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.fail;
 
@@ -41,7 +43,6 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
-import java.util.concurrent.locks.LockSupport;
 import java.util.function.Supplier;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
@@ -176,7 +177,7 @@ class SecuredClusterTest {
             """;
 
     private static void work(Process enforcer) throws Exception {
-        String service = await("ready", () -> {
+        String service = awaitValue("ready", PATIENCE, () -> {
             requireAlive(enforcer);
             return log().lines()
                     .filter(line -> line.startsWith("weir is ready"))
@@ -185,10 +186,10 @@ class SecuredClusterTest {
                     .orElse(null);
         });
         assertThat(command("rules", "policies", "apply", rules(2))).contains("added      free (version 1)");
-        await("rules in force", () -> isQueued(service) ? true : null);
+        await("rules in force", PATIENCE, () -> isQueued(service));
         Traffic traffic = new Traffic(0);
         traffic.send();
-        await("answers", () -> {
+        awaitValue("answers", PATIENCE, () -> {
             requireAlive(enforcer);
             return traffic.isAnswered() ? true : null;
         });
@@ -204,7 +205,7 @@ class SecuredClusterTest {
         slicesAreHeldAndTheFallbackDecidesWithoutTheRightToAskForThem();
         try (ReleaseWorker worker =
                 worker(2)) { // the first attempt fails, and the second, which the queue has released
-            await("given up", () -> worker.stats().givenUp() > 0 ? true : null);
+            await("given up", PATIENCE, () -> worker.stats().givenUp() > 0);
             assertThat(worker.stats().retried()).isPositive();
         }
         assertThat(command("auditor", "audit")).contains(" 0  differences");
@@ -216,15 +217,16 @@ class SecuredClusterTest {
     private static void slicesAreHeldAndTheFallbackDecidesWithoutTheRightToAskForThem() throws Exception {
         try (WeirClient open = leased(Fallback.FAIL_OPEN);
                 WeirClient closed = leased(Fallback.FAIL_CLOSED)) {
-            await("decision in process", () -> isDecidedHere(closed, "one") ? true : null);
+            await("decision in process", PATIENCE, () -> isDecidedHere(closed, "one"));
             List<Answer> without = without(asking(), () -> List.of(answer(closed, "two"), answer(open, "two")));
             assertThat(without).extracting(Answer::unanswered).containsOnly(Optional.of(Unanswered.NO_LEASE));
             assertThat(without).extracting(Answer::allowed).containsExactly(false, true);
-            await("decision when it may ask again", () -> isDecidedHere(closed, "two") ? true : null);
+            await("decision when it may ask again", PATIENCE, () -> isDecidedHere(closed, "two"));
             assertThat(closed.stats().sent()).isZero();
         }
-        await(
+        awaitValue(
                 "what was used",
+                PATIENCE,
                 () -> read("reader", "weir.decisions").stream()
                                 .anyMatch(one -> one.key().startsWith("c-"))
                         ? true
@@ -262,7 +264,7 @@ class SecuredClusterTest {
                 .collect(Collectors.toSet());
         more.removeAll(AclTable.read().stream().map(AclTable.Line::binding).toList());
         admin.createAcls(more).all().get();
-        HttpResponse<String> changed = await("change", () -> {
+        HttpResponse<String> changed = awaitValue("change", PATIENCE, () -> {
             HttpResponse<String> answer = put(service, 1);
             return answer.statusCode() == 503 ? null : answer;
         });
@@ -334,7 +336,7 @@ class SecuredClusterTest {
             Traffic.write("enforcer", "weir.releases", "somebody", "no release");
         }
         try (ReleaseWorker worker = worker(givesUp ? 1 : 2)) {
-            return await("failure", () -> worker.failure()
+            return awaitValue("failure", PATIENCE, () -> worker.failure()
                     .map(failure -> UnreachableException.why(failure))
                     .orElse(null));
         }
@@ -557,8 +559,9 @@ class SecuredClusterTest {
             traffic.send();
             traffic.misplace();
             CompletableFuture<String> ended = CompletableFuture.supplyAsync(() -> end(enforcer));
-            return await(
+            return awaitValue(
                     "end",
+                    PATIENCE,
                     () -> ended.isDone()
                             ? ended.join()
                             : traffic.isAnswered() && traffic.isMisplacedDecided() ? "everything answered" : null);
@@ -630,7 +633,7 @@ class SecuredClusterTest {
         settings.putAll(Map.of("compression.type", "gzip", "max.request.size", 1 << 26, "buffer.memory", 1 << 26));
         try (KafkaProducer<String, byte[]> producer =
                 new KafkaProducer<>(settings, new StringSerializer(), new ByteArraySerializer())) {
-            await("refusal", () -> {
+            awaitValue("refusal", PATIENCE, () -> {
                 try {
                     producer.send(new ProducerRecord<>("weir.requests", "client", new byte[1 << 24]))
                             .get();
@@ -720,7 +723,7 @@ class SecuredClusterTest {
     }
 
     private static void awaitAcls(int count) {
-        await(count + " permissions", () -> acls() == count ? count : null);
+        await(count + " permissions", PATIENCE, () -> acls() == count);
     }
 
     /** At DEBUG the log is long: it is read only to be shown. */
@@ -735,19 +738,6 @@ class SecuredClusterTest {
             return admin.describeAcls(AclBindingFilter.ANY).values().get().size();
         } catch (ExecutionException | InterruptedException e) {
             throw new IllegalStateException(e);
-        }
-    }
-
-    private static <T> T await(String what, Supplier<T> found) {
-        long deadline = System.nanoTime() + PATIENCE.toNanos();
-        for (T one = found.get(); ; one = found.get()) {
-            if (one != null) {
-                return one;
-            }
-            if (System.nanoTime() - deadline > 0) {
-                return fail("no " + what + " after " + PATIENCE);
-            }
-            LockSupport.parkNanos(TimeUnit.MILLISECONDS.toNanos(20));
         }
     }
 }

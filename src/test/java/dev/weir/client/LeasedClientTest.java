@@ -1,5 +1,6 @@
 package dev.weir.client;
 
+import static dev.weir.dev.Await.await;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.InstanceOfAssertFactories.type;
 
@@ -109,7 +110,7 @@ class LeasedClientTest {
     /** Asks until it was allowed so often in all. */
     private static void drainTo(WeirClient weir, String client, int allowed) throws Exception {
         int[] so = {0};
-        LiveWeir.await(allowed + " are allowed", () -> {
+        await(allowed + " are allowed", LiveWeir.PATIENCE, () -> {
             try {
                 so[0] += get(weir.decide(request(client))).outcome() == Outcome.ALLOWED ? 1 : 0;
             } catch (Exception e) {
@@ -164,8 +165,8 @@ class LeasedClientTest {
             for (int i = 0; i < 100; i++) {
                 get(weir.decide(request("client" + i)));
             }
-            LiveWeir.await(
-                    "a slice is at hand", () -> weir.tryDecide(request("bob")).isPresent());
+            await("a slice is at hand", LiveWeir.PATIENCE, () -> weir.tryDecide(request("bob"))
+                    .isPresent());
             Decision decision = weir.tryDecide(
                             RequestBuilder.of("bob").requestId("r1").build())
                     .orElseGet(() -> weir.decide(
@@ -231,7 +232,7 @@ class LeasedClientTest {
                 for (int i = 0; i < used; i++) {
                     assertThat(get(first.decide(request("alice"))).outcome()).isEqualTo(Outcome.ALLOWED);
                 }
-                LiveWeir.await("it holds something", () -> first.tryDecide(
+                await("it holds something", LiveWeir.PATIENCE, () -> first.tryDecide(
                                 RequestBuilder.of("alice").kind(Kind.PEEK).build())
                         .filter(decision -> decision.remaining() > 0)
                         .isPresent());
@@ -271,7 +272,7 @@ class LeasedClientTest {
                 get(idle.decide(request("alice")));
             }
             assertThat(idle.stats().keysHeld()).isEqualTo(1);
-            LiveWeir.await("it holds nothing", () -> idle.stats().keysHeld() == 0);
+            await("it holds nothing", LiveWeir.PATIENCE, () -> idle.stats().keysHeld() == 0);
             drainTo(other, "bob", limit - 100);
             assertThat(drain(other, "bob", 5)).isZero();
         }
@@ -304,7 +305,7 @@ class LeasedClientTest {
                 process.destroyForcibly().waitFor();
             }
             try (WeirClient weir = leased(live)) {
-                LiveWeir.await("the whole limit in one window", () -> {
+                await("the whole limit in one window", LiveWeir.PATIENCE, () -> {
                     Decision decision = weir.decide(request("bob")).join();
                     if (decision.outcome() == Outcome.ALLOWED) {
                         byWindow.merge(decision.decidedAtMs() / 10_000, 1, Integer::sum);
@@ -348,9 +349,9 @@ class LeasedClientTest {
             assertThat(get(open.check(waitsNot)).decision())
                     .hasValueSatisfying(
                             decision -> assertThat(decision.outcome()).isEqualTo(Outcome.DENIED));
-            LiveWeir.await(
-                    "no denial for want of an answer",
-                    () -> open.check(waitsNot).join().equals(Answer.madeUp(true, Unanswered.NO_LEASE)));
+            await("no denial for want of an answer", LiveWeir.PATIENCE, () -> open.check(waitsNot)
+                    .join()
+                    .equals(Answer.madeUp(true, Unanswered.NO_LEASE)));
             assertThat(open.stats().sent()).isZero();
             assertThat(open.stats().noLease()).isGreaterThanOrEqualTo(2);
             assertThat(open.stats().inFlight()).isZero();
@@ -426,7 +427,7 @@ class LeasedClientTest {
                     + HOUR.formatted(1000) + "]}\n";
             new PolicyTopic(live.config())
                     .apply(PolicyFile.read("policies.yaml", changed), PolicyTopic.Options.DEFAULTS, 0);
-            LiveWeir.await("it decides by the second version", () -> {
+            await("it decides by the second version", LiveWeir.PATIENCE, () -> {
                 Decision decision = weir.decide(request("alice")).join();
                 return decision.outcome() == Outcome.ALLOWED && decision.policyVersion() == 2;
             });

@@ -11,7 +11,6 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.util.Map;
 import java.util.Optional;
-import java.util.function.BooleanSupplier;
 import org.apache.kafka.clients.admin.Admin;
 
 /** Topics with rules on a broker, for an enforcer to be started on them, or not. */
@@ -68,15 +67,5 @@ record LiveWeir(WeirConfig config) {
                 .prefix(config.topics().prefix())
                 .applicationId(config.applicationId())
                 .timeout(PATIENCE);
-    }
-
-    static void await(String what, BooleanSupplier holds) throws InterruptedException {
-        long startNanos = System.nanoTime();
-        while (!holds.getAsBoolean()) {
-            if (System.nanoTime() - startNanos > PATIENCE.toNanos()) {
-                throw new AssertionError("not within " + PATIENCE + ": " + what);
-            }
-            Thread.sleep(10);
-        }
     }
 }

@@ -1,5 +1,6 @@
 package dev.weir.client;
 
+import static dev.weir.dev.Await.await;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.weir.app.Enforcer;
@@ -100,8 +101,8 @@ class ReleaseWorkerTest {
             for (CompletableFuture<Decision> decision : asked) {
                 assertThat(decision.get(90, TimeUnit.SECONDS).outcome()).isEqualTo(Outcome.QUEUED);
             }
-            LiveWeir.await("all are handled", () -> count("once") == 200);
-            LiveWeir.await("all is committed", () -> committed("once").equals(ends(up)));
+            await("all are handled", LiveWeir.PATIENCE, () -> count("once") == 200);
+            await("all is committed", LiveWeir.PATIENCE, () -> committed("once").equals(ends(up)));
             assertThat(handled.values()).allMatch(all -> all.size() == 1);
             assertThat(early).hasValue(0);
             assertThat(worker.stats().duplicates()).isZero();
@@ -125,13 +126,13 @@ class ReleaseWorkerTest {
             for (String id : List.of("first", "third", "never")) {
                 weir.decide(sms(id, "/sms")).get(90, TimeUnit.SECONDS);
             }
-            LiveWeir.await("it is given up", () -> worker.stats().givenUp() == 1);
+            await("it is given up", LiveWeir.PATIENCE, () -> worker.stats().givenUp() == 1);
             SimpleMeterRegistry registry = new SimpleMeterRegistry();
             ClientMeters.of(worker).bindTo(registry);
             assertThat(registry.get("weir.worker.given.up").functionCounter().count())
                     .isEqualTo(1);
             assertThat(registry.getMeters()).hasSize(WorkerStats.class.getRecordComponents().length);
-            LiveWeir.await("the others are done", () -> worker.stats().handled() >= 2 && count("third") == 3);
+            await("the others are done", LiveWeir.PATIENCE, () -> worker.stats().handled() >= 2 && count("third") == 3);
             assertThat(handled.get("first")).extracting(Work::attempt).containsExactly(1);
             assertThat(handled.get("third")).extracting(Work::attempt).containsExactly(1, 2, 3);
             assertThat(handled.get("third"))
@@ -177,10 +178,10 @@ class ReleaseWorkerTest {
                         .start()) {
             // of two a day one is taken by this, the other by the second attempt; the third waits until tomorrow
             weir.decide(sms("refused", "/twice")).get(90, TimeUnit.SECONDS);
-            LiveWeir.await("the second attempt", () -> count("refused") == 2);
+            await("the second attempt", LiveWeir.PATIENCE, () -> count("refused") == 2);
             assertThat(handled.get("refused")).extracting(Work::attempt).containsExactly(1, 2);
-            LiveWeir.await("the refusal", () -> worker.stats().refused() == 1);
-            LiveWeir.await("it is given up", () -> worker.stats().givenUp() == 1);
+            await("the refusal", LiveWeir.PATIENCE, () -> worker.stats().refused() == 1);
+            await("it is given up", LiveWeir.PATIENCE, () -> worker.stats().givenUp() == 1);
             assertThat(told)
                     .hasSize(2)
                     .allMatch(cause -> cause instanceof RefusedException refused
@@ -204,18 +205,21 @@ class ReleaseWorkerTest {
                 .attempts(1)
                 .finishWithin(Duration.ZERO)
                 .start()) {
-            LiveWeir.await("all are handed out", () -> count("w") == 10);
-            LiveWeir.await("all but one are done", () -> worker.stats().handled() == 9);
+            await("all are handed out", LiveWeir.PATIENCE, () -> count("w") == 10);
+            await(
+                    "all but one are done",
+                    LiveWeir.PATIENCE,
+                    () -> worker.stats().handled() == 9);
             Map<String, Object> second = kafka(alone, "rebalance");
             second.put("client.id", "z"); // by the order of names the first one keeps partition 0
             try (ReleaseConsumer other = new ReleaseConsumer(second, "alone.releases")) {
-                LiveWeir.await("they come again", () -> {
+                await("they come again", LiveWeir.PATIENCE, () -> {
                     assertThat(other.next(Duration.ZERO)).isEmpty();
                     return worker.stats().duplicates() >= 12;
                 });
                 assertThat(committed("rebalance")).doesNotContainValue(11L);
                 go.countDown();
-                LiveWeir.await("all is committed", () -> {
+                await("all is committed", LiveWeir.PATIENCE, () -> {
                     assertThat(other.next(Duration.ZERO)).isEmpty();
                     return committed("rebalance").containsValue(11L);
                 });
@@ -237,9 +241,10 @@ class ReleaseWorkerTest {
                 .attempts(1)
                 .start();
         try (worker) {
-            LiveWeir.await("it comes again", () -> worker.stats().duplicates() == 1);
+            await("it comes again", LiveWeir.PATIENCE, () -> worker.stats().duplicates() == 1);
             go.countDown();
-            LiveWeir.await("both are committed", () -> committed("doubles").containsValue(2L));
+            await("both are committed", LiveWeir.PATIENCE, () -> committed("doubles")
+                    .containsValue(2L));
             assertThat(count("w")).isEqualTo(1);
         }
     }
@@ -266,15 +271,19 @@ class ReleaseWorkerTest {
                 .finishWithin(Duration.ZERO)
                 .start();
         try (first) {
-            LiveWeir.await("as many as may be are done", () -> first.stats().handled() == 19);
+            await(
+                    "as many as may be are done",
+                    LiveWeir.PATIENCE,
+                    () -> first.stats().handled() == 19);
         } // as a crash: the first is not done, and is not told to be
         assertThat(handled).hasSize(20).doesNotContainKey("w20");
         assertThat(committed("bound")).doesNotContainValue(20L).doesNotContainValue(1L);
-        LiveWeir.await("it is told to end", () -> interrupted.contains("w0"));
+        await("it is told to end", LiveWeir.PATIENCE, () -> interrupted.contains("w0"));
         go.countDown();
         try (ReleaseWorker second =
                 worker(bound, "bound", this::note).attempts(1).threads(1).start()) {
-            LiveWeir.await("all is committed", () -> committed("bound").containsValue(30L));
+            await("all is committed", LiveWeir.PATIENCE, () -> committed("bound")
+                    .containsValue(30L));
             assertThat(second.stats().handled()).isEqualTo(30); // at least once
         }
     }
@@ -296,7 +305,7 @@ class ReleaseWorkerTest {
         assertThat(begun.await(90, TimeUnit.SECONDS)).isTrue();
         Thread closer = new Thread(worker::close);
         closer.start();
-        LiveWeir.await("it waits", () -> closer.getState() == Thread.State.WAITING);
+        await("it waits", LiveWeir.PATIENCE, () -> closer.getState() == Thread.State.WAITING);
         go.countDown();
         closer.join();
         assertThat(count("w")).isEqualTo(1);
@@ -313,12 +322,14 @@ class ReleaseWorkerTest {
                 .attempts(1)
                 .givenUp((work, cause) -> {})
                 .start()) {
-            LiveWeir.await(
-                    "both are done", () -> count("w") == 1 && worker.stats().givenUp() == 1);
+            await(
+                    "both are done",
+                    LiveWeir.PATIENCE,
+                    () -> count("w") == 1 && worker.stats().givenUp() == 1);
             ConsumerRecord<byte[], byte[]> letter = deadLetter(odd, "NOT_AVRO");
             assertThat(letter.key()).isEqualTo(noRelease);
             assertThat(letter.value()).isEqualTo(noRelease);
-            LiveWeir.await("all is committed", () -> committed("odd").containsValue(2L));
+            await("all is committed", LiveWeir.PATIENCE, () -> committed("odd").containsValue(2L));
         }
     }
 

@@ -1,5 +1,6 @@
 package dev.weir.client;
 
+import static dev.weir.dev.Await.await;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.weir.app.Enforcer;
@@ -90,11 +91,13 @@ class SharedQuotaTest {
             for (int i = 0; i < 40; i++) {
                 client.decide(request).join();
             }
-            LiveWeir.await(
+            await(
                     "all is used, and reported",
+                    LiveWeir.PATIENCE,
                     () -> shared(enforcer, "/a").limits().get(0).used() == 40);
-            LiveWeir.await(
-                    "all is given back", () -> shared(enforcer, "/a").loans().isEmpty());
+            await("all is given back", LiveWeir.PATIENCE, () -> shared(enforcer, "/a")
+                    .loans()
+                    .isEmpty());
             assertThat(shared(enforcer, "/a").free()).isEqualTo(10);
             assertThat(shared(enforcer, "/b").free()).isEqualTo(50);
             assertThat(enforcer.questions().shared("own", Map.of())).isEqualTo(new Questions.Answer.Here<>(null));

@@ -1,5 +1,6 @@
 package dev.weir.client;
 
+import static dev.weir.dev.Await.await;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.assertj.core.api.InstanceOfAssertFactories.type;
@@ -159,8 +160,9 @@ class WeirClientTest {
             Decision first = get(one.decide(same));
             Decision second = get(other.decide(same));
             assertThat(second.remaining()).isEqualTo(first.remaining() - 1);
-            LiveWeir.await(
+            await(
                     "all is counted",
+                    LiveWeir.PATIENCE,
                     () -> one.stats().answered() + other.stats().answered() == 2);
             assertThat(one.stats().late() + other.stats().late()).isZero();
         }
@@ -284,12 +286,13 @@ class WeirClientTest {
             assertThat(weir.stats().sent()).isEqualTo(4);
             Enforcer started = later.enforce();
             try (started) {
-                LiveWeir.await("it closes", () -> {
+                await("it closes", LiveWeir.PATIENCE, () -> {
                     weir.check(request("alice")).join();
                     return weir.stats().circuit() == Circuit.State.CLOSED;
                 });
-                LiveWeir.await(
+                await(
                         "Weir answers again",
+                        LiveWeir.PATIENCE,
                         () -> weir.check(request("alice")).join().unanswered().isEmpty());
             }
             assertThat(weir.stats().late()).isGreaterThanOrEqualTo(4); // a time-out takes nothing back
@@ -328,8 +331,10 @@ class WeirClientTest {
                 var unused = weir.check(request("alice")); // each but the first waits for the one before to time out
             }
             assertThat(weir.stats().sent()).isEqualTo(3);
-            LiveWeir.await(
-                    "room is there before it is counted", () -> weir.stats().timedOut() >= 2);
+            await(
+                    "room is there before it is counted",
+                    LiveWeir.PATIENCE,
+                    () -> weir.stats().timedOut() >= 2);
             assertThat(weir.stats().refused()).isZero();
         }
     }
@@ -452,7 +457,7 @@ class WeirClientTest {
             admin.createTopics(List.of(new NewTopic("growing", 1, (short) 1)))
                     .all()
                     .get();
-            LiveWeir.await("the topic", () -> exists(admin, "growing"));
+            await("the topic", LiveWeir.PATIENCE, () -> exists(admin, "growing"));
             Map<String, Integer> seen = new ConcurrentHashMap<>();
             DecisionReader reader = new DecisionReader(
                     kafka,
@@ -462,11 +467,11 @@ class WeirClientTest {
                 admin.createPartitions(Map.of("growing", NewPartitions.increaseTo(3)))
                         .all()
                         .get();
-                LiveWeir.await("the partitions", () -> partitions(admin) == 3);
+                await("the partitions", LiveWeir.PATIENCE, () -> partitions(admin) == 3);
                 for (int partition = 0; partition < 3; partition++) {
                     send(kafka, partition);
                 }
-                LiveWeir.await("all are read", () -> seen.equals(Map.of("0", 0, "1", 1, "2", 2)));
+                await("all are read", LiveWeir.PATIENCE, () -> seen.equals(Map.of("0", 0, "1", 1, "2", 2)));
             }
         }
     }

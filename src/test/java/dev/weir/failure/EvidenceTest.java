@@ -1,5 +1,6 @@
 package dev.weir.failure;
 
+import static dev.weir.dev.Await.await;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.weir.app.Enforcer;
@@ -115,11 +116,13 @@ class EvidenceTest {
     }
 
     private static void awaitVersion(Enforcer enforcer, long version) {
-        long deadlineNanos = System.nanoTime() + PATIENCE.toNanos();
-        while (enforcer.policies().applied(PolicyAvro.Kind.POLICY, "free").version() < version) {
-            assertThat(System.nanoTime()).isLessThan(deadlineNanos);
-            Thread.onSpinWait();
-        }
+        await(
+                "version " + version,
+                PATIENCE,
+                () -> enforcer.policies()
+                                .applied(PolicyAvro.Kind.POLICY, "free")
+                                .version()
+                        >= version);
     }
 
     private static Map<Long, Long> denialsByVersion(Evidence evidence, String policy) {

@@ -1,5 +1,7 @@
 package dev.weir.failure;
 
+import static dev.weir.dev.Await.await;
+
 import dev.weir.app.KafkaSettings;
 import dev.weir.app.PolicyTopic;
 import dev.weir.app.TopicSetup;
@@ -29,7 +31,6 @@ import org.apache.kafka.common.TopicPartition;
 final class FailureRun implements AutoCloseable {
 
     private static final Duration PATIENCE = Duration.ofMinutes(10);
-    private static final long POLL_MS = 20;
     private static final int HOT_FACTOR = 3;
 
     /** Less than what is sent in this time is not a backlog: a slow machine is never closer behind. */
@@ -146,14 +147,14 @@ final class FailureRun implements AutoCloseable {
             changeRules();
             int before = watch.recoveries().size();
             perform(fault);
-            await("calm after " + fault, this::isCalm);
+            awaitWithProgress("calm after " + fault, this::isCalm);
             watch.recoveries()
                     .subList(before, watch.recoveries().size())
                     .forEach(recovery ->
                             say("    %s back after %,d ms".formatted(recovery.partition(), recovery.millis())));
         }
         load.stop();
-        await("an answer for each request", () -> watch.answered() >= load.sent());
+        awaitWithProgress("an answer for each request", () -> watch.answered() >= load.sent());
         Evidence evidence = Evidence.readSettled(config, PATIENCE);
         for (Instance instance : instances) {
             stop(instance);
@@ -181,7 +182,7 @@ final class FailureRun implements AutoCloseable {
                 setup.perSecond);
         say("%d brokers, %d enforcers, %d partitions, %,d requests a second, seed %d"
                 .formatted(BrokerCluster.THREE, setup.enforcers, setup.partitions, setup.perSecond, setup.seed));
-        await("the first answers", () -> watch.answered() > setup.perSecond);
+        awaitWithProgress("the first answers", () -> watch.answered() > setup.perSecond);
     }
 
     private void changeRules() throws Exception {
@@ -249,7 +250,7 @@ final class FailureRun implements AutoCloseable {
     private void takeOver(Fault fault) throws Exception {
         Instance instance = instances.get(fault.target());
         kill(fault, instance);
-        await("others to take over", watch::isQuiet);
+        awaitWithProgress("others to take over", watch::isQuiet);
         instance.start();
     }
 
@@ -336,15 +337,8 @@ final class FailureRun implements AutoCloseable {
         return watch.isQuiet() && brokers.isWhole() && load.sent() - watch.answered() < CALM_SECONDS * setup.perSecond;
     }
 
-    private void await(String what, Callable<Boolean> condition) throws Exception {
-        long deadline = System.nanoTime() + PATIENCE.toNanos();
-        while (!condition.call()) {
-            if (System.nanoTime() - deadline > 0) {
-                throw new IllegalStateException(
-                        "no %s within %d s%s".formatted(what, PATIENCE.toSeconds(), progress()));
-            }
-            Thread.sleep(POLL_MS);
-        }
+    private void awaitWithProgress(String what, Callable<Boolean> condition) {
+        await(() -> what + progress(), PATIENCE, condition);
     }
 
     private String progress() {

@@ -1,5 +1,7 @@
 package dev.weir.failure;
 
+import static dev.weir.dev.Await.await;
+
 import dev.weir.app.PolicyTopic;
 import dev.weir.app.TopicSetup;
 import dev.weir.audit.Audit;
@@ -290,18 +292,15 @@ public final class Flood implements Callable<Integer> {
     }
 
     private void awaitLag(long most, Crush crush) throws Exception {
-        long deadline = System.nanoTime() + PATIENCE.toNanos();
-        long toldNanos = 0;
-        while (Gauge.lag(brokers.admin(), config) > most) {
-            if (System.nanoTime() - toldNanos > TimeUnit.SECONDS.toNanos(1)) {
+        long[] toldNanos = {0};
+        await("a lag of at most " + most, PATIENCE, () -> {
+            boolean isDone = Gauge.lag(brokers.admin(), config) <= most;
+            if (!isDone && System.nanoTime() - toldNanos[0] > TimeUnit.SECONDS.toNanos(1)) {
                 report(crush);
-                toldNanos = System.nanoTime();
+                toldNanos[0] = System.nanoTime();
             }
-            if (System.nanoTime() - deadline > 0) {
-                throw new IllegalStateException("it does not catch up");
-            }
-            Thread.sleep(50);
-        }
+            return isDone;
+        });
     }
 
     private void report(Crush crush) throws Exception {

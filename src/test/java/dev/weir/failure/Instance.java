@@ -1,5 +1,7 @@
 package dev.weir.failure;
 
+import static dev.weir.dev.Await.await;
+
 import dev.weir.cli.Main;
 import dev.weir.dev.ChildProcess;
 import dev.weir.dev.JavaProcess;
@@ -19,17 +21,16 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
-import java.util.concurrent.TimeUnit;
 import java.util.regex.Pattern;
 import java.util.stream.Collectors;
 import org.apache.kafka.common.utils.Utils;
+import org.awaitility.core.ConditionTimeoutException;
 
 /** An enforcer: {@code weir run} as a process, with a state directory of its own. */
 final class Instance extends ChildProcess {
 
     private static final String READY = "weir is ready";
-    private static final long READY_SECONDS = 180;
-    private static final long POLL_MS = 20;
+    private static final Duration READY_PATIENCE = Duration.ofMinutes(3);
     private static final Pattern SERVICE = Pattern.compile("rules on (http://\\S+)/v1");
     private static final Pattern HEALTH = Pattern.compile("health on (http://[^\\s,]+)");
     private static final Duration ANSWERS_WITHIN = Duration.ofSeconds(30);
@@ -128,12 +129,13 @@ final class Instance extends ChildProcess {
 
     /** Waits until it says that it is ready. */
     void awaitReady() throws IOException, InterruptedException {
-        long deadline = System.nanoTime() + TimeUnit.SECONDS.toNanos(READY_SECONDS);
-        while (!saidSinceStart().contains(READY)) {
-            if (!isAlive() || System.nanoTime() - deadline > 0) {
-                throw new IllegalStateException(name() + " does not get ready:\n" + saidSinceStart());
-            }
-            Thread.sleep(POLL_MS);
+        try {
+            await(name() + " is ready", READY_PATIENCE, () -> {
+                checkAlive();
+                return saidSinceStart().contains(READY);
+            });
+        } catch (ConditionTimeoutException e) {
+            throw new IllegalStateException(name() + " is not ready:\n" + saidSinceStart(), e);
         }
     }
 

@@ -1,5 +1,6 @@
 package dev.weir.failure;
 
+import static dev.weir.dev.Await.await;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
@@ -24,7 +25,6 @@ import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import java.util.Optional;
-import java.util.concurrent.Callable;
 import java.util.stream.Stream;
 import org.apache.kafka.clients.admin.Admin;
 import org.junit.jupiter.api.AfterAll;
@@ -143,7 +143,7 @@ class OverloadTest {
             crush.send(LARGE_FLOOD);
             instance.start();
             instance.awaitReady();
-            await(() -> {
+            await("the backlog is worked off", PATIENCE, () -> {
                 instance.checkAlive();
                 return Gauge.lag(admin, config) == 0;
             });
@@ -195,14 +195,14 @@ class OverloadTest {
                 Crush crush = crush(config)) {
             instance.start();
             instance.awaitReady();
-            await(() -> instance.saidSinceStart().contains("the disk is full"));
+            await("the disk is full", PATIENCE, () -> instance.saidSinceStart().contains("the disk is full"));
             crush.send(FLOOD);
             awaitStandstill(config);
-            await(() -> !instance.isReady());
+            await("it is not ready", PATIENCE, () -> !instance.isReady());
             assertThat(Gauge.lag(admin, config)).isPositive();
             Files.createFile(room);
-            await(() -> Gauge.lag(admin, config) == 0);
-            await(() -> instance.isReady());
+            await("the backlog is worked off", PATIENCE, () -> Gauge.lag(admin, config) == 0);
+            await("it is ready", PATIENCE, instance::isReady);
         }
         assertAnswered(FLOOD, config);
     }
@@ -253,7 +253,10 @@ class OverloadTest {
     private static Optional<String> work(WeirConfig config) {
         try (Enforcer enforcer = Enforcer.start(config)) {
             enforcer.awaitRunning(PATIENCE);
-            await(() -> enforcer.health() == Health.FAILED || Gauge.lag(admin, config) == 0);
+            await(
+                    "the backlog is worked off, or it has failed",
+                    PATIENCE,
+                    () -> enforcer.health() == Health.FAILED || Gauge.lag(admin, config) == 0);
             return enforcer.health() == Health.FAILED
                     ? enforcer.awaitEnd().map(Throwable::getMessage)
                     : Optional.empty();
@@ -286,7 +289,7 @@ class OverloadTest {
     /** Waits until nothing is decided any more: for so long that a commit would have been. */
     private static void awaitStandstill(WeirConfig config) throws Exception {
         long[] seen = {-1, System.nanoTime()};
-        await(() -> {
+        await("nothing is decided", PATIENCE, () -> {
             long lag = Gauge.lag(admin, config);
             if (lag != seen[0]) {
                 seen[0] = lag;
@@ -303,14 +306,6 @@ class OverloadTest {
             return new ProcessBuilder(command).start().waitFor() == 0;
         } catch (IOException e) {
             return false;
-        }
-    }
-
-    private static void await(Callable<Boolean> condition) throws Exception {
-        long deadline = System.nanoTime() + PATIENCE.toNanos();
-        while (!condition.call()) {
-            assertThat(System.nanoTime() - deadline).isNegative();
-            Thread.sleep(20);
         }
     }
 }

@@ -1,5 +1,6 @@
 package dev.weir.failure;
 
+import static dev.weir.dev.Await.await;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
@@ -163,7 +164,7 @@ class SkewedProcessesTest {
     @Test
     void each_partition_and_client_gets_its_share_and_the_limit_holds_whatever_the_clocks_are_and_do()
             throws Exception {
-        await("partition of the skewed instance", () -> !partitionsOf(SKEWED_INSTANCE)
+        awaitReading("partition of the skewed instance", () -> !partitionsOf(SKEWED_INSTANCE)
                 .isEmpty());
         awaitAllowed("first requests", 1);
         assertThat(Duration.between(Instant.now(), instance.wallClock()))
@@ -177,8 +178,9 @@ class SkewedProcessesTest {
 
         instanceClock.set(BEHIND.minus(HOUR));
         clientClock.set(AHEAD.minus(HOUR));
-        await("restart of the instance", () -> instance.saidSinceStart().contains("starts over: the wall clock"));
-        await("ready instance after its restart", instance::isReady);
+        awaitReading(
+                "restart of the instance", () -> instance.saidSinceStart().contains("starts over: the wall clock"));
+        awaitReading("ready instance after its restart", instance::isReady);
         awaitAllowed("requests after a step back", RESUMED);
         instanceClock.set(BEHIND);
         clientClock.set(AHEAD);
@@ -201,7 +203,7 @@ class SkewedProcessesTest {
         Map<String, Integer> counted = new TreeMap<>();
         for (int i = 1; i <= MOST_ROUNDS; i++) {
             int round = i;
-            await("counted requests", () -> sum(counts()) - sum(before) >= round * COUNTED);
+            awaitReading("counted requests", () -> sum(counts()) - sum(before) >= round * COUNTED);
             counts().forEach((who, count) -> counted.put(who, count - before.get(who)));
             if (counted.values().stream().allMatch(count -> count >= round * LEAST)) {
                 return;
@@ -213,7 +215,7 @@ class SkewedProcessesTest {
     /** Waits until this many further requests of each client are allowed. */
     private void awaitAllowed(String what, int more) throws Exception {
         Map<String, Integer> before = counts();
-        await(what, () -> counts().entrySet().stream()
+        awaitReading(what, () -> counts().entrySet().stream()
                 .allMatch(each -> each.getValue() - before.get(each.getKey()) >= more));
     }
 
@@ -259,13 +261,19 @@ class SkewedProcessesTest {
                 .orElseThrow();
     }
 
-    private void await(String what, Callable<Boolean> condition) throws Exception {
-        long startNanos = System.nanoTime();
-        while (!condition.call()) {
-            if (System.nanoTime() - startNanos > PATIENCE.toNanos()) {
-                throw new AssertionError("no %s: allowed %s; see %s".formatted(what, counts(), directory));
-            }
+    /** Reads decisions while it waits. */
+    private void awaitReading(String what, Callable<Boolean> condition) {
+        await(() -> "%s: allowed %s; see %s".formatted(what, allowedSoFar(), directory), PATIENCE, () -> {
             decisions.poll(Duration.ofMillis(20), overTopic::add);
+            return condition.call();
+        });
+    }
+
+    private Map<String, Integer> allowedSoFar() {
+        try {
+            return counts();
+        } catch (Exception e) {
+            throw new IllegalStateException(e);
         }
     }
 }

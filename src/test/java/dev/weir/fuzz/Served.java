@@ -1,6 +1,6 @@
 package dev.weir.fuzz;
 
-import static org.assertj.core.api.Assertions.assertThat;
+import static dev.weir.dev.Await.await;
 
 import dev.weir.app.Enforcer;
 import dev.weir.app.KafkaSettings;
@@ -18,7 +18,6 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.util.Map;
 import java.util.Optional;
-import java.util.concurrent.locks.LockSupport;
 import org.apache.kafka.clients.admin.Admin;
 
 /** An instance with its broker, as {@code weir run --dev} has it. */
@@ -62,11 +61,7 @@ final class Served implements AutoCloseable {
                         PolicyFile.read("none", "{}"),
                         PolicyTopic.Options.DEFAULTS.withPrune(true),
                         System.currentTimeMillis());
-        long deadline = System.nanoTime() + PATIENCE.toNanos();
-        while (!enforcer.policies().applied().isEmpty()) {
-            assertThat(System.nanoTime()).as("deadline").isLessThan(deadline);
-            LockSupport.parkNanos(1_000_000);
-        }
+        await("no rules in force", PATIENCE, () -> enforcer.policies().applied().isEmpty());
     }
 
     @Override

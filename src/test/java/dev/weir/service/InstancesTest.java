@@ -1,5 +1,6 @@
 package dev.weir.service;
 
+import static dev.weir.dev.Await.await;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import com.fasterxml.jackson.databind.JsonNode;
@@ -19,7 +20,6 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
-import java.util.concurrent.Callable;
 import java.util.stream.IntStream;
 import org.apache.kafka.clients.admin.Admin;
 import org.junit.jupiter.api.AfterAll;
@@ -103,9 +103,16 @@ class InstancesTest {
                                 "{\"queue\":\"hooks\",\"priority\":2,\"match\":{\"endpoint\":\"/h\"}}")
                         .status())
                 .isEqualTo(201);
-        until(() -> second.caller().get("/v1/policies/hooked").status() == 200);
-        until(() ->
-                answeredBy(first) > 0 && answeredBy(second) > 0 && answeredBy(first) + answeredBy(second) == CLIENTS);
+        await(
+                "the second instance has the policy",
+                PATIENCE,
+                () -> second.caller().get("/v1/policies/hooked").status() == 200);
+        await(
+                "both share the clients",
+                PATIENCE,
+                () -> answeredBy(first) > 0
+                        && answeredBy(second) > 0
+                        && answeredBy(first) + answeredBy(second) == CLIENTS);
         send();
 
         for (Running asked : List.of(first, second)) {
@@ -115,7 +122,7 @@ class InstancesTest {
                         .post("/v1/check", "{\"client\":\"client " + i + "\",\"attributes\":{\"endpoint\":\"/a\"}}");
                 assertThat(check.json().get("remaining").asInt()).isEqualTo(10 - used(i) - 1);
             }
-            until(() -> waiting(asked) == 2); // the first has left
+            await("the first has left", PATIENCE, () -> waiting(asked) == 2);
             assertThat(asked.caller().get("/v1/queues/nowhere").detail()).isEqualTo("there is no queue 'nowhere'");
             askOfKeys(asked);
         }
@@ -132,18 +139,21 @@ class InstancesTest {
         for (int i = 0; i < CLIENTS; i++) {
             awaitUsage(first, i);
         }
-        until(() -> waiting(first) == 2);
+        await("two wait", PATIENCE, () -> waiting(first) == 2);
     }
 
     /** Each client has sent one more than its number to a queue with key fields; one of each has left. */
     private static void askOfKeys(Running asked) throws Exception {
         int all = CLIENTS * (CLIENTS - 1) / 2;
-        until(() -> asked.caller()
-                        .get("/v1/queues/hooks")
-                        .json()
-                        .at("/state/waiting")
-                        .asInt()
-                == all);
+        await(
+                "one of each key has left",
+                PATIENCE,
+                () -> asked.caller()
+                                .get("/v1/queues/hooks")
+                                .json()
+                                .at("/state/waiting")
+                                .asInt()
+                        == all);
         JsonNode queue = asked.caller().get("/v1/queues/hooks").json();
         assertThat(queue.get("missing")).isEmpty();
         assertThat(queue.at("/state/keys").asInt()).isEqualTo(CLIENTS);
@@ -196,7 +206,7 @@ class InstancesTest {
     }
 
     private static void awaitUsage(Running asked, int client) throws Exception {
-        until(() -> {
+        await("the usage of client " + client, PATIENCE, () -> {
             Reply usage = asked.caller().get("/v1/usage/client%20" + client + "?attribute.endpoint=/a");
             return usage.status() == 200
                     && usage.json().at("/usage/0/limits/0/used").asInt(-1) == used(client);
@@ -247,14 +257,6 @@ class InstancesTest {
             }
         }
         return here;
-    }
-
-    private static void until(Callable<Boolean> holds) throws Exception {
-        long deadline = System.nanoTime() + PATIENCE.toNanos();
-        while (!holds.call()) {
-            assertThat(System.nanoTime()).as("in time").isLessThan(deadline);
-            Thread.sleep(50);
-        }
     }
 
     private static WeirConfig config(String name) {

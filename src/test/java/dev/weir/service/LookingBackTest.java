@@ -1,5 +1,6 @@
 package dev.weir.service;
 
+import static dev.weir.dev.Await.await;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import com.fasterxml.jackson.databind.JsonNode;
@@ -99,9 +100,12 @@ class LookingBackTest {
             int wrong = (right + 1) % partitions;
             var unused = producer.send(new ProducerRecord<>("weir.requests", wrong, "somebody", misplaced));
         }
-        await(() -> decisions("client 0", "").get("decisions").size() == EACH
-                && decisions("client 7", "").get("decisions").size() == EACH
-                && decisions(MISPLACED, "").get("decisions").size() == 1);
+        await(
+                "all decisions",
+                PATIENCE,
+                () -> decisions("client 0", "").get("decisions").size() == EACH
+                        && decisions("client 7", "").get("decisions").size() == EACH
+                        && decisions(MISPLACED, "").get("decisions").size() == 1);
     }
 
     @AfterAll
@@ -117,18 +121,6 @@ class LookingBackTest {
                         .formatted(number, client),
                 System.currentTimeMillis(),
                 new Request.Source(0, 0));
-    }
-
-    private interface Condition {
-        boolean holds() throws Exception;
-    }
-
-    private static void await(Condition condition) throws Exception {
-        long deadlineNanos = System.nanoTime() + PATIENCE.toNanos();
-        while (!condition.holds()) {
-            assertThat(System.nanoTime()).as("in time").isLessThan(deadlineNanos);
-            Thread.sleep(50);
-        }
     }
 
     private static JsonNode decisions(String client, String query) throws Exception {
@@ -282,7 +274,7 @@ class LookingBackTest {
         for (Watch watch : watches) {
             watch.close();
         }
-        await(() -> {
+        await("room for a watcher", PATIENCE, () -> {
             try (Watch again = new Watch(service, null)) {
                 return again.status() == 200;
             }

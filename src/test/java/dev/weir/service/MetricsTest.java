@@ -1,5 +1,6 @@
 package dev.weir.service;
 
+import static dev.weir.dev.Await.await;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.weir.app.Enforcer;
@@ -69,24 +70,24 @@ class MetricsTest {
         enforcer = Enforcer.create(config, Optional.of(service.address()));
         service.tellHealth(enforcer::health);
         service.tellMetrics(enforcer.metrics()::scrape);
-        await(it -> it.lines("weir_health").contains("{state=\"STARTING\"} 1.0"));
+        awaitScrape(it -> it.lines("weir_health").contains("{state=\"STARTING\"} 1.0"));
         enforcer.begin();
         enforcer.awaitRunning(PATIENCE);
         send(config);
-        await(it -> it.text().contains("message=\"REFUSED\""));
+        awaitScrape(it -> it.text().contains("message=\"REFUSED\""));
         try (Sender sender = new Sender(config)) {
             sender.send(request(11, "/all", ", \"kind\": \"SETTLE\"")); // is reported without a request for a lease
         }
-        await(it -> it.text().contains("message=\"REPORTED\""));
+        awaitScrape(it -> it.text().contains("message=\"REPORTED\""));
         try (Sender sender = new Sender(config)) {
             sender.send(request(10, "/all", ""));
             sender.send(request(12, "/bare", ""));
         }
-        await(it -> it.sum("weir_decisions_total") == 12 && it.sum("weir_dead_letters_total") == 1);
-        await(it -> it.sum("weir_release_wait_seconds_count") == 2);
-        await(it -> it.sum("weir_lag_records") == 0 && it.sum("weir_store_keys") > 0);
+        awaitScrape(it -> it.sum("weir_decisions_total") == 12 && it.sum("weir_dead_letters_total") == 1);
+        awaitScrape(it -> it.sum("weir_release_wait_seconds_count") == 2);
+        awaitScrape(it -> it.sum("weir_lag_records") == 0 && it.sum("weir_store_keys") > 0);
         System.gc();
-        await(it -> it.byName().containsKey("jvm_gc_pause_seconds_sum"));
+        awaitScrape(it -> it.byName().containsKey("jvm_gc_pause_seconds_sum"));
     }
 
     private static void send(WeirConfig config) {
@@ -113,12 +114,11 @@ class MetricsTest {
                 new Request.Source(0, 0));
     }
 
-    private static void await(Predicate<Scrape> condition) throws Exception {
-        long deadlineNanos = System.nanoTime() + PATIENCE.toNanos();
-        do {
+    private static void awaitScrape(Predicate<Scrape> condition) {
+        await(() -> scrape.text(), PATIENCE, () -> {
             scrape = Scrape.of(Caller.of(service, null).get("/metrics").text());
-        } while (!condition.test(scrape) && System.nanoTime() < deadlineNanos);
-        assertThat(condition.test(scrape)).as(scrape.text()).isTrue();
+            return condition.test(scrape);
+        });
     }
 
     @AfterAll

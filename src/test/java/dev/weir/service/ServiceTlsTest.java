@@ -1,5 +1,6 @@
 package dev.weir.service;
 
+import static dev.weir.dev.Await.await;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
@@ -131,11 +132,7 @@ class ServiceTlsTest {
         TestCertificate next = TestCertificate.make(directory, "second", "RSA");
         assertThat(name(service.port())).isEqualTo("CN=first");
         install(next);
-        long deadline = System.nanoTime() + PATIENCE.toNanos();
-        while (!name(service).equals("CN=second")) {
-            assertThat(System.nanoTime() - deadline).as("time left").isNegative();
-            Thread.onSpinWait();
-        }
+        await("the second certificate", PATIENCE, () -> name(service).equals("CN=second"));
         assertThat(name(service.healthPort())).isEqualTo("CN=second");
     }
 

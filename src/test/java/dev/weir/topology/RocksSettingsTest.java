@@ -1,9 +1,11 @@
 package dev.weir.topology;
 
+import static dev.weir.dev.Await.await;
 import static java.nio.charset.StandardCharsets.UTF_8;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.Map;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
@@ -62,15 +64,14 @@ class RocksSettingsTest {
         }
     }
 
-    /** Writes now and then, since files are looked at when there is a new one. */
-    private static void awaitLess(RocksDB store, long most) throws Exception {
-        long deadline = System.nanoTime() + 60_000_000_000L;
-        for (int i = 0; bytes(store) > most; i++) {
-            assertThat(System.nanoTime()).as("%d bytes on disk", bytes(store)).isLessThan(deadline);
-            store.put(key(KEYS), key(i));
+    /** Writes each time, since files are looked at when there is a new one. */
+    private static void awaitLess(RocksDB store, long most) {
+        int[] writes = {0};
+        await("at most " + most + " bytes on disk", Duration.ofMinutes(1), () -> {
+            store.put(key(KEYS), key(writes[0]++));
             flush(store);
-            Thread.sleep(100);
-        }
+            return bytes(store) <= most;
+        });
     }
 
     private static Options options() {
