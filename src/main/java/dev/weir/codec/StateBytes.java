@@ -21,22 +21,11 @@ public final class StateBytes {
         this.end = end;
     }
 
-    /** To be written, time and again. */
-    public static StateBytes empty() {
-        return new StateBytes(new byte[64], 0);
-    }
-
     /** Begins with a version. */
     static StateBytes toWrite(int version) {
-        StateBytes out = empty();
+        StateBytes out = new StateBytes(new byte[64], 0);
         out.writeByte(version);
         return out;
-    }
-
-    /** Begins anew, with a version. */
-    void clear(int version) {
-        position = 0;
-        writeByte(version);
     }
 
     /**
@@ -56,16 +45,6 @@ public final class StateBytes {
             throw new IllegalStateException(what + " is of version " + found + ", not " + version);
         }
         return in;
-    }
-
-    /** What was written is the first {@link #length} bytes of it; not to be changed, nor kept. */
-    public byte[] bytes() {
-        return bytes;
-    }
-
-    /** How many bytes were written. */
-    public int length() {
-        return position;
     }
 
     byte[] written() {

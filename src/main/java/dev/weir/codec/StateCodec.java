@@ -76,14 +76,7 @@ public final class StateCodec {
     private StateCodec() {}
 
     public static byte[] encode(PolicyState state) {
-        StateBytes out = StateBytes.empty();
-        encode(state, out);
-        return out.written();
-    }
-
-    /** As {@link #encode(PolicyState)}, in place of what was written before. */
-    public static void encode(PolicyState state, StateBytes out) {
-        out.clear(VERSION);
+        StateBytes out = StateBytes.toWrite(VERSION);
         out.writeFixed(state.forgettableAtMs());
         out.writeSigned(state.lastMs());
         out.write(state.accounts().size());
@@ -97,6 +90,7 @@ public final class StateCodec {
         if (state.putOffMs() != 0) {
             out.write(state.putOffMs());
         }
+        return out.written();
     }
 
     /** When an encoded state may be forgotten, read without the rest of it. */

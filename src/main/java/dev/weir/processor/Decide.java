@@ -5,6 +5,7 @@ import dev.weir.codec.KeyCodec;
 import dev.weir.codec.QueueKeys;
 import dev.weir.codec.WaiterCodec.Waiter;
 import dev.weir.config.WeirConfig;
+import dev.weir.lease.LeaseBook;
 import dev.weir.lease.LeaseRequest;
 import dev.weir.lease.LeaseSession;
 import dev.weir.policy.Admission;
@@ -12,6 +13,7 @@ import dev.weir.policy.Decider;
 import dev.weir.policy.Decision;
 import dev.weir.policy.DecisionContext;
 import dev.weir.policy.FirstAnswers;
+import dev.weir.policy.PolicyState;
 import dev.weir.policy.PolicyTable;
 import dev.weir.policy.Request;
 import dev.weir.policy.Ruling;
@@ -93,7 +95,7 @@ public final class Decide implements Processor<byte[], Object, byte[], Object> {
     @Override
     public void init(ProcessorContext<byte[], Object> processorContext) {
         context = processorContext;
-        HotStates store = context.getStateStore(stores.states);
+        WriteBackStore<StateKey, PolicyState> store = context.getStateStore(stores.states);
         FirstAnswers firstAnswers = StoreFirstAnswers.open(context.getStateStore(stores.answers), config.state());
         states = new StoreStates(store, context.getStateStore(stores.segments), firstAnswers);
         sequence = new DecisionSequence(context.getStateStore(stores.order));
@@ -101,7 +103,7 @@ public final class Decide implements Processor<byte[], Object, byte[], Object> {
             sequence.write();
             early.started(context.currentSystemTimeMs());
         });
-        HotStates books = context.getStateStore(stores.books);
+        WriteBackStore<StateKey, LeaseBook> books = context.getStateStore(stores.books);
         long nowMs = context.currentSystemTimeMs();
         String holder =
                 new HolderNames(config.applicationId()).name(context.taskId().partition());
@@ -116,7 +118,7 @@ public final class Decide implements Processor<byte[], Object, byte[], Object> {
         int keys = config.state().sweepKeys();
         long keepMs = config.state().forgetAfter().toMillis();
         sweep = new StateSweep(store, states::forget, keys, keepMs);
-        sweepOfBooks = new StateSweep(books, (key, book) -> books.forgetUnlessNewer(key), keys, keepMs);
+        sweepOfBooks = new StateSweep(books, (key, book) -> books.deleteUnlessDirty(key), keys, keepMs);
         if (sweeping != null) { // of a task that failed and is revived
             sweeping.cancel();
         }

@@ -3,43 +3,48 @@ package dev.weir.processor;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.LongAdder;
 
-/** How much heap the states of all tasks of a process may take. The tasks that have some share it evenly. */
+/** The heap that all {@link WriteBackStore}s of a process may take together. Those that have entries share it evenly. */
 public final class HotMemory {
 
     private final long bytes;
-    private final AtomicInteger tasks = new AtomicInteger();
+    private final AtomicInteger stores = new AtomicInteger();
     private final LongAdder used = new LongAdder();
 
-    /** @param bytes 0 if no state is to stay on the heap */
+    /** @param bytes 0 to keep no value on the heap */
     public HotMemory(long bytes) {
         this.bytes = bytes;
     }
 
-    /** About how many bytes may be taken. */
+    /** Returns about how many bytes may be taken. */
     public long bytes() {
         return bytes;
     }
 
-    /** About how many bytes are taken. */
+    /** Returns about how many bytes are taken. */
     public long usedBytes() {
         return used.sum();
     }
 
-    /** @param more bytes of a task; below 0: less */
+    /**
+     * Reports that a store takes more bytes than before.
+     *
+     * @param more negative if it takes less
+     */
     void use(long more) {
         used.add(more);
     }
 
-    /** What one task may have. */
+    /** Returns how many bytes one store may take. */
     long share() {
-        return bytes / Math.max(1, tasks.get());
+        return bytes / Math.max(1, stores.get());
     }
 
+    /** Adds a store to those that share the memory. */
     void join() {
-        tasks.incrementAndGet();
+        stores.incrementAndGet();
     }
 
     void leave() {
-        tasks.decrementAndGet();
+        stores.decrementAndGet();
     }
 }

@@ -1,7 +1,6 @@
 package dev.weir.processor;
 
 import dev.weir.codec.KeyCodec;
-import dev.weir.codec.LeaseCodec;
 import dev.weir.codec.WaiterCodec;
 import dev.weir.codec.WaiterCodec.Waiter;
 import dev.weir.lease.LeaseBook;
@@ -57,7 +56,7 @@ final class LeaseStore implements Holdings {
     private static final int MAX_DECODED = 10_000;
 
     private final LeaseSession session;
-    private final HotStates books;
+    private final WriteBackStore<StateKey, LeaseBook> books;
     private final KeyValueStore<Bytes, byte[]> waiting;
     private final LeaseTerms terms;
     private final Supplier<PolicyTable> policies;
@@ -114,7 +113,7 @@ final class LeaseStore implements Holdings {
      */
     LeaseStore(
             LeaseSession session,
-            HotStates books,
+            WriteBackStore<StateKey, LeaseBook> books,
             KeyValueStore<Bytes, byte[]> waiting,
             LeaseTerms terms,
             Supplier<PolicyTable> policies,
@@ -124,6 +123,7 @@ final class LeaseStore implements Holdings {
         this.waiting = waiting;
         this.terms = terms;
         this.policies = policies;
+        books.open(new LeaseBookCodec());
         books.beforeFlush(this::write);
         try (KeyValueIterator<Bytes, byte[]> all = waiting.all()) {
             while (all.hasNext()) {
@@ -139,10 +139,9 @@ final class LeaseStore implements Holdings {
     private Entry entry(StateKey key) {
         Entry entry = entries.get(key);
         if (entry == null) {
-            byte[] bytes = books.bytes(key);
-            LeaseHolder<Place> holder = bytes == null
-                    ? LeaseHolder.empty(session, terms)
-                    : LeaseHolder.restored(session, LeaseCodec.decodeBook(bytes), terms);
+            LeaseBook stored = books.read(key);
+            LeaseHolder<Place> holder =
+                    stored == null ? LeaseHolder.empty(session, terms) : LeaseHolder.restored(session, stored, terms);
             entry = new Entry(key, holder, holder.book());
             entries.put(key, entry);
         }
@@ -341,7 +340,7 @@ final class LeaseStore implements Holdings {
     private void write() {
         for (Entry entry : changed) {
             entry.written = entry.holder.book();
-            books.put(entry.key, LeaseCodec.encode(entry.written));
+            books.put(entry.key, entry.written);
             entry.isChanged = false;
         }
         changed.clear();

@@ -1,7 +1,6 @@
 package dev.weir.processor;
 
 import dev.weir.codec.KeyCodec;
-import dev.weir.codec.StateCodec;
 import dev.weir.limit.Segments;
 import dev.weir.policy.FirstAnswers;
 import dev.weir.policy.PolicyState;
@@ -16,22 +15,24 @@ final class StoreStates implements States {
     /** How many bounded parts of one state are forgotten in one visit. */
     static final int FORGETS_AT_ONCE = 100;
 
-    private final HotStates states;
-    private final KeyValueStore<Bytes, byte[]> segments;
+    private final WriteBackStore<StateKey, PolicyState> states;
+    private final PolicyStateCodec codec;
     private final FirstAnswers firstAnswers;
-    private final HotStates.Reader reader =
-            (key, state, length) -> StateCodec.decode(state, length, shelf -> segments(key, shelf));
     private boolean hasChangedSegments;
 
-    StoreStates(HotStates states, KeyValueStore<Bytes, byte[]> segments, FirstAnswers firstAnswers) {
+    StoreStates(
+            WriteBackStore<StateKey, PolicyState> states,
+            KeyValueStore<Bytes, byte[]> segments,
+            FirstAnswers firstAnswers) {
         this.states = states;
-        this.segments = segments;
+        codec = new PolicyStateCodec(segments, () -> hasChangedSegments = true);
         this.firstAnswers = firstAnswers;
+        states.open(codec);
     }
 
     @Override
     public PolicyState get(StateKey key) {
-        return states.get(key, reader);
+        return states.read(key);
     }
 
     /** A log whose segments have changed is written with them: to those who read the stores they always go together. */
@@ -47,7 +48,7 @@ final class StoreStates implements States {
 
     @Override
     public Segments segments(StateKey key, int shelf) {
-        return segments(KeyCodec.encode(key), shelf);
+        return codec.segments(KeyCodec.encode(key), shelf);
     }
 
     @Override
@@ -60,18 +61,18 @@ final class StoreStates implements States {
      * since; the sweep comes again.
      */
     void forget(Bytes key, byte[] state) {
-        if (states.isNewer(key)) {
+        if (states.isDirty(key)) {
             return;
         }
-        PolicyState left = reader.read(key.get(), state, state.length);
+        PolicyState left = codec.decode(key.get(), state, state.length);
         for (int i = 0; left != null && i < FORGETS_AT_ONCE; i++) {
             left = left.forgotten();
         }
         hasChangedSegments = false;
-        states.forget(key, left);
-    }
-
-    private Segments segments(byte[] stateKey, int shelf) {
-        return new StoreSegments(segments, stateKey, shelf, () -> hasChangedSegments = true);
+        if (left == null) {
+            states.deleteUnlessDirty(key);
+        } else {
+            states.replaceUnlessDirty(key, left);
+        }
     }
 }

@@ -1,7 +1,10 @@
 package dev.weir.topology;
 
+import dev.weir.lease.LeaseBook;
+import dev.weir.policy.PolicyState;
+import dev.weir.policy.StateKey;
 import dev.weir.processor.HotMemory;
-import dev.weir.processor.HotStates;
+import dev.weir.processor.WriteBackStore;
 import java.util.Map;
 import org.apache.kafka.common.config.TopicConfig;
 import org.apache.kafka.common.serialization.Serdes;
@@ -87,14 +90,12 @@ public final class Stores {
                 .withLoggingDisabled();
     }
 
-    /** The states of the clients that come often are on the heap as well. */
-    static StoreBuilder<HotStates> policyStates(HotMemory memory) {
-        return new HotStatesBuilder(persistent(POLICY_STATES), memory);
+    static StoreBuilder<WriteBackStore<StateKey, PolicyState>> policyStates(HotMemory memory) {
+        return new WriteBackStoreBuilder<>(persistent(POLICY_STATES), memory);
     }
 
-    /** Those that are used often are on the heap as well. */
-    static StoreBuilder<HotStates> leaseBooks(HotMemory memory) {
-        return new HotStatesBuilder(persistent(LEASE_BOOKS), memory);
+    static StoreBuilder<WriteBackStore<StateKey, LeaseBook>> leaseBooks(HotMemory memory) {
+        return new WriteBackStoreBuilder<>(persistent(LEASE_BOOKS), memory);
     }
 
     static StoreBuilder<KeyValueStore<Bytes, byte[]>> persistent(String name) {

@@ -3,6 +3,7 @@ package dev.weir.processor;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.weir.codec.WaiterCodec.Waiter;
+import dev.weir.lease.LeaseBook;
 import dev.weir.lease.LeaseSession;
 import dev.weir.lease.LeaseTerms;
 import dev.weir.policy.Kind;
@@ -36,7 +37,7 @@ class LeaseStoreTest {
 
     @BeforeEach
     void open() {
-        HotStates books = new HotStates(open("books"), new HotMemory(1 << 20));
+        WriteBackStore<StateKey, LeaseBook> books = new WriteBackStore<>(open("books"), new HotMemory(1 << 20));
         LeaseSession session = new LeaseSession("weir/0", 1, () -> 0);
         leases = new LeaseStore(session, books, open("waiting"), LeaseTerms.DEFAULTS, () -> PolicyTable.EMPTY, 0);
     }

@@ -7,8 +7,10 @@ import dev.weir.config.WeirConfig;
 import dev.weir.policy.Decider;
 import dev.weir.policy.Decision;
 import dev.weir.policy.Kind;
+import dev.weir.policy.PolicyState;
 import dev.weir.policy.PolicyTable;
 import dev.weir.policy.Request;
+import dev.weir.policy.StateKey;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Map;
@@ -31,13 +33,13 @@ class StateSweepTest {
     @TempDir
     private Path directory;
 
-    private HotStates states;
+    private WriteBackStore<StateKey, PolicyState> states;
     private StoreStates store;
     private PolicyTable policies;
 
     @BeforeEach
     void open() throws Exception {
-        states = new HotStates(open("states"), new HotMemory(0));
+        states = new WriteBackStore<>(open("states"), new HotMemory(0));
         store = new StoreStates(
                 states, open("segments"), StoreFirstAnswers.open(open("answers"), WeirConfig.DEFAULTS.state()));
         policies = PolicyFile.read("test", POLICY).table();
@@ -151,7 +153,7 @@ class StateSweepTest {
 
     @Test
     void what_is_newer_on_the_heap_is_left_alone() throws Exception {
-        HotStates hot = new HotStates(open("hot"), new HotMemory(1 << 20));
+        WriteBackStore<StateKey, PolicyState> hot = new WriteBackStore<>(open("hot"), new HotMemory(1 << 20));
         StoreStates task = new StoreStates(
                 hot, open("segments"), StoreFirstAnswers.open(open("answers"), WeirConfig.DEFAULTS.state()));
         StateSweep sweep = new StateSweep(hot, task::forget, 10, 0);

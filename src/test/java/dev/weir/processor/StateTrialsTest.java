@@ -54,7 +54,7 @@ class StateTrialsTest {
         segments = open("segments");
         answers = open("answers");
         task = new StoreStates(
-                new HotStates(states, new HotMemory(0)),
+                new WriteBackStore<>(states, new HotMemory(0)),
                 segments,
                 StoreFirstAnswers.open(answers, WeirConfig.DEFAULTS.state()));
         trials = new StateTrials(states, new Watched(), answers);
@@ -184,7 +184,7 @@ class StateTrialsTest {
         KeyValueStore<Bytes, byte[]> hotStates = open("hot-states");
         KeyValueStore<Bytes, byte[]> hotSegments = open("hot-segments");
         StoreStates hot = new StoreStates(
-                new HotStates(hotStates, new HotMemory(1 << 20)),
+                new WriteBackStore<>(hotStates, new HotMemory(1 << 20)),
                 hotSegments,
                 StoreFirstAnswers.open(open("hot-answers"), WeirConfig.DEFAULTS.state()));
         Random random = new Random(5);

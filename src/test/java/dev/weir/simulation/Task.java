@@ -18,7 +18,6 @@ import dev.weir.policy.Request;
 import dev.weir.processor.CheckPolicies;
 import dev.weir.processor.Decide;
 import dev.weir.processor.HolderNames;
-import dev.weir.processor.HotStates;
 import dev.weir.processor.Lend;
 import dev.weir.processor.LiveCounts;
 import dev.weir.processor.Origin;
@@ -29,6 +28,7 @@ import dev.weir.processor.ReadRequests;
 import dev.weir.processor.ReadRouted;
 import dev.weir.processor.RequestReader;
 import dev.weir.processor.Shape;
+import dev.weir.processor.WriteBackStore;
 import dev.weir.shape.Release;
 import dev.weir.shape.SlotGrant;
 import dev.weir.shape.SlotReport;
@@ -143,7 +143,7 @@ final class Task {
     private void makeStore(String name) {
         HeapStore<Bytes> store = new HeapStore<>(
                 name, () -> state.store(name), (key, value) -> writes.changelog(slot, name, key.get(), value), flaw);
-        stores.put(name, HOT.contains(name) ? new HotStates(store, instance.hotMemory) : store);
+        stores.put(name, HOT.contains(name) ? new WriteBackStore<>(store, instance.hotMemory) : store);
     }
 
     private void make(WeirConfig config, int partitions) {
@@ -316,7 +316,7 @@ final class Task {
     }
 
     private void forgetOne() {
-        HotStates hot = context.getStateStore(Stores.POLICY_STATES);
+        WriteBackStore<?, ?> hot = context.getStateStore(Stores.POLICY_STATES);
         hot.flushCache();
         hot.clearCache();
         KeyValueStore<Bytes, byte[]> states = hot.wrapped();

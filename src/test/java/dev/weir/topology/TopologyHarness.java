@@ -12,9 +12,9 @@ import dev.weir.policy.Decision;
 import dev.weir.policy.Kind;
 import dev.weir.policy.Request;
 import dev.weir.policy.RequestRules;
-import dev.weir.processor.HotStates;
 import dev.weir.processor.LiveCounts;
 import dev.weir.processor.LivePolicies;
+import dev.weir.processor.WriteBackStore;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -142,7 +142,7 @@ final class TopologyHarness implements AutoCloseable {
     /** What is in a store, whatever is built upon it. */
     ReadOnlyKeyValueStore<?, ?> store(String name) {
         return name.equals(Stores.POLICY_STATES) || name.equals(Stores.LEASE_BOOKS)
-                ? (HotStates) driver.getAllStateStores().get(name)
+                ? (WriteBackStore<?, ?>) driver.getAllStateStores().get(name)
                 : driver.getKeyValueStore(name);
     }
 
