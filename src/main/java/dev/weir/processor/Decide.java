@@ -23,7 +23,6 @@ import dev.weir.policy.Wait;
 import dev.weir.shape.BucketId;
 import dev.weir.shape.QueueRules;
 import java.nio.charset.StandardCharsets;
-import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.function.LongSupplier;
@@ -42,9 +41,6 @@ import org.apache.kafka.streams.processor.api.Record;
  */
 public final class Decide implements Processor<byte[], Object, byte[], Object> {
 
-    /** Leases are checked when something is due, but no sooner than after this. */
-    private static final long MIN_TICK_MS = 5;
-
     /** A task that is opened again does not use the numbers of its earlier requests. */
     private static final int REQUEST_BITS_A_MS = 20;
 
@@ -54,6 +50,7 @@ public final class Decide implements Processor<byte[], Object, byte[], Object> {
     private final StoreNames stores;
     private final Outlets outlets;
     private final LongSupplier clockSteps;
+    private final TickScheduler ticks = new TickScheduler(this::tick);
     private ProcessorContext<byte[], Object> context;
     private StoreStates states;
     private LeaseStore leases;
@@ -62,8 +59,6 @@ public final class Decide implements Processor<byte[], Object, byte[], Object> {
     private StateSweep sweep;
     private StateSweep sweepOfBooks;
     private Cancellable sweeping;
-    private Cancellable tick;
-    private long tickAtMs;
     private EarlyCommits early = new EarlyCommits();
 
     /**
@@ -122,7 +117,7 @@ public final class Decide implements Processor<byte[], Object, byte[], Object> {
         if (sweeping != null) { // of a task that failed and is revived
             sweeping.cancel();
         }
-        cancelTick();
+        ticks.open(context);
         sweeping = context.schedule(config.state().sweepEvery(), PunctuationType.WALL_CLOCK_TIME, sweepMs -> {
             store.shrink();
             books.shrink();
@@ -149,7 +144,6 @@ public final class Decide implements Processor<byte[], Object, byte[], Object> {
     }
 
     private void tick() {
-        cancelTick();
         long nowMs = context.currentSystemTimeMs();
         early.resumed(nowMs, leases.roundTripMs());
         if (nowMs >= early.dueMs()) {
@@ -157,13 +151,6 @@ public final class Decide implements Processor<byte[], Object, byte[], Object> {
         }
         leases.wake(nowMs);
         endStep(nowMs);
-    }
-
-    private void cancelTick() {
-        if (tick != null) {
-            tick.cancel();
-            tick = null;
-        }
     }
 
     private void commitEarly(long nowMs) {
@@ -174,13 +161,9 @@ public final class Decide implements Processor<byte[], Object, byte[], Object> {
 
     private void planTick(long nowMs) {
         long dueMs = Math.min(leases.dueMs(), early.dueMs());
-        if (dueMs == Long.MAX_VALUE || (tick != null && tickAtMs <= Math.max(dueMs, nowMs + MIN_TICK_MS))) {
-            return;
+        if (dueMs != Long.MAX_VALUE) {
+            ticks.request(dueMs, nowMs);
         }
-        cancelTick();
-        tickAtMs = Math.max(dueMs, nowMs + MIN_TICK_MS);
-        Duration in = Duration.ofMillis(tickAtMs - nowMs);
-        tick = context.schedule(in, PunctuationType.WALL_CLOCK_TIME, now -> tick());
     }
 
     private void decide(Record<byte[], Object> record, Request request, long nowMs) {

@@ -22,8 +22,6 @@ import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.Consumer;
 import org.apache.kafka.common.header.Headers;
 import org.apache.kafka.common.header.internals.RecordHeaders;
-import org.apache.kafka.streams.processor.Cancellable;
-import org.apache.kafka.streams.processor.PunctuationType;
 import org.apache.kafka.streams.processor.api.Processor;
 import org.apache.kafka.streams.processor.api.ProcessorContext;
 import org.apache.kafka.streams.processor.api.Record;
@@ -37,9 +35,6 @@ public final class Shape implements Processor<byte[], byte[], byte[], Object> {
 
     /** How much is done before records are read again. */
     private static final int STEPS_A_TICK = 5_000;
-
-    /** No tick comes sooner: what falls due in between is released together, stamped with its own times. */
-    private static final long MIN_TICK_MS = 5;
 
     /** While something waits, rules that have changed are seen at the latest after this. */
     private static final long MAX_TICK_MS = 500;
@@ -78,6 +73,7 @@ public final class Shape implements Processor<byte[], byte[], byte[], Object> {
     private final Outlets outlets;
     private final LiveQueues live;
     private final ReentrantLock working = new ReentrantLock(true); // fair: who asks gets in between two records
+    private final TickScheduler ticks = new TickScheduler(this::tick);
     private ProcessorContext<byte[], Object> context;
     private Rejections rejections;
     private Shaper shaper; // null while there is no task
@@ -86,8 +82,6 @@ public final class Shape implements Processor<byte[], byte[], byte[], Object> {
     private boolean hasSentMarker;
     private long markerSentMs;
     private long changesSeen;
-    private Cancellable tick;
-    private long tickAtMs;
 
     public Shape(
             LivePolicies policies,
@@ -123,7 +117,7 @@ public final class Shape implements Processor<byte[], byte[], byte[], Object> {
         task = UUID.randomUUID();
         hasSentMarker = false;
         changesSeen = -1;
-        cancelTick(); // of a task that failed and is revived
+        ticks.open(context);
         planTick();
         live.open(context.taskId().partition(), this);
     }
@@ -237,7 +231,6 @@ public final class Shape implements Processor<byte[], byte[], byte[], Object> {
     }
 
     private void tick() {
-        cancelTick();
         long localMs = context.currentSystemTimeMs();
         work(() -> {
             long changes = policies.changes();
@@ -254,13 +247,6 @@ public final class Shape implements Processor<byte[], byte[], byte[], Object> {
         });
     }
 
-    private void cancelTick() {
-        if (tick != null) {
-            tick.cancel();
-            tick = null;
-        }
-    }
-
     private void planTick() {
         long dueNanos = shaper.dueNanos();
         if (dueNanos == Long.MAX_VALUE) {
@@ -270,13 +256,7 @@ public final class Shape implements Processor<byte[], byte[], byte[], Object> {
         long dueInMs = -Math.floorDiv(-dueNanos, NANOS_PER_MS) - clock.timeMs(localMs);
         boolean mustWait = hasSentMarker && !clock.isSynchronized();
         long mostMs = shaper.needsTime() || !clock.isSynchronized() ? MAX_TICK_MS : Long.MAX_VALUE;
-        long inMs = mustWait ? MAX_TICK_MS : Math.max(MIN_TICK_MS, Math.min(mostMs, dueInMs));
-        if (tick != null && tickAtMs <= localMs + inMs) {
-            return;
-        }
-        cancelTick();
-        tickAtMs = localMs + inMs;
-        tick = context.schedule(Duration.ofMillis(inMs), PunctuationType.WALL_CLOCK_TIME, now -> tick());
+        ticks.request(localMs + (mustWait ? MAX_TICK_MS : Math.min(mostMs, dueInMs)), localMs);
     }
 
     /** Sends messages about totals to other partitions, and to this one. */
