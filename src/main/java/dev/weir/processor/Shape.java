@@ -5,23 +5,14 @@ import dev.weir.codec.SlotCodec;
 import dev.weir.codec.UnreadableException;
 import dev.weir.config.WeirConfig;
 import dev.weir.policy.Admission;
-import dev.weir.policy.Decision;
-import dev.weir.shape.Outlet;
-import dev.weir.shape.QueueClock;
-import dev.weir.shape.Release;
 import dev.weir.shape.Shaper;
 import dev.weir.shape.SlotGrant;
-import dev.weir.shape.SlotMessenger;
 import dev.weir.shape.SlotReport;
-import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.Optional;
-import java.util.UUID;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.Consumer;
-import org.apache.kafka.common.header.Headers;
-import org.apache.kafka.common.header.internals.RecordHeaders;
 import org.apache.kafka.streams.processor.api.Processor;
 import org.apache.kafka.streams.processor.api.ProcessorContext;
 import org.apache.kafka.streams.processor.api.Record;
@@ -29,7 +20,7 @@ import org.apache.kafka.streams.processor.api.RecordMetadata;
 
 /**
  * Lets requests into their queues, and wakes up when one may leave. An idle queue wakes nobody. Time is that of the broker, as the
- * {@link QueueClock} estimates it: while requests wait, the task sends itself a {@link QueueMarker} each second.
+ * {@link QueueTime} estimates it: while requests wait, the task sends itself a {@link QueueMarker} each second.
  */
 public final class Shape implements Processor<byte[], byte[], byte[], Object> {
 
@@ -38,14 +29,6 @@ public final class Shape implements Processor<byte[], byte[], byte[], Object> {
 
     /** While something waits, rules that have changed are seen at the latest after this. */
     private static final long MAX_TICK_MS = 500;
-
-    /** While something waits, markers are this far apart. */
-    private static final long MARKER_MS = 1_000;
-
-    /** A message is read when the transaction that it is in is committed. */
-    private static final long EXPECTED_DELAY_MS = 150;
-
-    private static final long NANOS_PER_MS = 1_000_000;
 
     /** The stores: the states of queues and buckets, slots, tickets, alarms and timers; the queues' first answers. */
     public record StoreNames(
@@ -77,10 +60,7 @@ public final class Shape implements Processor<byte[], byte[], byte[], Object> {
     private ProcessorContext<byte[], Object> context;
     private Rejections rejections;
     private Shaper shaper; // null while there is no task
-    private QueueClock clock;
-    private UUID task;
-    private boolean hasSentMarker;
-    private long markerSentMs;
+    private QueueTime time;
     private long changesSeen;
 
     public Shape(
@@ -103,19 +83,14 @@ public final class Shape implements Processor<byte[], byte[], byte[], Object> {
         context = processorContext;
         rejections = new Rejections(context, counts, outlets.deadLetters);
         StoreQueues queues = StoreQueues.open(stores, config.state(), context);
+        QueueForwarder forwarder = new QueueForwarder(context, outlets, counts, this::nowMs);
         Shaper restored = new Shaper(
-                policies::queue,
-                queues,
-                new Sinks(),
-                new Messages(),
-                config.shaping().hotKeys());
+                policies::queue, queues, forwarder, forwarder, config.shaping().hotKeys());
         queues.restore(restored);
         work(() -> {
             shaper = restored;
-            clock = new QueueClock(restored.writtenMs());
+            time = new QueueTime(restored.writtenMs());
         });
-        task = UUID.randomUUID();
-        hasSentMarker = false;
         changesSeen = -1;
         ticks.open(context);
         planTick();
@@ -130,7 +105,9 @@ public final class Shape implements Processor<byte[], byte[], byte[], Object> {
         Optional<QueueMarker> marker = QueueMarker.read(record.key(), record.value(), metadata.partition());
         if (marker.isPresent()) {
             work(() -> {
-                synchronize(marker.get(), appendMs, localMs);
+                if (time.readMarker(marker.get(), appendMs, localMs)) {
+                    shaper.stepBack(time.nanos(localMs));
+                }
                 planTick();
             });
             return;
@@ -143,9 +120,9 @@ public final class Shape implements Processor<byte[], byte[], byte[], Object> {
             return;
         }
         work(() -> {
-            clock.read(appendMs, localMs);
-            action.accept(clock.timeMs(localMs) * NANOS_PER_MS);
-            sendMarker(localMs, clock.isAheadOf(appendMs, localMs));
+            time.read(appendMs, localMs);
+            action.accept(time.nanos(localMs));
+            sendMarker(localMs, time.isAheadOf(appendMs, localMs));
             planTick();
         });
     }
@@ -165,32 +142,21 @@ public final class Shape implements Processor<byte[], byte[], byte[], Object> {
         return nowNanos -> shaper.admit(admission, offset, appendMs, nowNanos);
     }
 
-    private void synchronize(QueueMarker marker, long appendMs, long localMs) {
-        if (!marker.task().equals(task)) {
-            clock.read(appendMs, localMs); // of the task that had the partition before
-        } else if (clock.readMarker(marker.sentMs(), appendMs, localMs)) {
-            shaper.stepBack(clock.timeMs(localMs) * NANOS_PER_MS);
-        }
-    }
-
     /**
      * Sends a marker if one is due and there is a reason to.
      *
      * @param isLate what was read was appended long before queue time: the task lags, or the broker's clock was set back
      */
     private void sendMarker(long localMs, boolean isLate) {
-        boolean isDue = !hasSentMarker || localMs - markerSentMs >= MARKER_MS;
-        if (isDue && (isLate || shaper.needsTime() || mustSynchronize())) {
-            hasSentMarker = true;
-            markerSentMs = localMs;
-            QueueMarker marker = new QueueMarker(task, localMs, context.taskId().partition());
-            context.forward(new Record<>(null, marker, clock.timeMs(localMs)), outlets.markers);
+        if (time.isMarkerDue(localMs) && (isLate || shaper.needsTime() || mustSynchronize())) {
+            QueueMarker marker = time.nextMarker(context.taskId().partition(), localMs);
+            context.forward(new Record<>(null, marker, time.ms(localMs)), outlets.markers);
         }
     }
 
     /** Whether there is something to do that has to wait for a marker: restored buckets that may be idle by now. */
     private boolean mustSynchronize() {
-        return !clock.isSynchronized() && shaper.dueNanos() < Long.MAX_VALUE;
+        return !time.isSynchronized() && shaper.dueNanos() < Long.MAX_VALUE;
     }
 
     @Override
@@ -210,7 +176,8 @@ public final class Shape implements Processor<byte[], byte[], byte[], Object> {
             return Optional.empty();
         }
         try {
-            return Optional.ofNullable(shaper).map(queues -> question.answer(queues, nowMs() * NANOS_PER_MS));
+            return Optional.ofNullable(shaper)
+                    .map(queues -> question.answer(queues, time.nanos(context.currentSystemTimeMs())));
         } finally {
             working.unlock();
         }
@@ -218,7 +185,7 @@ public final class Shape implements Processor<byte[], byte[], byte[], Object> {
 
     /** Queue time. */
     private long nowMs() {
-        return clock.timeMs(context.currentSystemTimeMs());
+        return time.ms(context.currentSystemTimeMs());
     }
 
     private void work(Runnable step) {
@@ -234,8 +201,8 @@ public final class Shape implements Processor<byte[], byte[], byte[], Object> {
         long localMs = context.currentSystemTimeMs();
         work(() -> {
             long changes = policies.changes();
-            if (clock.isSynchronized()) {
-                long nowNanos = clock.timeMs(localMs) * NANOS_PER_MS;
+            if (time.isSynchronized()) {
+                long nowNanos = time.nanos(localMs);
                 if (changes != changesSeen) {
                     changesSeen = changes;
                     shaper.refresh(nowNanos);
@@ -253,56 +220,8 @@ public final class Shape implements Processor<byte[], byte[], byte[], Object> {
             return;
         }
         long localMs = context.currentSystemTimeMs();
-        long dueInMs = -Math.floorDiv(-dueNanos, NANOS_PER_MS) - clock.timeMs(localMs);
-        boolean mustWait = hasSentMarker && !clock.isSynchronized();
-        long mostMs = shaper.needsTime() || !clock.isSynchronized() ? MAX_TICK_MS : Long.MAX_VALUE;
-        ticks.request(localMs + (mustWait ? MAX_TICK_MS : Math.min(mostMs, dueInMs)), localMs);
-    }
-
-    /** Sends messages about totals to other partitions, and to this one. */
-    private final class Messages implements SlotMessenger {
-
-        @Override
-        public int partition() {
-            return context.taskId().partition();
-        }
-
-        @Override
-        public long expectedDelayMs() {
-            return EXPECTED_DELAY_MS;
-        }
-
-        @Override
-        public void report(SlotReport report) {
-            context.forward(new Record<>(null, report, nowMs()), outlets.slots);
-        }
-
-        @Override
-        public void grant(SlotGrant grant) {
-            context.forward(new Record<>(null, grant, nowMs()), outlets.slots);
-        }
-    }
-
-    /** Forwards what the queues say, with the headers of the request that it is about. */
-    private final class Sinks implements Outlet {
-
-        @Override
-        public void decide(Admission of, Decision decision) {
-            counts.decided(decision);
-            forward(of, decision.in(of.context()), outlets.decisions);
-        }
-
-        @Override
-        public void release(Admission of, Release release) {
-            counts.released(release, nowMs());
-            forward(of, release, outlets.releases);
-        }
-
-        private void forward(Admission of, Object value, String node) {
-            Headers headers = new RecordHeaders();
-            of.headers().forEach(header -> headers.add(header.key(), header.value()));
-            byte[] key = of.request().client().getBytes(StandardCharsets.UTF_8);
-            context.forward(new Record<>(key, value, nowMs(), headers), node);
-        }
+        long dueInMs = time.untilMs(dueNanos, localMs);
+        long mostMs = shaper.needsTime() || !time.isSynchronized() ? MAX_TICK_MS : Long.MAX_VALUE;
+        ticks.request(localMs + (time.isSynchronizing() ? MAX_TICK_MS : Math.min(mostMs, dueInMs)), localMs);
     }
 }
