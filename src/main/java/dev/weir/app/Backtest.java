@@ -87,13 +87,14 @@ public final class Backtest {
     /** Decides all requests in their order, which are known to keep the rules. */
     public Tally run(Requests requests, DecisionJson decisions, ReleaseJson releases) throws IOException {
         MemoryStates states = new MemoryStates(config.state());
+        Decider decider = Decider.local(states);
         Run run = new Run(decisions, releases, states);
         try {
             for (Request request = requests.next(); request != null; request = requests.next()) {
                 run.check();
                 states.observe(request.timestampMs());
                 run.passUntil(request.timestampMs());
-                Ruling ruling = Decider.decide(request, policies, states);
+                Ruling ruling = decider.decide(request, policies);
                 if (ruling instanceof Admission admission) {
                     run.admit(admission);
                 } else {

@@ -8,13 +8,15 @@ import dev.weir.policy.Admission;
 import dev.weir.policy.Decider;
 import dev.weir.policy.Decision;
 import dev.weir.policy.Kind;
+import dev.weir.policy.LeaseContext;
 import dev.weir.policy.Policy;
+import dev.weir.policy.PolicyStates;
 import dev.weir.policy.PolicyTable;
+import dev.weir.policy.QuotaSource;
 import dev.weir.policy.Request;
 import dev.weir.policy.Ruling;
 import dev.weir.policy.SharedUsage;
 import dev.weir.policy.StateKey;
-import dev.weir.policy.Turn;
 import dev.weir.policy.Usage;
 import dev.weir.policy.Usages;
 import dev.weir.policy.Wait;
@@ -104,8 +106,9 @@ final class Inquiries implements Questions {
         }
         return clients.answer(Stores.POLICY_STATES, request.client(), partition -> {
             PolicyTable table = policies.table();
-            Turn turn = new Turn(held(partition), clock.millis(), true, true);
-            Optional<Ruling> ruling = trials(partition).attempt(states -> Decider.decide(request, table, states, turn));
+            LeaseContext leases = LeaseContext.readOnly(held(partition), clock.millis(), true, true);
+            Optional<Ruling> ruling = trials(partition)
+                    .attempt(states -> Decider.readOnly(states, leases).decide(request, table));
             if (ruling.isEmpty()) {
                 return changesTooFast();
             }
@@ -188,7 +191,8 @@ final class Inquiries implements Questions {
     }
 
     private static Admission cancel(Request request) {
-        return (Admission) Decider.decide(request, PolicyTable.EMPTY, null);
+        return (Admission)
+                Decider.readOnly(PolicyStates.NONE, QuotaSource.local()).decide(request, PolicyTable.EMPTY);
     }
 
     private StateTrials trials(int partition) {

@@ -3,16 +3,19 @@ package dev.weir.app;
 import dev.weir.config.WeirConfig;
 import dev.weir.limit.LogSegment;
 import dev.weir.limit.Segments;
+import dev.weir.policy.ContentHash;
+import dev.weir.policy.FirstAnswer;
 import dev.weir.policy.FirstAnswers;
 import dev.weir.policy.PolicyState;
 import dev.weir.policy.RecentTimes;
+import dev.weir.policy.RequestKey;
 import dev.weir.policy.StateKey;
-import dev.weir.policy.States;
+import dev.weir.policy.WritablePolicyStates;
 import java.util.HashMap;
 import java.util.Map;
 
 /** States on the heap, without a broker: those that say nothing any more go when the map has doubled. */
-public final class MemoryStates implements States {
+public final class MemoryStates implements WritablePolicyStates {
 
     private static final int FIRST_SWEEP = 10_000;
     private static final int EPOCH = 1_000;
@@ -81,7 +84,12 @@ public final class MemoryStates implements States {
     }
 
     @Override
-    public FirstAnswers firstAnswers() {
-        return firstAnswers;
+    public FirstAnswers.Entry firstAnswer(RequestKey key) {
+        return firstAnswers.get(key);
+    }
+
+    @Override
+    public void remember(RequestKey key, ContentHash content, FirstAnswer answer, long atMs, long untilMs) {
+        firstAnswers.put(key, content, answer, atMs, untilMs);
     }
 }

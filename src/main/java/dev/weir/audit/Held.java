@@ -5,13 +5,13 @@ import dev.weir.lease.LeaseTerms;
 import dev.weir.lease.RoundTrip;
 import dev.weir.limit.Limit;
 import dev.weir.policy.Decision;
-import dev.weir.policy.Holdings;
+import dev.weir.policy.HeldLeases;
 import dev.weir.policy.Kind;
+import dev.weir.policy.LeaseContext;
 import dev.weir.policy.Outcome;
 import dev.weir.policy.Reason;
 import dev.weir.policy.Request;
 import dev.weir.policy.StateKey;
-import dev.weir.policy.Turn;
 
 /**
  * What was held of shared quota when a decision was made, as far as the decision shows: what nobody else knows is taken from it, so that
@@ -23,7 +23,7 @@ import dev.weir.policy.Turn;
  *   every other one             enough
  * </pre>
  */
-final class Held implements Holdings {
+final class Held implements HeldLeases {
 
     private final Request request;
     private final Decision told;
@@ -36,16 +36,16 @@ final class Held implements Holdings {
     }
 
     /**
-     * The turn of a request.
+     * The context in which a request was decided.
      *
      * @param told what was decided, null if nothing is known: then there was enough
      * @param mayStandBehind whether it may have been refused since others waited, with enough at hand
      */
-    static Turn turn(Request request, Decision told, boolean mayStandBehind) {
+    static LeaseContext context(Request request, Decision told, boolean mayStandBehind) {
         long nowMs = told == null || told.queueing() != null ? request.timestampMs() : told.decidedAtMs();
         Held held = new Held(request, told, nowMs);
         boolean standsBehind = mayStandBehind && held.standsBehind();
-        return new Turn(held, 0, standsBehind, standsBehind);
+        return LeaseContext.readOnly(held, 0, standsBehind, standsBehind);
     }
 
     private boolean standsBehind() {
@@ -78,13 +78,6 @@ final class Held implements Holdings {
         long remaining = Math.max(0, Math.min(Limit.MAX_LEVEL, told.remaining()));
         return LeaseBook.reconstructed(remaining + taken, nowMs, retryMs);
     }
-
-    /** Nothing is requested: the holdings are those of one decision. */
-    @Override
-    public void put(StateKey key, LeaseBook book) {}
-
-    @Override
-    public void miss(StateKey key, long cost) {}
 
     @Override
     public boolean isAwaited(StateKey key) {

@@ -116,9 +116,9 @@ final class Recomputation {
     /** Decides by what was held of shared quota, as the decision shows; what is not to wait is decided at once. */
     private Ruling decide(Request request, Told told, PolicyTable table) {
         Decision decision = told == null ? null : told.decision();
-        Ruling ruling = Decider.decide(request, table, states, Held.turn(request, decision, true));
+        Ruling ruling = new Decider(states, Held.context(request, decision, true)).decide(request, table);
         return ruling instanceof Wait
-                ? Decider.decide(request, table, states, Held.turn(request, decision, false))
+                ? new Decider(states, Held.context(request, decision, false)).decide(request, table)
                 : ruling;
     }
 

@@ -115,7 +115,7 @@ public class DeciderBenchmark {
     @Param({"ONE_LIMIT", "TWO_LAYERS_OF_TWO_LIMITS", "POLICIES_10", "POLICIES_10_000", "LOG_OF_10", "LOG_OF_100_000"})
     Scenario scenario;
 
-    private final MemoryStates states = new MemoryStates(WeirConfig.DEFAULTS.state());
+    private final Decider decider = Decider.local(new MemoryStates(WeirConfig.DEFAULTS.state()));
     private PolicyTable table;
     private String[] clients;
     private final List<Map<String, String>> attributes = new ArrayList<>();
@@ -154,6 +154,6 @@ public class DeciderBenchmark {
                 null,
                 nowMs,
                 SOURCE);
-        return Decider.decide(request, table, states);
+        return decider.decide(request, table);
     }
 }

@@ -10,18 +10,18 @@ import dev.weir.lease.LeaseSession;
 import dev.weir.lease.LeaseTerms;
 import dev.weir.policy.Decider;
 import dev.weir.policy.Decision;
-import dev.weir.policy.Holdings;
 import dev.weir.policy.Kind;
+import dev.weir.policy.LeaseContext;
 import dev.weir.policy.LeasedPolicy;
 import dev.weir.policy.Outcome;
+import dev.weir.policy.PolicyStates;
 import dev.weir.policy.PolicyTable;
 import dev.weir.policy.Reason;
 import dev.weir.policy.Request;
 import dev.weir.policy.Ruling;
 import dev.weir.policy.StateKey;
-import dev.weir.policy.States;
-import dev.weir.policy.Turn;
 import dev.weir.policy.Wait;
+import dev.weir.policy.WritableLeases;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
@@ -132,13 +132,13 @@ final class Leases implements AutoCloseable {
 
     /** Decides by what is at hand; null: that takes longer. */
     Decision tryDecide(Request request) {
-        return attempts.get().decide(request, true, null);
+        return attempts.get().tryDecide(request);
     }
 
     /** Decides, or lets the request wait. */
     Reply decide(Request request, Waiter waiter) {
         Attempt attempt = attempts.get();
-        Decision decision = attempt.decide(request, true, waiter);
+        Decision decision = attempt.decide(request, waiter);
         return new Reply(decision, decision == null ? attempt.undecided : null);
     }
 
@@ -153,7 +153,13 @@ final class Leases implements AutoCloseable {
     }
 
     /** One request after the other, in room that is used again; for one thread. */
-    private final class Attempt implements Holdings {
+    private final class Attempt implements WritableLeases {
+
+        /** What to do with a request that has to wait, under the locks of its leases. Returns why it is undecided. */
+        private interface OnWait {
+
+            Undecided park(Wait wait, ClientLease on);
+        }
 
         private final PolicyTable.Search search = new PolicyTable.Search();
         private FollowedPolicies.Rule[] rules = {};
@@ -162,26 +168,28 @@ final class Leases implements AutoCloseable {
         private LeaseBook[] before = {};
         private PolicyTable table;
         private int size;
-        private ClientLease served;
-        private long servedUntilMs;
         private ClientLease waitsOn;
         private Undecided undecided;
         private long nowMs;
         private long atMs;
 
-        /** Decides again for one who waits first for what is {@code held}. */
-        Decision decideAgain(Waiter waiter, ClientLease held, long untilMs) {
-            served = held;
-            servedUntilMs = untilMs;
-            try {
-                return decide(waiter.request(), nowMs() < untilMs, waiter);
-            } finally {
-                served = null;
-            }
+        /** Decides a request that does not wait: it is decided again by {@link #decide} instead. Null if it is {@link #undecided}. */
+        Decision tryDecide(Request request) {
+            return decide(request, true, true, (wait, on) -> restoreBooks());
         }
 
-        /** Null: not now, for the reason in {@link #undecided}. */
-        Decision decide(Request request, boolean mayWait, Waiter waiter) {
+        /** Decides a request, or lets it wait. Null if it is {@link #undecided}. */
+        Decision decide(Request request, Waiter waiter) {
+            return decide(request, true, true, (wait, on) -> park(waiter, wait, on));
+        }
+
+        /** Decides a request that is the first to wait for what is {@code held}. Null if it is {@link #undecided}. */
+        Decision decideAgain(Waiter waiter, ClientLease held, long untilMs) {
+            return decide(
+                    waiter.request(), false, nowMs() < untilMs, (wait, on) -> parkAgain(waiter, held, on, untilMs));
+        }
+
+        private Decision decide(Request request, boolean isFirst, boolean mayWait, OnWait onWait) {
             undecided = Undecided.OVER_TOPIC;
             waitsOn = null;
             session.checkClock();
@@ -197,7 +205,7 @@ final class Leases implements AutoCloseable {
                 }
                 return canTake(request)
                         ? take(request)
-                        : decideByBooks(at(request, ledgerMs), new Turn(this, nowMs, served == null, mayWait), waiter);
+                        : decideByBooks(at(request, ledgerMs), new LeaseContext(this, nowMs, isFirst, mayWait), onWait);
             } finally {
                 unlock();
             }
@@ -289,18 +297,19 @@ final class Leases implements AutoCloseable {
         }
 
         /** What is not simply permitted is decided as an enforcer does it. */
-        private Decision decideByBooks(Request request, Turn turn, Waiter waiter) {
+        private Decision decideByBooks(Request request, LeaseContext context, OnWait onWait) {
             for (int i = 0; i < size; i++) {
                 before[i] = held[i].book();
             }
-            States none = null; // all that applies is held
-            Ruling ruling = Decider.decide(request, table, none, turn);
+            Ruling ruling = Decider.readOnly(PolicyStates.NONE, context).decide(request, table);
             boolean isToWake = false;
             Decision decision = null;
             if (ruling instanceof Decision decided) {
                 decision = count(request, decided);
             } else {
-                undecided = waitFor((Wait) ruling, waiter);
+                Wait wait = (Wait) ruling;
+                waitsOn = of(wait.on());
+                undecided = onWait.park(wait, waitsOn);
             }
             for (int i = 0; i < size; i++) {
                 isToWake |= held[i].isToRequest(nowMs);
@@ -335,19 +344,25 @@ final class Leases implements AutoCloseable {
             return one.holder().isUnanswered(unansweredMs, nowMs);
         }
 
-        private Undecided waitFor(Wait wait, Waiter waiter) {
-            waitsOn = of(wait.on());
-            if (waiter == null) { // it comes again, and is not wanted twice
-                for (int i = 0; i < size; i++) {
-                    held[i].put(before[i], rules[i].policy(), nowMs);
-                }
-            } else if (served == null) {
-                if (!waiter.enter()) {
-                    return Undecided.NO_ROOM;
-                }
-                waitsOn.park(waiter, nowMs + wait.maxWaitMs());
-            } else if (waitsOn != served) {
-                waitsOn.park(waiter, servedUntilMs);
+        /** The request is decided again: its demand is not counted twice. */
+        private Undecided restoreBooks() {
+            for (int i = 0; i < size; i++) {
+                held[i].put(before[i], rules[i].policy(), nowMs);
+            }
+            return Undecided.WAITS;
+        }
+
+        private Undecided park(Waiter waiter, Wait wait, ClientLease on) {
+            if (!waiter.enter()) {
+                return Undecided.NO_ROOM;
+            }
+            on.park(waiter, nowMs + wait.maxWaitMs());
+            return Undecided.WAITS;
+        }
+
+        private Undecided parkAgain(Waiter waiter, ClientLease served, ClientLease on, long untilMs) {
+            if (on != served) {
+                on.park(waiter, untilMs);
             }
             return Undecided.WAITS;
         }

@@ -15,16 +15,15 @@ record Claims(Claim[] all, OwnClaim[] own, LeasedClaim[] leased) {
 
     private static final LeasedClaim[] NONE = {};
 
-    /** @param turn null: all of them are counted here */
-    static Claims of(Request request, Policy[] policies, States states, Turn turn) {
-        boolean isLeased = false;
+    static Claims of(Request request, Policy[] policies, PolicyStates states, QuotaSource shared) {
+        boolean isAnyLeased = false;
         for (Policy policy : policies) {
-            isLeased |= policy.isShared() && turn != null;
+            isAnyLeased |= shared.isLeased(policy);
         }
-        return isLeased ? mixed(request, policies, states, turn) : own(request, policies, states);
+        return isAnyLeased ? mixed(request, policies, states, shared) : own(request, policies, states);
     }
 
-    private static Claims own(Request request, Policy[] policies, States states) {
+    private static Claims own(Request request, Policy[] policies, PolicyStates states) {
         OwnClaim[] own = new OwnClaim[policies.length];
         for (int i = 0; i < own.length; i++) {
             own[i] = new OwnClaim(policies[i], request, states);
@@ -32,13 +31,13 @@ record Claims(Claim[] all, OwnClaim[] own, LeasedClaim[] leased) {
         return new Claims(own, own, NONE);
     }
 
-    private static Claims mixed(Request request, Policy[] policies, States states, Turn turn) {
+    private static Claims mixed(Request request, Policy[] policies, PolicyStates states, QuotaSource shared) {
         Claim[] all = new Claim[policies.length];
         List<OwnClaim> own = new ArrayList<>();
         List<LeasedClaim> leased = new ArrayList<>();
         for (int i = 0; i < all.length; i++) {
-            if (policies[i].isShared()) {
-                LeasedClaim claim = new LeasedClaim(policies[i], request, turn);
+            if (shared instanceof LeaseContext context && context.isLeased(policies[i])) {
+                LeasedClaim claim = new LeasedClaim(policies[i], request, context);
                 leased.add(claim);
                 all[i] = claim;
             } else {
@@ -77,7 +76,7 @@ record Claims(Claim[] all, OwnClaim[] own, LeasedClaim[] leased) {
         return timeMs;
     }
 
-    void ask(long nowMs, long startMs, long leaseTimeMs, States states) {
+    void ask(long nowMs, long startMs, long leaseTimeMs, PolicyStates states) {
         for (OwnClaim claim : own) {
             claim.ask(nowMs, startMs, states);
         }
@@ -120,7 +119,7 @@ record Claims(Claim[] all, OwnClaim[] own, LeasedClaim[] leased) {
     }
 
     /** Charges all, or where it is refused those that count that. Returns whether a limit was charged. */
-    boolean charge(boolean refused, States states) {
+    boolean charge(boolean refused, WritablePolicyStates states) {
         boolean charged = false;
         for (OwnClaim claim : own) {
             charged |= claim.charge(refused || claim.refuses(), states);

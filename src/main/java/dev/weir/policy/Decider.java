@@ -1,8 +1,8 @@
 package dev.weir.policy;
 
 /**
- * Decides one request: finds the policies that apply, asks all of their limits, and charges either every one of them or
- * none. A pure function of the policies, the states and the request.
+ * Decides requests: finds the policies that apply, asks all of their limits, and charges either every one of them or none. The decision
+ * is a pure function of the policies, the states, the leases and the request. Not thread-safe.
  *
  * <pre>
  *   rejected  ⟺  too large for some enforcing policy, or a SETTLE below 0 and some enforcing policy has shared limits
@@ -43,41 +43,56 @@ public final class Decider {
     private static final int UNPROCESSABLE = 422;
     private static final int TOO_MANY = 429;
 
-    private Decider() {}
+    private final WritablePolicyStates states;
+    private final QuotaSource shared;
 
-    /** Decides, and writes to {@code states} what the decision changes. Limits that are shared are counted there, as any other. */
-    public static Ruling decide(Request request, PolicyTable policies, States states) {
-        return decide(request, policies, states, null);
+    /**
+     * A decider that charges {@code states}.
+     *
+     * @param shared where it looks up shared limits
+     */
+    public Decider(WritablePolicyStates states, QuotaSource shared) {
+        this.states = states;
+        this.shared = shared;
     }
 
-    /** As {@link #decide(Request, PolicyTable, States)}, but limits that are shared are asked by what is held of them. */
-    public static Ruling decide(Request request, PolicyTable policies, States states, Turn turn) {
+    /** Returns a decider that counts all limits in {@code states}, shared ones too. */
+    public static Decider local(WritablePolicyStates states) {
+        return new Decider(states, QuotaSource.local());
+    }
+
+    /** Returns a decider that leaves {@code states} unchanged, as for a dry run. */
+    public static Decider readOnly(PolicyStates states, QuotaSource shared) {
+        return new Decider(new UnchangedStates(states), shared);
+    }
+
+    /** Decides a request, and writes what the decision changes to the states and the leases. */
+    public Ruling decide(Request request, PolicyTable policies) {
         if (request.kind() == Kind.CANCEL) {
             return Admission.cancel(request);
         }
-        PoliciesInForce inForce = PoliciesInForce.of(request, policies, states, turn);
+        PoliciesInForce inForce = PoliciesInForce.of(request, policies, states, shared);
         Policy[] applicable = inForce.policies();
         if (applicable.length == 0) {
             return Decision.unmatched(request);
         }
         long windowMs = Repeats.windowMs(request, applicable);
         if (windowMs == 0) {
-            return decideFirst(request, inForce, states, turn);
+            return decideFirst(request, inForce);
         }
-        FirstAnswers memory = states.firstAnswers();
-        FirstAnswers.Entry first = Repeats.first(request, memory);
+        FirstAnswers.Entry first = Repeats.first(request, states);
         if (first == null) {
-            return Repeats.remember(request, decideFirst(request, inForce, states, turn), windowMs, memory);
+            return Repeats.remember(request, decideFirst(request, inForce), windowMs, states);
         }
         if (Repeats.isSame(request, first)) {
             return Repeats.again(request, first);
         }
         Policy denying = Repeats.denying(applicable);
-        return denying == null ? decideFirst(request, inForce, states, turn) : mismatch(request, denying);
+        return denying == null ? decideFirst(request, inForce) : mismatch(request, denying);
     }
 
-    private static Ruling decideFirst(Request request, PoliciesInForce inForce, States states, Turn turn) {
-        Claims claims = Claims.of(request, inForce.policies(), states, turn);
+    private Ruling decideFirst(Request request, PoliciesInForce inForce) {
+        Claims claims = Claims.of(request, inForce.policies(), states, shared);
         Claim[] all = claims.all();
         long nowMs = claims.notBeforeMs(inForce.atMs());
         long startMs = claims.startMs(nowMs);

@@ -6,7 +6,7 @@ import dev.weir.lease.LeaseTerms;
 /** The claim on limits that are shared, by the slices that are held of them: they are used together. */
 final class LeasedClaim extends Claim {
 
-    private final Holdings holdings;
+    private final WritableLeases leases;
     private final boolean isFirst;
     private final boolean mayWait;
     private final LeaseTerms terms;
@@ -17,15 +17,15 @@ final class LeasedClaim extends Claim {
     private boolean exceeds;
     private boolean standsBehind;
 
-    LeasedClaim(Policy policy, Request request, Turn turn) {
+    LeasedClaim(Policy policy, Request request, LeaseContext context) {
         super(policy, request);
-        holdings = turn.holdings();
-        isFirst = turn.isFirst();
-        mayWait = turn.mayWait() && request.kind() == Kind.CONSUME;
-        nowMs = turn.nowMs();
-        terms = holdings.terms(key);
+        leases = context.leases();
+        isFirst = context.isFirst();
+        mayWait = context.mayWait() && request.kind() == Kind.CONSUME;
+        nowMs = context.nowMs();
+        terms = leases.terms(key);
         tightest = policy.tightest();
-        book = holdings.book(key);
+        book = leases.book(key);
         atMs = book.timeMs(nowMs);
     }
 
@@ -38,7 +38,7 @@ final class LeasedClaim extends Claim {
     void ask(long decisionMs) {
         atMs = decisionMs;
         boolean takes = request.kind() != Kind.SETTLE && request.cost() > 0;
-        standsBehind = takes && isFirst && mayWait && holdings.isAwaited(key);
+        standsBehind = takes && isFirst && mayWait && leases.isAwaited(key);
         exceeds = takes && (standsBehind || request.cost() > book.available(nowMs, atMs));
     }
 
@@ -53,7 +53,7 @@ final class LeasedClaim extends Claim {
     }
 
     private long maxWaitMs() {
-        return policy.sharing().maxWaitMs().orElseGet(holdings::leaseWaitMs);
+        return policy.sharing().maxWaitMs().orElseGet(leases::leaseWaitMs);
     }
 
     /** What it is to wait for, null if it {@linkplain #isToWait is not}. */
@@ -69,9 +69,9 @@ final class LeasedClaim extends Claim {
     void want() {
         if (isFirst && request.kind() == Kind.CONSUME && request.cost() > 0 && !neverFits()) {
             book = book.wanted(request.cost(), nowMs);
-            holdings.put(key, book);
+            leases.put(key, book);
             if (exceeds) {
-                holdings.miss(key, request.cost());
+                leases.miss(key, request.cost());
             }
         }
     }
@@ -84,7 +84,7 @@ final class LeasedClaim extends Claim {
         book = request.kind() == Kind.SETTLE
                 ? book.settle(request.cost(), nowMs, atMs)
                 : book.take(request.cost(), nowMs, atMs);
-        holdings.put(key, book);
+        leases.put(key, book);
         return true;
     }
 
@@ -139,7 +139,7 @@ final class LeasedClaim extends Claim {
         LeaseBook.Pending last = book.request();
         if (isNotAtHand(index) || book.mayGet(request.cost(), terms, nowMs)) {
             long elapsedMs = last.isOpen() ? nowMs - last.sentMs() : 0;
-            return Math.max(1, holdings.roundTripMs() - elapsedMs);
+            return Math.max(1, leases.roundTripMs() - elapsedMs);
         }
         boolean isKnown = last.retryAtMs() < Long.MAX_VALUE; // otherwise the ledger does not know the present limit yet
         return Math.max(1, (isKnown ? last.retryAtMs() : last.againAtMs(terms)) - nowMs);

@@ -20,7 +20,7 @@ final class OwnClaim extends Claim {
     private long delayMs;
     private boolean mustStartNow;
 
-    OwnClaim(Policy policy, Request request, States states) {
+    OwnClaim(Policy policy, Request request, PolicyStates states) {
         super(policy, request);
         this.mostDelayMs = policy.onExceed() instanceof OnExceed.Throttle throttle ? throttle.maxDelayMs() : 0;
         this.state = policy.terms().isEmpty() ? null : states.get(key);
@@ -42,7 +42,7 @@ final class OwnClaim extends Claim {
      * @param atMs the time of the request
      * @param startMs the time to which those that throttle have come together, which it is asked at if it is one
      */
-    void ask(long atMs, long startMs, States states) {
+    void ask(long atMs, long startMs, PolicyStates states) {
         nowMs = atMs;
         ownMs = clockMs(atMs);
         clockMs = throttles() ? startMs : ownMs;
@@ -177,7 +177,7 @@ final class OwnClaim extends Claim {
      * @return whether a limit was charged
      */
     @SuppressWarnings("ReferenceEquality") // an account that did not change is the same one
-    boolean charge(boolean denied, States states) {
+    boolean charge(boolean denied, WritablePolicyStates states) {
         boolean putOff = throttles() && !denied && request.kind() != Kind.SETTLE && request.cost() > 0;
         clockMs = putOff ? nowMs + delayMs : clockMs;
         long chargedAtMs = putOff ? clockMs : ownMs;

@@ -21,12 +21,11 @@ package dev.weir.policy;
 @SuppressWarnings("ArrayRecordComponent") // never compared
 record PoliciesInForce(Policy[] policies, long atMs) {
 
-    /** @param turn null: limits that are shared are counted as any other */
-    static PoliciesInForce of(Request request, PolicyTable table, States states, Turn turn) {
+    static PoliciesInForce of(Request request, PolicyTable table, PolicyStates states, QuotaSource shared) {
         long atMs = request.timestampMs();
         Policy[] policies = table.applying(request, atMs);
         while (table.changesAfter(atMs)) {
-            long latestMs = latestChargeMs(request, policies, table, states, turn != null);
+            long latestMs = latestChargeMs(request, policies, table, states, shared);
             if (latestMs <= atMs) {
                 break;
             }
@@ -38,11 +37,11 @@ record PoliciesInForce(Policy[] policies, long atMs) {
 
     /** When the latest request came that was charged to one of the keys that are counted here. */
     private static long latestChargeMs(
-            Request request, Policy[] policies, PolicyTable table, States states, boolean isLeased) {
+            Request request, Policy[] policies, PolicyTable table, PolicyStates states, QuotaSource shared) {
         long latestMs = Long.MIN_VALUE;
         for (Policy policy : policies) {
             for (Policy version : table.versions(policy.id())) {
-                boolean isCounted = !version.terms().isEmpty() && !(version.isShared() && isLeased);
+                boolean isCounted = !version.terms().isEmpty() && !shared.isLeased(version);
                 PolicyState state = isCounted ? states.get(version.stateKey(request)) : null;
                 latestMs = state == null ? latestMs : Math.max(latestMs, state.requestedMs());
             }

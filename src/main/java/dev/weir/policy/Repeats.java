@@ -44,8 +44,8 @@ final class Repeats {
     }
 
     /** The first answer to a request with the same client, kind and id; null if there is none, or its window is over. */
-    static FirstAnswers.Entry first(Request request, FirstAnswers memory) {
-        FirstAnswers.Entry first = memory.get(RequestKey.of(request));
+    static FirstAnswers.Entry first(Request request, PolicyStates states) {
+        FirstAnswers.Entry first = states.firstAnswer(RequestKey.of(request));
         return first == null || request.timestampMs() >= first.untilMs() ? null : first;
     }
 
@@ -63,17 +63,17 @@ final class Repeats {
     }
 
     /** Remembers a ruling for so long, unless it is to wait for one; gives it, marked if it is a queue that has to remember the answer. */
-    static Ruling remember(Request request, Ruling ruling, long windowMs, FirstAnswers memory) {
+    static Ruling remember(Request request, Ruling ruling, long windowMs, WritablePolicyStates states) {
         if (ruling instanceof Wait) {
             return ruling;
         }
         long nowMs = ruling instanceof Decision decision ? decision.decidedAtMs() : request.timestampMs();
         long untilMs = nowMs + windowMs;
         if (ruling instanceof Admission admission) {
-            memory.put(RequestKey.of(request), ContentHash.of(request), admission.sent(), nowMs, untilMs);
+            states.remember(RequestKey.of(request), ContentHash.of(request), admission.sent(), nowMs, untilMs);
             return admission.rememberedUntil(untilMs);
         }
-        memory.put(RequestKey.of(request), ContentHash.of(request), (Decision) ruling, nowMs, untilMs);
+        states.remember(RequestKey.of(request), ContentHash.of(request), (Decision) ruling, nowMs, untilMs);
         return ruling;
     }
 }

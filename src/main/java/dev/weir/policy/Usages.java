@@ -51,7 +51,7 @@ public final class Usages {
      * What was used at a time, or at that of the last charge if it is later; as it goes on under the policy. Of one that
      * throttles nothing can be had before the moment to which it has put off the last request.
      */
-    public static Usage of(Subject subject, long atMs, States states) {
+    public static Usage of(Subject subject, long atMs, PolicyStates states) {
         Policy policy = subject.policy;
         StateKey key = subject.key;
         PolicyState state = policy.terms().isEmpty() ? null : states.get(key);

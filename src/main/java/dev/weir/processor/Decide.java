@@ -13,12 +13,12 @@ import dev.weir.policy.Decider;
 import dev.weir.policy.Decision;
 import dev.weir.policy.DecisionContext;
 import dev.weir.policy.FirstAnswers;
+import dev.weir.policy.LeaseContext;
 import dev.weir.policy.PolicyState;
 import dev.weir.policy.PolicyTable;
 import dev.weir.policy.Request;
 import dev.weir.policy.Ruling;
 import dev.weir.policy.StateKey;
-import dev.weir.policy.Turn;
 import dev.weir.policy.Wait;
 import dev.weir.shape.BucketId;
 import dev.weir.shape.QueueRules;
@@ -172,7 +172,8 @@ public final class Decide implements Processor<byte[], Object, byte[], Object> {
             sequence.advanceTo(request.source().offset());
         }
         PolicyTable table = policies.table();
-        Ruling ruling = Decider.decide(request, table, states, new Turn(leases, nowMs, true, leases.hasRoom()));
+        LeaseContext quota = new LeaseContext(leases, nowMs, true, leases.hasRoom());
+        Ruling ruling = new Decider(states, quota).decide(request, table);
         if (ruling instanceof Wait wait) {
             counts.waits(wait.on().policyId());
             leases.park(new Waiter(wait.on(), wait.maxWaitMs(), request, headers(record.headers())), nowMs);
@@ -193,8 +194,8 @@ public final class Decide implements Processor<byte[], Object, byte[], Object> {
 
     private void decideAgain(LeaseStore.Ready ready, long nowMs) {
         PolicyTable table = policies.table();
-        Turn turn = new Turn(leases, nowMs, false, nowMs < ready.untilMs());
-        Ruling ruling = Decider.decide(ready.waiter().request(), table, states, turn);
+        LeaseContext quota = new LeaseContext(leases, nowMs, false, nowMs < ready.untilMs());
+        Ruling ruling = new Decider(states, quota).decide(ready.waiter().request(), table);
         if (ruling instanceof Wait wait) {
             leases.parkAgain(ready, wait);
         } else {

@@ -10,12 +10,12 @@ import dev.weir.lease.LeaseRequest;
 import dev.weir.lease.LeaseResponse;
 import dev.weir.lease.LeaseSession;
 import dev.weir.lease.LeaseTerms;
-import dev.weir.policy.Holdings;
 import dev.weir.policy.Policy;
 import dev.weir.policy.PolicyTable;
 import dev.weir.policy.Request;
 import dev.weir.policy.StateKey;
 import dev.weir.policy.Wait;
+import dev.weir.policy.WritableLeases;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Comparator;
@@ -47,7 +47,7 @@ import org.apache.kafka.streams.state.KeyValueStore;
 // waiting requests are in the store by order of arrival, and on the heap by what they wait for. After a restart their
 // wait starts again, and the leases of restored books are returned: the monotonic clock by which they expire was that
 // of another process.
-final class LeaseStore implements Holdings {
+final class LeaseStore implements WritableLeases {
 
     /** More requests do not wait at once: they are denied instead. */
     static final int MAX_WAITING = 10_000;

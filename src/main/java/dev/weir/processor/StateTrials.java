@@ -5,12 +5,10 @@ import dev.weir.codec.KeyCodec;
 import dev.weir.codec.StateCodec;
 import dev.weir.limit.Segments;
 import dev.weir.policy.FirstAnswers;
-import dev.weir.policy.MemoryTable;
 import dev.weir.policy.PolicyState;
+import dev.weir.policy.PolicyStates;
 import dev.weir.policy.RequestKey;
 import dev.weir.policy.StateKey;
-import dev.weir.policy.States;
-import dev.weir.policy.Table;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.HashMap;
@@ -57,7 +55,7 @@ public final class StateTrials {
     }
 
     /** What comes of a trial; none if the states changed each time before it was over. */
-    public <T> Optional<T> attempt(Function<States, T> what) {
+    public <T> Optional<T> attempt(Function<PolicyStates, T> what) {
         for (int i = 0; i < ATTEMPTS; i++) {
             Trial trial = new Trial();
             T outcome;
@@ -89,7 +87,7 @@ public final class StateTrials {
         return keys;
     }
 
-    private final class Trial implements States {
+    private final class Trial implements PolicyStates {
         private final Map<Bytes, byte[]> seen = new HashMap<>();
 
         @Override
@@ -102,40 +100,20 @@ public final class StateTrials {
                     : StateCodec.decode(state, shelf -> new TrialSegments(segments, keyBytes.get(), shelf));
         }
 
-        /** Nothing reads a state again that it has written. */
-        @Override
-        public void put(StateKey key, PolicyState state) {}
-
         @Override
         public Segments segments(StateKey key, int shelf) {
             return new TrialSegments(segments, KeyCodec.encode(key), shelf);
         }
 
-        /** Those that there are; what is remembered on top is forgotten with the trial. */
         @Override
-        public FirstAnswers firstAnswers() {
-            return new FirstAnswers(new FirstAnswers.Kept(new Answers(), new MemoryTable<>(), 0, 0), 1, 0);
+        public FirstAnswers.Entry firstAnswer(RequestKey key) {
+            byte[] entry = answers.get(Bytes.wrap(KeyCodec.encode(key)));
+            return entry == null ? null : codec.decodeEntry(entry);
         }
 
         boolean isOfOneMoment() {
             return seen.entrySet().stream()
                     .allMatch(entry -> Arrays.equals(states.get(entry.getKey()), entry.getValue()));
         }
-    }
-
-    /** The first answers, of which a trial reads one and writes one. */
-    private final class Answers implements Table<RequestKey, FirstAnswers.Entry> {
-
-        @Override
-        public FirstAnswers.Entry get(RequestKey key) {
-            byte[] entry = answers.get(Bytes.wrap(KeyCodec.encode(key)));
-            return entry == null ? null : codec.decodeEntry(entry);
-        }
-
-        @Override
-        public void put(RequestKey key, FirstAnswers.Entry entry) {}
-
-        @Override
-        public void delete(RequestKey key) {}
     }
 }

@@ -2,15 +2,18 @@ package dev.weir.processor;
 
 import dev.weir.codec.KeyCodec;
 import dev.weir.limit.Segments;
+import dev.weir.policy.ContentHash;
+import dev.weir.policy.FirstAnswer;
 import dev.weir.policy.FirstAnswers;
 import dev.weir.policy.PolicyState;
+import dev.weir.policy.RequestKey;
 import dev.weir.policy.StateKey;
-import dev.weir.policy.States;
+import dev.weir.policy.WritablePolicyStates;
 import org.apache.kafka.common.utils.Bytes;
 import org.apache.kafka.streams.state.KeyValueStore;
 
 /** States in two stores: the states themselves, of which some are on the heap, and the full segments of logs. */
-final class StoreStates implements States {
+final class StoreStates implements WritablePolicyStates {
 
     /** How many bounded parts of one state are forgotten in one visit. */
     static final int FORGETS_AT_ONCE = 100;
@@ -52,8 +55,13 @@ final class StoreStates implements States {
     }
 
     @Override
-    public FirstAnswers firstAnswers() {
-        return firstAnswers;
+    public FirstAnswers.Entry firstAnswer(RequestKey key) {
+        return firstAnswers.get(key);
+    }
+
+    @Override
+    public void remember(RequestKey key, ContentHash content, FirstAnswer answer, long atMs, long untilMs) {
+        firstAnswers.put(key, content, answer, atMs, untilMs);
     }
 
     /**

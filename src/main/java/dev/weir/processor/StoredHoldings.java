@@ -5,7 +5,7 @@ import dev.weir.codec.LeaseCodec;
 import dev.weir.lease.LeaseBook;
 import dev.weir.lease.LeaseTerms;
 import dev.weir.lease.RoundTrip;
-import dev.weir.policy.Holdings;
+import dev.weir.policy.HeldLeases;
 import dev.weir.policy.Policy;
 import dev.weir.policy.PolicyTable;
 import dev.weir.policy.StateKey;
@@ -13,26 +13,20 @@ import org.apache.kafka.common.utils.Bytes;
 import org.apache.kafka.streams.state.ReadOnlyKeyValueStore;
 
 /**
- * What a task holds of shared quota, as its store has it, for trials of what would be decided: nothing is written.
+ * What a task holds of shared quota, as its store has it, for dry runs.
  *
  * @param books of the task
  * @param policies in force
  * @param terms as they are configured
  */
 public record StoredHoldings(ReadOnlyKeyValueStore<Bytes, byte[]> books, PolicyTable policies, LeaseTerms terms)
-        implements Holdings {
+        implements HeldLeases {
 
     @Override
     public LeaseBook book(StateKey key) {
         byte[] book = books.get(Bytes.wrap(KeyCodec.encode(key)));
         return book == null ? LeaseBook.empty() : LeaseCodec.decodeBook(book);
     }
-
-    @Override
-    public void put(StateKey key, LeaseBook book) {}
-
-    @Override
-    public void miss(StateKey key, long cost) {}
 
     /** Not known here: who waits is decided soon. */
     @Override

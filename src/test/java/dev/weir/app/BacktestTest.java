@@ -285,7 +285,7 @@ class BacktestTest {
             Request request = new Request(
                     "r", "c" + i, Kind.CONSUME, null, 1, null, Map.of(), null, null, null, i, new Request.Source(0, i));
             states.observe(i);
-            Decider.decide(request, table, states);
+            Decider.local(states).decide(request, table);
             most = Math.max(most, states.size());
         }
         assertThat(most).isLessThan(30_000);

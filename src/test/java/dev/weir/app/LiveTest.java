@@ -160,7 +160,7 @@ class LiveTest {
         for (ConsumerRecord<byte[], byte[]> record : read(config, topics(config).requests(), requests.size())) {
             Request.Source source = new Request.Source(record.partition(), record.offset());
             Request request = requestAvro.decode(record.value(), record.timestamp(), source);
-            Decision decision = (Decision) Decider.decide(request, table, states);
+            Decision decision = (Decision) Decider.local(states).decide(request, table);
             assertThat(live.get(source))
                     .as(request.requestId())
                     .isEqualTo(avro.encode(decision.in(new DecisionContext(null, table.checksum()))));

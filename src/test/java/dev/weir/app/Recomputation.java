@@ -20,6 +20,6 @@ public final class Recomputation {
     /** What is ruled on the next request. */
     public Ruling decide(Request request) {
         states.observe(request.timestampMs());
-        return Decider.decide(request, policies, states);
+        return Decider.local(states).decide(request, policies);
     }
 }

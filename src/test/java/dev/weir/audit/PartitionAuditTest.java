@@ -23,7 +23,6 @@ import dev.weir.policy.PolicyTable;
 import dev.weir.policy.Reason;
 import dev.weir.policy.Rejection;
 import dev.weir.policy.Request;
-import dev.weir.policy.States;
 import dev.weir.processor.RequestReader;
 import dev.weir.shape.Answers;
 import dev.weir.shape.QueueRules;
@@ -63,7 +62,7 @@ class PartitionAuditTest {
     private final List<Release> releases = new ArrayList<>(); // of the first partition
     private final List<RuleChanges.Written> rules = new ArrayList<>();
     private final Map<Integer, PolicyTable> tables = new HashMap<>();
-    private final States states = new MemoryStates(WeirConfig.DEFAULTS.state());
+    private final MemoryStates states = new MemoryStates(WeirConfig.DEFAULTS.state());
     private final List<Difference> found = new ArrayList<>();
     private final Map<Integer, NavigableMap<Long, List<DeadLetter>>> deadLetters = new HashMap<>();
     private final long[] from = {0, 0}; // by partition, the first offset that is judged
@@ -131,7 +130,7 @@ class PartitionAuditTest {
     /** The task of its client decides a request by the policies after so many changes. */
     private void decide(Request request, int changes, DecisionOrder order) {
         PolicyTable table = tables.get(changes);
-        Decision decision = (Decision) Decider.decide(request, table, states);
+        Decision decision = (Decision) Decider.local(states).decide(request, table);
         decisions.get(taskOf(request.client())).add(decision.in(new DecisionContext(order, table.checksum())));
     }
 
@@ -233,7 +232,7 @@ class PartitionAuditTest {
     /** A queue tells a request that it waits in the bucket of this key. */
     private Decision queue(Request request, Map<String, String> key) {
         PolicyTable table = tables.get(2);
-        Admission admission = ((Admission) Decider.decide(request, table, states)).to(key);
+        Admission admission = ((Admission) Decider.local(states).decide(request, table)).to(key);
         QueueRules any = new QueueRules("hooks", 1, 1, 1_000, 1, 10, QueueRules.NO_MAX_WAIT, 100, Map.of());
         Decision queued = Answers.unplaced(admission, any, 1_000).in(new DecisionContext(null, table.checksum()));
         decisions.get(0).add(queued);

@@ -19,7 +19,9 @@ import dev.weir.limit.SlidingWindowCounter;
 import dev.weir.limit.SlidingWindowLog;
 import dev.weir.limit.TokenBucket;
 import dev.weir.limit.Unlimited;
+import dev.weir.policy.ContentHash;
 import dev.weir.policy.Decider;
+import dev.weir.policy.FirstAnswer;
 import dev.weir.policy.FirstAnswers;
 import dev.weir.policy.Kind;
 import dev.weir.policy.Match;
@@ -28,8 +30,9 @@ import dev.weir.policy.Policy;
 import dev.weir.policy.PolicyState;
 import dev.weir.policy.PolicyTable;
 import dev.weir.policy.Request;
+import dev.weir.policy.RequestKey;
 import dev.weir.policy.StateKey;
-import dev.weir.policy.States;
+import dev.weir.policy.WritablePolicyStates;
 import java.nio.charset.StandardCharsets;
 import java.time.Instant;
 import java.time.ZoneId;
@@ -47,7 +50,7 @@ import org.junit.jupiter.params.provider.CsvSource;
 class StateCodecTest {
 
     /** Keeps encoded states, and holds each against what it decodes to. */
-    private static final class EncodingStates implements States {
+    private static final class EncodingStates implements WritablePolicyStates {
         final Map<StateKey, byte[]> states = new HashMap<>();
         final Map<String, byte[]> segments = new TreeMap<>();
         private final Map<String, Segments> handles = new HashMap<>();
@@ -66,7 +69,12 @@ class StateCodecTest {
         }
 
         @Override
-        public FirstAnswers firstAnswers() {
+        public FirstAnswers.Entry firstAnswer(RequestKey key) {
+            throw new AssertionError("no policy asks for it");
+        }
+
+        @Override
+        public void remember(RequestKey key, ContentHash content, FirstAnswer answer, long atMs, long untilMs) {
             throw new AssertionError("no policy asks for it");
         }
 
@@ -128,7 +136,7 @@ class StateCodecTest {
                         null,
                         nowMs,
                         new Request.Source(0, 0));
-                Decider.decide(request, table, states);
+                Decider.local(states).decide(request, table);
             }
         }
         assertThat(states.segments).isNotEmpty();
@@ -190,7 +198,7 @@ class StateCodecTest {
         EncodingStates states = new EncodingStates();
         Request request = new Request(
                 "r", "c", Kind.CONSUME, null, 1, null, Map.of(), null, null, null, 1_000, new Request.Source(0, 0));
-        Decider.decide(request, table, states);
+        Decider.local(states).decide(request, table);
         byte[] state = states.states.values().iterator().next();
         for (int length = 1; length < state.length; length++) {
             byte[] cut = Arrays.copyOf(state, length);

@@ -158,7 +158,7 @@ class CarryOverTest {
             long nowMs = 1_000_000;
             for (int i = 0; i < 20; i++) {
                 nowMs += random.nextInt(40);
-                Decider.decide(consume(1 + random.nextInt(3), nowMs), table(before), states);
+                Decider.local(states).decide(consume(1 + random.nextInt(3), nowMs), table(before));
             }
             PolicyState state = states.of("c", "p");
             if (state != null) {

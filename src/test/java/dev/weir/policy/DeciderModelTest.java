@@ -62,7 +62,7 @@ class DeciderModelTest {
                 nowMs += random.nextInt(3) == 0 ? random.nextInt(12) : 0;
                 Request request = randomRequest(random, nowMs - (random.nextInt(10) == 0 ? random.nextInt(20) : 0));
                 Expected expected = decideByTheRules(request, policies);
-                Decision decision = (Decision) Decider.decide(request, table, states);
+                Decision decision = (Decision) Decider.local(states).decide(request, table);
                 assertThat(Expected.of(decision))
                         .as("seed %d, table %d, request %d: %s by %s", seed, i, j, request, policies)
                         .isEqualTo(expected);

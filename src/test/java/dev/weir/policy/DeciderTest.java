@@ -35,7 +35,7 @@ class DeciderTest {
     private final MapStates states = new MapStates();
 
     private Decision decide(Request request, Policy... policies) {
-        return (Decision) Decider.decide(request, table(policies), states);
+        return (Decision) Decider.local(states).decide(request, table(policies));
     }
 
     private static void assertAllowed(Decision decision, String limitedBy, long remaining) {
@@ -95,7 +95,7 @@ class DeciderTest {
                 consume(2, 9_999));
         MapStates again = new MapStates();
         for (Request request : requests) {
-            assertThat(Decider.decide(request, table(policy), again)).isEqualTo(decide(request, policy));
+            assertThat(Decider.local(again).decide(request, table(policy))).isEqualTo(decide(request, policy));
         }
     }
 

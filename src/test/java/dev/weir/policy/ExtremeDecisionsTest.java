@@ -476,7 +476,7 @@ class ExtremeDecisionsTest {
                 atMs += random.nextInt(3) == 0 ? 0 : random.nextLong(1L << random.nextInt(1, 30));
                 Request request = request(random, atMs);
                 Expected expected = decide(request, layers);
-                Expected decided = Expected.of((Decision) Decider.decide(request, table, states));
+                Expected decided = Expected.of((Decision) Decider.local(states).decide(request, table));
                 if (!decided.equals(expected)) {
                     different++;
                     examples.add("table " + i + ", request " + j + ": " + request + "\n  by " + one + other + "\n  was "

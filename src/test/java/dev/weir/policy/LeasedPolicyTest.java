@@ -24,7 +24,7 @@ class LeasedPolicyTest {
     private final SplittableRandom random = new SplittableRandom(5);
     private final Map<StateKey, LeaseBook> books = new HashMap<>();
     private final Map<StateKey, LeaseTerms> terms = new HashMap<>();
-    private final Holdings holdings = new Holdings() {
+    private final WritableLeases held = new WritableLeases() {
         @Override
         public LeaseBook book(StateKey key) {
             return books.get(key);
@@ -81,8 +81,9 @@ class LeasedPolicyTest {
             Decision quick = quick(request, found);
             if (quick != null) {
                 permitted++;
-                Turn turn = new Turn(holdings, request.timestampMs(), true, true);
-                assertThat(Decider.decide(request, table, null, turn)).isEqualTo(quick);
+                LeaseContext leases = new LeaseContext(held, request.timestampMs(), true, true);
+                Decider decider = Decider.readOnly(PolicyStates.NONE, leases);
+                assertThat(decider.decide(request, table)).isEqualTo(quick);
             }
         }
         assertThat(permitted).isGreaterThan(5_000);

@@ -7,7 +7,7 @@ import java.util.List;
 import java.util.Map;
 
 /** States in memory, with a count of what is written. */
-public final class MapStates implements States {
+public final class MapStates implements WritablePolicyStates {
 
     private record Shelf(StateKey key, int slot) {}
 
@@ -41,8 +41,13 @@ public final class MapStates implements States {
     }
 
     @Override
-    public FirstAnswers firstAnswers() {
-        return firstAnswers;
+    public FirstAnswers.Entry firstAnswer(RequestKey key) {
+        return firstAnswers.get(key);
+    }
+
+    @Override
+    public void remember(RequestKey key, ContentHash content, FirstAnswer answer, long atMs, long untilMs) {
+        firstAnswers.put(key, content, answer, atMs, untilMs);
     }
 
     int puts() {

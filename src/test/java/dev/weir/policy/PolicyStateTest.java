@@ -36,7 +36,7 @@ class PolicyStateTest {
     private final MapStates states = new MapStates();
 
     private PolicyState after(long cost, long nowMs, Limit<?>... limits) {
-        Decider.decide(consume(cost, nowMs), table(policy("p", limits)), states);
+        Decider.local(states).decide(consume(cost, nowMs), table(policy("p", limits)));
         return states.of("c", "p");
     }
 
@@ -165,7 +165,7 @@ class PolicyStateTest {
     @Test
     void isNeverForgettableBeforeItsLastCharge() {
         after(3, 500, window(5, 1_000));
-        Decider.decide(settle(-3, 600), table(policy("p", window(5, 1_000))), states);
+        Decider.local(states).decide(settle(-3, 600), table(policy("p", window(5, 1_000))));
         PolicyState state = states.of("c", "p");
         assertThat(state.lastMs()).isEqualTo(600);
         assertThat(state.forgettableAtMs()).isGreaterThanOrEqualTo(600);
@@ -220,7 +220,7 @@ class PolicyStateTest {
             Request request = random.nextInt(40) == 0
                     ? settle(random.nextInt(41) - 20L, nowMs)
                     : consume(random.nextInt(3), nowMs);
-            Decision decision = (Decision) Decider.decide(request, table(policy), states);
+            Decision decision = (Decision) Decider.local(states).decide(request, table(policy));
             assertThat(decision.resetAfterMs() == null || decision.resetAfterMs() >= 0)
                     .isTrue();
             PolicyState state = states.of("c", "p");
@@ -272,9 +272,9 @@ class PolicyStateTest {
                         case 2 -> peek(cost, nowMs);
                         default -> consume(cost, nowMs);
                     };
-            assertThat(Decider.decide(request, table(policy), states))
+            assertThat(Decider.local(states).decide(request, table(policy)))
                     .as("seed %d, request %d by %s", seed, i, policy)
-                    .isEqualTo(Decider.decide(request, table(policy), kept));
+                    .isEqualTo(Decider.local(kept).decide(request, table(policy)));
         }
         assertThat(forgotten).as("worthwhile cases").isGreaterThan(50);
     }

@@ -36,7 +36,7 @@ class RepeatsTest {
     }
 
     private Decision ask(Policy policy, Kind kind, String id, long atMs) {
-        return (Decision) Decider.decide(request(kind, id, atMs), table(policy), states);
+        return (Decision) Decider.local(states).decide(request(kind, id, atMs), table(policy));
     }
 
     private Decision ask(Policy policy, String id, long atMs) {
@@ -121,7 +121,7 @@ class RepeatsTest {
         PolicyTable table = table(idempotent(1_000, policy("p", log(5, 60_000))));
         for (String client : List.of("a", "b")) {
             Request request = request(Kind.CONSUME, client, "r", 1, Map.of(), 0);
-            assertThat(((Decision) Decider.decide(request, table, states)).remaining())
+            assertThat(((Decision) Decider.local(states).decide(request, table)).remaining())
                     .isEqualTo(4);
         }
     }
@@ -133,7 +133,7 @@ class RepeatsTest {
                 inLayer("b", policy("q", log(5, 60_000))),
                 inLayer("c", idempotent(1_000, policy("r", log(5, 60_000)))));
         for (long atMs : new long[] {0, 999}) {
-            Decision decision = (Decision) Decider.decide(request(Kind.CONSUME, "r", atMs), table, states);
+            Decision decision = (Decision) Decider.local(states).decide(request(Kind.CONSUME, "r", atMs), table);
             assertThat(decision.repeated()).isEqualTo(atMs > 0);
             assertThat(decision.remaining()).isEqualTo(4);
         }
@@ -154,9 +154,9 @@ class RepeatsTest {
     void a_repeat_of_what_was_shaped_goes_to_the_same_queue_though_the_policy_has_changed() {
         Policy policy = onExceed(new OnExceed.Shape("sms"), policy("p", window(1, 60_000)));
         PolicyTable before = table(idempotent(1_000, policy));
-        Decider.decide(request(Kind.CONSUME, "a", 0), before, states);
+        Decider.local(states).decide(request(Kind.CONSUME, "a", 0), before);
         Request request = request(Kind.CONSUME, "b", 500);
-        Admission first = (Admission) Decider.decide(request, before, states);
+        Admission first = (Admission) Decider.local(states).decide(request, before);
         assertThat(first)
                 .isEqualTo(new Admission(
                         request,
@@ -168,7 +168,7 @@ class RepeatsTest {
                         DecisionContext.UNKNOWN));
         PolicyTable after = table(idempotent(5, onExceed(new OnExceed.Shape("mail"), policy)));
         Request repeat = request(Kind.CONSUME, "b", 1_499);
-        assertThat(Decider.decide(repeat, after, states))
+        assertThat(Decider.local(states).decide(repeat, after))
                 .isEqualTo(new Admission(
                         repeat,
                         new FirstAnswer.Sent("sms", new PolicyVersion("p", 1), LimitStatus.of("p/0", 1L)),
@@ -178,7 +178,7 @@ class RepeatsTest {
                         List.of(),
                         DecisionContext.UNKNOWN));
         Request next = request(Kind.CONSUME, "b", 1_500);
-        assertThat(Decider.decide(next, after, states))
+        assertThat(Decider.local(states).decide(next, after))
                 .isEqualTo(new Admission(
                         next,
                         new FirstAnswer.Sent("mail", new PolicyVersion("p", 1), LimitStatus.of("p/0", 1L)),
@@ -194,11 +194,11 @@ class RepeatsTest {
         PolicyTable table = table(
                 idempotent(60_000, policy("free", "a", 0, match("plan", "free"), log(5, 60_000))),
                 idempotent(30_000, policy("gold", "a", 0, match("plan", "gold"), log(5, 60_000))));
-        Decider.decide(request(Kind.CONSUME, "c", "k", 0, Map.of("plan", "free"), 0), table, states);
+        Decider.local(states).decide(request(Kind.CONSUME, "c", "k", 0, Map.of("plan", "free"), 0), table);
         int puts = states.puts();
         for (int i = 0; i < 1_000; i++) {
             Request request = request(Kind.CONSUME, "c", "k", 1_000, Map.of("plan", "gold"), i);
-            assertThat((Decision) Decider.decide(request, table, states))
+            assertThat((Decision) Decider.local(states).decide(request, table))
                     .returns(Outcome.DENIED, Decision::outcome)
                     .returns(Reason.IDEMPOTENCY_MISMATCH, Decision::reason)
                     .returns(422, Decision::httpStatus)
@@ -212,7 +212,8 @@ class RepeatsTest {
         }
         assertThat(states.puts()).isEqualTo(puts);
         Request first = request(Kind.CONSUME, "c", "k", 0, Map.of("plan", "free"), 59_999);
-        assertThat(((Decision) Decider.decide(first, table, states)).repeated()).isTrue();
+        assertThat(((Decision) Decider.local(states).decide(first, table)).repeated())
+                .isTrue();
     }
 
     @ParameterizedTest
@@ -234,7 +235,7 @@ class RepeatsTest {
                     null,
                     0,
                     new Request.Source(1, offset++));
-            assertThat(((Decision) Decider.decide(request, table, states)).reason())
+            assertThat(((Decision) Decider.local(states).decide(request, table)).reason())
                     .isEqualTo(isOther ? Reason.IDEMPOTENCY_MISMATCH : Reason.WITHIN_LIMITS);
         }
     }
@@ -244,11 +245,11 @@ class RepeatsTest {
         PolicyTable table = table(
                 idempotent(60_000, policy("free", "a", 0, match("plan", "free"), log(5, 60_000))),
                 policy("gold", "a", 0, match("plan", "gold"), log(5, 60_000)));
-        Decider.decide(request(Kind.CONSUME, "c", "k", 0, Map.of("plan", "free"), 0), table, states);
+        Decider.local(states).decide(request(Kind.CONSUME, "c", "k", 0, Map.of("plan", "free"), 0), table);
         int allowed = 0;
         for (int i = 0; i < 1_000; i++) {
             Request request = request(Kind.CONSUME, "c", "k", 1, Map.of("plan", "gold"), i);
-            allowed += ((Decision) Decider.decide(request, table, states)).outcome() == Outcome.ALLOWED ? 1 : 0;
+            allowed += ((Decision) Decider.local(states).decide(request, table)).outcome() == Outcome.ALLOWED ? 1 : 0;
         }
         assertThat(allowed).isEqualTo(5);
     }
@@ -257,15 +258,15 @@ class RepeatsTest {
     void a_policy_that_only_observes_denies_no_mismatch_but_another_one_does() {
         Policy observing = inLayer("a", idempotent(9_000, onExceed(OnExceed.OBSERVE, policy("o", log(5, 60_000)))));
         PolicyTable table = table(observing, policy("p", log(3, 60_000)));
-        Decider.decide(request(Kind.CONSUME, "c", "k", 1, Map.of(), 0), table, states);
+        Decider.local(states).decide(request(Kind.CONSUME, "c", "k", 1, Map.of(), 0), table);
         Request other = request(Kind.CONSUME, "c", "k", 2, Map.of(), 1);
-        assertThat((Decision) Decider.decide(other, table, states))
+        assertThat((Decision) Decider.local(states).decide(other, table))
                 .returns(Outcome.ALLOWED, Decision::outcome)
                 .returns(0L, Decision::remaining);
         Request same = request(Kind.CONSUME, "c", "k", 1, Map.of(), 2);
-        assertThat((Decision) Decider.decide(same, table, states)).returns(true, Decision::repeated);
+        assertThat((Decision) Decider.local(states).decide(same, table)).returns(true, Decision::repeated);
         PolicyTable both = table(observing, idempotent(1, policy("p", log(3, 60_000))));
-        assertThat((Decision) Decider.decide(other, both, states))
+        assertThat((Decision) Decider.local(states).decide(other, both))
                 .returns(Reason.IDEMPOTENCY_MISMATCH, Decision::reason)
                 .returns("p", Decision::policyId);
     }
@@ -273,8 +274,8 @@ class RepeatsTest {
     @Test
     void a_shadow_ban_hides_a_mismatch_from_the_outside() {
         PolicyTable table = table(idempotent(1_000, onExceed(OnExceed.SHADOW_BAN, policy("p", log(5, 60_000)))));
-        Decider.decide(request(Kind.CONSUME, "c", "k", 1, Map.of(), 0), table, states);
-        assertThat((Decision) Decider.decide(request(Kind.CONSUME, "c", "k", 2, Map.of(), 0), table, states))
+        Decider.local(states).decide(request(Kind.CONSUME, "c", "k", 1, Map.of(), 0), table);
+        assertThat((Decision) Decider.local(states).decide(request(Kind.CONSUME, "c", "k", 2, Map.of(), 0), table))
                 .returns(Outcome.DENIED, Decision::outcome)
                 .returns(true, Decision::shadowBanned)
                 .returns(200, Decision::httpStatus);
@@ -284,10 +285,10 @@ class RepeatsTest {
     void another_content_is_not_sent_to_the_queue_of_the_first_request() {
         Policy policy = onExceed(new OnExceed.Shape("sms"), policy("p", window(1, 60_000)));
         PolicyTable table = table(idempotent(1_000, policy));
-        Decider.decide(request(Kind.CONSUME, "a", 0), table, states);
-        Ruling sent = Decider.decide(request(Kind.CONSUME, "k", 0), table, states);
+        Decider.local(states).decide(request(Kind.CONSUME, "a", 0), table);
+        Ruling sent = Decider.local(states).decide(request(Kind.CONSUME, "k", 0), table);
         assertThat(sent).isInstanceOf(Admission.class);
-        assertThat((Decision) Decider.decide(request(Kind.CONSUME, "c", "k", 7, Map.of(), 1), table, states))
+        assertThat((Decision) Decider.local(states).decide(request(Kind.CONSUME, "c", "k", 7, Map.of(), 1), table))
                 .returns(Reason.IDEMPOTENCY_MISMATCH, Decision::reason)
                 .returns(null, Decision::queueing);
     }
@@ -296,7 +297,7 @@ class RepeatsTest {
     void a_cancel_is_not_remembered() {
         PolicyTable table = table(idempotent(1_000, policy("p", log(5, 60_000))));
         for (int i = 0; i < 2; i++) {
-            Admission cancel = (Admission) Decider.decide(request(Kind.CANCEL, "r", 0), table, states);
+            Admission cancel = (Admission) Decider.local(states).decide(request(Kind.CANCEL, "r", 0), table);
             assertThat(cancel.repeated()).isFalse();
             assertThat(cancel.rememberUntilMs()).isZero();
         }
@@ -356,18 +357,18 @@ class RepeatsTest {
                 repeats++;
             } else if (isRepeat && !onlyObserves) {
                 mismatches++;
-                Decision decision = (Decision) Decider.decide(request, table, states);
+                Decision decision = (Decision) Decider.local(states).decide(request, table);
                 assertThat(decision.reason()).isEqualTo(Reason.IDEMPOTENCY_MISMATCH);
                 expected = decision;
             } else {
-                expected = (Decision) Decider.decide(request, forgetful, plain);
+                expected = (Decision) Decider.local(plain).decide(request, forgetful);
                 if (windowMs > 0 && !isRepeat) {
                     contents.put(key, List.of(request.cost(), request.attributes()));
                     firsts.put(key, expected);
                     ends.put(key, expected.decidedAtMs() + windowMs);
                 }
             }
-            assertThat(Decider.decide(request, table, states)).isEqualTo(expected);
+            assertThat(Decider.local(states).decide(request, table)).isEqualTo(expected);
             assertThat(states.all().keySet()).isEqualTo(plain.all().keySet());
         }
         assertThat(repeats).isBetween(50, 4_900);

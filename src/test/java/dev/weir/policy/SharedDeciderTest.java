@@ -40,7 +40,7 @@ class SharedDeciderTest {
     private final Map<StateKey, LeaseBook> books = new HashMap<>();
     private final Map<StateKey, Long> missed = new HashMap<>();
     private final Set<StateKey> awaited = new HashSet<>();
-    private final Holdings holdings = new Holdings() {
+    private final WritableLeases held = new WritableLeases() {
         @Override
         public LeaseBook book(StateKey key) {
             return books.getOrDefault(key, LeaseBook.empty());
@@ -78,11 +78,11 @@ class SharedDeciderTest {
     };
 
     private Ruling first(Request request, Policy... policies) {
-        return Decider.decide(request, table(policies), states, new Turn(holdings, NOW, true, true));
+        return new Decider(states, new LeaseContext(held, NOW, true, true)).decide(request, table(policies));
     }
 
     private Ruling last(Request request, Policy... policies) {
-        return Decider.decide(request, table(policies), states, new Turn(holdings, NOW, false, false));
+        return new Decider(states, new LeaseContext(held, NOW, false, false)).decide(request, table(policies));
     }
 
     private Decision decided(Ruling ruling) {
@@ -124,11 +124,11 @@ class SharedDeciderTest {
     @Test
     void without_a_turn_what_is_shared_is_counted_for_all_clients_together() {
         for (int i = 0; i < 100; i++) {
-            assertThat(decided(Decider.decide(request("c" + i, 1, NOW), table(all), states))
+            assertThat(decided(Decider.local(states).decide(request("c" + i, 1, NOW), table(all)))
                             .outcome())
                     .isEqualTo(Outcome.ALLOWED);
         }
-        assertThat(decided(Decider.decide(request("another", 1, NOW), table(all), states))
+        assertThat(decided(Decider.local(states).decide(request("another", 1, NOW), table(all)))
                         .outcome())
                 .isEqualTo(Outcome.DENIED);
     }
@@ -350,11 +350,11 @@ class SharedDeciderTest {
 
     @Test
     void without_a_turn_a_refund_of_a_shared_limit_is_denied_too() {
-        Decider.decide(request("alice", 7, NOW), table(all), states);
-        assertRefundDenied(Decider.decide(settlement("s", -5), table(all), states));
+        Decider.local(states).decide(request("alice", 7, NOW), table(all));
+        assertRefundDenied(Decider.local(states).decide(settlement("s", -5), table(all)));
         assertThat(states.all().get(ofAll).accounts().get(0).used(NOW)).isEqualTo(7);
         Policy once = inLayer("own", idempotent(60_000, own));
-        assertRefundDenied(Decider.decide(settlement("t", -5), table(once, all), states));
+        assertRefundDenied(Decider.local(states).decide(settlement("t", -5), table(once, all)));
     }
 
     @Test

@@ -39,7 +39,7 @@ class ThrottleTest {
     }
 
     private Decision decide(Request request, Policy... policies) {
-        return (Decision) Decider.decide(request, table(policies), states);
+        return (Decision) Decider.local(states).decide(request, table(policies));
     }
 
     @Test
@@ -177,7 +177,7 @@ class ThrottleTest {
         Policy waits = inLayer("queues", onExceed(new OnExceed.Shape("sms"), policy("waits", new Blocked())));
         int queued = 0;
         for (int i = 0; i < 6; i++) {
-            Ruling ruling = Decider.decide(consume(1, 50L * i), table(slow, waits), states);
+            Ruling ruling = Decider.local(states).decide(consume(1, 50L * i), table(slow, waits));
             if (ruling instanceof Decision denied) {
                 assertThat(denied)
                         .returns(Outcome.DENIED, Decision::outcome)
@@ -189,7 +189,7 @@ class ThrottleTest {
             }
         }
         assertThat(queued).isEqualTo(1);
-        assertThat(Decider.decide(consume(1, 10_000), table(slow, waits), states))
+        assertThat(Decider.local(states).decide(consume(1, 10_000), table(slow, waits)))
                 .isInstanceOf(Admission.class);
     }
 
@@ -290,12 +290,14 @@ class ThrottleTest {
             for (int i = 0; i < 100; i++) {
                 nowMs += random.nextLong(random.nextInt(4) == 0 ? 40 : 3);
                 long cost = 1 + random.nextLong(2);
-                Decision decision = (Decision) Decider.decide(consume(cost, nowMs), table(policies), counted);
+                Decision decision = (Decision) Decider.local(counted).decide(consume(cost, nowMs), table(policies));
                 if (decision.retryAfterMs() != null && decision.retryAfterMs() > 0) {
                     long retryMs = nowMs + decision.retryAfterMs();
-                    assertThat(((Decision) Decider.decide(peek(cost, retryMs - 1), table(policies), counted)).outcome())
+                    assertThat(((Decision) Decider.local(counted).decide(peek(cost, retryMs - 1), table(policies)))
+                                    .outcome())
                             .isEqualTo(Outcome.DENIED);
-                    assertThat(((Decision) Decider.decide(peek(cost, retryMs), table(policies), counted)).outcome())
+                    assertThat(((Decision) Decider.local(counted).decide(peek(cost, retryMs), table(policies)))
+                                    .outcome())
                             .isEqualTo(Outcome.ALLOWED);
                     denied++;
                 }
@@ -340,7 +342,7 @@ class ThrottleTest {
             for (int i = 0; i < 200; i++) {
                 nowMs += random.nextLong(random.nextInt(4) == 0 ? 40 : 3);
                 long cost = 1 + random.nextLong(3);
-                Decision decision = (Decision) Decider.decide(consume(cost, nowMs), table(throttling), throttled);
+                Decision decision = (Decision) Decider.local(throttled).decide(consume(cost, nowMs), table(throttling));
                 if (decision.outcome() == Outcome.ALLOWED) {
                     long startMs = nowMs + decision.delayMs();
                     assertThat(decision.delayMs()).isLessThanOrEqualTo(maxDelayMs);
@@ -375,7 +377,7 @@ class ThrottleTest {
     }
 
     private static Outcome outcome(Request request, Policy policy, MapStates states) {
-        return ((Decision) Decider.decide(request, table(policy), states)).outcome();
+        return ((Decision) Decider.local(states).decide(request, table(policy))).outcome();
     }
 
     private static Limit<?> randomLimit(Random random) {

@@ -78,7 +78,7 @@ class UsagesTest {
             nowMs += random.nextInt(4) == 0 ? random.nextInt(700) : random.nextInt(20);
             Request next =
                     random.nextInt(9) == 0 ? settle(random.nextInt(9) - 4, nowMs) : consume(random.nextInt(4), nowMs);
-            Decision decision = (Decision) Decider.decide(next, table(policy), states);
+            Decision decision = (Decision) Decider.local(states).decide(next, table(policy));
             Usage usage = usage(policy, nowMs);
             assertThat(usage.limits()).hasSize(1);
             Usage.OfLimit told = usage.limits().get(0);
@@ -105,7 +105,7 @@ class UsagesTest {
     @Test
     void a_time_before_the_last_charge_is_that_of_the_charge() {
         Policy policy = policy("p", gcra(10, 1_000, 10));
-        Decider.decide(consume(4, 9_000), table(policy), states);
+        Decider.local(states).decide(consume(4, 9_000), table(policy));
         assertThat(usage(policy, 1_000)).isEqualTo(usage(policy, 9_000));
         assertThat(usage(policy, 1_000).lastMs()).isEqualTo(9_000);
     }
@@ -120,7 +120,7 @@ class UsagesTest {
 
     @Test
     void changed_limits_are_told_as_they_go_on() {
-        Decider.decide(consume(40, 1_000), table(policy("p", log(100, 1_000))), states);
+        Decider.local(states).decide(consume(40, 1_000), table(policy("p", log(100, 1_000))));
         Policy changed = policy("p", tokens(50, 1_000, 50), log(60, 1_000));
         assertThat(usage(changed, 1_500).limits())
                 .extracting(Usage.OfLimit::used)
@@ -157,7 +157,7 @@ class UsagesTest {
         Policy unused = policy("unused", "free", 0, match("tier", "free"), window(5, 1_000));
         PolicyTable policies = table(any, byEndpoint, ofGold, unused);
         for (String endpoint : List.of("/b", "/a", "/c")) {
-            Decider.decide(request("c", "gold", Map.of("endpoint", endpoint)), policies, states);
+            Decider.local(states).decide(request("c", "gold", Map.of("endpoint", endpoint)), policies);
         }
         assertThat(subjects(request("c", null, Map.of()), policies))
                 .containsExactly(

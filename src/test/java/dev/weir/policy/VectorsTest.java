@@ -63,7 +63,7 @@ class VectorsTest {
         MapStates states = new MapStates();
         List<Decision> decisions = new ArrayList<>();
         for (JsonNode request : one.get("requests")) {
-            decisions.add((Decision) Decider.decide(request(request), policies, states));
+            decisions.add((Decision) Decider.local(states).decide(request(request), policies));
         }
         SoftAssertions.assertSoftly(softly -> {
             for (int i = 0; i < one.get("expect").size(); i++) {

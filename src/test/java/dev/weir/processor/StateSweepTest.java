@@ -67,22 +67,22 @@ class StateSweepTest {
     }
 
     private Decision use(StoreStates task, String client, long atMs) {
-        return (Decision) Decider.decide(
-                new Request(
-                        "r",
-                        client,
-                        Kind.CONSUME,
-                        null,
-                        1,
-                        null,
-                        Map.of(),
-                        null,
-                        null,
-                        null,
-                        atMs,
-                        new Request.Source(0, 0)),
-                policies,
-                task);
+        return (Decision) Decider.local(task)
+                .decide(
+                        new Request(
+                                "r",
+                                client,
+                                Kind.CONSUME,
+                                null,
+                                1,
+                                null,
+                                Map.of(),
+                                null,
+                                null,
+                                null,
+                                atMs,
+                                new Request.Source(0, 0)),
+                        policies);
     }
 
     private StateSweep sweep(int keysAtOnce, long keepMs) {

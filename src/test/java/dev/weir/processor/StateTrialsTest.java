@@ -9,6 +9,7 @@ import dev.weir.policy.Decider;
 import dev.weir.policy.Decision;
 import dev.weir.policy.Kind;
 import dev.weir.policy.PolicyTable;
+import dev.weir.policy.QuotaSource;
 import dev.weir.policy.Request;
 import dev.weir.policy.Ruling;
 import dev.weir.policy.StateKey;
@@ -88,7 +89,7 @@ class StateTrialsTest {
         assertThat(first.remaining()).isZero();
         assertThat(answers.approximateNumEntries()).isZero();
 
-        assertThat(Decider.decide(request, policies, task)).isEqualTo(first);
+        assertThat(Decider.local(task).decide(request, policies)).isEqualTo(first);
         assertThat(foretell(request(Kind.CONSUME, 1, 5_000), policies)).contains(first.again(new Request.Source(0, 0)));
         assertThat(answers.approximateNumEntries()).isEqualTo(2); // with its note
     }
@@ -126,7 +127,7 @@ class StateTrialsTest {
     private Optional<Ruling> foretell(Request request, PolicyTable policies) {
         return trials.attempt(tried -> {
             attempts++;
-            return Decider.decide(request, policies, tried);
+            return Decider.readOnly(tried, QuotaSource.local()).decide(request, policies);
         });
     }
 
@@ -173,7 +174,7 @@ class StateTrialsTest {
             List<String> before = i % 20 == 0 ? stored() : null;
             Optional<Ruling> foretold = foretell(request, policies);
             assertThat(before == null ? null : stored()).isEqualTo(before);
-            assertThat(foretold).contains(Decider.decide(request, policies, task));
+            assertThat(foretold).contains(Decider.local(task).decide(request, policies));
         }
     }
 
@@ -194,7 +195,8 @@ class StateTrialsTest {
         for (int t = 0; t < 40_000; t += random.nextInt(random.nextInt(50) == 0 ? 900 : 12)) {
             Kind kind = random.nextInt(30) == 0 ? Kind.SETTLE : Kind.CONSUME;
             Request request = request(kind, kind == Kind.SETTLE ? -random.nextInt(60) : 1, t);
-            assertThat(Decider.decide(request, policies, hot)).isEqualTo(Decider.decide(request, policies, task));
+            assertThat(Decider.local(hot).decide(request, policies))
+                    .isEqualTo(Decider.local(task).decide(request, policies));
             List<String> now = stored(hotStates);
             if (!now.equals(states)) {
                 states = now;
@@ -213,7 +215,7 @@ class StateTrialsTest {
     private PolicyTable sevenSegments() throws Exception {
         PolicyTable policies = table(LOG);
         for (int t = 0; t < 200; t++) {
-            Decider.decide(request(Kind.CONSUME, 1, t), policies, task);
+            Decider.local(task).decide(request(Kind.CONSUME, 1, t), policies);
         }
         return policies;
     }
@@ -226,18 +228,18 @@ class StateTrialsTest {
         atEachRead = () -> {
             if (!moved[0]) {
                 moved[0] = true;
-                Decider.decide(request(Kind.CONSUME, 1, 1_100), policies, task); // deletes the first two
+                Decider.local(task).decide(request(Kind.CONSUME, 1, 1_100), policies); // deletes the first two
             }
         };
         Optional<Ruling> foretold = foretell(request, policies);
         assertThat(attempts).isEqualTo(2);
-        assertThat(foretold).contains(Decider.decide(request, policies, task));
+        assertThat(foretold).contains(Decider.local(task).decide(request, policies));
     }
 
     @Test
     void a_trial_over_a_state_that_changes_all_the_time_is_given_up() throws Exception {
         PolicyTable policies = sevenSegments();
-        atEachRead = () -> Decider.decide(request(Kind.CONSUME, 1, 1_005), policies, task);
+        atEachRead = () -> Decider.local(task).decide(request(Kind.CONSUME, 1, 1_005), policies);
         assertThat(foretell(request(Kind.CONSUME, 1, 1_050), policies)).isEmpty();
         assertThat(attempts).isGreaterThan(2);
     }

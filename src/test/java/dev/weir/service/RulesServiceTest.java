@@ -14,7 +14,9 @@ import dev.weir.lease.Ledger;
 import dev.weir.policy.Decider;
 import dev.weir.policy.Decision;
 import dev.weir.policy.Policy;
+import dev.weir.policy.PolicyStates;
 import dev.weir.policy.PolicyTable;
+import dev.weir.policy.QuotaSource;
 import dev.weir.policy.Request;
 import dev.weir.policy.SharedUsage;
 import dev.weir.policy.Usage;
@@ -787,7 +789,8 @@ class RulesServiceTest {
     }
 
     private static Decision decision(Request request) {
-        return (Decision) Decider.decide(request, PolicyTable.EMPTY, null);
+        return (Decision)
+                Decider.readOnly(PolicyStates.NONE, QuotaSource.local()).decide(request, PolicyTable.EMPTY);
     }
 
     private static String body(int limit) {

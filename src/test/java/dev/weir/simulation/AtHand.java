@@ -5,17 +5,17 @@ import dev.weir.lease.LeaseTerms;
 import dev.weir.lease.RoundTrip;
 import dev.weir.policy.Admission;
 import dev.weir.policy.Decision;
-import dev.weir.policy.Holdings;
+import dev.weir.policy.HeldLeases;
 import dev.weir.policy.Kind;
+import dev.weir.policy.LeaseContext;
 import dev.weir.policy.Outcome;
 import dev.weir.policy.Reason;
 import dev.weir.policy.Request;
 import dev.weir.policy.Ruling;
 import dev.weir.policy.StateKey;
-import dev.weir.policy.Turn;
 
 /** What there was at hand of shared quota when a request was answered, as the answer tells it; of what it does not tell, plenty. */
-final class AtHand implements Holdings {
+final class AtHand implements HeldLeases {
 
     private static final long PLENTY = 1_000_000;
 
@@ -44,12 +44,12 @@ final class AtHand implements Holdings {
         this.standsBehind = standsBehind;
     }
 
-    /** The turn at which a request was answered. */
-    static Turn turn(Request request, Ruling answer) {
+    /** The context in which a request was answered. */
+    static LeaseContext context(Request request, Ruling answer) {
         AtHand atHand = answer instanceof Decision decision
                 ? of(request, decision)
                 : new AtHand(request, exceeded((Admission) answer), 0, 0, 1, 0, false);
-        return new Turn(atHand, 0, atHand.standsBehind, atHand.standsBehind);
+        return LeaseContext.readOnly(atHand, 0, atHand.standsBehind, atHand.standsBehind);
     }
 
     private static String exceeded(Admission admission) {
@@ -84,12 +84,6 @@ final class AtHand implements Holdings {
         boolean isTold = key.policyId().equals(tellsOf);
         return LeaseBook.reconstructed(isTold ? available : PLENTY, atMs, isTold ? retryAfterMs : 0);
     }
-
-    @Override
-    public void put(StateKey key, LeaseBook book) {}
-
-    @Override
-    public void miss(StateKey key, long cost) {}
 
     @Override
     public boolean isAwaited(StateKey key) {

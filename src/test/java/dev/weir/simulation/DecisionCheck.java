@@ -20,7 +20,6 @@ import dev.weir.policy.MapStates;
 import dev.weir.policy.PolicyTable;
 import dev.weir.policy.Request;
 import dev.weir.policy.Ruling;
-import dev.weir.policy.Turn;
 import dev.weir.processor.Origin;
 import dev.weir.simulation.Partition.Entry;
 import dev.weir.topology.Stores;
@@ -190,9 +189,8 @@ final class DecisionCheck {
     private Ruling decide(Asked asked, Ruling answer, Task.Used used) {
         Request request = flaw.seen(asked.request);
         PolicyTable table = plan.changesFromATime() ? rulebook.table() : used.policies();
-        Turn turn = AtHand.turn(request, answer);
-        Ruling ruling =
-                Decider.decide(request, table, states.computeIfAbsent(partition(request), p -> neverForgotten()), turn);
+        MapStates own = states.computeIfAbsent(partition(request), p -> neverForgotten());
+        Ruling ruling = new Decider(own, AtHand.context(request, answer)).decide(request, table);
         leases.answered(asked.request, ruling, table, used.nowMs(), plan.skewMs() == 0);
         DecisionContext context = context(answer);
         checkContext(asked.request, context, used);

@@ -3,16 +3,11 @@ package dev.weir.policy;
 import dev.weir.lease.LeaseBook;
 import dev.weir.lease.LeaseTerms;
 
-/** The leases of shared quotas that decisions may use. */
-public interface Holdings {
+/** The leases of shared limits that a process holds, as a decision reads them. */
+public interface HeldLeases {
 
     /** The book of a key, an empty one if it has none. */
     LeaseBook book(StateKey key);
-
-    void put(StateKey key, LeaseBook book);
-
-    /** Records that a request needs more of a key than is available: it is requested, whether the request waits or not. */
-    void miss(StateKey key, long cost);
 
     /** Whether requests wait for a lease of the key. */
     boolean isAwaited(StateKey key);
@@ -23,6 +18,6 @@ public interface Holdings {
     /** How long requests for leases take to be answered, 0 if it is not known. */
     long roundTripMs();
 
-    /** How long a request waits for a lease if its policy does not say so. */
+    /** How long a request waits for a lease if its policy does not set {@code max-wait}. */
     long leaseWaitMs();
 }
