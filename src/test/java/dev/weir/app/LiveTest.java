@@ -255,6 +255,7 @@ class LiveTest {
                             "fresh.requests 4",
                             "fresh.routed-requests." + config.applicationId() + " 4",
                             "fresh.decisions 4",
+                            "fresh.lease-usage 4",
                             "fresh.releases 4",
                             "fresh.admissions." + config.applicationId() + " 4",
                             "fresh.lease-requests." + config.applicationId() + " 4",
