@@ -131,7 +131,7 @@ class QuestionsTest {
                     Decision decided = decisions.of(List.of(request)).get(0);
                     assertThat(decided)
                             .usingRecursiveComparison()
-                            .ignoringFields("source", "context") // where and by what it was recorded
+                            .ignoringFields("identity.source", "context") // where and by what it was recorded
                             .isEqualTo(foretold);
                     outcomes.add(decided.outcome());
                 }
@@ -150,7 +150,7 @@ class QuestionsTest {
             Decision decided = decisions.of(List.of(request)).get(0);
             assertThat(decided)
                     .usingRecursiveComparison()
-                    .ignoringFields("source", "context", "decidedAtMs")
+                    .ignoringFields("identity.source", "context", "timing.decidedAtMs")
                     .ignoringFields("queueing") // its bucket may be on the other instance
                     .isEqualTo(foretold);
             Map<String, String> key = Map.of("client", client, "endpoint", "/hook");
@@ -191,7 +191,12 @@ class QuestionsTest {
             Decision decided = decisions.of(List.of(request)).get(0);
             assertThat(decided)
                     .usingRecursiveComparison()
-                    .ignoringFields("source", "context", "decidedAtMs", "retryAfterMs", "queueing.expectedWaitMs")
+                    .ignoringFields(
+                            "identity.source",
+                            "context",
+                            "timing.decidedAtMs",
+                            "timing.retryAfterMs",
+                            "queueing.expectedWaitMs")
                     .isEqualTo(foretold);
             reasons.add(decided.reason());
             last = decided.reason() == Reason.SHAPED ? request : last;
