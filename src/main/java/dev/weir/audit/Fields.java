@@ -1,10 +1,9 @@
 package dev.weir.audit;
 
-import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.databind.JsonNode;
-import com.fasterxml.jackson.databind.ObjectMapper;
 import dev.weir.audit.Difference.Field;
 import dev.weir.codec.DecisionJson;
+import dev.weir.codec.Json;
 import dev.weir.policy.Admission;
 import dev.weir.policy.Decision;
 import dev.weir.policy.PolicyVersion;
@@ -18,8 +17,6 @@ import java.util.Objects;
 
 /** The fields in which decisions differ, as JSON names and writes them. */
 final class Fields {
-
-    private static final ObjectMapper JSON = new ObjectMapper();
 
     private Fields() {}
 
@@ -66,15 +63,7 @@ final class Fields {
 
     /** A field, of values as JSON has them. */
     static Field of(String name, Object recorded, Object expected) {
-        return new Field(name, text(recorded), text(expected));
-    }
-
-    private static String text(Object value) {
-        try {
-            return JSON.writeValueAsString(value);
-        } catch (JsonProcessingException e) {
-            throw new IllegalStateException(e);
-        }
+        return new Field(name, Json.write(recorded), Json.write(expected));
     }
 
     private static JsonNode json(Decision decision) {
@@ -84,10 +73,6 @@ final class Fields {
         } catch (IOException e) {
             throw new UncheckedIOException(e);
         }
-        try {
-            return JSON.readTree(line.toString());
-        } catch (JsonProcessingException e) {
-            throw new IllegalStateException(e);
-        }
+        return Json.read(line.toString());
     }
 }

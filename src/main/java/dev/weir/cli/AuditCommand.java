@@ -1,12 +1,10 @@
 package dev.weir.cli;
 
-import com.fasterxml.jackson.core.JsonProcessingException;
-import com.fasterxml.jackson.databind.JsonNode;
-import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import dev.weir.audit.Audit;
 import dev.weir.audit.Difference;
 import dev.weir.audit.Totals;
+import dev.weir.codec.Json;
 import dev.weir.codec.OneLine;
 import dev.weir.config.WeirConfig;
 import dev.weir.policy.Quantities;
@@ -43,8 +41,6 @@ import picocli.CommandLine.TypeConversionException;
             "  weir audit --from 2026-11-21T00:00:00Z --to 2026-11-22T00:00:00Z --json"
         })
 final class AuditCommand implements Callable<Integer> {
-
-    private static final ObjectMapper JSON = new ObjectMapper();
 
     @Mixin
     private ClusterOptions cluster;
@@ -108,7 +104,7 @@ final class AuditCommand implements Callable<Integer> {
         PrintWriter out = spec.commandLine().getOut();
         Totals totals = Audit.run(config, new Audit.Range(from, to, lag), difference -> print(difference, out));
         if (json) {
-            out.println(OneLine.of(text(json(totals))));
+            out.println(OneLine.of(Json.write(json(totals))));
         } else {
             print(totals, out);
         }
@@ -122,7 +118,7 @@ final class AuditCommand implements Callable<Integer> {
         }
         printed++;
         if (json) {
-            out.println(OneLine.of(text(json(difference))));
+            out.println(OneLine.of(Json.write(json(difference))));
         } else {
             out.println(OneLine.of(line(difference)));
             for (Difference.Field field : difference.fields()) {
@@ -151,8 +147,9 @@ final class AuditCommand implements Callable<Integer> {
     }
 
     private static ObjectNode json(Difference difference) {
-        ObjectNode object =
-                JSON.createObjectNode().put("difference", difference.kind().name());
+        ObjectNode object = Json.MAPPER
+                .createObjectNode()
+                .put("difference", difference.kind().name());
         if (difference.request() != null) {
             object.put("sourcePartition", difference.request().partition())
                     .put("sourceOffset", difference.request().offset());
@@ -173,14 +170,15 @@ final class AuditCommand implements Callable<Integer> {
         ObjectNode fields = object.putObject("fields");
         for (Difference.Field field : difference.fields()) {
             fields.putObject(field.name())
-                    .<ObjectNode>set("told", tree(field.told()))
-                    .set("expected", tree(field.expected()));
+                    .<ObjectNode>set("told", Json.read(field.told()))
+                    .set("expected", Json.read(field.expected()));
         }
         return object.put("note", difference.note());
     }
 
     private static ObjectNode json(Totals totals) {
-        ObjectNode object = JSON.createObjectNode()
+        ObjectNode object = Json.MAPPER
+                .createObjectNode()
                 .put("requests", totals.requests())
                 .put("deadLetters", totals.deadLetters())
                 .put("decisions", totals.decisions())
@@ -194,22 +192,6 @@ final class AuditCommand implements Callable<Integer> {
         ObjectNode unjudged = object.putObject("notJudged");
         totals.unjudged().forEach((why, count) -> unjudged.put(why.name(), count));
         return object;
-    }
-
-    private static JsonNode tree(String value) {
-        try {
-            return JSON.readTree(value);
-        } catch (JsonProcessingException e) {
-            throw new IllegalStateException(e);
-        }
-    }
-
-    private static String text(ObjectNode object) {
-        try {
-            return JSON.writeValueAsString(object);
-        } catch (JsonProcessingException e) {
-            throw new IllegalStateException(e);
-        }
     }
 
     private void print(Totals totals, PrintWriter out) {

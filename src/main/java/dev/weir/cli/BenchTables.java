@@ -2,9 +2,9 @@ package dev.weir.cli;
 
 import static java.nio.charset.StandardCharsets.UTF_8;
 
-import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import dev.weir.bench.Table;
+import dev.weir.codec.Json;
 import java.io.IOException;
 import java.io.PrintWriter;
 import java.nio.file.Files;
@@ -15,8 +15,6 @@ import java.util.stream.Collectors;
 
 /** The forms in which tables of measurements are told. */
 final class BenchTables {
-
-    private static final ObjectMapper JSON = new ObjectMapper();
 
     /** Where values have as many digits before the point, none are told after it. */
     private static final double WHOLE = 100;
@@ -37,11 +35,11 @@ final class BenchTables {
     }
 
     static String json(Table table, String machine) {
-        ObjectNode root = JSON.createObjectNode();
+        ObjectNode root = Json.MAPPER.createObjectNode();
         root.put("measure", table.measure())
                 .put("title", table.title())
                 .put("machine", machine)
-                .set("rows", JSON.valueToTree(List.of()));
+                .set("rows", Json.MAPPER.valueToTree(List.of()));
         for (Table.Row row : table.rows()) {
             ObjectNode values = root.withArray("rows").addObject().put("name", row.name());
             for (int i = 0; i < table.columns().size(); i++) {
@@ -51,7 +49,7 @@ final class BenchTables {
                 }
             }
         }
-        root.set("notes", JSON.valueToTree(table.notes()));
+        root.set("notes", Json.MAPPER.valueToTree(table.notes()));
         return root.toString();
     }
 

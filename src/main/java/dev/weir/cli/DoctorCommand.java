@@ -1,9 +1,8 @@
 package dev.weir.cli;
 
-import com.fasterxml.jackson.core.JsonProcessingException;
-import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import dev.weir.codec.FaultsException;
+import dev.weir.codec.Json;
 import dev.weir.codec.OneLine;
 import dev.weir.config.WeirConfig;
 import dev.weir.doctor.Doctor;
@@ -44,7 +43,6 @@ import picocli.CommandLine.Spec;
         })
 final class DoctorCommand implements Callable<Integer> {
 
-    private static final ObjectMapper JSON = new ObjectMapper();
     private static final Duration TIMEOUT = Duration.ofSeconds(3);
 
     @Mixin
@@ -134,17 +132,14 @@ final class DoctorCommand implements Callable<Integer> {
     }
 
     private static String json(Finding finding) {
-        ObjectNode object = JSON.createObjectNode()
+        ObjectNode object = Json.MAPPER
+                .createObjectNode()
                 .put("group", finding.group())
                 .put("check", finding.check())
                 .put("verdict", finding.verdict().name())
                 .put("found", finding.found());
         finding.advice().forEach(object.putArray("advice")::add);
-        try {
-            return JSON.writeValueAsString(object);
-        } catch (JsonProcessingException e) {
-            throw new IllegalStateException(e);
-        }
+        return Json.write(object);
     }
 
     private static String summary(List<Finding> findings) {

@@ -2,9 +2,9 @@ package dev.weir.cli;
 
 import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.databind.JsonNode;
-import com.fasterxml.jackson.databind.ObjectMapper;
 import dev.weir.app.PemFiles;
 import dev.weir.app.UnreachableException;
+import dev.weir.codec.Json;
 import dev.weir.codec.OneLine;
 import dev.weir.config.WeirConfig.Service;
 import dev.weir.service.Token;
@@ -28,7 +28,6 @@ final class ServiceClient {
     private static final String DEFAULT_URL = "http://127.0.0.1:" + Service.DEFAULT_PORT;
     private static final Duration CONNECT_TIMEOUT = Duration.ofSeconds(5);
     private static final Duration TIMEOUT = Duration.ofSeconds(30);
-    private static final ObjectMapper JSON = new ObjectMapper();
 
     /** Made when it is needed first: all commands are made at once, and it has a thread. */
     private HttpClient http;
@@ -127,7 +126,7 @@ final class ServiceClient {
 
     private JsonNode body(HttpResponse<String> answer) {
         try {
-            return JSON.readTree(answer.body());
+            return Json.MAPPER.readTree(answer.body());
         } catch (JsonProcessingException e) {
             throw new UnreachableException(url + " is not the service of Weir", e);
         }

@@ -2,10 +2,10 @@ package dev.weir.live;
 
 import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.databind.DeserializationFeature;
-import com.fasterxml.jackson.databind.ObjectMapper;
+import com.fasterxml.jackson.databind.ObjectReader;
+import dev.weir.codec.Json;
 import dev.weir.processor.LiveCounts;
 import dev.weir.processor.Spread;
-import java.io.UncheckedIOException;
 import java.util.List;
 import java.util.Objects;
 import java.util.stream.Stream;
@@ -17,21 +17,18 @@ import java.util.stream.Stream;
  */
 public record Report(List<Second> seconds, Glance now) {
 
-    private static final ObjectMapper JSON =
-            new ObjectMapper().disable(DeserializationFeature.FAIL_ON_UNKNOWN_PROPERTIES);
+    /** A later version may report more. */
+    private static final ObjectReader READER =
+            Json.MAPPER.readerFor(Report.class).without(DeserializationFeature.FAIL_ON_UNKNOWN_PROPERTIES);
 
     public String json() {
-        try {
-            return JSON.writeValueAsString(this);
-        } catch (JsonProcessingException e) {
-            throw new UncheckedIOException(e); // it is made of numbers and texts
-        }
+        return Json.write(this);
     }
 
     /** @throws IllegalArgumentException if it is none that an instance of this version writes */
     public static Report read(String json) {
         try {
-            Report report = JSON.readValue(json, Report.class);
+            Report report = READER.readValue(json);
             report.check();
             return report;
         } catch (JsonProcessingException e) {

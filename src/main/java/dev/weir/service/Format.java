@@ -1,13 +1,9 @@
 package dev.weir.service;
 
-import com.fasterxml.jackson.core.JsonParser;
 import com.fasterxml.jackson.core.JsonProcessingException;
-import com.fasterxml.jackson.databind.DeserializationFeature;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
-import com.fasterxml.jackson.dataformat.yaml.YAMLFactory;
-import com.fasterxml.jackson.dataformat.yaml.YAMLGenerator;
-import dev.weir.codec.LegibleJson;
+import dev.weir.codec.Json;
 import dev.weir.codec.YamlText;
 import io.javalin.http.Context;
 import java.io.UncheckedIOException;
@@ -18,14 +14,8 @@ import java.util.Map;
 
 /** How bodies are written: what the caller sends, and what it accepts. */
 enum Format {
-    JSON("application/json"),
-    YAML("application/yaml");
-
-    private static final ObjectMapper AS_JSON = new ObjectMapper(LegibleJson.factory());
-    private static final ObjectMapper AS_YAML = new ObjectMapper(YAMLFactory.builder()
-            .disable(YAMLGenerator.Feature.WRITE_DOC_START_MARKER)
-            .disable(YAMLGenerator.Feature.SPLIT_LINES)
-            .build());
+    JSON("application/json", Json.MAPPER),
+    YAML("application/yaml", Json.YAML);
 
     /** YAML had these names before RFC 9512 gave it one. */
     private static final Map<String, Format> NAMES = Map.of(
@@ -35,9 +25,11 @@ enum Format {
             "text/yaml", YAML);
 
     private final String contentType;
+    private final ObjectMapper mapper;
 
-    Format(String contentType) {
+    Format(String contentType, ObjectMapper mapper) {
         this.contentType = contentType;
+        this.mapper = mapper;
     }
 
     String contentType() {
@@ -46,7 +38,7 @@ enum Format {
 
     byte[] write(JsonNode value) {
         try {
-            return mapper().writeValueAsBytes(value);
+            return mapper.writeValueAsBytes(value);
         } catch (JsonProcessingException e) {
             throw new UncheckedIOException(e);
         }
@@ -62,10 +54,7 @@ enum Format {
         if (this == YAML) {
             YamlText.requireReadable(text);
         }
-        return mapper().reader()
-                .with(JsonParser.Feature.STRICT_DUPLICATE_DETECTION)
-                .with(DeserializationFeature.FAIL_ON_TRAILING_TOKENS)
-                .readTree(text);
+        return mapper.readTree(text);
     }
 
     /**
@@ -111,10 +100,6 @@ enum Format {
             throw Problem.of(415, "the body must be in UTF-8").found();
         }
         return format;
-    }
-
-    private ObjectMapper mapper() {
-        return this == JSON ? AS_JSON : AS_YAML;
     }
 
     /** From 0 to 1; of the ranges that hold it, the most exact counts. */

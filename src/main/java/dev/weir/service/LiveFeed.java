@@ -1,6 +1,6 @@
 package dev.weir.service;
 
-import com.fasterxml.jackson.databind.ObjectMapper;
+import dev.weir.codec.Json;
 import dev.weir.live.Report;
 import dev.weir.live.Sampler;
 import dev.weir.live.Tick;
@@ -48,7 +48,6 @@ final class LiveFeed implements AutoCloseable {
     /** There is more of it, and the connection is new. */
     private static final Duration HISTORY_WITHIN = Duration.ofSeconds(3);
 
-    private static final ObjectMapper JSON = new ObjectMapper();
     private static final Logger LOG = LoggerFactory.getLogger(LiveFeed.class);
 
     private final Peers peers;
@@ -164,7 +163,7 @@ final class LiveFeed implements AutoCloseable {
     }
 
     private static void write(OutputStream out, String event, Object data) throws IOException {
-        String text = "event: " + event + "\ndata: " + JSON.writeValueAsString(data) + "\n\n";
+        String text = "event: " + event + "\ndata: " + Json.write(data) + "\n\n";
         out.write(text.getBytes(StandardCharsets.UTF_8));
     }
 

@@ -2,10 +2,11 @@ package dev.weir.service;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
+import com.fasterxml.jackson.databind.ObjectWriter;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import com.fasterxml.jackson.databind.node.TextNode;
-import com.fasterxml.jackson.dataformat.yaml.YAMLFactory;
 import com.fasterxml.jackson.dataformat.yaml.YAMLGenerator;
+import dev.weir.codec.Json;
 import io.javalin.http.Context;
 import java.io.IOException;
 import java.io.InputStream;
@@ -17,14 +18,11 @@ import java.io.UncheckedIOException;
  */
 final class OpenApi {
 
-    private static final ObjectMapper JSON = new ObjectMapper();
-    private static final ObjectMapper YAML = new ObjectMapper(YAMLFactory.builder()
-            .disable(YAMLGenerator.Feature.WRITE_DOC_START_MARKER)
-            .disable(YAMLGenerator.Feature.SPLIT_LINES)
-            .enable(YAMLGenerator.Feature.MINIMIZE_QUOTES)
-            .enable(YAMLGenerator.Feature.ALWAYS_QUOTE_NUMBERS_AS_STRINGS)
-            .enable(YAMLGenerator.Feature.LITERAL_BLOCK_STYLE)
-            .build());
+    private static final ObjectWriter YAML_FOR_PEOPLE = Json.YAML
+            .writer()
+            .with(YAMLGenerator.Feature.MINIMIZE_QUOTES)
+            .with(YAMLGenerator.Feature.ALWAYS_QUOTE_NUMBERS_AS_STRINGS)
+            .with(YAMLGenerator.Feature.LITERAL_BLOCK_STYLE);
 
     private static final String REFERENCE = "$ref";
     private static final String[] OF_FILE = {"policies.schema.json#/$defs/", "#/$defs/"};
@@ -35,12 +33,12 @@ final class OpenApi {
 
     OpenApi() {
         try {
-            ObjectNode document = (ObjectNode) read(YAML, "/openapi.yaml");
-            JsonNode definitions = read(JSON, "/policies.schema.json").get("$defs");
+            ObjectNode document = (ObjectNode) read(Json.YAML, "/openapi.yaml");
+            JsonNode definitions = read(Json.MAPPER, "/policies.schema.json").get("$defs");
             ((ObjectNode) document.at("/components/schemas")).setAll((ObjectNode) definitions);
             redirect(document);
-            json = JSON.writerWithDefaultPrettyPrinter().writeValueAsBytes(document);
-            yaml = YAML.writeValueAsBytes(document);
+            json = Json.MAPPER.writerWithDefaultPrettyPrinter().writeValueAsBytes(document);
+            yaml = YAML_FOR_PEOPLE.writeValueAsBytes(document);
         } catch (IOException e) {
             throw new UncheckedIOException(e);
         }

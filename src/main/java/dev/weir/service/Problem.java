@@ -1,12 +1,10 @@
 package dev.weir.service;
 
-import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import dev.weir.codec.Fault;
-import dev.weir.codec.LegibleJson;
+import dev.weir.codec.Json;
 import dev.weir.codec.OneLine;
 import io.javalin.http.HttpStatus;
-import java.nio.charset.StandardCharsets;
 import java.util.List;
 import java.util.Map;
 import java.util.OptionalLong;
@@ -30,7 +28,6 @@ record Problem(
     static final String CONTENT_TYPE = "application/problem+json";
 
     private static final int MAX_DETAIL = 500;
-    private static final ObjectMapper JSON = new ObjectMapper(LegibleJson.factory());
     private static final String RETRY_AFTER_SECONDS = "1";
 
     /** Makes the detail fit on one line: it may quote what the caller sent. */
@@ -106,7 +103,7 @@ record Problem(
     }
 
     byte[] json() {
-        ObjectNode json = JSON.createObjectNode();
+        ObjectNode json = Json.MAPPER.createObjectNode();
         json.put("type", type.uri);
         json.put("title", type == Type.BY_STATUS ? HttpStatus.forStatus(status).getMessage() : type.title);
         json.put("status", status);
@@ -121,7 +118,7 @@ record Problem(
             }
         }
         currentVersion.ifPresent(version -> json.put("currentVersion", version));
-        return json.toString().getBytes(StandardCharsets.UTF_8);
+        return Format.JSON.write(json);
     }
 
     /** Ends the handling of a request. */

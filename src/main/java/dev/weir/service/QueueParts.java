@@ -3,9 +3,9 @@ package dev.weir.service;
 import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.databind.DeserializationFeature;
 import com.fasterxml.jackson.databind.JsonNode;
-import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import dev.weir.app.Questions.Answer;
+import dev.weir.codec.Json;
 import dev.weir.shape.QueueRules;
 import dev.weir.shape.QueueView;
 import dev.weir.shape.Share;
@@ -35,7 +35,6 @@ final class QueueParts {
     private static final Duration ANSWER_WITHIN = Duration.ofSeconds(3);
     private static final Duration ALL_WITHIN = Duration.ofSeconds(6);
     private static final BigDecimal NANOS_PER_MS = BigDecimal.valueOf(1_000_000);
-    private static final ObjectMapper JSON = new ObjectMapper();
 
     private final Peers peers;
     private final Semaphore gathered = new Semaphore(MAX_GATHERED);
@@ -136,7 +135,8 @@ final class QueueParts {
     /** A part as another instance wrote it; of its rules, what a view does not show is at its default. */
     static QueueView read(String json) {
         try {
-            JsonNode part = JSON.reader()
+            JsonNode part = Json.MAPPER
+                    .reader()
                     .with(DeserializationFeature.USE_BIG_DECIMAL_FOR_FLOATS)
                     .readTree(json);
             JsonNode state = part.get("state");

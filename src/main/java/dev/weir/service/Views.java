@@ -1,8 +1,6 @@
 package dev.weir.service;
 
-import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.databind.JsonNode;
-import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import dev.weir.app.ChangeDetails;
@@ -11,6 +9,7 @@ import dev.weir.app.RecentDecisions;
 import dev.weir.app.Tally;
 import dev.weir.app.WhatIf;
 import dev.weir.codec.DecisionJson;
+import dev.weir.codec.Json;
 import dev.weir.codec.PolicyAvro.Applied;
 import dev.weir.lease.Ledger;
 import dev.weir.policy.Decision;
@@ -32,13 +31,12 @@ import java.util.TreeSet;
 /** Answers as JSON trees; {@code openapi.yaml} describes them. */
 final class Views {
 
-    private static final ObjectMapper JSON = new ObjectMapper();
     private static final int MOST_CLIENTS = 10;
 
     private Views() {}
 
     static ObjectNode object() {
-        return JSON.createObjectNode();
+        return Json.MAPPER.createObjectNode();
     }
 
     static ObjectNode applied(Applied applied) {
@@ -69,7 +67,7 @@ final class Views {
         ObjectNode json = object();
         json.put("id", bucket.rules().id());
         json.put("version", bucket.rules().version());
-        json.set("key", JSON.valueToTree(key));
+        json.set("key", Json.MAPPER.valueToTree(key));
         json.set("state", queueState(bucket));
         return json;
     }
@@ -117,7 +115,7 @@ final class Views {
         ArrayNode longest = json.putArray("longest");
         for (QueueView.OfKey key : queue.longest()) {
             ObjectNode one = longest.addObject();
-            one.set("key", JSON.valueToTree(key.key()));
+            one.set("key", Json.MAPPER.valueToTree(key.key()));
             one.put("waiting", key.waiting())
                     .put("waitingTokens", key.waitingTokens())
                     .put("oldestWaitMs", key.oldestWaitMs())
@@ -246,19 +244,11 @@ final class Views {
         } catch (IOException e) {
             throw new UncheckedIOException(e);
         }
-        return tree(line.toString());
+        return Json.read(line.toString());
     }
 
     private static JsonNode definition(String json) {
-        return json == null ? JSON.nullNode() : tree(json);
-    }
-
-    private static JsonNode tree(String json) {
-        try {
-            return JSON.readTree(json);
-        } catch (JsonProcessingException e) {
-            throw new UncheckedIOException(e); // it was written by Weir
-        }
+        return json == null ? Json.MAPPER.nullNode() : Json.read(json);
     }
 
     /** As in releases: 1000.02. */
