@@ -9,9 +9,11 @@ import java.io.IOException;
 import java.io.PrintWriter;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
 import java.util.stream.Collectors;
+import java.util.stream.Stream;
 
 /** The forms in which tables of measurements are told. */
 final class BenchTables {
@@ -22,16 +24,18 @@ final class BenchTables {
     private BenchTables() {}
 
     static void print(Table table, PrintWriter out) {
-        out.printf("%-56s", table.title());
-        table.columns().forEach(column -> out.printf(" %14s", column));
-        out.println();
+        List<List<String>> rows = new ArrayList<>();
+        rows.add(row(table.title(), table.columns().stream()));
         for (Table.Row row : table.rows()) {
-            out.printf("  %-54s", row.name());
-            row.values().forEach(value -> out.printf(" %14s", number(value)));
-            out.println();
+            rows.add(row("  " + row.name(), row.values().stream().map(BenchTables::number)));
         }
+        AlignedColumns.lines(rows, 1).forEach(out::println);
         table.notes().forEach(note -> out.println("  " + note));
         out.println();
+    }
+
+    private static List<String> row(String name, Stream<String> cells) {
+        return Stream.concat(Stream.of(name), cells).toList();
     }
 
     static String json(Table table, String machine) {

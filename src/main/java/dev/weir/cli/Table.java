@@ -1,9 +1,7 @@
 package dev.weir.cli;
 
-import dev.weir.codec.OneLine;
 import java.io.PrintWriter;
 import java.util.ArrayList;
-import java.util.Arrays;
 import java.util.List;
 import java.util.Locale;
 
@@ -30,7 +28,7 @@ final class Table {
     }
 
     void add(String... row) {
-        rows.add(Arrays.stream(row).map(OneLine::of).toList());
+        rows.add(List.of(row));
     }
 
     /** @param ifEmpty printed if there is no row */
@@ -39,19 +37,6 @@ final class Table {
             out.println(ifEmpty);
             return;
         }
-        int columns = rows.get(0).size();
-        int[] widths = new int[columns];
-        for (List<String> row : rows) {
-            for (int i = 0; i < columns; i++) {
-                widths[i] = Math.max(widths[i], row.get(i).length());
-            }
-        }
-        for (List<String> row : rows) {
-            StringBuilder line = new StringBuilder();
-            for (int i = 0; i < columns; i++) {
-                line.append(row.get(i)).append(" ".repeat(widths[i] - row.get(i).length() + 2));
-            }
-            out.println(line.toString().stripTrailing());
-        }
+        AlignedColumns.lines(rows, rows.get(0).size()).forEach(out::println);
     }
 }
