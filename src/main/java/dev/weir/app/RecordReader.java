@@ -23,9 +23,9 @@ import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.serialization.ByteArrayDeserializer;
 
 /**
- * Reads the records of a topic outside of any consumer group: those between given offsets with {@link #read} or {@link #iterator}, or
- * all new ones with {@link #follow} and {@link #poll}. One of these is in use at a time. A caller cancels a read by throwing from its
- * callback, or by closing the reader instead of iterating further.
+ * Reads the records of a topic outside of any consumer group: those between given offsets with {@link #read} or
+ * {@link #iterator}, or all new ones with {@link #follow} and {@link #poll}. One of these is in use at a time. A caller
+ * cancels a read by throwing from its callback, or by closing the reader instead of iterating further.
  *
  * <p>All methods throw {@link UnreachableException} if the topic cannot be read.
  */
@@ -49,9 +49,18 @@ public final class RecordReader implements AutoCloseable {
             settings = Map.copyOf(settings);
         }
 
-        /** Returns options without bounds on memory other than those of Kafka's consumer. */
+        /**
+         * Returns options without bounds on memory other than those of Kafka's consumer. Records that are deleted before they
+         * are read are skipped.
+         */
         public static Options of(IsolationLevel isolation, Duration timeout) {
-            return new Options(timeout, Map.of(ConsumerConfig.ISOLATION_LEVEL_CONFIG, isolation.toString()));
+            return new Options(
+                    timeout,
+                    Map.of(
+                            ConsumerConfig.ISOLATION_LEVEL_CONFIG,
+                            isolation.toString(),
+                            ConsumerConfig.AUTO_OFFSET_RESET_CONFIG,
+                            "earliest"));
         }
 
         /** Returns options for queries, which have bounds on their time and heap: 10 s, and 4 MiB at once. */
@@ -116,7 +125,10 @@ public final class RecordReader implements AutoCloseable {
         return request(() -> consumer.beginningOffsets(partitions));
     }
 
-    /** Returns the offsets after the last records; if only committed records are read, those before the first open transaction. */
+    /**
+     * Returns the offsets after the last records. If only committed records are read, these are the offsets before the first
+     * open transaction.
+     */
     public Map<TopicPartition, Long> end(List<TopicPartition> partitions) {
         return request(() -> consumer.endOffsets(partitions));
     }
@@ -158,8 +170,8 @@ public final class RecordReader implements AutoCloseable {
     }
 
     /**
-     * Returns the records between two offsets of each partition, those of a partition in their order. The timeout starts again with
-     * each record.
+     * Returns the records between two offsets of each partition, those of a partition in their order. The timeout starts
+     * again with each record.
      *
      * @param from the first offsets
      * @param to the offsets after the last ones
