@@ -1,16 +1,16 @@
 package dev.weir.codec;
 
 import dev.weir.policy.Rejection;
+import java.util.Collections;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.TreeMap;
-import java.util.concurrent.ConcurrentSkipListMap;
 import java.util.function.Function;
 
 /**
- * The policies and queues in force after the records of the policies topic that were added so far. All readers of the topic decide by
- * {@link #step} what a record does, so they agree on what is in force.
+ * The policies and queues in force after the records of the policies topic that were added so far. All readers of the topic
+ * use {@link #step} to decide what a record does, so they agree on what is in force.
  *
  * <p>One thread adds records; other threads may read.
  *
@@ -18,7 +18,7 @@ import java.util.function.Function;
  */
 public final class PolicyFold<V> {
 
-    private final Map<String, V> byKey = new ConcurrentSkipListMap<>();
+    private final Map<String, V> byKey = Collections.synchronizedSortedMap(new TreeMap<>());
     private final Function<AppliedRules, V> kept;
     private final Function<V, PolicyAvro.Applied> record;
 
@@ -81,13 +81,9 @@ public final class PolicyFold<V> {
     public Step add(String key, byte[] value) {
         Step step = step(key, value, key == null ? 0 : version(key));
         if (step instanceof Step.Put put) {
-            synchronized (byKey) {
-                byKey.put(key, kept.apply(put.rules()));
-            }
+            byKey.put(key, kept.apply(put.rules()));
         } else if (step instanceof Step.Remove) {
-            synchronized (byKey) {
-                byKey.remove(key);
-            }
+            byKey.remove(key);
         }
         return step;
     }

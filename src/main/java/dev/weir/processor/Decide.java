@@ -23,12 +23,7 @@ import dev.weir.policy.Wait;
 import dev.weir.shape.BucketId;
 import dev.weir.shape.QueueRules;
 import java.nio.charset.StandardCharsets;
-import java.util.ArrayList;
-import java.util.List;
 import java.util.function.LongSupplier;
-import org.apache.kafka.common.header.Header;
-import org.apache.kafka.common.header.Headers;
-import org.apache.kafka.common.header.internals.RecordHeaders;
 import org.apache.kafka.streams.processor.Cancellable;
 import org.apache.kafka.streams.processor.PunctuationType;
 import org.apache.kafka.streams.processor.api.Processor;
@@ -36,8 +31,8 @@ import org.apache.kafka.streams.processor.api.ProcessorContext;
 import org.apache.kafka.streams.processor.api.Record;
 
 /**
- * Answers each request with a decision, or sends it to the queue that will. A request for shared quota of which nothing is at hand
- * waits until a ledger has answered, or its time is over.
+ * Decides each request, or forwards it to the queue that decides it. A request for a shared limit whose leases are used up
+ * waits until the ledger responds, or until its longest wait is over.
  */
 public final class Decide implements Processor<byte[], Object, byte[], Object> {
 
@@ -176,7 +171,7 @@ public final class Decide implements Processor<byte[], Object, byte[], Object> {
         Ruling ruling = new Decider(states, quota).decide(request, table);
         if (ruling instanceof Wait wait) {
             counts.waits(wait.on().policyId());
-            leases.park(new Waiter(wait.on(), wait.maxWaitMs(), request, headers(record.headers())), nowMs);
+            leases.park(new Waiter(wait.on(), wait.maxWaitMs(), request, CarriedHeaders.from(record.headers())), nowMs);
         } else {
             forward(record, ruling, isRouted ? outOfOrder(table) : inOrder(table));
         }
@@ -186,9 +181,7 @@ public final class Decide implements Processor<byte[], Object, byte[], Object> {
         for (var ready = leases.nextReady(nowMs); ready.isPresent(); ready = leases.nextReady(nowMs)) {
             decideAgain(ready.get(), nowMs);
         }
-        for (LeaseStore.Message message : leases.endStep(nowMs)) {
-            send(message, nowMs);
-        }
+        leases.endStep(nowMs).forEach(message -> send(message, nowMs));
         planTick(nowMs);
     }
 
@@ -206,11 +199,9 @@ public final class Decide implements Processor<byte[], Object, byte[], Object> {
 
     /** Returns the record that a waiting request was read from, without the value. */
     private static Record<byte[], Object> record(Waiter waiter) {
-        Headers headers = new RecordHeaders();
-        waiter.headers().forEach(header -> headers.add(header.key(), header.value()));
         Request request = waiter.request();
         byte[] key = request.client().getBytes(StandardCharsets.UTF_8);
-        return new Record<>(key, null, request.timestampMs(), headers);
+        return new Record<>(key, null, request.timestampMs(), CarriedHeaders.to(waiter.headers()));
     }
 
     /** The context of a decision that is taken in the order of the request's own offset. */
@@ -235,7 +226,7 @@ public final class Decide implements Processor<byte[], Object, byte[], Object> {
             counts.answered(context.currentSystemTimeMs() - record.timestamp());
             context.forward(record.withValue(decided), outlets.decisions);
         } else {
-            Admission admission = ((Admission) ruling).with(headers(record.headers()), taken);
+            Admission admission = ((Admission) ruling).with(CarriedHeaders.from(record.headers()), taken);
             Admission keyed = QueueRules.keyed(admission, policies.queue(admission.queue()));
             byte[] bucket = QueueKeys.record(BucketId.of(keyed));
             context.forward(new Record<>(bucket, keyed, record.timestamp()), outlets.admissions);
@@ -246,20 +237,12 @@ public final class Decide implements Processor<byte[], Object, byte[], Object> {
     private void send(LeaseStore.Message message, long nowMs) {
         StateKey key = message.key();
         LeaseRequest request = message.request();
-        counts.told(new LiveCounts.Leasing(key.policyId(), false, !request.isForLease()));
+        counts.sent(new LiveCounts.Leasing(key.policyId(), false, !request.isForLease()));
         AskAvro.Addressed addressed =
                 new AskAvro.Addressed(request, context.taskId().partition());
         context.forward(new Record<>(KeyCodec.encode(key), addressed, nowMs), outlets.asks);
         if (request.least() > 0) {
             commitEarly(nowMs);
         }
-    }
-
-    private static List<Admission.Header> headers(Headers from) {
-        List<Admission.Header> headers = new ArrayList<>();
-        for (Header header : from) {
-            headers.add(new Admission.Header(header.key(), header.value()));
-        }
-        return headers;
     }
 }

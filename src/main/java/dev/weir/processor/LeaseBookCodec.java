@@ -7,8 +7,8 @@ import dev.weir.policy.StateKey;
 import java.util.Arrays;
 
 /**
- * Converts lease books. They are always kept encoded, because the bytes leave out the demand and the pending request: a book that is read
- * from the cache is the one that a restart would read.
+ * Converts lease books. They are always kept encoded, because the bytes leave out the demand and the pending request: a book
+ * that is read from the cache is the one that a restart would read.
  */
 final class LeaseBookCodec implements WriteBackCodec<StateKey, LeaseBook> {
 
@@ -25,15 +25,5 @@ final class LeaseBookCodec implements WriteBackCodec<StateKey, LeaseBook> {
     @Override
     public LeaseBook decode(byte[] key, byte[] book, int length) {
         return LeaseCodec.decodeBook(Arrays.copyOf(book, length));
-    }
-
-    @Override
-    public boolean isKeptDecoded(LeaseBook book) {
-        return false;
-    }
-
-    @Override
-    public int heapBytes(LeaseBook book) {
-        throw new UnsupportedOperationException("a book is not kept decoded");
     }
 }

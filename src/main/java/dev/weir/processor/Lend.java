@@ -84,7 +84,7 @@ public final class Lend implements Processor<byte[], byte[], byte[], Object> {
         sweep.observe(atMs);
         LeaseResponse response = answer(key, Bytes.wrap(record.key()), question.ask(), atMs);
         if (response != null) {
-            counts.told(new LiveCounts.Leasing(key.policyId(), true, response instanceof LeaseResponse.Refused));
+            counts.sent(new LiveCounts.Leasing(key.policyId(), true, response instanceof LeaseResponse.Refused));
             context.forward(
                     new Record<>(
                             record.key(),

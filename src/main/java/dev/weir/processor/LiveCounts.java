@@ -85,7 +85,7 @@ public final class LiveCounts {
         of(waitedForQuota, policy, p -> OTHER, p -> new LongAdder()).increment();
     }
 
-    void told(Leasing message) {
+    void sent(Leasing message) {
         of(leasing, message, m -> new Leasing(OTHER, m.isAnswer, m.isOfNothing), m -> new LongAdder())
                 .increment();
     }

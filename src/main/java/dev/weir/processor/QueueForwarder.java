@@ -9,14 +9,12 @@ import dev.weir.shape.SlotMessenger;
 import dev.weir.shape.SlotReport;
 import java.nio.charset.StandardCharsets;
 import java.util.function.LongSupplier;
-import org.apache.kafka.common.header.Headers;
-import org.apache.kafka.common.header.internals.RecordHeaders;
 import org.apache.kafka.streams.processor.api.ProcessorContext;
 import org.apache.kafka.streams.processor.api.Record;
 
 /**
- * Forwards the output of a task's queues, at queue time: decisions and releases with the key and headers of their request, and messages
- * about totals to the task of another partition or to this one.
+ * Forwards the output of a task's queues, at queue time: decisions and releases with the key and headers of their request,
+ * and messages about totals to the task of another partition or to this one.
  *
  * @param nowMs returns queue time
  */
@@ -40,10 +38,8 @@ record QueueForwarder(
     }
 
     private void forward(Admission of, Object value, String node) {
-        Headers headers = new RecordHeaders();
-        of.headers().forEach(header -> headers.add(header.key(), header.value()));
         byte[] key = of.request().client().getBytes(StandardCharsets.UTF_8);
-        context.forward(new Record<>(key, value, nowMs.getAsLong(), headers), node);
+        context.forward(new Record<>(key, value, nowMs.getAsLong(), CarriedHeaders.to(of.headers())), node);
     }
 
     @Override

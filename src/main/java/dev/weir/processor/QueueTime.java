@@ -4,8 +4,9 @@ import dev.weir.shape.QueueClock;
 import java.util.UUID;
 
 /**
- * The queue time of a task that is open: the broker's time, as a {@link QueueClock} estimates it from the {@link QueueMarker}s that the task
- * sends to itself. {@code localMs} is the clock of this machine, {@code appendMs} the broker's time when it appended a record.
+ * The queue time of an open task: the broker's time, as a {@link QueueClock} estimates it from the {@link QueueMarker}s that
+ * the task sends to itself. {@code localMs} is the clock of this machine, {@code appendMs} the broker's time when it appended
+ * a record.
  */
 final class QueueTime {
 
@@ -15,7 +16,7 @@ final class QueueTime {
     private static final long MARKER_MS = 1_000;
 
     private final QueueClock clock;
-    private final UUID task = UUID.randomUUID(); // tells the task's markers from those of the one before
+    private final UUID task = UUID.randomUUID(); // distinguishes its markers from those of earlier tasks
     private boolean hasSentMarker;
     private long markerSentMs;
 

@@ -25,9 +25,13 @@ interface WriteBackCodec<K, V> {
      */
     V decode(byte[] key, byte[] value, int length);
 
-    /** Returns whether the cache keeps a value decoded. */
-    boolean isKeptDecoded(V value);
+    /** Returns whether the cache keeps a value decoded. By default it keeps none. */
+    default boolean isKeptDecoded(V value) {
+        return false;
+    }
 
-    /** Returns about how many bytes of heap a value takes that is kept decoded. */
-    int heapBytes(V value);
+    /** Returns about how many bytes of heap a value takes if it is kept decoded. */
+    default int heapBytes(V value) {
+        return 0;
+    }
 }

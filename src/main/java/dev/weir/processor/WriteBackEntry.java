@@ -68,11 +68,6 @@ final class WriteBackEntry<V> implements Comparable<WriteBackEntry> {
         return Arrays.copyOf(encoded, length);
     }
 
-    void clear() {
-        encoded = null;
-        decoded = null;
-    }
-
     void keepDecoded(V value) {
         encoded = null;
         decoded = value;
