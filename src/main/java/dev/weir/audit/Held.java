@@ -26,56 +26,56 @@ import dev.weir.policy.StateKey;
 final class Held implements HeldLeases {
 
     private final Request request;
-    private final Decision told;
+    private final Decision recorded;
     private final long nowMs;
 
-    private Held(Request request, Decision told, long nowMs) {
+    private Held(Request request, Decision recorded, long nowMs) {
         this.request = request;
-        this.told = told;
+        this.recorded = recorded;
         this.nowMs = nowMs;
     }
 
     /**
      * The context in which a request was decided.
      *
-     * @param told what was decided, null if nothing is known: then there was enough
+     * @param recorded what was decided, null if nothing is known: then there was enough
      * @param mayStandBehind whether it may have been refused since others waited, with enough at hand
      */
-    static LeaseContext context(Request request, Decision told, boolean mayStandBehind) {
-        long nowMs = told == null || told.queueing() != null ? request.timestampMs() : told.decidedAtMs();
-        Held held = new Held(request, told, nowMs);
+    static LeaseContext context(Request request, Decision recorded, boolean mayStandBehind) {
+        long nowMs = recorded == null || recorded.queueing() != null ? request.timestampMs() : recorded.decidedAtMs();
+        Held held = new Held(request, recorded, nowMs);
         boolean standsBehind = mayStandBehind && held.standsBehind();
         return LeaseContext.readOnly(held, 0, standsBehind, standsBehind);
     }
 
     private boolean standsBehind() {
         return request.kind() == Kind.CONSUME
-                && told != null
-                && told.outcome() == Outcome.DENIED
-                && told.remaining() != null
-                && told.remaining() >= request.cost();
+                && recorded != null
+                && recorded.outcome() == Outcome.DENIED
+                && recorded.remaining() != null
+                && recorded.remaining() >= request.cost();
     }
 
     private boolean isNotAtHand() {
-        return told != null && told.reason() == Reason.QUOTA_NOT_AT_HAND;
+        return recorded != null && recorded.reason() == Reason.QUOTA_NOT_AT_HAND;
     }
 
     private boolean isNamed(StateKey key) {
-        return told != null && key.policyId().equals(told.policyId());
+        return recorded != null && key.policyId().equals(recorded.policyId());
     }
 
     @Override
     public LeaseBook book(StateKey key) {
-        if (isNamed(key) && told.queueing() != null) {
+        if (isNamed(key) && recorded.queueing() != null) {
             return LeaseBook.empty(); // it was sent there because there was not enough
         }
-        if (!isNamed(key) || told.remaining() == null) {
+        if (!isNamed(key) || recorded.remaining() == null) {
             return LeaseBook.reconstructed(Limit.MAX_LEVEL, nowMs, 0);
         }
-        boolean isRefused = told.outcome() == Outcome.DENIED || told.observed();
+        boolean isRefused = recorded.outcome() == Outcome.DENIED || recorded.observed();
         long taken = isRefused || request.kind() == Kind.PEEK ? 0 : Math.max(0, request.cost());
-        long retryMs = told.retryAfterMs() == null || isNotAtHand() ? 0 : told.retryAfterMs();
-        long remaining = Math.max(0, Math.min(Limit.MAX_LEVEL, told.remaining()));
+        long retryMs = recorded.retryAfterMs() == null || isNotAtHand() ? 0 : recorded.retryAfterMs();
+        long remaining = Math.max(0, Math.min(Limit.MAX_LEVEL, recorded.remaining()));
         return LeaseBook.reconstructed(remaining + taken, nowMs, retryMs);
     }
 
@@ -92,7 +92,7 @@ final class Held implements HeldLeases {
     /** It is not recorded: what a decision derived from it is taken as given. */
     @Override
     public long roundTripMs() {
-        return isNotAtHand() && told.retryAfterMs() != null ? told.retryAfterMs() : 0;
+        return isNotAtHand() && recorded.retryAfterMs() != null ? recorded.retryAfterMs() : 0;
     }
 
     @Override

@@ -90,7 +90,10 @@ final class TopicFollower implements AutoCloseable {
         return partitions;
     }
 
-    /** Returns the partitions of a topic that Kafka's client has in its metadata, without a request if the topic is followed. */
+    /**
+     * Returns the partitions of a topic that Kafka's client has in its metadata. It sends no request if the topic is
+     * followed.
+     */
     List<TopicPartition> knownPartitions(String topic) {
         return consumer.partitionsFor(topic).stream()
                 .map(info -> new TopicPartition(topic, info.partition()))
@@ -184,7 +187,7 @@ final class TopicFollower implements AutoCloseable {
         }
         consumer.wakeup();
         if (Thread.currentThread() == thread) {
-            return; // a callback's
+            return; // called by a handler
         }
         try {
             thread.join(CLOSE.toMillis());

@@ -11,7 +11,10 @@ import java.util.function.Predicate;
  */
 record Binding(Policy policy, Reason reason, LimitStatus limit, Long retryAfterMs) {
 
-    /** Of the limits that refuse, in policies of one kind, the first that never permits, else the one to wait for longest; null if none does. */
+    /**
+     * Returns the limit that refuses for longest, of the policies of one kind: the first that never permits the request, else
+     * the one with the longest retry; null if none refuses.
+     */
     static Binding longestRetry(Claim[] claims, Predicate<Claim> kind) {
         Claim longest = null;
         int index = 0;

@@ -117,7 +117,10 @@ abstract class Claim {
         return !term(index).limit().fits(request.cost());
     }
 
-    /** From the request's time on, when one limit that refuses permits it. Only for a limit that it {@linkplain #neverFits fits}. */
+    /**
+     * Returns the time from the request until one limit that refuses permits it. Not for a limit that it {@linkplain #neverFits
+     * never fits}.
+     */
     abstract long retryAfterMs(int index);
 
     /** Whether one limit that refuses would perhaps permit the request if a lease had arrived. */
@@ -125,6 +128,9 @@ abstract class Claim {
         return false;
     }
 
-    /** From its clock on, how long until one limit permits. Only if the policy throttles and all of its limits fit the request. */
+    /**
+     * Returns the time from its clock until one limit permits the request. Only if the policy throttles and the request fits all
+     * of its limits.
+     */
     abstract long waitMs(int index);
 }

@@ -3,8 +3,9 @@ package dev.weir.policy;
 import java.util.Map;
 
 /**
- * The answer to one request, with what explains it: the binding limit and its policy. The binding limit is, on a denial, the refusing
- * limit with the longest retry; otherwise the limit with the least remaining. Times are whole milliseconds, rounded up.
+ * The answer to one request, with what explains it: the binding limit and its policy. The binding limit is, on a denial, the
+ * refusing limit with the longest retry; otherwise the limit with the least remaining. Times are whole milliseconds, rounded
+ * up.
  *
  * @param policy the policy of the binding limit; null if no policy matches
  * @param bindingLimit null if nothing is limited
@@ -38,7 +39,7 @@ public record Decision(
      *
      * @param httpStatus the response of a gateway: 200, 202, 400, 404, 410, 413, 422, 429 or 503
      * @param observed the request would have been denied, but its policy only observes
-     * @param shadowBanned the request is denied, but the caller is to be told that it is allowed
+     * @param shadowBanned the request is denied, but the gateway responds as if it were allowed
      * @param repeated the requestId was seen before: this is the first decision again, and nothing is charged
      */
     public record Status(
@@ -161,7 +162,7 @@ public record Decision(
         return new Decision(repeated, status.asRepeated(), timing, policy, bindingLimit, queueing, context);
     }
 
-    /** Whether it tells how a wait has ended: the request has had a QUEUED decision before. */
+    /** Whether this decision ends a wait: the request has had a QUEUED decision before. */
     public boolean endsWait() {
         return outcome() == Outcome.EXPIRED
                 || (outcome() == Outcome.DENIED && (reason() == Reason.EVICTED || reason() == Reason.CANCELLED));

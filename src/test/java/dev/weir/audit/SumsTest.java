@@ -52,7 +52,7 @@ class SumsTest {
         return new Sums(WeirConfig.DEFAULTS, rules, ALL, totals, found::add);
     }
 
-    private static LeaseUsage told(long version, Map<String, String> key, long sinceMs, long atMs, long cost) {
+    private static LeaseUsage usage(long version, Map<String, String> key, long sinceMs, long atMs, long cost) {
         return new LeaseUsage(
                 new LeaseUsage.Origin("c-1", 1, 1),
                 new PolicyVersion("p", version),
@@ -62,12 +62,12 @@ class SumsTest {
                 atMs);
     }
 
-    private static void add(Sums sums, int offset, LeaseUsage told) {
-        sums.add(told, new Place(Topic.LEASE_USAGE, 0, offset), told.untilMs());
+    private static void add(Sums sums, int offset, LeaseUsage usage) {
+        sums.add(usage, new Place(Topic.LEASE_USAGE, 0, offset), usage.untilMs());
     }
 
     private static void use(Sums sums, int offset, long sinceMs, long atMs, long cost) {
-        add(sums, offset, told(1, Map.of("client", "alice"), sinceMs, atMs, cost));
+        add(sums, offset, usage(1, Map.of("client", "alice"), sinceMs, atMs, cost));
     }
 
     /** The first is told of by since, until and cost, then the second, of which so much fits at most. */
@@ -233,7 +233,7 @@ class SumsTest {
     void what_cannot_be_is_a_difference_and_in_no_sum(
             long version, String field, long sinceMs, long atMs, long cost, String note) throws Exception {
         Sums sums = sums(rules("algorithm: gcra, limit: 10, per: 1h"));
-        add(sums, 7, told(version, Map.of(field, "a"), sinceMs, atMs, cost));
+        add(sums, 7, usage(version, Map.of(field, "a"), sinceMs, atMs, cost));
         sums.judge();
         assertThat(found).singleElement().satisfies(difference -> {
             assertThat(difference.kind()).isEqualTo(Difference.Kind.DIFFERS);
@@ -247,7 +247,7 @@ class SumsTest {
     void a_policy_that_is_not_lent_to_clients_has_no_usage() throws Exception {
         Sums sums = sums(
                 new RuleChanges(List.of(written(1, "key: [], limits: [{algorithm: gcra, limit: 10, per: 1h}]", 0))));
-        add(sums, 0, told(1, Map.of(), 5, 9, 1));
+        add(sums, 0, usage(1, Map.of(), 5, 9, 1));
         assertThat(found).singleElement().satisfies(difference -> assertThat(difference.note())
                 .startsWith("policy p never lent to clients by the key [];"));
     }
@@ -256,15 +256,15 @@ class SumsTest {
     void by_rules_that_are_forgotten_or_one_of_two_nothing_is_summed() throws Exception {
         String limit = "lease: client, limits: [{algorithm: gcra, limit: 10, per: 1h}]";
         Sums forgotten = sums(new RuleChanges(List.of(written(5, "key: [endpoint], " + limit, 0))));
-        add(forgotten, 0, told(4, Map.of("client", "a"), 5, 9, 100));
-        add(forgotten, 1, told(5, Map.of("client", "a"), 5, 9, 100));
+        add(forgotten, 0, usage(4, Map.of("client", "a"), 5, 9, 100));
+        add(forgotten, 1, usage(5, Map.of("client", "a"), 5, 9, 100));
         forgotten.judge();
         assertThat(totals.unjudged()).containsExactly(Map.entry(Unjudged.RULES_FORGOTTEN, 2L));
 
         Sums either = sums(new RuleChanges(List.of(
                 written(1, "key: [client, endpoint], " + limit, 0),
                 written(2, "key: [endpoint, client], " + limit, 1))));
-        add(either, 0, told(2, Map.of("client", "a", "endpoint", "/a"), 5, 9, 100));
+        add(either, 0, usage(2, Map.of("client", "a", "endpoint", "/a"), 5, 9, 100));
         either.judge();
         assertThat(totals.unjudged()).containsEntry(Unjudged.EITHER_VERSION, 1L);
         assertThat(found).isEmpty();
@@ -275,7 +275,7 @@ class SumsTest {
         String limit = "lease: client, limits: [{algorithm: gcra, limit: 10, per: 1h}]";
         Sums sums = sums(new RuleChanges(
                 List.of(written(1, "key: [client], " + limit, 0), written(2, "key: [endpoint], " + limit, 1))));
-        add(sums, 0, told(2, Map.of("client", "a"), 5, 9, 10));
+        add(sums, 0, usage(2, Map.of("client", "a"), 5, 9, 10));
         sums.judge();
         assertThat(found).isEmpty();
         assertThat(totals.summedByClients()).isEqualTo(1);
