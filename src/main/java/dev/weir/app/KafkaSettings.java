@@ -25,6 +25,12 @@ public final class KafkaSettings {
     /** What is forgotten leaves the disk when as much time has passed again, but the disk is not written too often. */
     private static final long LEAST_COMPACT_SECONDS = 60;
 
+    /**
+     * The transaction timeout of a change of policies: how long a writer that was killed in the middle blocks readers, unless
+     * another writer begins.
+     */
+    static final Duration POLICY_TRANSACTION = Duration.ofSeconds(15);
+
     private static final String CONSUMER = "consumer.";
 
     /** Where clients look up {@code ${file:…}} and the like. */
@@ -142,9 +148,7 @@ public final class KafkaSettings {
     /** The longest of all transactions, those that change rules among them; brokers must allow it. */
     public static Duration longestTransaction(WeirConfig config) {
         Duration ofInstance = transaction(config);
-        return ofInstance.compareTo(PolicyWriter.TRANSACTION_TIMEOUT) > 0
-                ? ofInstance
-                : PolicyWriter.TRANSACTION_TIMEOUT;
+        return ofInstance.compareTo(POLICY_TRANSACTION) > 0 ? ofInstance : POLICY_TRANSACTION;
     }
 
     private static Duration firstOf(Properties settings, String... keys) {

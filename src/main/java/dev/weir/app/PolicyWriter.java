@@ -28,9 +28,6 @@ final class PolicyWriter implements AutoCloseable {
 
     private static final Duration TIMEOUT = Duration.ofSeconds(30);
 
-    /** So long does a writer that was killed in the middle keep readers waiting, unless another one begins. */
-    static final Duration TRANSACTION_TIMEOUT = Duration.ofSeconds(15);
-
     private final PolicyAvro avro = new PolicyAvro();
     private final Topics topics;
     private final KafkaProducer<String, byte[]> producer;
@@ -39,7 +36,7 @@ final class PolicyWriter implements AutoCloseable {
         this.topics = topics;
         Properties settings = KafkaSettings.producer(config);
         settings.put(ProducerConfig.TRANSACTIONAL_ID_CONFIG, topics.policies() + "-writer");
-        settings.put(ProducerConfig.TRANSACTION_TIMEOUT_CONFIG, (int) TRANSACTION_TIMEOUT.toMillis());
+        settings.put(ProducerConfig.TRANSACTION_TIMEOUT_CONFIG, (int) KafkaSettings.POLICY_TRANSACTION.toMillis());
         settings.put(ProducerConfig.ENABLE_IDEMPOTENCE_CONFIG, true);
         settings.put(ProducerConfig.ACKS_CONFIG, "all");
         settings.put(ProducerConfig.MAX_BLOCK_MS_CONFIG, TIMEOUT.toMillis());

@@ -1,7 +1,7 @@
 package dev.weir.app;
 
-import dev.weir.codec.ApicurioRegistry;
 import dev.weir.codec.SchemaRegistry;
+import dev.weir.codec.SchemaRegistryProvider;
 import dev.weir.config.WeirConfig;
 import java.util.HashMap;
 import java.util.Map;
@@ -19,7 +19,7 @@ public final class Registries {
      */
     public static Optional<SchemaRegistry> of(WeirConfig config) {
         Map<String, String> properties = new HashMap<>();
-        config.registry().forEach((key, value) -> properties.put(ApicurioRegistry.PREFIX + key, value));
-        return ApicurioRegistry.of(properties);
+        config.registry().forEach((key, value) -> properties.put(SchemaRegistryProvider.PREFIX + key, value));
+        return SchemaRegistryProvider.of(properties);
     }
 }

@@ -7,7 +7,7 @@ import java.util.List;
 /**
  * What was measured side by side in one run: the first row is what the others are held against.
  *
- * @param measure what it is of, the name of a subcommand of {@code weir bench}
+ * @param measure what it is of, the name of a subcommand of {@code weir-bench}
  * @param columns what the values of each row are, with their unit
  * @param notes what it was measured with
  */

@@ -7,18 +7,16 @@ import java.io.PrintWriter;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.concurrent.Callable;
 import picocli.CommandLine;
 import picocli.CommandLine.Command;
-import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.ScopeType;
-import picocli.CommandLine.Spec;
 
 @Command(
-        name = "bench",
+        name = "weir-bench",
         mixinStandardHelpOptions = true,
-        description = "Measures what this machine can do, side by side with what it is held against.",
+        versionProvider = RootCommand.Version.class,
+        description = "Measures Weir on this machine, side by side with what it is compared with.",
         synopsisSubcommandLabel = "[COMMAND]",
         footer = {"", "Without a command: all of them, one after the other, which takes an hour and more."},
         subcommands = {
@@ -31,9 +29,10 @@ import picocli.CommandLine.Spec;
             BenchLendCommand.class,
             BenchRedisCommand.class,
             BenchBacktestCommand.class,
-            BenchGrowthCommand.class
+            BenchGrowthCommand.class,
+            CommandLine.HelpCommand.class
         })
-final class BenchCommand implements Callable<Integer> {
+public final class BenchCommand extends RootCommand {
 
     @Option(names = "--json", scope = ScopeType.INHERIT, description = "Print each table as a line of JSON.")
     private boolean json;
@@ -45,8 +44,9 @@ final class BenchCommand implements Callable<Integer> {
             description = "A Markdown page whose tables of what is measured are replaced; made if it is not there.")
     private Path report;
 
-    @Spec
-    private CommandSpec spec;
+    public static void main(String[] args) {
+        new BenchCommand().runAndExit(args);
+    }
 
     @Override
     public Integer call() {
@@ -57,8 +57,11 @@ final class BenchCommand implements Callable<Integer> {
         if (report != null) {
             options.add("--report=" + report);
         }
-        CommandLine own = spec.commandLine();
+        CommandLine own = spec().commandLine();
         for (CommandLine command : own.getSubcommands().values()) {
+            if (command.getCommand() instanceof CommandLine.HelpCommand) {
+                continue;
+            }
             int exit = command.execute(options.toArray(String[]::new));
             if (exit != 0) {
                 return exit;
@@ -69,13 +72,13 @@ final class BenchCommand implements Callable<Integer> {
 
     /** Where a measurement tells how far it is. */
     PrintWriter progress() {
-        return spec.commandLine().getErr();
+        return spec().commandLine().getErr();
     }
 
     /** Prints the tables of one measure. */
     void print(List<Table> tables) throws IOException {
         String machine = Machine.describe();
-        PrintWriter out = spec.commandLine().getOut();
+        PrintWriter out = spec().commandLine().getOut();
         for (Table table : tables) {
             if (json) {
                 out.println(BenchTables.json(table, machine));

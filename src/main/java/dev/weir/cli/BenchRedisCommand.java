@@ -63,7 +63,7 @@ final class BenchRedisCommand implements Callable<Integer> {
     public Integer call() throws Exception {
         Optional<Path> program = RedisServer.find(redisServer);
         if (program.isEmpty()) {
-            bench.progress().println("bench redis: no " + redisServer + " on the PATH, so nothing is measured");
+            bench.progress().println("weir-bench redis: no " + redisServer + " on the PATH, so nothing is measured");
             return 0;
         }
         RedisBench.Asking asking = new RedisBench.Asking(connections, pipelined, ahead);

@@ -65,8 +65,8 @@ final class BenchTables {
 
     private static String reported(String page, List<Table> tables, String machine) {
         String measure = tables.get(0).measure();
-        String begin = "<!-- weir bench " + measure + " -->\n";
-        String end = "<!-- end of weir bench " + measure + " -->\n";
+        String begin = "<!-- weir-bench " + measure + " -->\n";
+        String end = "<!-- end of weir-bench " + measure + " -->\n";
         String block = begin
                 + tables.stream().map(BenchTables::markdown).collect(Collectors.joining("\n"))
                 + "\n`bench " + measure + "`: " + machine + ".\n" + end;

@@ -1,6 +1,5 @@
 package dev.weir.client;
 
-import dev.weir.codec.ApicurioRegistry;
 import dev.weir.codec.DecisionAvro;
 import dev.weir.codec.DecisionJson;
 import dev.weir.codec.LeaseUsageAvro;
@@ -9,6 +8,7 @@ import dev.weir.codec.NdjsonWriter;
 import dev.weir.codec.ReleaseAvro;
 import dev.weir.codec.ReleaseJson;
 import dev.weir.codec.SchemaRegistry;
+import dev.weir.codec.SchemaRegistryProvider;
 import dev.weir.codec.UnreadableException;
 import java.io.IOException;
 import java.io.PrintStream;
@@ -54,7 +54,7 @@ public final class JsonFormatter implements MessageFormatter {
 
     @Override
     public void configure(Map<String, ?> properties) {
-        registry = ApicurioRegistry.of(properties);
+        registry = SchemaRegistryProvider.of(properties);
         Object which = properties.get(RECORDS);
         if (which != null && !List.of(DECISIONS, RELEASES, LEASE_USAGE).contains(which)) {
             throw new IllegalArgumentException(

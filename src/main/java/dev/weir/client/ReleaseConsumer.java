@@ -1,8 +1,8 @@
 package dev.weir.client;
 
-import dev.weir.codec.ApicurioRegistry;
 import dev.weir.codec.RegistryException;
 import dev.weir.codec.ReleaseAvro;
+import dev.weir.codec.SchemaRegistryProvider;
 import dev.weir.codec.UnreadableException;
 import dev.weir.shape.Release;
 import java.time.Duration;
@@ -101,7 +101,7 @@ public final class ReleaseConsumer implements AutoCloseable {
      */
     public ReleaseConsumer(Map<?, ?> kafka, String topic) {
         this(
-                new ReleaseAvro(ApicurioRegistry.of(settings(kafka))),
+                new ReleaseAvro(SchemaRegistryProvider.of(settings(kafka))),
                 new KafkaConsumer<>(settings(kafka), new ByteArrayDeserializer(), new ByteArrayDeserializer()),
                 topic,
                 new BrokerClock(System::nanoTime),

@@ -1,9 +1,9 @@
 package dev.weir.client;
 
-import dev.weir.codec.ApicurioRegistry;
 import dev.weir.codec.DecisionAvro;
 import dev.weir.codec.RequestAvro;
 import dev.weir.codec.SchemaRegistry;
+import dev.weir.codec.SchemaRegistryProvider;
 import dev.weir.codec.UnreadableException;
 import dev.weir.policy.Decision;
 import dev.weir.policy.Request;
@@ -190,7 +190,7 @@ public final class WeirClient implements AutoCloseable {
     WeirClient(ClientBuilder options) {
         this.options = options;
         breaker = options.breaker();
-        Optional<SchemaRegistry> registry = ApicurioRegistry.of(options.consumer());
+        Optional<SchemaRegistry> registry = SchemaRegistryProvider.of(options.consumer());
         requestAvro = new RequestAvro(registry, options.requests());
         decisionAvro = new DecisionAvro(registry);
         room = new Semaphore(options.maxInFlight());

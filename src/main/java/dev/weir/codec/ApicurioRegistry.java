@@ -27,9 +27,6 @@ import java.util.concurrent.TimeoutException;
  */
 public final class ApicurioRegistry implements SchemaRegistry {
 
-    /** What the properties of Apicurio's serdes begin with. */
-    public static final String PREFIX = "apicurio.registry.";
-
     private static final long PATIENCE_SECONDS = 10;
 
     private static final int MAX_REFERENCES = 100;
@@ -64,13 +61,6 @@ public final class ApicurioRegistry implements SchemaRegistry {
         } catch (RuntimeException e) {
             throw failed(e);
         }
-    }
-
-    /** The one that the properties name, if they do: what a client of Kafka is given may name one too. */
-    public static Optional<SchemaRegistry> of(Map<String, ?> properties) {
-        return properties.get(SchemaResolverConfig.REGISTRY_URL) == null
-                ? Optional.empty()
-                : Optional.of(new ApicurioRegistry(properties));
     }
 
     @Override

@@ -18,6 +18,7 @@ import dev.weir.codec.ReleaseAvro;
 import dev.weir.codec.RequestAvro;
 import dev.weir.codec.RequestJson;
 import dev.weir.codec.SchemaRegistry;
+import dev.weir.codec.SchemaRegistryProvider;
 import dev.weir.config.WeirConfig;
 import dev.weir.dev.EmbeddedBroker;
 import dev.weir.policy.Decision;
@@ -103,7 +104,7 @@ class RegistryTest {
 
     private static Answer ask(String prefix) {
         Map<String, String> kafka =
-                Map.of("bootstrap.servers", broker.bootstrapServers(), ApicurioRegistry.PREFIX + "url", url);
+                Map.of("bootstrap.servers", broker.bootstrapServers(), SchemaRegistryProvider.PREFIX + "url", url);
         try (WeirClient client =
                 WeirClient.builder(kafka).prefix(prefix).timeout(PATIENCE).start()) {
             return client.check(RequestBuilder.of("bob").build()).join();
@@ -323,7 +324,7 @@ class RegistryTest {
     }
 
     private static Optional<SchemaRegistry> registry() {
-        return ApicurioRegistry.of(apicurio());
+        return SchemaRegistryProvider.of(apicurio());
     }
 
     /** What Apicurio's own serializer makes of an event. */

@@ -16,8 +16,8 @@ class BenchTest {
 
     @Test
     void decide_holds_decisions_against_passing_through() {
-        Shell.Result result =
-                Shell.run("bench", "decide", "--clients", "50", "--rounds", "1", "--turn", "PT1S", "--warm-up", "1000");
+        BenchShell.Result result =
+                BenchShell.run("decide", "--clients", "50", "--rounds", "1", "--turn", "PT1S", "--warm-up", "1000");
         assertThat(result.exit()).as(result.err()).isZero();
         assertThat(result.out())
                 .containsPattern("pass-through +[1-9][0-9,]* .* 1\\.00\n")
@@ -27,7 +27,7 @@ class BenchTest {
 
     @Test
     void latency_holds_each_reader_of_decisions_against_one_of_what_passes_through() {
-        Shell.Result result = Shell.run("bench", "latency", "--rates=200", "--rounds=1", "--seconds=1", "--warm-up=0");
+        BenchShell.Result result = BenchShell.run("latency", "--rates=200", "--rounds=1", "--seconds=1", "--warm-up=0");
         assertThat(result.exit()).as(result.err()).isZero();
         for (String level : List.of("read_uncommitted", "read_committed")) {
             assertThat(result.out())
@@ -40,14 +40,14 @@ class BenchTest {
     @Test
     void decide_refuses_policies_that_are_not_in_order(@TempDir Path directory) throws Exception {
         Path file = Files.writeString(directory.resolve("rules.yaml"), "policies: [{id: a, limits: [{limit: 0}]}]");
-        Shell.Result result = Shell.run("bench", "decide", "--policies", file.toString());
+        BenchShell.Result result = BenchShell.run("decide", "--policies", file.toString());
         assertThat(result.exit()).isEqualTo(2);
         assertThat(result.err()).contains("rules.yaml:1");
     }
 
     @Test
     void decide_refuses_an_algorithm_that_is_none_before_it_measures_the_others() {
-        Shell.Result result = Shell.run("bench", "decide", "--algorithms", "gcra,leaky");
+        BenchShell.Result result = BenchShell.run("decide", "--algorithms", "gcra,leaky");
         assertThat(result.exit()).isEqualTo(2);
         assertThat(result.err())
                 .startsWith("--algorithms leaky:1: policies[0].limits[0].algorithm: must be one of fixed-window,")
@@ -56,8 +56,8 @@ class BenchTest {
 
     @Test
     void shape_releases_what_waits_and_tells_how_queues_keep_their_pace() {
-        Shell.Result result =
-                Shell.run("bench", "shape", "--queues=20", "--rounds=0", "--warm-up=500", "--pacing=PT0.3S");
+        BenchShell.Result result =
+                BenchShell.run("shape", "--queues=20", "--rounds=0", "--warm-up=500", "--pacing=PT0.3S");
         assertThat(result.exit()).as(result.err()).isZero();
         assertThat(result.err()).contains("20 queues: warm");
         assertThat(result.out())
@@ -68,8 +68,8 @@ class BenchTest {
 
     @Test
     void keys_tells_what_a_queue_with_a_key_releases_and_takes() {
-        Shell.Result result = Shell.run(
-                "bench", "keys", "--keys=1,50", "--waiting=1,3", "--most=100", "--hot-keys=20", "--turn=PT0.2S");
+        BenchShell.Result result =
+                BenchShell.run("keys", "--keys=1,50", "--waiting=1,3", "--most=100", "--hot-keys=20", "--turn=PT0.2S");
         assertThat(result.exit()).as(result.err()).isZero();
         assertThat(result.out())
                 .containsPattern("1 key, 3 waiting +[1-9][0-9.,]* .*\\n")
@@ -80,8 +80,8 @@ class BenchTest {
 
     @Test
     void share_holds_a_shared_limit_beside_an_own_one_against_the_own_one() {
-        Shell.Result result = Shell.run(
-                "bench", "share", "--key=endpoint", "--clients=50", "--rounds=1", "--turn=PT3S", "--warm-up=1000");
+        BenchShell.Result result = BenchShell.run(
+                "share", "--key=endpoint", "--clients=50", "--rounds=1", "--turn=PT3S", "--warm-up=1000");
         assertThat(result.exit()).as(result.err()).isZero();
         assertThat(result.out())
                 .containsPattern("own +[1-9][0-9,]* .* 1\\.00\n")
@@ -91,7 +91,7 @@ class BenchTest {
 
     @Test
     void lend_tells_how_much_of_a_shared_limit_is_had() {
-        Shell.Result result = Shell.run("bench", "lend", "--of=EVEN,HALF", "--per=PT2S", "--seconds=6", "--warm-up=4");
+        BenchShell.Result result = BenchShell.run("lend", "--of=EVEN,HALF", "--per=PT2S", "--seconds=6", "--warm-up=4");
         assertThat(result.exit()).as(result.err()).isZero();
         assertThat(result.out())
                 .containsPattern(
@@ -101,8 +101,8 @@ class BenchTest {
 
     @Test
     void lend_measures_on_several_brokers_that_are_busy() {
-        Shell.Result result = Shell.run(
-                "bench", "lend", "--of=QUARTER", "--per=PT1S", "--brokers=2", "--busy=1", "--seconds=6", "--warm-up=2");
+        BenchShell.Result result = BenchShell.run(
+                "lend", "--of=QUARTER", "--per=PT1S", "--brokers=2", "--busy=1", "--seconds=6", "--warm-up=2");
         assertThat(result.exit()).as(result.err()).isZero();
         assertThat(result.out())
                 .contains("1 s, 2 brokers", "busy threads beside it: 1")
@@ -111,7 +111,7 @@ class BenchTest {
 
     @Test
     void lend_refuses_a_number_of_brokers_that_is_out_of_range() {
-        Shell.Result result = Shell.run("bench", "lend", "--brokers=6");
+        BenchShell.Result result = BenchShell.run("lend", "--brokers=6");
         assertThat(result.exit()).isEqualTo(2);
         assertThat(result.err()).contains("--brokers must be 1 to 5, is 6");
     }
@@ -125,17 +125,17 @@ class BenchTest {
         measure(page, "--only=Decider.*decide");
         assertThat(page)
                 .content()
-                .startsWith("# A page\n\n<!-- weir bench peers -->\n| a decision by | ns |")
+                .startsWith("# A page\n\n<!-- weir-bench peers -->\n| a decision by | ns |")
                 .containsPattern("\\| DeciderBenchmark.decide \\S+ \\| [0-9.,]+ \\|")
                 .containsPattern("processors, .*, Java .*, Kafka ")
                 .doesNotContain("guava")
-                .endsWith("\n<!-- end of weir bench peers -->\n\nThe end.\n");
+                .endsWith("\n<!-- end of weir-bench peers -->\n\nThe end.\n");
     }
 
     @Test
     void what_was_measured_is_told_as_json_too() throws Exception {
-        Shell.Result result = Shell.run(
-                "bench", "peers", "--json", "--only=Limit.*guavaByClock", "--rounds", "1", "--turn", "PT0.01S");
+        BenchShell.Result result =
+                BenchShell.run("peers", "--json", "--only=Limit.*guavaByClock", "--rounds", "1", "--turn", "PT0.01S");
         assertThat(result.exit()).as(result.err()).isZero();
         JsonNode table = new ObjectMapper().readTree(result.out());
         assertThat(table.get("measure").asText()).isEqualTo("peers");
@@ -147,15 +147,15 @@ class BenchTest {
     }
 
     private static void measure(Path page, String only) {
-        Shell.Result result =
-                Shell.run("bench", "peers", only, "--rounds=1", "--turn=PT0.01S", "--report", page.toString());
+        BenchShell.Result result =
+                BenchShell.run("peers", only, "--rounds=1", "--turn=PT0.01S", "--report", page.toString());
         assertThat(result.exit()).as(result.err()).isZero();
     }
 
     @Test
     void peers_are_measured_beside_the_core() {
         for (String only : List.of("Limit.*guava", "Decider.*decide")) {
-            Shell.Result result = Shell.run("bench", "peers", "--only", only, "--rounds", "1", "--turn", "PT0.01S");
+            BenchShell.Result result = BenchShell.run("peers", "--only", only, "--rounds", "1", "--turn", "PT0.01S");
             assertThat(result.exit()).as(result.err()).isZero();
             assertThat(result.out()).containsPattern("Benchmark\\.(guavaByClock|decide) .*[1-9].* [0-9.,]+\n");
         }

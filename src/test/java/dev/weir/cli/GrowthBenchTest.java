@@ -10,17 +10,8 @@ class GrowthBenchTest {
 
     @Test
     void each_size_is_held_against_the_smallest() {
-        Shell.Result result = Shell.run(
-                "bench",
-                "growth",
-                "--of",
-                "LAYERS,CLIENTS",
-                "--most",
-                "2",
-                "--keys",
-                "500",
-                "--rounds=1",
-                "--turn=PT0.01S");
+        BenchShell.Result result = BenchShell.run(
+                "growth", "--of", "LAYERS,CLIENTS", "--most", "2", "--keys", "500", "--rounds=1", "--turn=PT0.01S");
         assertThat(result.exit()).as(result.err()).isZero();
         assertThat(result.out())
                 .containsPattern("a decision, by layers .*ns.*\n  1" + FIGURES + "1\\.00\n  2" + FIGURES + "[0-9.,]+\n")

@@ -10,18 +10,18 @@ class RedisBenchTest {
 
     @Test
     void where_there_is_no_redis_nothing_is_measured_and_nothing_fails() {
-        Shell.Result result = Shell.run("bench", "redis", "--redis-server", "no-such-redis");
+        BenchShell.Result result = BenchShell.run("redis", "--redis-server", "no-such-redis");
         assertThat(result.exit()).isZero();
         assertThat(result.out()).isEmpty();
         assertThat(result.err())
-                .isEqualToIgnoringNewLines("bench redis: no no-such-redis on the PATH, so nothing is measured");
+                .isEqualToIgnoringNewLines("weir-bench redis: no no-such-redis on the PATH, so nothing is measured");
     }
 
     @Test
     void redis_is_held_against_weir() {
         assumeTrue(RedisServer.find("redis-server").isPresent(), "there is no redis-server on the PATH");
-        Shell.Result result = Shell.run(
-                "bench", "redis", "--clients", "50", "--rounds", "1", "--turn", "PT0.2S", "--warm-up", "1000");
+        BenchShell.Result result =
+                BenchShell.run("redis", "--clients", "50", "--rounds", "1", "--turn", "PT0.2S", "--warm-up", "1000");
         assertThat(result.exit()).as(result.err()).isZero();
         assertThat(result.out())
                 .containsPattern("weir +[1-9][0-9,]* .* 1\\.00\n")

@@ -25,7 +25,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /**
- * A shared limit on three broker processes (replication factor 3, acks=all) on a machine whose processors are busy. {@code weir bench lend
+ * A shared limit on three broker processes (replication factor 3, acks=all) on a machine whose processors are busy. {@code weir-bench lend
  * --of QUARTER --brokers 3 --busy 2} measures the same for longer.
  */
 @Tag("several-processes")

@@ -67,13 +67,11 @@ class LeaseClocksTest {
 
     static Stream<Row> rows() {
         return Stream.of(
-                        LendingTest.limits(20, SECOND).map(limit -> Row.twice(limit, 20, SECOND, 15 * SECOND)),
-                        LendingTest.limits(100, 10 * SECOND)
-                                .map(limit -> Row.twice(limit, 100, 10 * SECOND, 40 * SECOND)),
-                        LendingTest.limits(300, 60 * SECOND)
-                                .map(limit -> Row.twice(limit, 300, 60 * SECOND, 90 * SECOND)),
-                        LendingTest.limits(400, HOUR).map(Row::usedUp),
-                        LendingTest.limits(400, 24 * HOUR).map(Row::usedUp))
+                        LentLimits.of(20, SECOND).map(limit -> Row.twice(limit, 20, SECOND, 15 * SECOND)),
+                        LentLimits.of(100, 10 * SECOND).map(limit -> Row.twice(limit, 100, 10 * SECOND, 40 * SECOND)),
+                        LentLimits.of(300, 60 * SECOND).map(limit -> Row.twice(limit, 300, 60 * SECOND, 90 * SECOND)),
+                        LentLimits.of(400, HOUR).map(Row::usedUp),
+                        LentLimits.of(400, 24 * HOUR).map(Row::usedUp))
                 .flatMap(rows -> rows);
     }
 

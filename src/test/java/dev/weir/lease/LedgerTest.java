@@ -157,7 +157,7 @@ class LedgerTest {
     }
 
     static Stream<Limit<?>> limits() {
-        return LendingTest.limits();
+        return LentLimits.of(40, 1_000);
     }
 
     @ParameterizedTest

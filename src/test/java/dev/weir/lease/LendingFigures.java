@@ -20,7 +20,7 @@ public final class LendingFigures {
         out.println("| limit | even | skewed | 64 holders | waited | messages |");
         out.println("|---|---|---|---|---|---|");
         for (long perMs : new long[] {1_000, 10_000, 60_000}) {
-            LendingTest.limits(perMs, perMs).forEach(limit -> {
+            LentLimits.of(perMs, perMs).forEach(limit -> {
                 Limit<?> few = like(limit, perMs / 100, perMs);
                 Limit<?> many = like(limit, 16 * perMs, perMs);
                 Lending begun = run(many, even(HOLDERS, 8 * A_SECOND), 5_000);
@@ -40,7 +40,7 @@ public final class LendingFigures {
     }
 
     private static Limit<?> like(Limit<?> limit, long tokens, long perMs) {
-        return LendingTest.limits(tokens, perMs)
+        return LentLimits.of(tokens, perMs)
                 .filter(one -> one.getClass() == limit.getClass())
                 .findFirst()
                 .orElseThrow();

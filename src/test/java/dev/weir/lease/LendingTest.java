@@ -10,7 +10,6 @@ import dev.weir.limit.CalendarWindow;
 import dev.weir.limit.FixedWindow;
 import dev.weir.limit.Gcra;
 import dev.weir.limit.IntervalBucket;
-import dev.weir.limit.LeakyBucket;
 import dev.weir.limit.Limit;
 import dev.weir.limit.Rate;
 import dev.weir.limit.SlidingWindowCounter;
@@ -32,20 +31,7 @@ class LendingTest {
     private static final int SCHEDULES = Integer.getInteger("weir.schedules", 500);
 
     static Stream<Limit<?>> limits() {
-        return limits(40, 1_000);
-    }
-
-    static Stream<Limit<?>> limits(long limit, long perMs) {
-        return Stream.of(
-                new FixedWindow(limit, perMs, false),
-                new SlidingWindowLog(limit, perMs, false),
-                new SlidingWindowCounter(limit, perMs, false, false),
-                new SlidingWindowCounter(limit, perMs, true, false),
-                new TokenBucket(Rate.of(limit, perMs), limit, false),
-                new TokenBucket(Rate.of(limit, perMs), 2 * limit + 3, false),
-                new LeakyBucket(Rate.of(limit, perMs), limit, false),
-                new Gcra(Rate.of(limit, perMs), limit, false),
-                new IntervalBucket(limit, perMs, limit, false));
+        return LentLimits.of(40, 1_000);
     }
 
     /** Those that are in force together. */
@@ -121,7 +107,7 @@ class LendingTest {
     }
 
     private static Limit<?> another(SplittableRandom random) {
-        return limits(10 + random.nextLong(60), random.nextBoolean() ? 1_000 : 700)
+        return LentLimits.of(10 + random.nextLong(60), random.nextBoolean() ? 1_000 : 700)
                 .skip(random.nextInt(9))
                 .findFirst()
                 .orElseThrow();
@@ -191,7 +177,7 @@ class LendingTest {
     }
 
     static Stream<Limit<?>> wideLimits() {
-        return limits(10_000, 10_000);
+        return LentLimits.of(10_000, 10_000);
     }
 
     @ParameterizedTest
@@ -202,7 +188,7 @@ class LendingTest {
     }
 
     static Stream<Limit<?>> narrowLimits() {
-        return Stream.concat(limits(10, 1_000), limits(100, 10_000));
+        return Stream.concat(LentLimits.of(10, 1_000), LentLimits.of(100, 10_000));
     }
 
     @ParameterizedTest

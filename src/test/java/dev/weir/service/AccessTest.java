@@ -31,7 +31,7 @@ class AccessTest {
     @Test
     void on_loopback_all_can_read_and_the_token_changes() throws IOException {
         try (RulesService service = open("127.0.0.1", Optional.empty(), Map.of("WEIR_TOKEN", " " + TOKEN + "\n"))) {
-            Caller anybody = Caller.of(service, null);
+            Caller anybody = Caller.of(service.port(), null);
             assertThat(anybody.get("/v1/policies").status()).isEqualTo(MAY);
             for (Reply refused : List.of(anybody.put("/v1/policies/a", "{}"), anybody.delete("/v1/queues/a"))) {
                 assertThat(refused.status()).isEqualTo(401);
@@ -60,7 +60,7 @@ class AccessTest {
         Service everywhere = Service.DEFAULTS.withPort(0).withHost("0.0.0.0").withAdvertise("localhost:1");
         try (RulesService service =
                 RulesService.open(WeirConfig.DEFAULTS.withService(everywhere), Map.of("WEIR_TOKEN", TOKEN))) {
-            Caller probe = Caller.of(service, TOKEN).withToken(null);
+            Caller probe = Caller.of(service.port(), TOKEN).withToken(null);
             assertThat(probe.get("/v1/policies").status()).isEqualTo(401);
             assertThat(probe.get("/health/other").status()).isEqualTo(401);
             assertThat(probe.get("/health/live", "Host: 10.1.2.3:8680")
@@ -85,7 +85,7 @@ class AccessTest {
             throws IOException {
         try (RulesService service = open("127.0.0.1", Optional.empty(), Map.of())) {
             service.tellHealth(() -> health);
-            Caller probe = Caller.of(service, null);
+            Caller probe = Caller.of(service.port(), null);
             assertThat(probe.get("/health/live").status()).isEqualTo(live);
             assertThat(probe.get("/health/ready").status()).isEqualTo(ready);
         }
@@ -94,7 +94,7 @@ class AccessTest {
     @Test
     void a_page_of_another_origin_is_not_allowed_to_read_the_answer_or_to_send_a_token() throws IOException {
         try (RulesService service = open("127.0.0.1", Optional.empty(), Map.of("WEIR_TOKEN", TOKEN))) {
-            Caller page = Caller.of(service, null);
+            Caller page = Caller.of(service.port(), null);
             for (String path : List.of("/v1/policies", "/v1/live", "/metrics", "/live", "/health/ready")) {
                 for (String header : List.of(
                         "Origin: http://elsewhere.example",
@@ -131,7 +131,7 @@ class AccessTest {
     @Test
     void what_a_proxy_forwards_needs_the_token() throws IOException {
         try (RulesService service = open("127.0.0.1", Optional.empty(), Map.of("WEIR_TOKEN", TOKEN))) {
-            Caller proxy = Caller.of(service, null);
+            Caller proxy = Caller.of(service.port(), null);
             for (String header : List.of("Forwarded: for=10.0.0.1", "Via: 1.1 proxy", "X-Forwarded-For: 10.0.0.1")) {
                 assertThat(proxy.get("/v1/policies", header).status())
                         .as(header)
@@ -149,7 +149,7 @@ class AccessTest {
     @Test
     void a_method_cannot_be_overridden() throws IOException {
         try (RulesService service = open("127.0.0.1", Optional.empty(), Map.of())) {
-            Caller caller = Caller.of(service, null);
+            Caller caller = Caller.of(service.port(), null);
             for (String path :
                     List.of("/v1/usage/a", "/health/live", "/health/ready", "/metrics", "/live", "/v1/openapi.json")) {
                 Reply reply = caller.get(path, "X-HTTP-Method-Override: DELETE");
@@ -172,7 +172,7 @@ class AccessTest {
                     .hasMessageContaining("service.read-token is required")
                     .hasMessageContaining("WEIR_TOKEN");
             try (RulesService open = RulesService.open(config, Map.of("WEIR_TOKEN", TOKEN))) {
-                Caller caller = Caller.of(open, TOKEN);
+                Caller caller = Caller.of(open.port(), TOKEN);
                 assertThat(caller.withToken(null).get("/v1/policies").status()).isEqualTo(401);
                 assertThat(caller.get("/v1/policies").status()).isEqualTo(MAY);
                 assertThat(caller.withToken(null).get("/health/ready").status()).isEqualTo(503);
@@ -191,7 +191,7 @@ class AccessTest {
         String toRead = "a-token-that-permits-reading";
         try (RulesService open = RulesService.open(
                 WeirConfig.DEFAULTS.withService(service), Map.of("WEIR_TOKEN", TOKEN, "WEIR_READ_TOKEN", toRead))) {
-            Caller reader = Caller.of(open, TOKEN).withToken(toRead);
+            Caller reader = Caller.of(open.port(), TOKEN).withToken(toRead);
             assertThat(reader.get("/v1/policies").status()).isEqualTo(MAY);
             Reply refused = reader.put("/v1/policies/a", "{}");
             assertThat(refused.status()).isEqualTo(403);
@@ -205,7 +205,7 @@ class AccessTest {
         String toDecide = "a-token-that-permits-deciding";
         try (RulesService open = RulesService.open(
                 WeirConfig.DEFAULTS.withService(service), Map.of("WEIR_TOKEN", TOKEN, "WEIR_DECIDE_TOKEN", toDecide))) {
-            Caller gateway = Caller.of(open, TOKEN).withToken(toDecide);
+            Caller gateway = Caller.of(open.port(), TOKEN).withToken(toDecide);
             assertThat(gateway.post("/v1/check", "{\"client\":\"c\"}").status()).isEqualTo(MAY);
             for (String path : List.of("/v1/policies", "/v1/decisions/a", "/metrics", "/v1/nowhere")) {
                 Reply refused = gateway.get(path);
@@ -223,10 +223,12 @@ class AccessTest {
         Files.writeString(file, "# of the gateway\nci  first-token-of-the-file\n\nsecond-token-of-the-file\r\n");
         try (RulesService service = open(file, Map.of())) {
             for (String token : List.of("first-token-of-the-file", "second-token-of-the-file")) {
-                assertThat(Caller.of(service, token).put("/v1/policies/a", "{}").status())
+                assertThat(Caller.of(service.port(), token)
+                                .put("/v1/policies/a", "{}")
+                                .status())
                         .isEqualTo(MAY);
             }
-            assertThat(Caller.of(service, null)
+            assertThat(Caller.of(service.port(), null)
                             .withToken("ci")
                             .put("/v1/policies/a", "{}")
                             .status())
@@ -265,7 +267,7 @@ class AccessTest {
     @Test
     void without_a_token_nothing_can_be_changed_and_it_is_told_how() throws IOException {
         try (RulesService service = open("localhost", Optional.empty(), Map.of())) {
-            Caller anybody = Caller.of(service, null);
+            Caller anybody = Caller.of(service.port(), null);
             Reply refused = anybody.put("/v1/policies/a", "{}");
             assertThat(refused.status()).isEqualTo(403);
             assertThat(refused.detail()).contains("WEIR_TOKEN", "service.token-file");
@@ -281,7 +283,7 @@ class AccessTest {
             assertThat(service.address()).isEqualTo("weir-1.example:80");
         }
         try (RulesService service = open("127.0.0.1", Optional.empty(), Map.of("WEIR_TOKEN", TOKEN))) {
-            Caller anybody = Caller.of(service, null);
+            Caller anybody = Caller.of(service.port(), null);
             for (String host : List.of("localhost", "LOCALHOST:80", "127.0.0.1:1", "[::1]", "[::1]:8680")) {
                 assertThat(anybody.get("/v1/policies", "Host: " + host).status())
                         .as(host)
@@ -335,7 +337,8 @@ class AccessTest {
     void the_token_of_the_file_counts_and_one_that_is_none_is_refused() throws IOException {
         Path file = Files.writeString(directory.resolve("token"), TOKEN + "\n");
         try (RulesService service = open(file, Map.of("WEIR_TOKEN", "another-token-than-that"))) {
-            assertThat(Caller.of(service, TOKEN).get("/v1/policies").status()).isEqualTo(MAY);
+            assertThat(Caller.of(service.port(), TOKEN).get("/v1/policies").status())
+                    .isEqualTo(MAY);
         }
         for (String bad :
                 List.of("", "  \n", "too-short", "with spaces in between", "with-umlauts-äöüäöü", "a\nb".repeat(9))) {

@@ -28,8 +28,8 @@ public final class Caller {
     }
 
     /** @param token shown with each request, null for none */
-    static Caller of(RulesService service, String token) throws IOException {
-        return at("127.0.0.1:" + service.port(), token);
+    public static Caller of(int port, String token) throws IOException {
+        return at("127.0.0.1:" + port, token);
     }
 
     /** @param token shown with each request, null for none */
@@ -39,7 +39,7 @@ public final class Caller {
                 address, token, new ApiDocument(first.get("/v1/openapi.json").json()));
     }
 
-    Caller withToken(String other) {
+    public Caller withToken(String other) {
         return new Caller(address, other, document);
     }
 

@@ -237,7 +237,7 @@ class HostileCallersTest {
     @Test
     void a_body_with_a_key_twice_or_with_a_line_that_takes_long_to_read_is_refused() throws IOException {
         open(LONG);
-        Caller caller = Caller.of(service, null);
+        Caller caller = Caller.of(service.port(), null);
         for (String body : List.of(
                 "{\"client\":\"a\",\"client\":\"b\"}", "{\"client\":\"a\",\"attributes\":{\"x\":\"1\",\"x\":\"2\"}}")) {
             Reply reply = caller.post("/v1/check", body);

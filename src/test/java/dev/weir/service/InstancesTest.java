@@ -51,7 +51,7 @@ class InstancesTest {
             enforcer.awaitRunning(PATIENCE);
             service.speakFor(enforcer.policies(), enforcer.questions());
             service.tellLive(enforcer.live(), enforcer::others);
-            return new Running(service, enforcer, Caller.of(service, TOKEN));
+            return new Running(service, enforcer, Caller.of(service.port(), TOKEN));
         }
 
         @Override

@@ -118,7 +118,7 @@ final class LiveRun implements AutoCloseable {
     }
 
     Caller caller(String token) throws Exception {
-        return Caller.of(service, token);
+        return Caller.of(service.port(), token);
     }
 
     /** One more that speaks for the same enforcer. */

@@ -80,7 +80,7 @@ class LookingBackTest {
         enforcer.awaitRunning(PATIENCE);
         service.speakFor(enforcer.policies(), enforcer.questions());
         service.tellLive(enforcer.live(), enforcer::others);
-        caller = Caller.of(service, null);
+        caller = Caller.of(service.port(), null);
         try (Sender sender = new Sender(config)) {
             for (int i = 0; i < EACH; i++) {
                 for (String client : CLIENTS) {

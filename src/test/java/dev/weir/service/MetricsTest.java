@@ -116,7 +116,7 @@ class MetricsTest {
 
     private static void awaitScrape(Predicate<Scrape> condition) {
         await(() -> scrape.text(), PATIENCE, () -> {
-            scrape = Scrape.of(Caller.of(service, null).get("/metrics").text());
+            scrape = Scrape.of(Caller.of(service.port(), null).get("/metrics").text());
             return condition.test(scrape);
         });
     }

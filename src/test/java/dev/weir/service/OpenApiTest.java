@@ -30,7 +30,7 @@ class OpenApiTest {
     static void start() throws Exception {
         service = RulesService.open(
                 WeirConfig.DEFAULTS.withService(WeirConfig.DEFAULTS.service().withPort(0)), Map.of());
-        caller = Caller.of(service, null);
+        caller = Caller.of(service.port(), null);
     }
 
     @AfterAll

@@ -83,7 +83,7 @@ class RulesServiceTest {
         }
         service = RulesService.open(config, Map.of(WeirConfig.Service.TOKEN_VARIABLE, TOKEN));
         other = RulesService.open(config, Map.of(WeirConfig.Service.TOKEN_VARIABLE, TOKEN));
-        trusted = Caller.of(service, TOKEN);
+        trusted = Caller.of(service.port(), TOKEN);
         caller = trusted.withToken(null);
         Reply early = caller.get("/v1/policies");
         assertThat(early.status()).isEqualTo(503);
@@ -183,7 +183,7 @@ class RulesServiceTest {
                         .withService(settings),
                 Map.of())) {
             ofTokens.speakFor(enforcer.policies(), HERE);
-            Caller ci = Caller.of(ofTokens, named);
+            Caller ci = Caller.of(ofTokens.port(), named);
             assertThat(ci.put(path, body(3), ANY).status()).isEqualTo(200);
             assertThat(ci.delete(path, ANY, "X-Weir-Author: alice", "X-Weir-Reason:  ")
                             .status())
