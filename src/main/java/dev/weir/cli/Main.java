@@ -40,7 +40,7 @@ public final class Main extends RootCommand {
     }
 
     /** Runs a command and returns its exit code. */
-    static int execute(PrintWriter out, PrintWriter err, String... args) {
+    public static int execute(PrintWriter out, PrintWriter err, String... args) {
         return new Main().run(out, err, args);
     }
 

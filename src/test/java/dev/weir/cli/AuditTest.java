@@ -319,7 +319,7 @@ class AuditTest {
 
     @Test
     void what_was_decided_is_what_is_decided_anew() throws Exception {
-        Shell.Result result = audit("--json");
+        CapturedRun result = audit("--json");
         assertThat(result.err()).isEmpty();
         JsonNode counts = counts(result);
         assertThat(counts.get("differing").asLong()).isZero();
@@ -345,7 +345,7 @@ class AuditTest {
 
     @Test
     void a_table_tells_what_was_looked_at() {
-        Shell.Result result = audit();
+        CapturedRun result = audit();
         assertThat(result.exit()).isZero();
         assertThat(result.out().lines())
                 .anyMatch(line -> line.matches(" +4,016  requests"))
@@ -395,7 +395,7 @@ class AuditTest {
         });
         long usedMs = decisions.get(plain.get(9)).from.timestamp();
         send("forged.lease-usage", 0, usedMs, usage("p", 5, usedMs));
-        Shell.Result result = audit("--json", "-c", configFile("forged."));
+        CapturedRun result = audit("--json", "-c", configFile("forged."));
         assertThat(result.err()).isEmpty();
         assertThat(result.exit()).isEqualTo(1);
         List<JsonNode> found = lines(result);
@@ -424,7 +424,7 @@ class AuditTest {
         assertThat(early.get("differing").asInt()).isEqualTo(expected.size() - 1); // not NOT_ENDED_ONCE
         assertThat(early.get("notJudged").get("RELEASE_UNMATCHED").asInt()).isEqualTo(1);
 
-        Shell.Result few = audit("-c", configFile("forged."), "--most", "2");
+        CapturedRun few = audit("-c", configFile("forged."), "--most", "2");
         assertThat(few.exit()).isEqualTo(1);
         assertThat(few.out()).contains("… and " + (expected.size() - 2) + " more");
     }
@@ -434,7 +434,7 @@ class AuditTest {
         copy("late.", (topic, partition, index) -> null);
         delete("late.requests", 0, 300);
         delete("late.requests", 1, 300);
-        Shell.Result result = audit("--json", "-c", configFile("late."));
+        CapturedRun result = audit("--json", "-c", configFile("late."));
         JsonNode counts = counts(result);
         assertThat(counts.get("differing").asLong()).isZero();
         assertThat(result.exit()).isZero();
@@ -500,7 +500,7 @@ class AuditTest {
         ConsumerRecord<byte[], byte[]> first = letters.get(0).from;
         send("unlettered.dead-letters", 1, first, letterHeaders(first, "unlettered."));
         delete("unlettered.dead-letters", 0, left);
-        Shell.Result result = audit("--json", "-c", configFile("unlettered."));
+        CapturedRun result = audit("--json", "-c", configFile("unlettered."));
         JsonNode counts = counts(result);
         assertThat(counts.get("differences")).hasToString("{\"DEAD_LETTER\":1}");
         assertThat(lines(result).get(0).get("sourceOffset").asText())
@@ -535,7 +535,7 @@ class AuditTest {
     @Test
     void what_cannot_be_audited_is_one_line_and_exit_2() throws Exception {
         assertThat(audit("-c", configFile("nowhere.")))
-                .isEqualTo(new Shell.Result(
+                .isEqualTo(new CapturedRun(
                         2, "", "weir audit: there is no topic nowhere.requests; `weir run` creates it\n"));
         assertThat(audit("--from", "yesterday").exit()).isEqualTo(2);
         assertThat(audit("--from", "2026-11-21T00:00:00Z", "--to", "2026-11-20T00:00:00Z")
@@ -561,7 +561,7 @@ class AuditTest {
         Headers noReason = letterHeaders(letter.from, "lacking.");
         noReason.remove(DeadLetterHeaders.REASON);
         send("lacking.dead-letters", 0, letter.from, noReason);
-        Shell.Result result = audit("--json", "-c", configFile("lacking."));
+        CapturedRun result = audit("--json", "-c", configFile("lacking."));
         assertThat(result.err()).isEmpty();
         assertThat(result.exit()).isEqualTo(1);
         assertThat(result.out()).contains("it is there for null");
@@ -616,13 +616,13 @@ class AuditTest {
             String prefix = more + "-more.";
             copy("leased.", prefix, (topic, partition, index) -> null);
             send(prefix + "lease-usage", 0, atMs, usage("lent", more, atMs));
-            Shell.Result result = audit("--json", "-c", configFile(prefix));
+            CapturedRun result = audit("--json", "-c", configFile(prefix));
             JsonNode counts = counts(result);
             assertThat(counts.get("summedByClients").asInt()).isEqualTo(byClient + more);
             assertThat(counts.get("differing").asInt()).isEqualTo(more - left);
         }
         int last = read(left + 1 + "-more.lease-usage", 0).size() - 1;
-        Shell.Result above = audit("-c", configFile(left + 1 + "-more."));
+        CapturedRun above = audit("-c", configFile(left + 1 + "-more."));
         assertThat(above.exit()).isEqualTo(1);
         assertThat(above.out())
                 .startsWith("lease usage 0@" + last + ": takes more of a shared quota than there is"
@@ -910,12 +910,12 @@ class AuditTest {
                 .toString();
     }
 
-    private static JsonNode counts(Shell.Result result) throws Exception {
+    private static JsonNode counts(CapturedRun result) throws Exception {
         List<JsonNode> lines = lines(result);
         return lines.get(lines.size() - 1);
     }
 
-    private static List<JsonNode> lines(Shell.Result result) throws Exception {
+    private static List<JsonNode> lines(CapturedRun result) throws Exception {
         List<JsonNode> lines = new ArrayList<>();
         for (String line : result.out().lines().toList()) {
             lines.add(JSON.readTree(line));
@@ -923,10 +923,10 @@ class AuditTest {
         return lines;
     }
 
-    private static Shell.Result audit(String... options) {
+    private static CapturedRun audit(String... options) {
         List<String> args = new ArrayList<>(List.of("audit", "-b", broker.bootstrapServers()));
         args.addAll(List.of(options));
-        return Shell.run(args.toArray(String[]::new));
+        return CapturedRun.of(Main::execute, args.toArray(String[]::new));
     }
 
     private static void awaitAnswers(WeirConfig of, int requests) {

@@ -8,7 +8,7 @@ class BacktestBenchTest {
 
     @Test
     void backtests_are_measured_from_files_and_from_memory() {
-        BenchShell.Result result = BenchShell.run("backtest", "--requests", "500", "--clients", "10", "--rounds", "2");
+        CapturedRun result = BenchShell.run("backtest", "--requests", "500", "--clients", "10", "--rounds", "2");
         assertThat(result.exit()).as(result.err()).isZero();
         String figures = "( +[1-9][0-9,]*){4}\n";
         assertThat(result.out())

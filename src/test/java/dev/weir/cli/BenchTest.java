@@ -16,7 +16,7 @@ class BenchTest {
 
     @Test
     void decide_holds_decisions_against_passing_through() {
-        BenchShell.Result result =
+        CapturedRun result =
                 BenchShell.run("decide", "--clients", "50", "--rounds", "1", "--turn", "PT1S", "--warm-up", "1000");
         assertThat(result.exit()).as(result.err()).isZero();
         assertThat(result.out())
@@ -27,7 +27,7 @@ class BenchTest {
 
     @Test
     void latency_holds_each_reader_of_decisions_against_one_of_what_passes_through() {
-        BenchShell.Result result = BenchShell.run("latency", "--rates=200", "--rounds=1", "--seconds=1", "--warm-up=0");
+        CapturedRun result = BenchShell.run("latency", "--rates=200", "--rounds=1", "--seconds=1", "--warm-up=0");
         assertThat(result.exit()).as(result.err()).isZero();
         for (String level : List.of("read_uncommitted", "read_committed")) {
             assertThat(result.out())
@@ -40,14 +40,14 @@ class BenchTest {
     @Test
     void decide_refuses_policies_that_are_not_in_order(@TempDir Path directory) throws Exception {
         Path file = Files.writeString(directory.resolve("rules.yaml"), "policies: [{id: a, limits: [{limit: 0}]}]");
-        BenchShell.Result result = BenchShell.run("decide", "--policies", file.toString());
+        CapturedRun result = BenchShell.run("decide", "--policies", file.toString());
         assertThat(result.exit()).isEqualTo(2);
         assertThat(result.err()).contains("rules.yaml:1");
     }
 
     @Test
     void decide_refuses_an_algorithm_that_is_none_before_it_measures_the_others() {
-        BenchShell.Result result = BenchShell.run("decide", "--algorithms", "gcra,leaky");
+        CapturedRun result = BenchShell.run("decide", "--algorithms", "gcra,leaky");
         assertThat(result.exit()).isEqualTo(2);
         assertThat(result.err())
                 .startsWith("--algorithms leaky:1: policies[0].limits[0].algorithm: must be one of fixed-window,")
@@ -56,8 +56,7 @@ class BenchTest {
 
     @Test
     void shape_releases_what_waits_and_tells_how_queues_keep_their_pace() {
-        BenchShell.Result result =
-                BenchShell.run("shape", "--queues=20", "--rounds=0", "--warm-up=500", "--pacing=PT0.3S");
+        CapturedRun result = BenchShell.run("shape", "--queues=20", "--rounds=0", "--warm-up=500", "--pacing=PT0.3S");
         assertThat(result.exit()).as(result.err()).isZero();
         assertThat(result.err()).contains("20 queues: warm");
         assertThat(result.out())
@@ -68,7 +67,7 @@ class BenchTest {
 
     @Test
     void keys_tells_what_a_queue_with_a_key_releases_and_takes() {
-        BenchShell.Result result =
+        CapturedRun result =
                 BenchShell.run("keys", "--keys=1,50", "--waiting=1,3", "--most=100", "--hot-keys=20", "--turn=PT0.2S");
         assertThat(result.exit()).as(result.err()).isZero();
         assertThat(result.out())
@@ -80,7 +79,7 @@ class BenchTest {
 
     @Test
     void share_holds_a_shared_limit_beside_an_own_one_against_the_own_one() {
-        BenchShell.Result result = BenchShell.run(
+        CapturedRun result = BenchShell.run(
                 "share", "--key=endpoint", "--clients=50", "--rounds=1", "--turn=PT3S", "--warm-up=1000");
         assertThat(result.exit()).as(result.err()).isZero();
         assertThat(result.out())
@@ -91,7 +90,7 @@ class BenchTest {
 
     @Test
     void lend_tells_how_much_of_a_shared_limit_is_had() {
-        BenchShell.Result result = BenchShell.run("lend", "--of=EVEN,HALF", "--per=PT2S", "--seconds=6", "--warm-up=4");
+        CapturedRun result = BenchShell.run("lend", "--of=EVEN,HALF", "--per=PT2S", "--seconds=6", "--warm-up=4");
         assertThat(result.exit()).as(result.err()).isZero();
         assertThat(result.out())
                 .containsPattern(
@@ -101,7 +100,7 @@ class BenchTest {
 
     @Test
     void lend_measures_on_several_brokers_that_are_busy() {
-        BenchShell.Result result = BenchShell.run(
+        CapturedRun result = BenchShell.run(
                 "lend", "--of=QUARTER", "--per=PT1S", "--brokers=2", "--busy=1", "--seconds=6", "--warm-up=2");
         assertThat(result.exit()).as(result.err()).isZero();
         assertThat(result.out())
@@ -111,7 +110,7 @@ class BenchTest {
 
     @Test
     void lend_refuses_a_number_of_brokers_that_is_out_of_range() {
-        BenchShell.Result result = BenchShell.run("lend", "--brokers=6");
+        CapturedRun result = BenchShell.run("lend", "--brokers=6");
         assertThat(result.exit()).isEqualTo(2);
         assertThat(result.err()).contains("--brokers must be 1 to 5, is 6");
     }
@@ -134,7 +133,7 @@ class BenchTest {
 
     @Test
     void what_was_measured_is_told_as_json_too() throws Exception {
-        BenchShell.Result result =
+        CapturedRun result =
                 BenchShell.run("peers", "--json", "--only=Limit.*guavaByClock", "--rounds", "1", "--turn", "PT0.01S");
         assertThat(result.exit()).as(result.err()).isZero();
         JsonNode table = new ObjectMapper().readTree(result.out());
@@ -147,15 +146,14 @@ class BenchTest {
     }
 
     private static void measure(Path page, String only) {
-        BenchShell.Result result =
-                BenchShell.run("peers", only, "--rounds=1", "--turn=PT0.01S", "--report", page.toString());
+        CapturedRun result = BenchShell.run("peers", only, "--rounds=1", "--turn=PT0.01S", "--report", page.toString());
         assertThat(result.exit()).as(result.err()).isZero();
     }
 
     @Test
     void peers_are_measured_beside_the_core() {
         for (String only : List.of("Limit.*guava", "Decider.*decide")) {
-            BenchShell.Result result = BenchShell.run("peers", "--only", only, "--rounds", "1", "--turn", "PT0.01S");
+            CapturedRun result = BenchShell.run("peers", "--only", only, "--rounds", "1", "--turn", "PT0.01S");
             assertThat(result.exit()).as(result.err()).isZero();
             assertThat(result.out()).containsPattern("Benchmark\\.(guavaByClock|decide) .*[1-9].* [0-9.,]+\n");
         }

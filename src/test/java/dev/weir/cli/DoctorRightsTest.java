@@ -139,7 +139,7 @@ class DoctorRightsTest {
     }
 
     private static List<JsonNode> doctor(int exit, Path config) throws IOException {
-        Shell.Result result = Shell.run("doctor", "-c", config.toString(), "--json");
+        CapturedRun result = Shell.run("doctor", "-c", config.toString(), "--json");
         assertThat(result.exit()).as(result.out() + result.err()).isEqualTo(exit);
         List<JsonNode> found = new ArrayList<>();
         for (String line : result.out().lines().toList()) {

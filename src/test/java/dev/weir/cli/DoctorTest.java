@@ -130,7 +130,7 @@ class DoctorTest {
                     assertThat(one.verdict).as(one.toString()).isEqualTo("OK");
                     assertThat(one.advice).isEmpty();
                 });
-                Shell.Result text = Shell.run(args(port, options));
+                CapturedRun text = Shell.run(args(port, options));
                 assertThat(text.out())
                         .contains("topics\n  OK    there             11 topics, 15 changelogs\n")
                         .contains("group " + name + ": 1 instance, 1 thread, 6 of 6 partitions, nobody stands by")
@@ -493,7 +493,7 @@ class DoctorTest {
     @ParameterizedTest
     @CsvSource({"--nonsense, x", "-b, nonsense", "--service, nonsense", "-c, /no/such/file"})
     void who_asks_wrongly_is_told_so_in_one_line(String option, String value) {
-        Shell.Result result = Shell.run("doctor", option, value);
+        CapturedRun result = Shell.run("doctor", option, value);
         assertThat(result.exit()).isEqualTo(2);
         assertThat(result.err()).startsWith("weir doctor: ").hasLineCount(1);
     }
@@ -521,7 +521,7 @@ class DoctorTest {
     private List<Found> doctor(int exit, String yaml, String... options) throws IOException {
         List<String> all = new ArrayList<>(List.of(args(yaml, options)));
         all.add("--json");
-        Shell.Result result = Shell.run(all.toArray(String[]::new));
+        CapturedRun result = Shell.run(all.toArray(String[]::new));
         assertThat(result.err()).isEmpty();
         assertThat(result.exit()).as(result.out()).isEqualTo(exit);
         List<Found> found = new ArrayList<>();

@@ -10,7 +10,7 @@ class GrowthBenchTest {
 
     @Test
     void each_size_is_held_against_the_smallest() {
-        BenchShell.Result result = BenchShell.run(
+        CapturedRun result = BenchShell.run(
                 "growth", "--of", "LAYERS,CLIENTS", "--most", "2", "--keys", "500", "--rounds=1", "--turn=PT0.01S");
         assertThat(result.exit()).as(result.err()).isZero();
         assertThat(result.out())

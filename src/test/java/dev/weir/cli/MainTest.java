@@ -37,7 +37,7 @@ class MainTest {
             })
     void every_command_explains_itself(String command) {
         String[] args = (command + " --help").strip().split(" ");
-        Shell.Result result = Shell.run(args);
+        CapturedRun result = Shell.run(args);
         assertThat(result.exit()).isZero();
         assertThat(result.out()).contains("Usage: " + ("weir " + command).strip());
     }
@@ -55,7 +55,7 @@ class MainTest {
                 "policies apply"
             })
     void wrong_usage_is_one_line_and_exit_2(String command) {
-        Shell.Result result = Shell.run(command.split(" "));
+        CapturedRun result = Shell.run(command.split(" "));
         assertThat(result.exit()).isEqualTo(2);
         assertThat(result.err().lines())
                 .hasSize(1)
@@ -66,7 +66,7 @@ class MainTest {
     void a_policy_file_without_fault() throws IOException {
         String file = write("rules.yaml", RULES);
         assertThat(Shell.run("policies", "validate", file))
-                .isEqualTo(new Shell.Result(0, file + ": 1 policy, no fault\n", ""));
+                .isEqualTo(new CapturedRun(0, file + ": 1 policy, no fault\n", ""));
     }
 
     @Test
@@ -74,19 +74,19 @@ class MainTest {
         String queues = "queues:\n  - {id: sms, limit: 100, per: 1s}\n";
         String file = write("rules.yaml", RULES + "  - {id: s, queue: sms}\n" + queues);
         assertThat(Shell.run("policies", "validate", file))
-                .isEqualTo(new Shell.Result(0, file + ": 2 policies, 1 queue, no fault\n", ""));
+                .isEqualTo(new CapturedRun(0, file + ": 2 policies, 1 queue, no fault\n", ""));
         write("rules.yaml", queues + "  - {id: mail, limit: 1, per: 1s}\n");
         assertThat(Shell.run("policies", "validate", file))
-                .isEqualTo(new Shell.Result(0, file + ": 0 policies, 2 queues, no fault\n", ""));
+                .isEqualTo(new CapturedRun(0, file + ": 0 policies, 2 queues, no fault\n", ""));
         write("rules.yaml", "policies: [{id: s, queue: sms}]");
         assertThat(Shell.run("policies", "validate", file))
-                .isEqualTo(new Shell.Result(2, "", file + ":1: policies[0].queue: no queue 'sms' is defined\n"));
+                .isEqualTo(new CapturedRun(2, "", file + ":1: policies[0].queue: no queue 'sms' is defined\n"));
     }
 
     @Test
     void every_fault_of_a_policy_file_is_a_line_and_the_exit_is_2() throws IOException {
         String file = write("rules.yaml", RULES.replace("per: 1s", "per: soon").replace("id: p", "id: 'a b'"));
-        Shell.Result result = Shell.run("policies", "validate", file);
+        CapturedRun result = Shell.run("policies", "validate", file);
         assertThat(result.exit()).isEqualTo(2);
         assertThat(result.err().lines())
                 .satisfiesExactlyInAnyOrder(
@@ -96,8 +96,8 @@ class MainTest {
 
     @Test
     void a_file_that_is_not_there_is_named() {
-        Shell.Result result = Shell.run("policies", "validate", "nowhere.yaml");
-        assertThat(result).isEqualTo(new Shell.Result(2, "", "weir policies validate: nowhere.yaml: no such file\n"));
+        CapturedRun result = Shell.run("policies", "validate", "nowhere.yaml");
+        assertThat(result).isEqualTo(new CapturedRun(2, "", "weir policies validate: nowhere.yaml: no such file\n"));
     }
 
     @Test
@@ -107,7 +107,7 @@ class MainTest {
                 "requests.ndjson",
                 "{\"requestId\":\"a\",\"client\":\"alice\",\"timestamp\":5}\n{\"requestId\":\"b\",\"client\":\"alice\",\"timestamp\":6}\n");
         Path decisions = directory.resolve("decisions.ndjson");
-        Shell.Result result = Shell.run("backtest", "-p", rules, "-r", requests, "-d", decisions.toString());
+        CapturedRun result = Shell.run("backtest", "-p", rules, "-r", requests, "-d", decisions.toString());
         assertThat(result.exit()).isZero();
         assertThat(result.out().lines()).anyMatch(line -> line.matches("  p +2 +1 +0 +1 +50\\.0%"));
         assertThat(result.out().lines()).anyMatch(line -> line.matches("  alice +1"));
@@ -122,7 +122,7 @@ class MainTest {
         String request =
                 "{\"requestId\":\"a\",\"client\":\"al\\u001b[2J\\nice\\u009b\",\"tier\":\"\\u202e\\r\",\"timestamp\":5}\n";
         String requests = write("requests.ndjson", request + request);
-        Shell.Result result = Shell.run("backtest", "-p", rules, "-r", requests);
+        CapturedRun result = Shell.run("backtest", "-p", rules, "-r", requests);
         assertThat(result.out().lines())
                 .anyMatch(line -> line.matches("  al\\\\u001b\\[2J\\\\u000aice\\\\u009b +1"))
                 .anyMatch(line -> line.startsWith("  \\u202e\\u000d "));
@@ -153,7 +153,7 @@ class MainTest {
                         same.toString(),
                         "--releases",
                         directory + "/./same"))
-                .isEqualTo(new Shell.Result(2, "", "weir backtest: --decisions and --releases must not be the same\n"));
+                .isEqualTo(new CapturedRun(2, "", "weir backtest: --decisions and --releases must not be the same\n"));
         assertThat(same).doesNotExist();
     }
 
@@ -174,7 +174,7 @@ class MainTest {
     @Test
     void a_kafka_setting_that_is_wrong_is_named() throws IOException {
         String config = write("weir.yaml", "kafka: {max.poll.records: many}\n");
-        Shell.Result result = Shell.run("policies", "list", "-c", config);
+        CapturedRun result = Shell.run("policies", "list", "-c", config);
         assertThat(result.exit()).isEqualTo(2);
         assertThat(result.err())
                 .contains("the kafka section", "max.poll.records")
@@ -186,8 +186,8 @@ class MainTest {
         String rules = write("rules.yaml", RULES);
         String requests =
                 write("requests.ndjson", "{\"requestId\":\"a\",\"client\":\"alice\"}\n{\"requestId\":\"b\"}\n");
-        Shell.Result result = Shell.run("backtest", "-p", rules, "-r", requests);
-        assertThat(result).isEqualTo(new Shell.Result(2, "", "weir backtest: " + requests + ":2: client is missing\n"));
+        CapturedRun result = Shell.run("backtest", "-p", rules, "-r", requests);
+        assertThat(result).isEqualTo(new CapturedRun(2, "", "weir backtest: " + requests + ":2: client is missing\n"));
     }
 
     @Test
@@ -196,13 +196,13 @@ class MainTest {
         String requests = Files.write(directory.resolve("requests.ndjson"), new byte[] {'\n', (byte) 0xC3, 0x28})
                 .toString();
         assertThat(Shell.run("backtest", "-p", rules, "-r", requests))
-                .isEqualTo(new Shell.Result(2, "", "weir backtest: " + requests + ":2: is not UTF-8\n"));
+                .isEqualTo(new CapturedRun(2, "", "weir backtest: " + requests + ":2: is not UTF-8\n"));
     }
 
     @Test
     void a_setting_that_is_wrong_is_named_with_its_key() throws IOException {
         String config = write("weir.yaml", "threads: 0\n");
-        Shell.Result result = Shell.run("policies", "list", "-c", config);
+        CapturedRun result = Shell.run("policies", "list", "-c", config);
         assertThat(result.exit()).isEqualTo(2);
         assertThat(result.err())
                 .startsWith(config + ":1: threads")
@@ -215,7 +215,7 @@ class MainTest {
         String config = write(
                 "weir.yaml",
                 "kafka: {bootstrap.servers: \"localhost:1\", request.timeout.ms: 1000, default.api.timeout.ms: 1000}\n");
-        Shell.Result result = Shell.run("run", "--service-port", "0", "-c", config);
+        CapturedRun result = Shell.run("run", "--service-port", "0", "-c", config);
         assertThat(result.exit()).isEqualTo(1);
         assertThat(result.err()).startsWith("weir run: ").hasLineCount(1);
     }
@@ -229,7 +229,7 @@ class MainTest {
         Path file = Files.createFile(directory.resolve("file"));
         Path config = Files.writeString(directory.resolve("weir.yaml"), "state: {directory: '" + file + "'}");
         assertThat(Shell.run("run", "-b", "127.0.0.1:1", "-c", config.toString()))
-                .isEqualTo(new Shell.Result(
+                .isEqualTo(new CapturedRun(
                         2,
                         "",
                         "weir run: state.directory " + file + ": " + file

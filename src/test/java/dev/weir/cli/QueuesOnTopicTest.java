@@ -145,7 +145,7 @@ class QueuesOnTopicTest {
                 .isEqualTo(failed(file + ":1: policies[0].queue: no queue 'nowhere' is defined\n"));
     }
 
-    private Shell.Result apply(String yaml, String... options) throws IOException {
+    private CapturedRun apply(String yaml, String... options) throws IOException {
         Path file = Files.writeString(directory.resolve("f.yaml"), yaml);
         String[] args = new String[options.length + 2];
         args[0] = "apply";
@@ -154,7 +154,7 @@ class QueuesOnTopicTest {
         return policies(args);
     }
 
-    private static Shell.Result policies(String... args) {
+    private static CapturedRun policies(String... args) {
         String[] all = new String[args.length + 3];
         all[0] = "policies";
         System.arraycopy(args, 0, all, 1, args.length);
@@ -163,11 +163,11 @@ class QueuesOnTopicTest {
         return Shell.run(all);
     }
 
-    private static Shell.Result done(String out) {
-        return new Shell.Result(0, out, "");
+    private static CapturedRun done(String out) {
+        return new CapturedRun(0, out, "");
     }
 
-    private static Shell.Result failed(String err) {
-        return new Shell.Result(2, "", err);
+    private static CapturedRun failed(String err) {
+        return new CapturedRun(2, "", err);
     }
 }

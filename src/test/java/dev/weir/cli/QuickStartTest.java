@@ -68,7 +68,7 @@ class QuickStartTest {
             }
             assertThat(more).hasSize(1).allMatch(line -> line.contains("ALLOWED")); // the third of three
 
-            Shell.Result watched =
+            CapturedRun watched =
                     Shell.run("watch", "decisions", "-b", broker, "--from-beginning", "-n", "3", "--client", "alice");
             assertThat(watched.out().lines()).hasSize(3).allMatch(line -> line.contains("\"client\":\"alice\""));
             assertThat(Shell.run("policies", "delete", "-b", broker, "free").exit())
@@ -135,7 +135,7 @@ class QuickStartTest {
                     .out();
         }
         assertThat(answer).contains("\"outcome\":\"QUEUED\"", "\"queue\":\"sms\"", "\"httpStatus\":202");
-        Shell.Result released =
+        CapturedRun released =
                 Shell.run("watch", "releases", "-b", broker, "--queue", "sms", "--from-beginning", "-n", "1");
         assertThat(released.out()).contains("\"requestId\":\"m1\"", "\"sequence\":1", "\"payload\":\"aGVsbG8=\"");
         assertThat(Shell.run("queues", "--service", service).out())
@@ -156,7 +156,7 @@ class QuickStartTest {
             requests.append("{\"requestId\":\"%s\",\"client\":\"alice\",\"tier\":\"free\"}\n".formatted(id));
         }
         Path file = write("requests.ndjson", requests.toString());
-        Shell.Result result = Shell.run("send", "-b", broker, "--await", file.toString());
+        CapturedRun result = Shell.run("send", "-b", broker, "--await", file.toString());
         assertThat(result.exit()).as(result.err()).isZero();
         assertThat(result.err()).isEqualTo(ids.length + " sent\n");
         return result.out().lines().toList();

@@ -10,7 +10,7 @@ class RedisBenchTest {
 
     @Test
     void where_there_is_no_redis_nothing_is_measured_and_nothing_fails() {
-        BenchShell.Result result = BenchShell.run("redis", "--redis-server", "no-such-redis");
+        CapturedRun result = BenchShell.run("redis", "--redis-server", "no-such-redis");
         assertThat(result.exit()).isZero();
         assertThat(result.out()).isEmpty();
         assertThat(result.err())
@@ -20,7 +20,7 @@ class RedisBenchTest {
     @Test
     void redis_is_held_against_weir() {
         assumeTrue(RedisServer.find("redis-server").isPresent(), "there is no redis-server on the PATH");
-        BenchShell.Result result =
+        CapturedRun result =
                 BenchShell.run("redis", "--clients", "50", "--rounds", "1", "--turn", "PT0.2S", "--warm-up", "1000");
         assertThat(result.exit()).as(result.err()).isZero();
         assertThat(result.out())

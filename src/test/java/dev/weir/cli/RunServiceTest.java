@@ -34,7 +34,7 @@ class RunServiceTest {
             token-file: /dev/null                        | /dev/null: a token is missing
             """)
     void settings_that_do_not_go_together_are_one_line_and_exit_2(String settings, String told) throws IOException {
-        Shell.Result result = run("service: {" + settings + "}\n", "--service-port", "0");
+        CapturedRun result = run("service: {" + settings + "}\n", "--service-port", "0");
         assertThat(result.exit()).isEqualTo(2);
         assertThat(result.err()).startsWith("weir run: service.").contains(told).hasLineCount(1);
         assertThat(result.out()).isEmpty();
@@ -46,7 +46,7 @@ class RunServiceTest {
             int port = taken.getLocalPort();
             assertThat(run("service: {port: " + port + "}\n"))
                     .isEqualTo(
-                            new Shell.Result(
+                            new CapturedRun(
                                     1,
                                     "",
                                     "weir run: service.port: cannot listen at 127.0.0.1:" + port
@@ -86,11 +86,11 @@ class RunServiceTest {
     @Test
     void a_port_that_is_none_is_exit_2() throws IOException {
         assertThat(run("", "--service-port", "65536"))
-                .isEqualTo(new Shell.Result(
+                .isEqualTo(new CapturedRun(
                         2, "", "weir run: --service-port: service.port must be 0 to 65535, is 65536\n"));
     }
 
-    private Shell.Result run(String config, String... options) throws IOException {
+    private CapturedRun run(String config, String... options) throws IOException {
         Path file = Files.writeString(directory.resolve("weir.yaml"), config);
         String[] args = new String[options.length + 3];
         args[0] = "run";

@@ -239,7 +239,7 @@ class RunTest {
                 .equals("compact"));
         assertThat(Shell.run(
                         "run", "--service-port", "0", "-c", settings("weir", 0).toString()))
-                .isEqualTo(new Shell.Result(2, "", """
+                .isEqualTo(new CapturedRun(2, "", """
                         weir run: topics are not as Weir needs them
                         weir.requests: cleanup.policy is compact, must be delete: of each key only the last record would stay
                             kafka-configs.sh --bootstrap-server %s --alter --entity-type topics --entity-name weir.requests --add-config cleanup.policy=delete

@@ -36,7 +36,7 @@ class SecretsTest {
             })
     void is_told_without_the_secret(String yaml) throws IOException {
         Path file = Files.writeString(directory.resolve("weir.yaml"), yaml);
-        Shell.Result result = Shell.run("policies", "list", "-c", file.toString());
+        CapturedRun result = Shell.run("policies", "list", "-c", file.toString());
         assertThat(result.exit()).isPositive();
         assertThat(result.err()).isNotEmpty().doesNotContain("s3cret");
     }

@@ -525,7 +525,7 @@ class SecuredClusterTest {
 
     /** The one line that a command tells, without its name. */
     private static String refusal(AclTable.Line line, String... args) {
-        Shell.Result result = shell(line.role(), args);
+        CapturedRun result = shell(line.role(), args);
         assertThat(result.err()).hasLineCount(1);
         assertThat(result.exit()).isEqualTo(args[0].equals("audit") ? 2 : 1);
         return result.err().strip().replaceFirst("^weir [a-z ]+: ", "");
@@ -585,7 +585,7 @@ class SecuredClusterTest {
         write("request.ndjson", "{\"requestId\":\"r\",\"client\":\"c\"}\n");
         String[] args = command.replace("{", directory + "/").replace("}", "").split(" ");
         write("wrong.yaml", yaml(broker.client(role, "wrong-pass-66b1")));
-        Shell.Result wrong = shell("wrong", args);
+        CapturedRun wrong = shell("wrong", args);
         assertThat(wrong.err())
                 .hasLineCount(1)
                 .contains(told + ": Authentication failed during authentication due to invalid credentials")
@@ -594,7 +594,7 @@ class SecuredClusterTest {
         Map<String, String> client = client(role);
         client.keySet().removeIf(key -> key.startsWith("ssl."));
         write("untrusting.yaml", yaml(client));
-        Shell.Result untrusting = shell("untrusting", args);
+        CapturedRun untrusting = shell("untrusting", args);
         assertThat(untrusting.err())
                 .hasLineCount(1)
                 .contains(told + ": SSL handshake failed: unable to find valid certification path");
@@ -650,13 +650,13 @@ class SecuredClusterTest {
     }
 
     private static String command(String role, String... args) {
-        Shell.Result result = shell(role, args);
+        CapturedRun result = shell(role, args);
         assertThat(result.exit()).as(result.err()).isZero();
         assertTellsNoSecret(result.out() + result.err());
         return result.out();
     }
 
-    private static Shell.Result shell(String role, String... args) {
+    private static CapturedRun shell(String role, String... args) {
         List<String> all = new ArrayList<>(List.of(args));
         all.addAll(List.of("-c", directory.resolve(role + ".yaml").toString()));
         return Shell.run(all.toArray(String[]::new));

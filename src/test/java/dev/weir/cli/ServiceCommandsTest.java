@@ -72,7 +72,7 @@ class ServiceCommandsTest {
     void usage_is_a_table() {
         answers.put("/v1/usage/a%2Fb%20c?attribute%2Ex=%26&tier=free", USAGE);
         assertThat(Shell.run("usage", "a/b c", "--tier", "free", "--attribute", "x=&", "--service", url + "/"))
-                .isEqualTo(new Shell.Result(0, """
+                .isEqualTo(new CapturedRun(0, """
                         POLICY             KEY                       LIMIT      USED  LEFT  WHOLE AGAIN IN
                         free (version 3)   client=a/b c endpoint=/x  gcra 5/1m  2     3     24.0s
                         staff (version 1)  client=a/b c              unlimited  -     -     0ms
@@ -97,7 +97,7 @@ class ServiceCommandsTest {
                  "holders":[{"holder":"weir/0","lent":1,"until":9},{"holder":"c-1","lent":1,"until":9}]}""".formatted(limits));
         answers.put("/v1/shared/each?key.ip=%3A%3A1", """
                 {"policyId":"each","policyVersion":1,"at":5,"key":{"ip":"::1"},%s,"free":3,"holders":[]}""".formatted(limits));
-        assertThat(Shell.run("usage", "bob", "--service", url)).isEqualTo(new Shell.Result(0, """
+        assertThat(Shell.run("usage", "bob", "--service", url)).isEqualTo(new CapturedRun(0, """
                 POLICY            KEY          LIMIT      USED  LEFT  WHOLE AGAIN IN
                 all (version 2)   all clients  gcra 5/1m  2     3     24.0s
                 each (version 1)  ip=::1       gcra 5/1m  2     3     24.0s
@@ -111,11 +111,11 @@ class ServiceCommandsTest {
         answers.put("/v1/queues?after=", "{\"queues\":[{\"id\":\"sms\"}],\"next\":\"sms\"}");
         answers.put("/v1/queues?after=sms", "{\"queues\":[{\"id\":\"gone\"}],\"next\":null}");
         answers.put("/v1/queues/sms", SMS);
-        assertThat(Shell.run("queues", "--service", url)).isEqualTo(new Shell.Result(0, """
+        assertThat(Shell.run("queues", "--service", url)).isEqualTo(new CapturedRun(0, """
                 QUEUE  VERSION  RATE    KEYS  WAITING  OLDEST  DRAINED IN  RELEASED
                 sms    2        100/1s  -     3        1m 15s  70ms        42
                 """, ""));
-        assertThat(Shell.run("queues", "sms", "--service", url)).isEqualTo(new Shell.Result(0, """
+        assertThat(Shell.run("queues", "sms", "--service", url)).isEqualTo(new CapturedRun(0, """
                 QUEUE  VERSION  RATE    KEYS  WAITING  OLDEST  DRAINED IN  RELEASED
                 sms    2        100/1s  -     3        1m 15s  70ms        42
 
@@ -124,7 +124,7 @@ class ServiceCommandsTest {
                 -     0         1       1
                 """, ""));
         assertThat(Shell.run("queues", "mail", "--service", url))
-                .isEqualTo(new Shell.Result(2, "", "weir queues: no queue mail\n"));
+                .isEqualTo(new CapturedRun(2, "", "weir queues: no queue mail\n"));
     }
 
     @Test
@@ -138,7 +138,7 @@ class ServiceCommandsTest {
                 {"id":"webhooks","version":2,"appliedAt":5,"definition":{"total":{"limit":50,"per":"1s"}},"state":{"deleted":false,
                 "waiting":765,"waitingTokens":770,"oldestWaitMs":29000,"tiers":[],"rate":{"limit":5,"perMs":1000,"burst":1},
                 "keys":34,"drainMs":7800,"longest":[%s],"released":null,"nextReleaseAt":null},"missing":["b:1"]}""".formatted(longest));
-        Shell.Result whole = Shell.run("queues", "webhooks", "--service", url);
+        CapturedRun whole = Shell.run("queues", "webhooks", "--service", url);
         assertThat(whole.err())
                 .isEqualTo("weir queues: the keys of webhooks on b:1 are missing: the instance does not answer\n");
         assertThat(whole.exit()).isZero();
@@ -161,7 +161,7 @@ class ServiceCommandsTest {
                 {"tier":null,"priority":0,"weight":1,"waiting":1}],"rate":{"limit":5,"perMs":1000,"burst":1},
                 "keys":null,"drainMs":200,"longest":[],"released":9,"nextReleaseAt":1000.02}}""");
         String[] one = {"queues", "webhooks", "--key", "destination=a&b", "--key", "tenant=c d", "--service", url};
-        assertThat(Shell.run(one)).isEqualTo(new Shell.Result(0, """
+        assertThat(Shell.run(one)).isEqualTo(new CapturedRun(0, """
                 QUEUE     VERSION  RATE  KEY                         WAITING  OLDEST  DRAINED IN  RELEASED
                 webhooks  2        5/1s  destination=a&b tenant=c d  1        500ms   200ms       9
 
@@ -169,8 +169,8 @@ class ServiceCommandsTest {
                 -     0         1       1
                 """, ""));
         assertThat(Shell.run("queues", "--key", "a=b", "--service", url))
-                .isEqualTo(new Shell.Result(
-                        2, "", "weir queues: --key needs a queue: weir queues ID --key FIELD=VALUE\n"));
+                .isEqualTo(
+                        new CapturedRun(2, "", "weir queues: --key needs a queue: weir queues ID --key FIELD=VALUE\n"));
         refusal = 400;
         assertThat(Shell.run("queues", "webhooks", "--key", "tenant=c", "--service", url)
                         .err())
@@ -206,7 +206,7 @@ class ServiceCommandsTest {
             assertThat(Shell.run("usage", "bob", "--service", service.url(), "--service-ca", ca)
                             .err())
                     .isEqualTo("weir usage: " + service.url() + ": the enforcer is starting\n");
-            Shell.Result untrusted = Shell.run("usage", "bob", "--service", service.url());
+            CapturedRun untrusted = Shell.run("usage", "bob", "--service", service.url());
             assertThat(untrusted.exit()).isEqualTo(1);
             assertThat(untrusted.err())
                     .startsWith(
@@ -214,7 +214,7 @@ class ServiceCommandsTest {
                     .contains("--service-ca names the file")
                     .hasLineCount(1);
             assertThat(Shell.run("usage", "bob", "--service", service.url(), "--service-ca", "/none"))
-                    .isEqualTo(new Shell.Result(2, "", "weir usage: --service-ca: /none: no such file\n"));
+                    .isEqualTo(new CapturedRun(2, "", "weir usage: --service-ca: /none: no such file\n"));
         }
     }
 
@@ -222,12 +222,12 @@ class ServiceCommandsTest {
     void what_is_refused_is_one_line() {
         refusal = 401;
         assertThat(Shell.run("usage", "bob", "--service", url))
-                .isEqualTo(new Shell.Result(2, "", "weir usage: " + url + ": no, since\\u009b\n"));
+                .isEqualTo(new CapturedRun(2, "", "weir usage: " + url + ": no, since\\u009b\n"));
         refusal = 503;
         assertThat(Shell.run("usage", "bob", "--service", url).exit()).isEqualTo(1);
         assertThat(Shell.run("usage", "bob", "--service", "http://127.0.0.1:1"))
                 .isEqualTo(
-                        new Shell.Result(
+                        new CapturedRun(
                                 1,
                                 "",
                                 "weir usage: nobody answers at http://127.0.0.1:1; `weir run` does, --service says where, with https:// if it has service.tls\n"));

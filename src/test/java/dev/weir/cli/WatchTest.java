@@ -78,7 +78,7 @@ class WatchTest {
         System.arraycopy(
                 new String[] {"watch", "releases", "--from-beginning", "-b", broker.bootstrapServers()}, 0, args, 0, 5);
         System.arraycopy(options, 0, args, 5, options.length);
-        Shell.Result result = Shell.run(args);
+        CapturedRun result = Shell.run(args);
         assertThat(result.exit()).as(result.err()).isZero();
         return result.out();
     }
