@@ -94,7 +94,7 @@ final class UsageCount {
     private LeaseUsage usage(Policy policy, Count count) {
         return new LeaseUsage(
                 new LeaseUsage.Origin(holder, count.lease, numbers.incrementAndGet()),
-                PolicyVersion.of(policy),
+                policy.versionId(),
                 key,
                 new LeaseUsage.Amount(count.cost, count.requests, count.denied),
                 count.sinceMs,

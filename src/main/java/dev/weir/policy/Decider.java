@@ -191,7 +191,7 @@ public final class Decider {
         return Admission.of(
                 request,
                 policy.queue(),
-                PolicyVersion.of(policy),
+                policy.versionId(),
                 limit == null ? null : LimitStatus.of(limit.label(), limit.limit()));
     }
 
@@ -208,7 +208,7 @@ public final class Decider {
                 Decision.Identity.of(request),
                 new Decision.Status(outcome, binding.reason(), httpStatus, observed, shadowBanned, false),
                 new Decision.Timing(nowMs, binding.retryAfterMs(), delayMs),
-                PolicyVersion.of(binding.policy()),
+                binding.policy().versionId(),
                 binding.limit(),
                 null,
                 DecisionContext.UNKNOWN);

@@ -21,7 +21,7 @@ public final class LeasedPolicy {
     public LeasedPolicy(Policy policy, LeaseTerms longest) {
         this.policy = policy;
         terms = policy.terms(longest);
-        version = PolicyVersion.of(policy);
+        version = policy.versionId();
         Policy.Term tightest = policy.terms().get(policy.tightest());
         term = tightest.limit() instanceof Unlimited ? null : tightest;
         limit = term == null ? null : (Long) term.limit().capacity();

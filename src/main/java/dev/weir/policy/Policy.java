@@ -149,6 +149,11 @@ public record Policy(
                 id, version, 0, layer, priority, match, key, terms, maxSizeBytes, onExceed, idempotencyMs, sharing);
     }
 
+    /** Which version of which policy this is. */
+    public PolicyVersion versionId() {
+        return new PolicyVersion(id, version);
+    }
+
     /** Whether it only watches. */
     public boolean observes() {
         return onExceed instanceof OnExceed.Observe;

@@ -6,9 +6,4 @@ package dev.weir.policy;
  * @param id the policy's
  * @param version of the policy
  */
-public record PolicyVersion(String id, long version) {
-
-    public static PolicyVersion of(Policy policy) {
-        return new PolicyVersion(policy.id(), policy.version());
-    }
-}
+public record PolicyVersion(String id, long version) {}

@@ -30,10 +30,6 @@ public final class Shape implements Processor<byte[], byte[], byte[], Object> {
     /** While something waits, rules that have changed are seen at the latest after this. */
     private static final long MAX_TICK_MS = 500;
 
-    /** The stores: the states of queues and buckets, slots, tickets, alarms and timers; the queues' first answers. */
-    public record StoreNames(
-            String states, String slots, String tickets, String alarms, String timers, String answers) {}
-
     /** The nodes that take what comes out. */
     public record Outlets(String decisions, String releases, String markers, String slots, String deadLetters) {}
 
@@ -52,7 +48,7 @@ public final class Shape implements Processor<byte[], byte[], byte[], Object> {
     private final LivePolicies policies;
     private final WeirConfig config;
     private final LiveCounts counts;
-    private final StoreNames stores;
+    private final StoreQueues.StoreNames stores;
     private final Outlets outlets;
     private final LiveQueues live;
     private final ReentrantLock working = new ReentrantLock(true); // fair: who asks gets in between two records
@@ -68,7 +64,7 @@ public final class Shape implements Processor<byte[], byte[], byte[], Object> {
             LiveQueues live,
             LiveCounts counts,
             WeirConfig config,
-            StoreNames stores,
+            StoreQueues.StoreNames stores,
             Outlets outlets) {
         this.policies = policies;
         this.counts = counts;

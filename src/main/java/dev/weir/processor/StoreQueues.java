@@ -27,6 +27,10 @@ import org.apache.kafka.streams.state.KeyValueStore;
 /** The queues of a task, in its stores. */
 public final class StoreQueues implements Shaper.Stores {
 
+    /** The stores: the states of queues and buckets, slots, tickets, alarms and timers; the queues' first answers. */
+    public record StoreNames(
+            String states, String slots, String tickets, String alarms, String timers, String answers) {}
+
     /**
      * Where queues are kept.
      *
@@ -66,7 +70,7 @@ public final class StoreQueues implements Shaper.Stores {
         this.isExact = isExact;
     }
 
-    static StoreQueues open(Shape.StoreNames names, WeirConfig.State config, ProcessorContext<?, ?> context) {
+    static StoreQueues open(StoreNames names, WeirConfig.State config, ProcessorContext<?, ?> context) {
         Parts parts = new Parts(
                 context.getStateStore(names.states()),
                 context.getStateStore(names.slots()),

@@ -29,6 +29,7 @@ import dev.weir.processor.ReadRouted;
 import dev.weir.processor.RequestReader;
 import dev.weir.processor.RequestTimestamps;
 import dev.weir.processor.Shape;
+import dev.weir.processor.StoreQueues;
 import dev.weir.processor.UpdatePolicies;
 import dev.weir.shape.BucketId;
 import dev.weir.shape.Release;
@@ -305,7 +306,7 @@ public final class WeirTopology {
                                 queues,
                                 counts,
                                 config,
-                                new Shape.StoreNames(
+                                new StoreQueues.StoreNames(
                                         Stores.QUEUE_STATES,
                                         Stores.QUEUE_SLOTS,
                                         Stores.QUEUE_TICKETS,

@@ -49,8 +49,8 @@ import org.junit.jupiter.params.provider.ValueSource;
 /** The processor over RocksDB stores that outlive it, as after a crash; its clock and punctuators are the test's. */
 class ShapeTest {
 
-    private static final Shape.StoreNames STORES =
-            new Shape.StoreNames("states", "slots", "tickets", "alarms", "timers", "answers");
+    private static final StoreQueues.StoreNames STORES =
+            new StoreQueues.StoreNames("states", "slots", "tickets", "alarms", "timers", "answers");
     private static final Shape.Outlets OUTLETS =
             new Shape.Outlets("decisions", "releases", "markers", "slots", "dead-letters");
 

@@ -28,6 +28,7 @@ import dev.weir.processor.ReadRequests;
 import dev.weir.processor.ReadRouted;
 import dev.weir.processor.RequestReader;
 import dev.weir.processor.Shape;
+import dev.weir.processor.StoreQueues;
 import dev.weir.processor.WriteBackStore;
 import dev.weir.shape.Release;
 import dev.weir.shape.SlotGrant;
@@ -71,7 +72,7 @@ final class Task {
             Stores.LEASE_BOOKS,
             Stores.WAITING_REQUESTS,
             Stores.DECISION_ORDER);
-    static final Shape.StoreNames SHAPE_STORES = new Shape.StoreNames(
+    static final StoreQueues.StoreNames SHAPE_STORES = new StoreQueues.StoreNames(
             Stores.QUEUE_STATES,
             Stores.QUEUE_SLOTS,
             Stores.QUEUE_TICKETS,
