@@ -6,26 +6,20 @@ import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.databind.DeserializationFeature;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
-import com.fasterxml.jackson.dataformat.yaml.YAMLFactory;
-import com.fasterxml.jackson.dataformat.yaml.YAMLGenerator;
 import java.io.UncheckedIOException;
 
 /**
- * Jackson's mappers for JSON and YAML. Both reject duplicate keys and text after the value. The JSON is that of
+ * Jackson's mapper for JSON, which rejects duplicate keys and text after the value. The JSON is that of
  * {@link LegibleJson}. A reader or writer that needs another setting derives it, as in {@code MAPPER.reader().with(…)}.
  */
 public final class Json {
 
     public static final ObjectMapper MAPPER = strict(LegibleJson.factory());
 
-    public static final ObjectMapper YAML = strict(YAMLFactory.builder()
-            .disable(YAMLGenerator.Feature.WRITE_DOC_START_MARKER)
-            .disable(YAMLGenerator.Feature.SPLIT_LINES)
-            .build());
-
     private Json() {}
 
-    private static ObjectMapper strict(JsonFactory format) {
+    /** A mapper for a format that rejects duplicate keys and text after the value. */
+    public static ObjectMapper strict(JsonFactory format) {
         return new ObjectMapper(format)
                 .enable(JsonParser.Feature.STRICT_DUPLICATE_DETECTION)
                 .enable(DeserializationFeature.FAIL_ON_TRAILING_TOKENS);

@@ -15,7 +15,7 @@ import java.util.Map;
 /** How bodies are written: what the caller sends, and what it accepts. */
 enum Format {
     JSON("application/json", Json.MAPPER),
-    YAML("application/yaml", Json.YAML);
+    YAML("application/yaml", Yaml.MAPPER);
 
     /** YAML had these names before RFC 9512 gave it one. */
     private static final Map<String, Format> NAMES = Map.of(

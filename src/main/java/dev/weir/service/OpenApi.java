@@ -18,7 +18,7 @@ import java.io.UncheckedIOException;
  */
 final class OpenApi {
 
-    private static final ObjectWriter YAML_FOR_PEOPLE = Json.YAML
+    private static final ObjectWriter YAML_FOR_PEOPLE = Yaml.MAPPER
             .writer()
             .with(YAMLGenerator.Feature.MINIMIZE_QUOTES)
             .with(YAMLGenerator.Feature.ALWAYS_QUOTE_NUMBERS_AS_STRINGS)
@@ -33,7 +33,7 @@ final class OpenApi {
 
     OpenApi() {
         try {
-            ObjectNode document = (ObjectNode) read(Json.YAML, "/openapi.yaml");
+            ObjectNode document = (ObjectNode) read(Yaml.MAPPER, "/openapi.yaml");
             JsonNode definitions = read(Json.MAPPER, "/policies.schema.json").get("$defs");
             ((ObjectNode) document.at("/components/schemas")).setAll((ObjectNode) definitions);
             redirect(document);
