@@ -1,0 +1,121 @@
+package dev.weir.bench;
+
+import dev.weir.bench.BacktestProcess.Way;
+import dev.weir.dev.JavaProcess;
+import java.io.BufferedReader;
+import java.io.IOException;
+import java.io.PrintWriter;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.EnumMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Scanner;
+import java.util.function.Consumer;
+import org.apache.kafka.common.utils.Utils;
+
+/** Requests a second of the backtest, by one thread in a process of its own. */
+public final class BacktestBench {
+
+    private static final Map<Way, String> NAMES = new EnumMap<>(Map.of(
+            Way.READ, "requests from a file",
+            Way.READ_AND_WRITE, "requests from a file, decisions to a file",
+            Way.DECIDE, "requests in memory"));
+
+    private static final int WARM_UPS = 3;
+
+    private final int rounds;
+    private final Consumer<String> progress;
+
+    /**
+     * What is to be measured.
+     *
+     * @param rounds how often all requests are decided in each way
+     * @param progress is told what was measured
+     */
+    public BacktestBench(int rounds, Consumer<String> progress) {
+        this.rounds = rounds;
+        this.progress = progress;
+    }
+
+    /** @param clients of whom the k-th asks in proportion to 1/k */
+    public ResultTable run(int requests, long clients) throws IOException, InterruptedException {
+        Path directory = Files.createTempDirectory("weir-bench-");
+        try {
+            Path file = directory.resolve("requests.ndjson");
+            write(file, requests, clients);
+            String note = "%,d requests of %,d bytes, %,d clients by Zipf's law; one thread, a process of its own"
+                    .formatted(requests, Files.size(file) / requests, clients);
+            return table(measure(file, requests), note);
+        } finally {
+            Utils.delete(directory.toFile());
+        }
+    }
+
+    /** As {@link BenchCluster} makes them: a hundred in each millisecond. */
+    private static void write(Path file, int requests, long clients) throws IOException {
+        Zipf zipf = new Zipf(clients, 1);
+        try (PrintWriter out = new PrintWriter(Files.newBufferedWriter(file))) {
+            for (int i = 0; i < requests; i++) {
+                out.printf(
+                        "{\"requestId\":\"request-%d\",\"client\":\"client-%d\",\"timestamp\":%d,\"tier\":\"free\",\"cost\":1,"
+                                + "\"attributes\":{\"endpoint\":\"/articles/%d\",\"ip\":\"10.0.0.1\","
+                                + "\"agent\":\"Mozilla/5.0 (X11; Linux x86_64)\"}}%n",
+                        i, zipf.next(), i / 100, i % 1000);
+            }
+        }
+    }
+
+    /** By the clock, then by the thread's CPU time. */
+    private List<Map<Way, CandidateSeries>> measure(Path file, int requests) throws IOException, InterruptedException {
+        List<Map<Way, List<Double>>> values = List.of(new EnumMap<>(Way.class), new EnumMap<>(Way.class));
+        Process process = JavaProcess.of(
+                        DecideBench.JVM, BacktestProcess.class, file.toString(), String.valueOf(WARM_UPS + rounds))
+                .redirectError(ProcessBuilder.Redirect.INHERIT)
+                .start();
+        try (BufferedReader lines = process.inputReader(StandardCharsets.UTF_8)) {
+            int measured = 0;
+            for (String line = lines.readLine(); line != null; line = lines.readLine()) {
+                if (measured++ < WARM_UPS * Way.values().length) {
+                    continue;
+                }
+                Scanner words = new Scanner(line);
+                Way way = Way.valueOf(words.next());
+                for (Map<Way, List<Double>> of : values) {
+                    of.computeIfAbsent(way, w -> new ArrayList<>()).add(requests * 1e9 / words.nextLong());
+                }
+                progress.accept("%s: %,.0f/s"
+                        .formatted(NAMES.get(way), last(values.get(0).get(way))));
+            }
+        }
+        if (process.waitFor() != 0) {
+            throw new IOException("the process that decides has failed");
+        }
+        return values.stream().map(BacktestBench::series).toList();
+    }
+
+    private static double last(List<Double> values) {
+        return values.get(values.size() - 1);
+    }
+
+    private static Map<Way, CandidateSeries> series(Map<Way, List<Double>> values) {
+        Map<Way, CandidateSeries> series = new EnumMap<>(Way.class);
+        values.forEach((way, of) -> series.put(way, new CandidateSeries(NAMES.get(way), of)));
+        return series;
+    }
+
+    private static ResultTable table(List<Map<Way, CandidateSeries>> measured, String note) {
+        List<ResultTable.Row> rows = new ArrayList<>();
+        measured.get(0)
+                .forEach((way, byClock) -> rows.add(ResultTable.Row.of(
+                        byClock.name(),
+                        byClock.median(),
+                        byClock.min(),
+                        byClock.max(),
+                        measured.get(1).get(way).median())));
+        return new ResultTable(
+                "backtest", "backtest", List.of("requests/s", "min", "max", "a CPU second"), rows, List.of(note));
+    }
+}

@@ -1,0 +1,342 @@
+package dev.weir.bench;
+
+import dev.weir.client.ReleaseConsumer;
+import dev.weir.config.WeirConfig;
+import dev.weir.definition.PolicyFile;
+import dev.weir.dev.BrokerCluster;
+import dev.weir.dev.EmbeddedBroker;
+import dev.weir.event.Admission;
+import dev.weir.event.PolicyVersion;
+import dev.weir.event.Request;
+import dev.weir.event.RequestKind;
+import dev.weir.fault.FaultsException;
+import dev.weir.rules.PolicyTopic;
+import dev.weir.topics.KafkaSettings;
+import dev.weir.topics.TopicSetup;
+import dev.weir.topology.Topics;
+import dev.weir.wire.AdmissionAvro;
+import dev.weir.wire.RequestAvro;
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.Properties;
+import java.util.Set;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ExecutionException;
+import java.util.function.LongUnaryOperator;
+import org.apache.kafka.clients.admin.Admin;
+import org.apache.kafka.clients.admin.NewTopic;
+import org.apache.kafka.clients.admin.OffsetSpec;
+import org.apache.kafka.clients.consumer.ConsumerConfig;
+import org.apache.kafka.clients.consumer.ConsumerRecord;
+import org.apache.kafka.clients.consumer.KafkaConsumer;
+import org.apache.kafka.clients.consumer.OffsetAndMetadata;
+import org.apache.kafka.clients.producer.KafkaProducer;
+import org.apache.kafka.clients.producer.ProducerConfig;
+import org.apache.kafka.clients.producer.ProducerRecord;
+import org.apache.kafka.common.TopicPartition;
+import org.apache.kafka.common.serialization.ByteArrayDeserializer;
+import org.apache.kafka.common.serialization.ByteArraySerializer;
+import org.apache.kafka.common.utils.Utils;
+
+/** A broker in this process, or several processes of brokers, and the topics and requests of one measurement after the other. */
+final class BenchCluster implements AutoCloseable {
+
+    private static final int PRODUCERS = 2;
+    private static final int PARTITIONS = WeirConfig.DEFAULTS.topics().partitions();
+    private static final int QUEUED_CLIENTS = 10;
+    private static final String REQUEST = "request-";
+    private static final Duration PATIENCE = Duration.ofSeconds(30);
+
+    private final Path directory;
+    private final AutoCloseable brokers;
+    private final String bootstrapServers;
+    private final Optional<Integer> replicationFactor;
+    private final Admin admin;
+    private int workloads;
+
+    /** Starts one broker in this process. */
+    BenchCluster() throws IOException, InterruptedException {
+        this(1);
+    }
+
+    /** Starts one broker in this process, or several processes with a replica of each topic on each of them. */
+    BenchCluster(int count) throws IOException, InterruptedException {
+        directory = Files.createTempDirectory("weir-bench-");
+        if (count == 1) {
+            EmbeddedBroker broker = EmbeddedBroker.start();
+            brokers = broker;
+            bootstrapServers = broker.bootstrapServers();
+            replicationFactor = Optional.of(1);
+        } else {
+            BrokerCluster cluster = BrokerCluster.start(directory, count);
+            brokers = cluster;
+            bootstrapServers = cluster.bootstrapServers();
+            replicationFactor = Optional.empty(); // the brokers' default
+        }
+        admin = Admin.create(KafkaSettings.admin(config("any", PARTITIONS, Map.of())));
+    }
+
+    /**
+     * A configuration of its own topics and state.
+     *
+     * @param kafka what differs from the defaults
+     */
+    private WeirConfig config(String name, int partitions, Map<String, String> kafka) {
+        WeirConfig defaults = WeirConfig.DEFAULTS;
+        WeirConfig config = new WeirConfig(
+                        name,
+                        defaults.threads(),
+                        new WeirConfig.Topics(name + ".", partitions, replicationFactor),
+                        defaults.state(),
+                        defaults.requests(),
+                        defaults.shaping(),
+                        defaults.service(),
+                        kafka)
+                .withStateDirectory(directory.resolve(name));
+        return config.withKafka("bootstrap.servers", bootstrapServers);
+    }
+
+    Admin admin() {
+        return admin;
+    }
+
+    static String client(long number) {
+        return "client-" + number;
+    }
+
+    /** The number that a request has in its id. */
+    static long number(String requestId) {
+        return Long.parseLong(requestId.substring(REQUEST.length()));
+    }
+
+    /** Topics of their own, with these policies. */
+    Workload workload(String policies, Map<String, String> kafka) throws IOException, FaultsException {
+        return workload(policies, PARTITIONS, kafka);
+    }
+
+    Workload workload(String policies, int partitions, Map<String, String> kafka) throws IOException, FaultsException {
+        WeirConfig config = config("load-" + ++workloads, partitions, kafka);
+        TopicSetup.createMissing(admin, config, TopicSetup.RequestTime.LOG_APPEND);
+        Workload workload = new Workload(config);
+        workload.apply(policies);
+        return workload;
+    }
+
+    /** Deletes what the candidates have left, which have ended. */
+    @Override
+    public void close() throws IOException {
+        admin.close();
+        Utils.closeQuietly(brokers, "brokers");
+        Utils.delete(directory.toFile());
+    }
+
+    /** Requests on a topic of their own. */
+    final class Workload implements AutoCloseable {
+        private final WeirConfig config;
+        private final Topics topics;
+        private final Set<String> names;
+        private final RequestAvro avro = new RequestAvro();
+        private final AdmissionAvro admissions = new AdmissionAvro();
+        private long sent;
+
+        Workload(WeirConfig config) {
+            this.config = config;
+            this.topics = Topics.of(config);
+            this.names = new HashSet<>(TopicSetup.names(config));
+        }
+
+        WeirConfig config() {
+            return config;
+        }
+
+        /** How many requests there are. */
+        long sent() {
+            return sent;
+        }
+
+        /** The configuration of one of several candidates for these requests, with its internal topics. */
+        WeirConfig config(String candidate, long hotMemoryBytes) {
+            return config(candidate, config.threads(), hotMemoryBytes);
+        }
+
+        WeirConfig config(String candidate, int threads, long hotMemoryBytes) {
+            WeirConfig.State state = config.state();
+            WeirConfig ofCandidate = new WeirConfig(
+                    config.applicationId() + "-" + candidate,
+                    threads,
+                    config.topics(),
+                    new WeirConfig.State(
+                            state.directory().resolve(candidate),
+                            state.memoryBytes(),
+                            hotMemoryBytes,
+                            state.sweepEvery(),
+                            state.sweepKeys(),
+                            state.forgetAfter(),
+                            state.maxRemembered()),
+                    config.requests(),
+                    config.shaping(),
+                    config.service(),
+                    config.kafka());
+            TopicSetup.createMissing(admin, ofCandidate, TopicSetup.RequestTime.LOG_APPEND); // its internal topics
+            names.addAll(TopicSetup.names(ofCandidate));
+            return ofCandidate;
+        }
+
+        /** Puts rules on the topic, and returns how many are not as they were. */
+        long apply(String policies) throws FaultsException {
+            PolicyFile.Contents contents = PolicyFile.read("policies", policies);
+            return new PolicyTopic(config)
+                    .apply(contents, PolicyTopic.Options.DEFAULTS, System.currentTimeMillis()).stream()
+                            .filter(change -> change.effect() != PolicyTopic.Effect.UNCHANGED)
+                            .count();
+        }
+
+        int requestBytes(long number) {
+            return avro.encode(request(number, "client-1000")).length;
+        }
+
+        /** The size of the first decision. */
+        int decisionBytes() throws ExecutionException, InterruptedException {
+            try (KafkaConsumer<byte[], byte[]> consumer = new KafkaConsumer<>(
+                    KafkaSettings.consumer(config), new ByteArrayDeserializer(), new ByteArrayDeserializer())) {
+                TopicPartition partition = new TopicPartition(topics.decisions(), 0);
+                consumer.assign(List.of(partition));
+                consumer.seekToBeginning(List.of(partition));
+                for (ConsumerRecord<byte[], byte[]> decision : consumer.poll(PATIENCE)) {
+                    return decision.serializedValueSize();
+                }
+            }
+            throw new IllegalStateException("nothing was decided");
+        }
+
+        /** Adds requests, as fast as it goes, until there are so many. */
+        void reach(long requests, List<LongUnaryOperator> clients) throws InterruptedException, ExecutionException {
+            long count = Math.max(0, requests - sent);
+            List<CompletableFuture<Void>> producers = new ArrayList<>();
+            for (int i = 0; i < PRODUCERS; i++) {
+                long from = sent + count * i / PRODUCERS;
+                long to = sent + count * (i + 1) / PRODUCERS;
+                LongUnaryOperator client = clients.get(i);
+                producers.add(CompletableFuture.runAsync(() -> send(from, to, client)));
+            }
+            for (CompletableFuture<Void> producer : producers) {
+                producer.get();
+            }
+            sent += count;
+        }
+
+        /** Adds requests at a steady rate; the number of each is the time at which it was due. */
+        void send(SteadyRate rate, long fromNanos, long count, LongUnaryOperator clients) {
+            Properties settings = KafkaSettings.producer(config);
+            settings.put(ProducerConfig.LINGER_MS_CONFIG, 1);
+            try (KafkaProducer<byte[], byte[]> producer = producer(settings)) {
+                rate.run(fromNanos, count, dueNanos -> send(producer, dueNanos, clients));
+            }
+        }
+
+        /** Adds requests, as fast as it goes, that have been decided and wait for queues; of ten clients in each. */
+        void admit(long count, BenchQueues queues) {
+            try (KafkaProducer<byte[], byte[]> producer = producer(inBulk())) {
+                for (long end = sent + count; sent < end; sent++) {
+                    Request request = request(sent, "client-" + sent / queues.count() % QUEUED_CLIENTS);
+                    String queue = queues.of(sent);
+                    byte[] admission =
+                            admissions.encode(Admission.of(request, queue, new PolicyVersion("bench", 1), null));
+                    var unused = producer.send(new ProducerRecord<>(
+                            topics.admissions(), queue.getBytes(StandardCharsets.UTF_8), admission));
+                }
+            }
+        }
+
+        private void send(long from, long to, LongUnaryOperator clients) {
+            try (KafkaProducer<byte[], byte[]> producer = producer(inBulk())) {
+                for (long number = from; number < to; number++) {
+                    send(producer, number, clients);
+                }
+            }
+        }
+
+        private Properties inBulk() {
+            Properties settings = KafkaSettings.producer(config);
+            settings.put(ProducerConfig.LINGER_MS_CONFIG, 20);
+            settings.put(ProducerConfig.BATCH_SIZE_CONFIG, 1 << 18);
+            settings.put(ProducerConfig.BUFFER_MEMORY_CONFIG, 64 << 20);
+            return settings;
+        }
+
+        private static KafkaProducer<byte[], byte[]> producer(Properties settings) {
+            return new KafkaProducer<>(settings, new ByteArraySerializer(), new ByteArraySerializer());
+        }
+
+        private void send(KafkaProducer<byte[], byte[]> producer, long number, LongUnaryOperator clients) {
+            String client = client(clients.applyAsLong(number));
+            byte[] request = avro.encode(request(number, client));
+            var unused = producer.send(
+                    new ProducerRecord<>(topics.requests(), client.getBytes(StandardCharsets.UTF_8), request));
+        }
+
+        /** What a gateway would say of a call: some 125 bytes, as many as a decision has. */
+        private static Request request(long number, String client) {
+            return new Request(
+                    REQUEST + number,
+                    client,
+                    RequestKind.CONSUME,
+                    "free",
+                    1,
+                    null,
+                    Map.of(
+                            "endpoint",
+                            "/articles/" + number % 1000,
+                            "ip",
+                            "10.0.0.1",
+                            "agent",
+                            "Mozilla/5.0 (X11; Linux x86_64)"),
+                    null,
+                    null,
+                    null,
+                    0,
+                    new Request.Source(0, number));
+        }
+
+        /** Workers who hand out releases from here on; they join when they are asked. */
+        ReleaseConsumer workers() throws ExecutionException, InterruptedException {
+            Map<TopicPartition, OffsetSpec> ends = new HashMap<>();
+            for (int partition = 0; partition < config.topics().partitions(); partition++) {
+                ends.put(new TopicPartition(topics.releases(), partition), OffsetSpec.latest());
+            }
+            Map<TopicPartition, OffsetAndMetadata> begin = new HashMap<>();
+            admin.listOffsets(ends)
+                    .all()
+                    .get()
+                    .forEach((partition, end) -> begin.put(partition, new OffsetAndMetadata(end.offset())));
+            String group = config.applicationId() + "-workers";
+            admin.alterConsumerGroupOffsets(group, begin).all().get();
+            Properties settings = KafkaSettings.consumer(config);
+            settings.put(ConsumerConfig.GROUP_ID_CONFIG, group);
+            return new ReleaseConsumer(settings, topics.releases());
+        }
+
+        /** Deletes the topics. */
+        @Override
+        public void close() {
+            admin.deleteTopics(names);
+        }
+    }
+
+    /** A topic that takes what passes through. */
+    void createPassed(WeirConfig config) throws ExecutionException, InterruptedException {
+        admin.createTopics(List.of(new NewTopic(
+                        CandidateProcess.passed(config), config.topics().partitions(), (short) 1)))
+                .all()
+                .get();
+    }
+}

@@ -1,0 +1,168 @@
+package dev.weir.bench;
+
+import dev.weir.config.WeirConfig;
+import dev.weir.dev.JavaProcess;
+import java.io.BufferedReader;
+import java.io.IOException;
+import java.io.PrintWriter;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.Map;
+import java.util.Scanner;
+
+/** One candidate in a process of its own, which works only while it is told to. */
+final class Candidate implements AutoCloseable {
+
+    /** What a lane runs. */
+    enum Kind {
+        /** The topology that decides. */
+        DECIDE,
+        /** The topology that decides, and beside it the one that lends shared quota, which never pauses. */
+        SHARE,
+        /** A topology that passes requests through. */
+        PASS,
+        /** The topology that shapes, whose work are releases; beside it the one that decides, which tells it the rules. */
+        SHAPE
+    }
+
+    /**
+     * How many records a lane has processed, or released, by its own clock.
+     *
+     * @param nanos of {@link System#nanoTime} there
+     */
+    record Count(long nanos, long records) {
+        double perSecondSince(Count before) {
+            return (records - before.records) * 1e9 / (nanos - before.nanos);
+        }
+    }
+
+    /** How many requests have waited for shared quota, and how many messages there were about it. */
+    record Lent(long waited, long messages) {}
+
+    /** What a lane holds in memory, in bytes: on the heap, and in RocksDB's cache. */
+    record Stores(long heapBytes, long rocksBytes) {}
+
+    private final String name;
+    private final Process process;
+    private final PrintWriter orders;
+    private final BufferedReader answers;
+
+    /**
+     * Starts a lane, which stands still until it is told to {@link #resume}.
+     *
+     * @param config of the enforcer
+     * @param options of the JVM
+     */
+    Candidate(String name, Kind kind, WeirConfig config, List<String> options) throws IOException {
+        this.name = name;
+        Path file = Files.createTempFile("weir-bench-", ".yaml");
+        Files.writeString(file, yaml(config));
+        process = JavaProcess.of(options, CandidateProcess.class, kind.name(), file.toString())
+                .redirectError(ProcessBuilder.Redirect.INHERIT)
+                .start();
+        orders = new PrintWriter(process.getOutputStream(), true, StandardCharsets.UTF_8);
+        answers = process.inputReader(StandardCharsets.UTF_8);
+        expect("ready");
+        Files.delete(file);
+    }
+
+    String name() {
+        return name;
+    }
+
+    void resume() throws IOException {
+        ask("resume");
+    }
+
+    void pause() throws IOException {
+        ask("pause");
+    }
+
+    Count count() throws IOException {
+        Scanner words = new Scanner(ask("count"));
+        return new Count(words.nextLong(), words.nextLong());
+    }
+
+    Lent lent() throws IOException {
+        Scanner words = new Scanner(ask("lent"));
+        return new Lent(words.nextLong(), words.nextLong());
+    }
+
+    /** How many requests have got to the queues. */
+    long admitted() throws IOException {
+        return Long.parseLong(ask("admitted"));
+    }
+
+    /** How often rules of queues have come into force. */
+    long ruleChanges() throws IOException {
+        return Long.parseLong(ask("rules"));
+    }
+
+    /** What the process holds of the machine's memory, in bytes. */
+    long residentBytes() throws IOException {
+        return Long.parseLong(ask("resident"));
+    }
+
+    /** Lets others take over from it at once; it does nothing more. */
+    void leave() throws IOException {
+        ask("leave");
+    }
+
+    Stores stores() throws IOException {
+        Scanner words = new Scanner(ask("stores"));
+        return new Stores(words.nextLong(), words.nextLong());
+    }
+
+    private String ask(String order) throws IOException {
+        orders.println(order);
+        return read();
+    }
+
+    private void expect(String answer) throws IOException {
+        String read = read();
+        if (!read.equals(answer)) {
+            throw new IOException(name + " answered '" + read + "' instead of " + answer);
+        }
+    }
+
+    private String read() throws IOException {
+        String line = answers.readLine();
+        if (line == null) {
+            throw new IOException(name + " has ended");
+        }
+        return line;
+    }
+
+    /** It ends when nobody gives it orders any more. */
+    @Override
+    public void close() {
+        orders.close();
+        process.onExit().join();
+    }
+
+    private static String yaml(WeirConfig config) {
+        StringBuilder yaml = new StringBuilder();
+        yaml.append("application-id: ").append(config.applicationId()).append('\n');
+        yaml.append("threads: ").append(config.threads()).append('\n');
+        yaml.append("topics: {prefix: ").append(config.topics().prefix());
+        yaml.append(", partitions: ").append(config.topics().partitions()).append("}\n");
+        yaml.append("state: {directory: '").append(config.state().directory()).append("', hot-memory: ");
+        yaml.append(hotMemory(config.state().hotMemoryBytes())).append("}\n");
+        yaml.append("kafka:\n");
+        for (Map.Entry<String, String> entry : config.kafka().entrySet()) {
+            yaml.append("  ")
+                    .append(entry.getKey())
+                    .append(": '")
+                    .append(entry.getValue())
+                    .append("'\n");
+        }
+        return yaml.toString();
+    }
+
+    /** The default is one of the other process's heap. */
+    private static String hotMemory(long bytes) {
+        return bytes == WeirConfig.DEFAULTS.state().hotMemoryBytes() ? "default" : String.valueOf(bytes);
+    }
+}

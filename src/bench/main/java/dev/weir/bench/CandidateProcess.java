@@ -1,0 +1,205 @@
+package dev.weir.bench;
+
+import dev.weir.config.ConfigFile;
+import dev.weir.config.WeirConfig;
+import dev.weir.processor.EnforcerMetrics;
+import dev.weir.processor.PolicyRegistry;
+import dev.weir.processor.QueueRegistry;
+import dev.weir.topics.KafkaSettings;
+import dev.weir.topology.Topics;
+import dev.weir.topology.WeirTopology;
+import java.io.BufferedReader;
+import java.io.IOException;
+import java.io.InputStreamReader;
+import java.io.PrintStream;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.Map;
+import java.util.Properties;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+import java.util.function.Predicate;
+import org.apache.kafka.common.MetricName;
+import org.apache.kafka.common.serialization.ByteArrayDeserializer;
+import org.apache.kafka.common.serialization.ByteArraySerializer;
+import org.apache.kafka.streams.CloseOptions;
+import org.apache.kafka.streams.KafkaStreams;
+import org.apache.kafka.streams.Topology;
+import org.apache.kafka.streams.errors.StreamsUncaughtExceptionHandler.StreamThreadExceptionResponse;
+
+/** What runs in the process of a {@link Candidate}: reads orders, a line each, and answers each with a line. */
+final class CandidateProcess {
+
+    private static final Duration PATIENCE = Duration.ofMinutes(1);
+
+    private final Candidate.Kind kind;
+    private final WeirConfig config;
+    private final Topics topics;
+    private final PolicyRegistry policies = new PolicyRegistry();
+    private final EnforcerMetrics counts = new EnforcerMetrics();
+    private KafkaStreams streams;
+
+    private CandidateProcess(Candidate.Kind kind, WeirConfig config) {
+        this.kind = kind;
+        this.config = config;
+        this.topics = Topics.of(config);
+    }
+
+    public static void main(String[] args) throws Exception {
+        PrintStream answers = System.out;
+        // Also while it starts, and does not listen: it would wait for a broker that went with its parent.
+        CompletableFuture<Void> unused = ProcessHandle.current()
+                .parent()
+                .orElseThrow()
+                .onExit()
+                .thenRun(() -> Runtime.getRuntime().halt(1));
+        CandidateProcess process =
+                new CandidateProcess(Candidate.Kind.valueOf(args[0]), ConfigFile.read(Path.of(args[1])));
+        try {
+            process.start();
+        } catch (RuntimeException e) {
+            e.printStackTrace();
+            Runtime.getRuntime().halt(1); // the threads of Kafka Streams would keep it alive
+        }
+        answers.println("ready");
+        BufferedReader orders = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
+        for (String order = orders.readLine(); order != null; order = orders.readLine()) {
+            answers.println(process.answer(order));
+        }
+        Runtime.getRuntime().halt(0); // the broker may be gone, and nothing is to be kept
+    }
+
+    private void start() throws InterruptedException {
+        streams = switch (kind) {
+            case DECIDE -> deciding();
+            case SHARE -> {
+                running(
+                        WeirTopology.shaping(config, policies, new QueueRegistry(), counts),
+                        KafkaSettings.shaping(config));
+                yield deciding();
+            }
+            case PASS -> running(passThrough(config), KafkaSettings.deciding(config));
+            case SHAPE -> {
+                deciding();
+                yield running(
+                        WeirTopology.shaping(config, policies, new QueueRegistry(), counts),
+                        KafkaSettings.shaping(config));
+            }
+        };
+        streams.pause();
+    }
+
+    private KafkaStreams deciding() throws InterruptedException {
+        int partitions = config.topics().partitions();
+        return running(WeirTopology.deciding(config, partitions, policies, counts), KafkaSettings.deciding(config));
+    }
+
+    /** One that is paused does not restore. */
+    private static KafkaStreams running(Topology topology, Properties settings) throws InterruptedException {
+        KafkaStreams streams = new KafkaStreams(topology, settings);
+        CountDownLatch started = new CountDownLatch(1);
+        streams.setStateListener((now, before) -> {
+            if (now == KafkaStreams.State.RUNNING || now.hasCompletedShutdown()) {
+                started.countDown();
+            }
+        });
+        streams.setUncaughtExceptionHandler(failure -> {
+            failure.printStackTrace(); // to the standard error of the process that started this one
+            return StreamThreadExceptionResponse.SHUTDOWN_CLIENT;
+        });
+        streams.start();
+        if (!started.await(PATIENCE.toSeconds(), TimeUnit.SECONDS)
+                || streams.state().hasCompletedShutdown()) {
+            throw new IllegalStateException("Kafka Streams did not start: it is in state " + streams.state());
+        }
+        return streams;
+    }
+
+    private String answer(String order) throws IOException {
+        switch (order) {
+            case "resume" -> streams.resume();
+            case "pause" -> streams.pause();
+            case "count" -> {
+                return System.nanoTime() + " " + done();
+            }
+            case "admitted" -> {
+                return String.valueOf(sum(counts.queued()));
+            }
+            case "lent" -> {
+                return sum(counts.waitedForQuota()) + " " + sum(counts.leasing());
+            }
+            case "rules" -> {
+                return String.valueOf(policies.changes());
+            }
+            case "resident" -> {
+                return String.valueOf(residentBytes());
+            }
+            case "leave" -> // what it has done is committed, and nobody waits for it
+                streams.close(CloseOptions.timeout(PATIENCE)
+                        .withGroupMembershipOperation(CloseOptions.GroupMembershipOperation.LEAVE_GROUP));
+            case "stores" -> {
+                System.gc(); // what is on the heap for longer
+                Runtime heap = Runtime.getRuntime();
+                return (heap.totalMemory() - heap.freeMemory()) + " " + rocksBytes(streams);
+            }
+            default -> throw new IllegalArgumentException(order);
+        }
+        return "ok";
+    }
+
+    private long done() {
+        return kind == Candidate.Kind.SHAPE
+                ? onTopic("records-produced-total", topics.releases())
+                : total(metric ->
+                        metric.name().equals("process-total") && metric.group().equals("stream-thread-metrics"));
+    }
+
+    private static long sum(Map<?, Long> counts) {
+        return counts.values().stream().mapToLong(Long::longValue).sum();
+    }
+
+    private long onTopic(String name, String topic) {
+        return total(metric -> metric.name().equals(name)
+                && metric.group().equals("stream-topic-metrics")
+                && topic.equals(metric.tags().get("topic")));
+    }
+
+    private long total(Predicate<MetricName> which) {
+        return (long) streams.metrics().values().stream()
+                .filter(metric -> which.test(metric.metricName()))
+                .mapToDouble(metric -> (double) metric.metricValue())
+                .sum();
+    }
+
+    /** All stores share one cache, which has their write buffers, indexes and filters too. */
+    private static long rocksBytes(KafkaStreams streams) {
+        return streams.metrics().values().stream()
+                .filter(metric -> metric.metricName().name().equals("block-cache-usage"))
+                .mapToLong(metric -> ((Number) metric.metricValue()).longValue())
+                .max()
+                .orElse(0);
+    }
+
+    private static long residentBytes() throws IOException {
+        return Files.readAllLines(Path.of("/proc/self/status")).stream()
+                .filter(line -> line.startsWith("VmRSS:"))
+                .mapToLong(line -> Long.parseLong(line.replaceAll("\\D", "")) << 10)
+                .findAny()
+                .orElse(0);
+    }
+
+    /** The topic that takes what passes through. */
+    static String passed(WeirConfig config) {
+        return config.topics().prefix() + "passed";
+    }
+
+    private static Topology passThrough(WeirConfig config) {
+        Topics topics = Topics.of(config);
+        return new Topology()
+                .addSource("requests", new ByteArrayDeserializer(), new ByteArrayDeserializer(), topics.requests())
+                .addSink("passed", passed(config), new ByteArraySerializer(), new ByteArraySerializer(), "requests");
+    }
+}

@@ -1,0 +1,43 @@
+package dev.weir.bench;
+
+import java.util.Arrays;
+import java.util.List;
+
+/**
+ * What one candidate did, round by round.
+ *
+ * @param values one of each round
+ */
+public record CandidateSeries(String name, List<Double> values) {
+
+    public CandidateSeries {
+        values = List.copyOf(values);
+    }
+
+    public double median() {
+        return median(values);
+    }
+
+    public double min() {
+        return values.stream().mapToDouble(Double::doubleValue).min().orElse(Double.NaN);
+    }
+
+    public double max() {
+        return values.stream().mapToDouble(Double::doubleValue).max().orElse(Double.NaN);
+    }
+
+    /** Against another series of the same rounds: the median of the rounds' own ratios, so that drift hits both alike. */
+    double ratioTo(CandidateSeries other) {
+        double[] ratios = new double[Math.min(values.size(), other.values.size())];
+        Arrays.setAll(ratios, i -> values.get(i) / other.values.get(i));
+        return median(Arrays.stream(ratios).boxed().toList());
+    }
+
+    private static double median(List<Double> of) {
+        double[] sorted = of.stream().mapToDouble(Double::doubleValue).sorted().toArray();
+        int half = sorted.length / 2;
+        return sorted.length == 0
+                ? Double.NaN
+                : sorted.length % 2 == 1 ? sorted[half] : (sorted[half - 1] + sorted[half]) / 2;
+    }
+}

@@ -1,0 +1,102 @@
+package dev.weir.bench;
+
+import java.util.HashMap;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+import java.util.function.Consumer;
+import org.openjdk.jmh.results.BenchmarkResult;
+import org.openjdk.jmh.runner.options.ChainedOptionsBuilder;
+import org.openjdk.jmh.runner.options.OptionsBuilder;
+
+/** What a decision and a release cost as something grows, in process, against what they cost where it is smallest. */
+public final class GrowthBench {
+
+    /** What grows. */
+    @SuppressWarnings("ImmutableEnumChecker") // its list is never changed
+    public enum Of {
+        LOG("a decision, by entries of its log", List.of(10, 100, 1_000, 10_000, 100_000)),
+        POLICIES("a decision, by policies", List.of(10, 100, 1_000, 10_000)),
+        LIMITS("a decision, by limits of its policy", List.of(1, 2, 3, 4, 5)),
+        LAYERS("a decision, by layers with a limit each", List.of(1, 2, 3)),
+        WAITING("a release, by requests that wait, of 1,000 clients", List.of(1_000, 10_000, 100_000, 1_000_000)),
+        CLIENTS("a release, by clients of 100,000 that wait", List.of(1, 10, 100, 1_000, 10_000, 100_000));
+
+        private final String title;
+        private final List<Integer> sizes;
+
+        Of(String title, List<Integer> sizes) {
+            this.title = title;
+            this.sizes = sizes;
+        }
+
+        /** The parameter that has the size. */
+        private String parameter() {
+            return switch (this) {
+                case LOG, POLICIES, LIMITS, LAYERS -> "scenario";
+                case WAITING -> "waiting";
+                case CLIENTS -> "clients";
+            };
+        }
+
+        private String place() {
+            return parameter().equals("scenario") ? "in process, on the heap" : "in process, in RocksDB";
+        }
+
+        private String value(int size) {
+            return switch (this) {
+                case LOG -> "LOG_OF_" + inWords(size);
+                case POLICIES, LIMITS, LAYERS -> name() + "_" + inWords(size);
+                case WAITING, CLIENTS -> String.valueOf(size);
+            };
+        }
+
+        private static String inWords(int size) {
+            return told(size).replace(',', '_');
+        }
+
+        private ChainedOptionsBuilder benchmarks(List<Integer> upTo) {
+            Class<?> benchmark = parameter().equals("scenario") ? DeciderBenchmark.class : ShaperBenchmark.class;
+            return new OptionsBuilder()
+                    .include("^" + benchmark.getName() + "\\.")
+                    .param(parameter(), upTo.stream().map(this::value).toArray(String[]::new))
+                    .jvmArgsAppend("-Xmx2g");
+        }
+    }
+
+    private final PeerBench.Effort effort;
+    private final int most;
+    private final Consumer<String> progress;
+
+    /**
+     * What is to be measured.
+     *
+     * @param most larger sizes are left out
+     * @param progress is told the names of what was measured
+     */
+    public GrowthBench(PeerBench.Effort effort, int most, Consumer<String> progress) {
+        this.effort = effort;
+        this.most = most;
+        this.progress = progress;
+    }
+
+    /** Each size against the smallest. */
+    public ResultTable run(Of of) {
+        List<Integer> sizes = of.sizes.stream().filter(size -> size <= most).toList();
+        Map<String, List<Double>> measured = new HashMap<>();
+        JmhRunner.run(of.benchmarks(sizes), effort, progress)
+                .forEach((params, rounds) -> measured.put(params.getParam(of.parameter()), scores(rounds)));
+        List<CandidateSeries> series = sizes.stream()
+                .map(size -> new CandidateSeries(told(size), measured.get(of.value(size))))
+                .toList();
+        return ResultTable.of("growth", of.title, "ns", series, List.of(of.place()));
+    }
+
+    private static List<Double> scores(List<BenchmarkResult> rounds) {
+        return rounds.stream().map(round -> round.getPrimaryResult().getScore()).toList();
+    }
+
+    private static String told(int size) {
+        return String.format(Locale.ROOT, "%,d", size);
+    }
+}

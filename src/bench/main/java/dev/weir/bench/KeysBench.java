@@ -1,0 +1,296 @@
+package dev.weir.bench;
+
+import dev.weir.event.Admission;
+import dev.weir.event.Decision;
+import dev.weir.event.PolicyVersion;
+import dev.weir.event.Release;
+import dev.weir.event.Request;
+import dev.weir.event.RequestKind;
+import dev.weir.shape.Outlet;
+import dev.weir.shape.Shaper;
+import dev.weir.shape.backlog.QueueRules;
+import dev.weir.storage.StoredQueues;
+import java.io.IOException;
+import java.lang.management.ManagementFactory;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+import java.util.concurrent.locks.LockSupport;
+import java.util.function.Consumer;
+import org.HdrHistogram.Histogram;
+
+/**
+ * A queue with a key, by how many keys are in use and how many requests wait in each. In process, by one thread, with RocksDB as {@code weir
+ * run} has it, but without a changelog.
+ */
+public final class KeysBench {
+
+    private static final String KEY = "destination";
+    private static final int BATCH = 1_000;
+    private static final double MIB = 1 << 20;
+
+    /** Late releases are watched at this part of what is released a second at most. */
+    private static final double LOAD = 0.5;
+
+    /** What all keys together release by the queue's clock. */
+    private static final int RATE_PER_MS = 20;
+
+    /** How much the queue's clock is put forward at a time. */
+    private static final long STEP_NANOS = 1_000_000;
+
+    /** How far ahead of its time a release is written at most, as by default. */
+    private static final long LOOK_AHEAD_MS = QueueRules.DEFAULT_LOOK_AHEAD_MS;
+
+    private static final int STEPS_A_TICK = 50;
+
+    /** So many take turns. */
+    private static final int CLIENTS = 1_000;
+
+    private static final int DIGITS = 3;
+    private static final long NANOS_PER_MS = 1_000_000;
+
+    private final int hotKeys;
+    private final Duration turn;
+    private final Consumer<String> progress;
+
+    /**
+     * What is to be measured.
+     *
+     * @param hotKeys how many keys are on the heap at most
+     * @param turn how long releases are measured
+     * @param progress receives the name of each size that was measured
+     */
+    public KeysBench(int hotKeys, Duration turn, Consumer<String> progress) {
+        this.hotKeys = hotKeys;
+        this.turn = turn;
+        this.progress = progress;
+    }
+
+    /**
+     * So many keys, and requests that wait in each.
+     *
+     * @param keys 1 or more
+     * @param waiting 1 or more
+     */
+    public record Size(int keys, int waiting) {
+
+        public long requests() {
+            return (long) keys * waiting;
+        }
+
+        private String name() {
+            return String.format(Locale.ROOT, "%,d %s, %,d waiting", keys, keys == 1 ? "key" : "keys", requests());
+        }
+    }
+
+    /** One after the other; the ratio is of releases a second to those of the first. */
+    public List<ResultTable> run(List<Size> sizes) throws IOException {
+        List<ResultTable.Row> rates = new ArrayList<>();
+        List<ResultTable.Row> costs = new ArrayList<>();
+        double first = 0;
+        for (Size size : sizes) {
+            try (RocksQueues stores = new RocksQueues()) {
+                Run run = new Run(size, stores);
+                double releases = run.measure();
+                first = rates.isEmpty() ? releases : first;
+                rates.add(ResultTable.Row.of(
+                        size.name(),
+                        releases,
+                        releases / first,
+                        run.admissions,
+                        run.late.getValueAtPercentile(50) / 1e6,
+                        run.late.getValueAtPercentile(99) / 1e6));
+                costs.add(ResultTable.Row.of(
+                        size.name(), run.heapBytes / MIB, run.hot, run.diskBytes / MIB, run.restoreSeconds));
+            }
+            progress.accept(size.name());
+        }
+        String load = String.format(
+                Locale.ROOT,
+                "late: after it can be written, %d ms before its time, at %.0f %% of what one thread can release and admit",
+                LOOK_AHEAD_MS,
+                LOAD * 100);
+        String hot =
+                String.format(Locale.ROOT, "heap: after a collection; at most %,d keys are hot, on the heap", hotKeys);
+        return List.of(
+                new ResultTable(
+                        "keys",
+                        "a queue with a key",
+                        List.of("releases/s", "ratio", "admissions/s", "late ms p50", "p99"),
+                        rates,
+                        List.of(
+                                "one thread, in process, in RocksDB; a request is admitted for each that is released",
+                                load)),
+                new ResultTable(
+                        "keys",
+                        "what it takes",
+                        List.of("heap MiB", "hot keys", "disk MiB", "s to restore"),
+                        costs,
+                        List.of(hot)));
+    }
+
+    /** One size. */
+    private final class Run implements Outlet {
+        private final Size size;
+        private final RocksQueues stores;
+        private final QueueRules rules;
+        private final Histogram late = new Histogram(DIGITS);
+        private final List<String> toAdmit = new ArrayList<>();
+        private final long[] lastNanos; // of each key
+        private Shaper shaper;
+        private long admitted;
+        private long released;
+        private long nowNanos; // of the queue's clock
+        private long watchedAtNanos; // when releases began to be watched, by the queue's clock
+        private long watchedFromNanos; // and by the wall clock, 0: not yet
+        private double speed; // of the queue's clock, as a part of the wall clock's
+        private double admissions;
+        private double heapBytes;
+        private double hot;
+        private double diskBytes;
+        private double restoreSeconds;
+
+        Run(Size size, RocksQueues stores) {
+            this.size = size;
+            this.stores = stores;
+            lastNanos = new long[size.keys];
+            long perMs = Math.max(1, size.keys / RATE_PER_MS);
+            rules = new QueueRules(
+                    "q",
+                    1,
+                    1,
+                    perMs,
+                    1,
+                    QueueRules.MAX_CAPACITY,
+                    QueueRules.NO_MAX_WAIT,
+                    LOOK_AHEAD_MS,
+                    Map.of(),
+                    List.of(KEY),
+                    null);
+        }
+
+        /** Returns the releases a second. */
+        double measure() throws IOException {
+            long heapBeforeBytes = heapBytes();
+            open();
+            for (long i = 0; i < size.requests(); i++) {
+                admit(String.valueOf(i % size.keys));
+            }
+            int atRate = (int) (STEP_NANOS / NANOS_PER_MS * RATE_PER_MS);
+            work(size.keys, Long.MAX_VALUE, atRate); // from now on, the keys are due one after the other
+            double releases = work(Long.MAX_VALUE, turn.toNanos(), Integer.MAX_VALUE);
+            heapBytes = heapBytes() - heapBeforeBytes;
+            hot = shaper.hotKeys();
+            stores.shut();
+            diskBytes = stores.bytesOnDisk();
+            long beginNanos = System.nanoTime();
+            open();
+            restoreSeconds = (System.nanoTime() - beginNanos) / 1e9;
+            watch(LOAD / (1 / releases + 1 / admissions));
+            return releases;
+        }
+
+        private void open() {
+            StoredQueues queues = stores.open();
+            shaper = new Shaper(queue -> rules, queues, this, hotKeys);
+            queues.restore(shaper);
+        }
+
+        /**
+         * Releases so much, or for so long, and admits as much.
+         *
+         * @param perStep how much is released in one step of the queue's clock
+         * @return the releases a second
+         */
+        private double work(long most, long mostNanos, int perStep) {
+            long end = most == Long.MAX_VALUE ? most : released + most;
+            long releasedBefore = released;
+            long releasingNanos = 0;
+            long admittingNanos = 0;
+            while (released < end && releasingNanos + admittingNanos < mostNanos) {
+                long beginNanos = System.nanoTime();
+                while (toAdmit.size() < BATCH && shaper.hasWaiting()) {
+                    nowNanos = Math.max(nowNanos + STEP_NANOS, shaper.dueNanos());
+                    int full = perStep == Integer.MAX_VALUE ? perStep : toAdmit.size() + perStep;
+                    while (toAdmit.size() < full && shaper.dueNanos() <= nowNanos) {
+                        shaper.tick(nowNanos, STEPS_A_TICK);
+                    }
+                }
+                long betweenNanos = System.nanoTime();
+                admitAgain();
+                releasingNanos += betweenNanos - beginNanos;
+                admittingNanos += System.nanoTime() - betweenNanos;
+            }
+            admissions = (released - releasedBefore) * 1e9 / admittingNanos;
+            return (released - releasedBefore) * 1e9 / releasingNanos;
+        }
+
+        /** Releases by the wall clock, at so many releases a second, and records how late they are. */
+        private void watch(double releases) {
+            long perNanos = rules.perMs() * NANOS_PER_MS;
+            speed = releases * perNanos / size.keys / 1e9;
+            watchedAtNanos = nowNanos;
+            watchedFromNanos = System.nanoTime();
+            while (System.nanoTime() - watchedFromNanos < turn.toNanos()) {
+                nowNanos = clockNanos();
+                shaper.tick(nowNanos, BATCH);
+                admitAgain();
+                long untilDueNanos = shaper.dueNanos() - clockNanos();
+                if (untilDueNanos > 0) {
+                    LockSupport.parkNanos((long) (untilDueNanos / speed));
+                }
+            }
+        }
+
+        /** The time by the queue's clock while it is watched. */
+        private long clockNanos() {
+            return watchedAtNanos + (long) ((System.nanoTime() - watchedFromNanos) * speed);
+        }
+
+        private void admitAgain() {
+            toAdmit.forEach(this::admit);
+            toAdmit.clear();
+        }
+
+        private void admit(String key) {
+            long nowMs = nowNanos / NANOS_PER_MS;
+            Request request = new Request(
+                    "request-" + admitted,
+                    "client-" + admitted % CLIENTS,
+                    RequestKind.CONSUME,
+                    null,
+                    1,
+                    null,
+                    Map.of(KEY, key),
+                    null,
+                    null,
+                    null,
+                    nowMs,
+                    new Request.Source(0, admitted));
+            Admission admission = Admission.of(request, rules.id(), new PolicyVersion("p", 1), null);
+            shaper.admit(QueueRules.keyed(admission, rules), admitted++, nowMs, nowNanos);
+        }
+
+        @Override
+        public void decide(Admission of, Decision decision) {}
+
+        @Override
+        public void release(Admission of, Release release) {
+            released++;
+            toAdmit.add(of.key().get(KEY));
+            int key = Integer.parseInt(of.key().get(KEY));
+            if (watchedFromNanos > 0) {
+                long sinceDueNanos = clockNanos() - lastNanos[key] - (rules.perMs() - LOOK_AHEAD_MS) * NANOS_PER_MS;
+                late.recordValue(Math.max(0, (long) (sinceDueNanos / speed)));
+            }
+            lastNanos[key] = release.releaseAtNanos();
+        }
+    }
+
+    private static long heapBytes() {
+        System.gc();
+        return ManagementFactory.getMemoryMXBean().getHeapMemoryUsage().getUsed();
+    }
+}

@@ -1,0 +1,128 @@
+package dev.weir.bench;
+
+import com.sun.management.ThreadMXBean;
+import dev.weir.client.WeirClient;
+import dev.weir.event.Decision;
+import dev.weir.event.Request;
+import dev.weir.event.RequestKind;
+import dev.weir.fault.FaultsException;
+import dev.weir.runtime.Enforcer;
+import java.io.IOException;
+import java.lang.management.ManagementFactory;
+import java.time.Duration;
+import java.util.Map;
+import java.util.Optional;
+import java.util.concurrent.TimeUnit;
+import org.openjdk.jmh.annotations.AuxCounters;
+import org.openjdk.jmh.annotations.Benchmark;
+import org.openjdk.jmh.annotations.BenchmarkMode;
+import org.openjdk.jmh.annotations.Level;
+import org.openjdk.jmh.annotations.Mode;
+import org.openjdk.jmh.annotations.OutputTimeUnit;
+import org.openjdk.jmh.annotations.Param;
+import org.openjdk.jmh.annotations.Scope;
+import org.openjdk.jmh.annotations.Setup;
+import org.openjdk.jmh.annotations.State;
+import org.openjdk.jmh.annotations.TearDown;
+
+/** A decision by a client that holds slices, with broker and enforcer in the same process, which lend to it meanwhile. */
+@BenchmarkMode({Mode.AverageTime, Mode.SampleTime})
+@OutputTimeUnit(TimeUnit.NANOSECONDS)
+@State(Scope.Benchmark)
+public class LeasedClientBenchmark {
+
+    private static final Duration PATIENCE = Duration.ofSeconds(60);
+    private static final int CLIENTS = 100;
+    private static final ThreadMXBean THREADS = (ThreadMXBean) ManagementFactory.getThreadMXBean();
+    private static final Request.Source SOURCE = new Request.Source(0, 0);
+
+    /** What applies to a request. */
+    public enum Policies {
+        ONE("  - {id: all, key: [], lease: client, limits: [LIMIT]}\n"),
+        EACH_CLIENT("  - {id: each, key: [client], lease: client, limits: [LIMIT]}\n"),
+        TWO_LAYERS("""
+                  - {id: all, key: [], lease: client, limits: [LIMIT]}
+                  - {id: each, layer: each, key: [client], lease: client, limits: [LIMIT]}
+                """);
+
+        private final String yaml;
+
+        Policies(String yaml) {
+            this.yaml =
+                    "policies:\n" + yaml.replace("LIMIT", "{algorithm: fixed-window, limit: 1000000000000, per: 1h}");
+        }
+    }
+
+    /** What a thread has done in an iteration. */
+    @AuxCounters(AuxCounters.Type.EVENTS)
+    @State(Scope.Thread)
+    public static class Done {
+        public long decisions;
+
+        /** How many were not decided at once. */
+        public long missed;
+
+        private long bytesBefore;
+
+        @Setup(Level.Iteration)
+        public void begin() {
+            bytesBefore = THREADS.getCurrentThreadAllocatedBytes();
+        }
+
+        /** What it has allocated, by itself. */
+        public long bytes() {
+            return THREADS.getCurrentThreadAllocatedBytes() - bytesBefore;
+        }
+    }
+
+    @Param({"ONE", "EACH_CLIENT", "TWO_LAYERS"})
+    Policies policies;
+
+    private final Request[] requests = new Request[CLIENTS];
+    private BenchCluster rig;
+    private Enforcer enforcer;
+    private WeirClient weir;
+
+    /** Which request is next. */
+    @State(Scope.Thread)
+    public static class Next {
+        private int index;
+    }
+
+    @Setup(Level.Trial)
+    public void start() throws IOException, InterruptedException, FaultsException {
+        rig = new BenchCluster();
+        BenchCluster.Workload workload = rig.workload(policies.yaml, Map.of());
+        enforcer = Enforcer.start(workload.config());
+        enforcer.awaitRunning(PATIENCE);
+        weir = WeirClient.builder(workload.config().kafka())
+                .prefix(workload.config().topics().prefix())
+                .applicationId(workload.config().applicationId())
+                .leased(true)
+                .timeout(PATIENCE)
+                .start();
+        Map<String, String> attributes = Map.of("endpoint", "/articles/7", "method", "GET");
+        for (int i = 0; i < CLIENTS; i++) {
+            requests[i] = new Request(
+                    "r", "client-" + i, RequestKind.CONSUME, "free", 1, null, attributes, null, null, null, 0, SOURCE);
+        }
+    }
+
+    @TearDown(Level.Trial)
+    public void stop() throws IOException {
+        weir.close();
+        enforcer.close();
+        rig.close();
+    }
+
+    @Benchmark
+    public Optional<Decision> decide(Next next, Done done) {
+        next.index = next.index + 1 == CLIENTS ? 0 : next.index + 1;
+        Optional<Decision> decision = weir.tryDecide(requests[next.index]);
+        done.decisions++;
+        if (decision.isEmpty()) {
+            done.missed++;
+        }
+        return decision;
+    }
+}

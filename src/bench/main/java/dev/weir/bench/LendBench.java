@@ -1,0 +1,315 @@
+package dev.weir.bench;
+
+import dev.weir.config.WeirConfig;
+import dev.weir.dev.BusyThreads;
+import dev.weir.event.Decision;
+import dev.weir.event.Outcome;
+import dev.weir.event.Reason;
+import dev.weir.limit.Limit;
+import dev.weir.limit.LimitAccount;
+import dev.weir.topics.KafkaSettings;
+import dev.weir.topology.Topics;
+import dev.weir.wire.DecisionAvro;
+import dev.weir.wire.LeaseRequestAvro;
+import dev.weir.wire.UnreadableException;
+import java.nio.charset.StandardCharsets;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.List;
+import java.util.Map;
+import java.util.SplittableRandom;
+import java.util.concurrent.CompletableFuture;
+import java.util.function.Consumer;
+import java.util.function.LongUnaryOperator;
+import org.HdrHistogram.Histogram;
+import org.apache.kafka.clients.consumer.ConsumerRecord;
+import org.apache.kafka.clients.consumer.ConsumerRecords;
+import org.apache.kafka.clients.consumer.KafkaConsumer;
+import org.apache.kafka.clients.producer.internals.BuiltInPartitioner;
+import org.apache.kafka.common.TopicPartition;
+import org.apache.kafka.common.serialization.ByteArrayDeserializer;
+
+/**
+ * How much of a limit that all clients share is had where its quota is lent to several partitions, against one limiter that sees
+ * all requests; by the times of the decisions.
+ */
+public final class LendBench {
+
+    private static final Duration PATIENCE = Duration.ofSeconds(60);
+    private static final int CLIENTS_EACH = 100;
+    private static final double PERCENT = 100;
+
+    private static final long NANOS_PER_MS = 1_000_000;
+
+    private static final List<String> COLUMNS = List.of(
+            "had %", "most in use %", "waited %", "not at hand %", "messages %", "p50 ms", "p99 ms", "round trip ms");
+
+    /** Who asks, and for how much. */
+    public enum Scene {
+        /** Twice the limit, by all partitions alike. */
+        EVEN("twice 1,000/s, 8 partitions alike", 8, 1, 1_000, 2_000),
+        /** Twice the limit; one partition wants a hundred times what each other one wants. */
+        SKEWED("twice 1,000/s, 8 partitions, 100:1", 8, 100, 1_000, 2_000),
+        /** Twice a low limit, by many partitions. */
+        SPARSE("twice 10/s, 64 partitions alike", 64, 1, 10, 20),
+        /** Half of the limit. */
+        HALF("half of 8,000/s, 8 partitions alike", 8, 1, 8_000, 4_000),
+        /** A quarter of a low limit: partitions are idle for longer than a lease lasts. */
+        QUARTER("a quarter of 20/s, 4 partitions alike", 4, 1, 20, 5);
+
+        private final String title;
+        private final int partitions;
+        private final int weight;
+        private final long perSecond;
+        private final long demand;
+
+        /** @param weight how much the first partition wants, by what each other one does */
+        Scene(String title, int partitions, int weight, long perSecond, long demand) {
+            this.title = title;
+            this.partitions = partitions;
+            this.weight = weight;
+            this.perSecond = perSecond;
+            this.demand = demand;
+        }
+
+        /** The partition that asks next. */
+        private int next(SplittableRandom random) {
+            return Math.max(0, random.nextInt(weight + partitions - 1) - weight + 1);
+        }
+    }
+
+    /** @param warmUp how long requests come before they count */
+    public record Effort(Duration warmUp, Duration time) {}
+
+    /**
+     * What the enforcer runs on.
+     *
+     * @param brokers 1 in the process of the benchmark, or processes with a replica of each topic on each of them
+     * @param busyThreads threads that do nothing but occupy processors
+     */
+    public record Conditions(int brokers, int busyThreads) {}
+
+    /** @param latencyMs from when the request was due until its decision was appended */
+    private record Answer(long decidedAtMs, Outcome outcome, Reason reason, long latencyMs) {}
+
+    /**
+     * What was observed.
+     *
+     * @param fromMs when the measured time began, and {@code toMs} when it ended
+     * @param before what the enforcer counted until then
+     * @param roundTripMs the median of the round trips that lease requests reported; NaN if none did
+     */
+    private record Observation(
+            List<Answer> answers,
+            long fromMs,
+            long toMs,
+            Candidate.Lent before,
+            Candidate.Lent after,
+            double roundTripMs) {
+        boolean includes(long timeMs) {
+            return timeMs >= fromMs && timeMs < toMs;
+        }
+    }
+
+    private final Effort effort;
+    private final Conditions conditions;
+    private final Map<String, String> kafka;
+    private final Consumer<String> progress;
+
+    /**
+     * What is to be measured.
+     *
+     * @param kafka what the candidate is given beyond {@code weir run}'s defaults
+     * @param progress is told what was measured
+     */
+    public LendBench(Effort effort, Conditions conditions, Map<String, String> kafka, Consumer<String> progress) {
+        this.effort = effort;
+        this.conditions = conditions;
+        this.kafka = Map.copyOf(kafka);
+        this.progress = progress;
+    }
+
+    /**
+     * Measures each scene.
+     *
+     * @param per the window of the limit, in whole seconds
+     */
+    public ResultTable run(String algorithm, Duration per, List<Scene> scenes) throws Exception {
+        List<ResultTable.Row> rows = new ArrayList<>();
+        try (BenchCluster rig = new BenchCluster(conditions.brokers);
+                BusyThreads unused = new BusyThreads(conditions.busyThreads)) {
+            for (Scene scene : scenes) {
+                rows.add(run(rig, scene, algorithm, per));
+                progress.accept(scene.title + ": measured");
+            }
+        }
+        String title = "%s of %d s, %s"
+                .formatted(
+                        algorithm,
+                        per.toSeconds(),
+                        conditions.brokers == 1 ? "one broker" : conditions.brokers + " brokers");
+        return new ResultTable(
+                "lend",
+                title,
+                COLUMNS,
+                rows,
+                List.of(
+                        "%d s each, after %d s; one instance, one thread; busy threads beside it: %d"
+                                .formatted(effort.time.toSeconds(), effort.warmUp.toSeconds(), conditions.busyThreads),
+                        "had: of what one limiter that sees all would have allowed; in use: of the limit, at any time;"
+                                + " waited, not at hand, messages: of the requests",
+                        "p50, p99: from when a request is due until its decision is appended; round trip: of lease requests,"
+                                + " smoothed, the median"));
+    }
+
+    private ResultTable.Row run(BenchCluster rig, Scene scene, String algorithm, Duration per) throws Exception {
+        long limit = scene.perSecond * per.toSeconds();
+        String policies = "policies: [{id: all, key: [], limits: [{algorithm: %s, limit: %d, per: %ds}]}]"
+                .formatted(algorithm, limit, per.toSeconds());
+        try (BenchCluster.Workload workload = rig.workload(policies, scene.partitions, kafka)) {
+            WeirConfig config =
+                    workload.config("lend", WeirConfig.DEFAULTS.state().hotMemoryBytes());
+            Observation seen = observe(workload, config, scene);
+            return row(scene, LimitTerms.of(algorithm, limit, per.toMillis()), seen);
+        }
+    }
+
+    private Observation observe(BenchCluster.Workload workload, WeirConfig config, Scene scene) throws Exception {
+        try (Candidate lane = new Candidate("lend", Candidate.Kind.SHARE, config, DecideBench.JVM)) {
+            lane.resume();
+            long epochMs = System.currentTimeMillis() - System.nanoTime() / NANOS_PER_MS; // of the times in request ids
+            SteadyRate demand = new SteadyRate(scene.demand);
+            long count = demand.in(effort.warmUp.plus(effort.time));
+            CompletableFuture<Void> sending = BackgroundThread.run(() -> {
+                workload.send(demand, System.nanoTime(), count, clients(scene));
+                return null;
+            });
+            Thread.sleep(effort.warmUp.toMillis());
+            long fromMs = System.currentTimeMillis();
+            Candidate.Lent before = lane.lent();
+            sending.get();
+            long toMs = System.currentTimeMillis();
+            Candidate.Lent after = lane.lent();
+            List<Answer> answers = read(config, count, epochMs);
+            double roundTripMs = medianRoundTripMs(config, fromMs, toMs);
+            return new Observation(answers, fromMs, toMs, before, after, roundTripMs);
+        }
+    }
+
+    /** Clients whose requests are on the partitions that are to ask. */
+    private static LongUnaryOperator clients(Scene scene) {
+        List<List<Long>> of = new ArrayList<>();
+        for (int i = 0; i < scene.partitions; i++) {
+            of.add(new ArrayList<>());
+        }
+        for (long client = 0; of.stream().anyMatch(some -> some.size() < CLIENTS_EACH); client++) {
+            byte[] key = BenchCluster.client(client).getBytes(StandardCharsets.UTF_8);
+            of.get(BuiltInPartitioner.partitionForKey(key, scene.partitions)).add(client);
+        }
+        SplittableRandom random = new SplittableRandom(1);
+        return number -> {
+            List<Long> some = of.get(scene.next(random));
+            return some.get(random.nextInt(some.size()));
+        };
+    }
+
+    private static List<Answer> read(WeirConfig config, long count, long epochMs) throws UnreadableException {
+        String topic = Topics.of(config).decisions();
+        DecisionAvro avro = new DecisionAvro();
+        List<Answer> answers = new ArrayList<>();
+        try (KafkaConsumer<byte[], byte[]> consumer = fromBeginning(config, topic)) {
+            long lastNanos = System.nanoTime();
+            while (answers.size() < count) {
+                ConsumerRecords<byte[], byte[]> records = consumer.poll(Duration.ofMillis(100));
+                for (ConsumerRecord<byte[], byte[]> record : records) {
+                    Decision decision = avro.decode(record.value());
+                    long dueMs = epochMs + BenchCluster.number(decision.requestId()) / NANOS_PER_MS;
+                    answers.add(new Answer(
+                            decision.decidedAtMs(), decision.outcome(), decision.reason(), record.timestamp() - dueMs));
+                }
+                long nowNanos = System.nanoTime();
+                lastNanos = records.isEmpty() ? lastNanos : nowNanos;
+                if (nowNanos - lastNanos > PATIENCE.toNanos()) {
+                    throw new IllegalStateException(
+                            "%d of %d answers are on %s".formatted(answers.size(), count, topic));
+                }
+            }
+        }
+        answers.sort(Comparator.comparingLong(Answer::decidedAtMs));
+        return answers;
+    }
+
+    private static double medianRoundTripMs(WeirConfig config, long fromMs, long toMs) throws UnreadableException {
+        LeaseRequestAvro avro = new LeaseRequestAvro();
+        List<Double> roundTripsMs = new ArrayList<>();
+        try (KafkaConsumer<byte[], byte[]> consumer =
+                fromBeginning(config, Topics.of(config).leaseRequests())) {
+            Map<TopicPartition, Long> ends = consumer.endOffsets(consumer.assignment());
+            long startNanos = System.nanoTime();
+            while (ends.entrySet().stream().anyMatch(end -> consumer.position(end.getKey()) < end.getValue())) {
+                for (ConsumerRecord<byte[], byte[]> record : consumer.poll(Duration.ofMillis(100))) {
+                    long roundTripMs = avro.decode(record.value()).ask().roundTripMs();
+                    if (roundTripMs > 0 && record.timestamp() >= fromMs && record.timestamp() < toMs) {
+                        roundTripsMs.add((double) roundTripMs);
+                    }
+                }
+                if (System.nanoTime() - startNanos > PATIENCE.toNanos()) {
+                    throw new IllegalStateException("the lease requests cannot be read to their end");
+                }
+            }
+        }
+        return new CandidateSeries("round trip", roundTripsMs).median();
+    }
+
+    private static KafkaConsumer<byte[], byte[]> fromBeginning(WeirConfig config, String topic) {
+        KafkaConsumer<byte[], byte[]> consumer = new KafkaConsumer<>(
+                KafkaSettings.consumer(config), new ByteArrayDeserializer(), new ByteArrayDeserializer());
+        List<TopicPartition> partitions = consumer.partitionsFor(topic).stream()
+                .map(info -> new TopicPartition(topic, info.partition()))
+                .toList();
+        consumer.assign(partitions);
+        consumer.seekToBeginning(partitions);
+        return consumer;
+    }
+
+    private static ResultTable.Row row(Scene scene, Limit<?> limit, Observation seen) {
+        long openMs = seen.answers.get(0).decidedAtMs;
+        LimitAccount<?> seeing = LimitAccount.open(limit, openMs);
+        LimitAccount<?> lent = LimitAccount.open(limit, openMs);
+        long decided = 0;
+        long had = 0;
+        long could = 0;
+        long mostUsed = 0;
+        long notAtHand = 0;
+        Histogram latenciesMs = new Histogram(2);
+        for (Answer answer : seen.answers) {
+            long nowMs = answer.decidedAtMs;
+            boolean counts = seen.includes(nowMs);
+            if (counts) {
+                decided++;
+                notAtHand += answer.reason == Reason.QUOTA_NOT_AT_HAND ? 1 : 0;
+                latenciesMs.recordValue(Math.max(0, answer.latencyMs));
+            }
+            if (seeing.permits(1, nowMs)) {
+                seeing = seeing.charge(1, nowMs);
+                could += counts ? 1 : 0;
+            }
+            if (answer.outcome == Outcome.ALLOWED) {
+                lent = lent.charge(1, nowMs);
+                had += counts ? 1 : 0;
+                mostUsed = Math.max(mostUsed, lent.used(nowMs));
+            }
+        }
+        return ResultTable.Row.of(
+                scene.title,
+                PERCENT * had / could,
+                PERCENT * mostUsed / limit.capacity(),
+                PERCENT * (seen.after.waited() - seen.before.waited()) / decided,
+                PERCENT * notAtHand / decided,
+                PERCENT * (seen.after.messages() - seen.before.messages()) / decided,
+                latenciesMs.getValueAtPercentile(50),
+                latenciesMs.getValueAtPercentile(99),
+                seen.roundTripMs);
+    }
+}

@@ -1,0 +1,203 @@
+package dev.weir.bench;
+
+import dev.weir.config.WeirConfig;
+import dev.weir.definition.PolicyFile;
+import dev.weir.dev.EmbeddedBroker;
+import dev.weir.event.Decision;
+import dev.weir.event.Request;
+import dev.weir.event.RequestKind;
+import dev.weir.fault.FaultsException;
+import dev.weir.policy.PolicyTable;
+import dev.weir.rules.PolicyTopic;
+import dev.weir.runtime.Enforcer;
+import dev.weir.runtime.RequestSender;
+import dev.weir.topics.KafkaSettings;
+import dev.weir.topics.TopicReader;
+import dev.weir.topics.TopicSetup;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.atomic.AtomicBoolean;
+import org.apache.kafka.clients.admin.Admin;
+
+/**
+ * Measures what many policies cost, and how soon a change holds; {@code topology-docs/deciding.md} has the figures. Run
+ * it with
+ *
+ * <pre>
+ *   java -cp target/weir-bench.jar dev.weir.bench.PoliciesBench load        (or "change")
+ * </pre>
+ */
+public final class PoliciesBench {
+
+    private static final int MANY = 10_000;
+    private static final int FEW = 10;
+    private static final Duration PATIENCE = Duration.ofMinutes(2);
+    private static final double NANOS_PER_MS = 1e6;
+
+    private PoliciesBench() {}
+
+    public static void main(String[] args) throws Exception {
+        switch (args.length == 0 ? "" : args[0]) {
+            case "load" -> load();
+            case "change" -> change();
+            default -> throw new IllegalArgumentException("load or change");
+        }
+        System.exit(0);
+    }
+
+    /** Policies for a tier and an endpoint each, in two layers. */
+    private static String policies(int count, int limit) {
+        StringBuilder yaml = new StringBuilder("policies:\n");
+        for (int i = 0; i < count; i++) {
+            yaml.append(
+                    "- {id: p%d, layer: %s, priority: %d, match: {tier: [free, gold], endpoint: \"/api/%d/**\"}, limits: ["
+                            .formatted(i, i % 2 == 0 ? "client" : "endpoint", i % 7, i));
+            yaml.append("{algorithm: sliding-window-counter, limit: %d, per: 1m}]}%n".formatted(limit));
+        }
+        return yaml.toString();
+    }
+
+    private static PolicyFile.Contents contents(int count, int limit) throws FaultsException {
+        return PolicyFile.read("policies.yaml", policies(count, limit));
+    }
+
+    /** A file read, applied, and in force in an instance that starts. */
+    private static void load() throws Exception {
+        System.out.println("ms from text to a table, three times; then from start to running, broker in this process");
+        for (int round = 0; round < 3; round++) {
+            for (int count : new int[] {FEW, MANY}) {
+                String text = policies(count, 5);
+                long begin = System.nanoTime();
+                PolicyTable table = PolicyFile.read("policies.yaml", text).table();
+                double readMs = (System.nanoTime() - begin) / NANOS_PER_MS;
+                System.out.printf("  %,6d policies read %8.1f ms   (%d apply)%n", count, readMs, applying(table));
+            }
+        }
+        for (int count : new int[] {FEW, FEW, MANY, FEW, MANY}) {
+            try (EmbeddedBroker broker = EmbeddedBroker.start(0)) {
+                WeirConfig config = config(broker, Files.createTempDirectory("weir-bench-"));
+                long begin = System.nanoTime();
+                new PolicyTopic(config).apply(contents(count, 5), PolicyTopic.Options.DEFAULTS, 0);
+                double applyMs = (System.nanoTime() - begin) / NANOS_PER_MS;
+                begin = System.nanoTime();
+                try (Enforcer enforcer = Enforcer.start(config)) {
+                    enforcer.awaitRunning(PATIENCE);
+                    double startMs = (System.nanoTime() - begin) / NANOS_PER_MS;
+                    System.out.printf("  %,6d policies applied %8.1f ms   running %8.1f ms%n", count, applyMs, startMs);
+                }
+            }
+        }
+    }
+
+    private static int applying(PolicyTable table) {
+        return table.applicable(request(1)).size();
+    }
+
+    /** One policy of many changed again and again, under load, until each of two instances decides by it. */
+    private static void change() throws Exception {
+        System.out.println("ms from the end of apply to the first committed decision by the new version, 1 of 10,000"
+                + " policies, two instances, 2,000 requests a second");
+        try (EmbeddedBroker broker = EmbeddedBroker.start(0)) {
+            WeirConfig config = config(broker, Files.createTempDirectory("weir-bench-"));
+            PolicyTopic topic = new PolicyTopic(config);
+            topic.apply(contents(MANY, 5), PolicyTopic.Options.DEFAULTS, 0);
+            WeirConfig second = config.withStateDirectory(Files.createTempDirectory("weir-bench-"));
+            AtomicBoolean stop = new AtomicBoolean();
+            try (Enforcer one = Enforcer.start(config);
+                    Enforcer two = Enforcer.start(second);
+                    TopicReader<Decision> decisions = TopicReader.decisions(config, TopicReader.From.END, true)) {
+                one.awaitRunning(PATIENCE);
+                two.awaitRunning(PATIENCE);
+                Thread load = new Thread(() -> load(config, stop));
+                load.start();
+                List<Double> firstMs = new ArrayList<>();
+                List<Double> lastMs = new ArrayList<>();
+                for (int change = 0; change < 20; change++) {
+                    PolicyFile.Contents next = contents(1, 6 + change);
+                    long version = topic.apply(next, PolicyTopic.Options.DEFAULTS, change)
+                            .get(0)
+                            .version();
+                    long begin = System.nanoTime();
+                    Double[] seenMs = new Double[config.topics().partitions()];
+                    while (Arrays.asList(seenMs).contains(null)) {
+                        decisions.poll(Duration.ofMillis(10), decision -> {
+                            int partition = decision.source().partition();
+                            boolean isNew = "p0".equals(decision.policyId()) && decision.policyVersion() >= version;
+                            if (isNew && seenMs[partition] == null) {
+                                seenMs[partition] = (System.nanoTime() - begin) / NANOS_PER_MS;
+                            }
+                        });
+                    }
+                    Arrays.sort(seenMs);
+                    firstMs.add(seenMs[0]);
+                    lastMs.add(seenMs[seenMs.length - 1]);
+                }
+                stop.set(true);
+                load.join();
+                firstMs.sort(null);
+                lastMs.sort(null);
+                System.out.printf(
+                        "  first partition p50 %.0f max %.0f ms, last of %d partitions p50 %.0f max %.0f ms%n",
+                        firstMs.get(10), firstMs.get(19), config.topics().partitions(), lastMs.get(10), lastMs.get(19));
+            }
+        }
+    }
+
+    private static void load(WeirConfig config, AtomicBoolean stop) {
+        try (RequestSender sender = new RequestSender(config)) {
+            for (int i = 0; !stop.get(); i++) {
+                Request request = new Request(
+                        "r" + i,
+                        "c" + i % 1_000,
+                        RequestKind.CONSUME,
+                        "free",
+                        1,
+                        null,
+                        Map.of("endpoint", "/api/0/x"),
+                        null,
+                        null,
+                        null,
+                        System.currentTimeMillis(),
+                        new Request.Source(0, 0));
+                sender.send(request);
+                if (i % 20 == 0) {
+                    Thread.sleep(10);
+                }
+            }
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+        }
+    }
+
+    private static Request request(int i) {
+        String endpoint = "/api/" + i % FEW + "/articles/" + i;
+        return new Request(
+                "r",
+                "c" + i,
+                RequestKind.CONSUME,
+                "free",
+                1,
+                null,
+                Map.of("endpoint", endpoint, "method", "GET"),
+                null,
+                null,
+                null,
+                1_000L + i,
+                new Request.Source(0, 0));
+    }
+
+    private static WeirConfig config(EmbeddedBroker broker, Path state) {
+        WeirConfig config = WeirConfig.DEFAULTS
+                .withKafka("bootstrap.servers", broker.bootstrapServers())
+                .withStateDirectory(state);
+        try (Admin admin = Admin.create(KafkaSettings.admin(config))) {
+            TopicSetup.createMissing(admin, config, TopicSetup.RequestTime.LOG_APPEND);
+        }
+        return config;
+    }
+}

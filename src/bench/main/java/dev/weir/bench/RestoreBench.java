@@ -1,0 +1,204 @@
+package dev.weir.bench;
+
+import dev.weir.config.WeirConfig;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+import java.util.Objects;
+import java.util.function.Consumer;
+import java.util.function.LongUnaryOperator;
+import java.util.stream.Stream;
+
+/**
+ * What an instance holds of so many clients who have asked once each, and how long another one that has nothing on its disk
+ * takes, from the start of its process, until it has restored them and decided the requests that wait.
+ */
+public final class RestoreBench {
+
+    private static final String POLICY = DecideBench.rules("sliding-window-counter");
+
+    /** Requests that each instance finds when it starts: those of all partitions are decided when it has all states. */
+    private static final long WAITING = 1_000;
+
+    private static final Duration PATIENCE = Duration.ofMinutes(30);
+    private static final int NODE = 1;
+
+    /** Each request is another client's. */
+    private static final List<LongUnaryOperator> EACH = List.of(number -> number, number -> number);
+
+    private static final double MIB = 1 << 20;
+
+    private final int rounds;
+    private final Consumer<String> progress;
+
+    /**
+     * What is to be measured.
+     *
+     * @param rounds how many instances start
+     * @param progress is told what was measured
+     */
+    public RestoreBench(int rounds, Consumer<String> progress) {
+        this.rounds = rounds;
+        this.progress = progress;
+    }
+
+    /**
+     * What was measured with so many keys.
+     *
+     * @param seconds until an instance runs
+     * @param held by the instance that has decided; of no keys, by one that has started
+     */
+    private record Kept(CandidateSeries seconds, Held held, long changelogBytes) {}
+
+    /** What an instance holds, on disk once it has left. */
+    private record Held(Candidate.Stores stores, long residentBytes, long diskBytes) {
+        static Held leave(Candidate lane, Path directory) throws IOException {
+            Candidate.Stores stores = lane.stores();
+            long residentBytes = lane.residentBytes();
+            lane.leave();
+            return new Held(stores, residentBytes, bytes(directory));
+        }
+    }
+
+    /** A start, and what was held after it. */
+    private record Start(double seconds, Held held) {}
+
+    /** So many keys against none, whose instances start in turns. */
+    public ResultTable run(long keys) throws Exception {
+        try (BenchCluster rig = new BenchCluster();
+                BenchCluster.Workload none = rig.workload(POLICY, Map.of());
+                BenchCluster.Workload all = rig.workload(POLICY, Map.of())) {
+            Held decided = decide(rig, all, keys);
+            List<Start> withNone = new ArrayList<>();
+            List<Start> withAll = new ArrayList<>();
+            for (int round = 0; round < rounds; round++) {
+                withNone.add(start(rig, none, 0, round));
+                withAll.add(start(rig, all, keys, round));
+            }
+            Kept least = kept(rig, none, withNone, withNone.get(0).held, 0);
+            Kept most = kept(rig, all, withAll, decided, keys);
+            double perMillion = (most.seconds.median() - least.seconds.median()) * 1e6 / keys;
+            List<String> columns = List.of(
+                    "s until it decides",
+                    "min",
+                    "max",
+                    "s a million",
+                    "resident MiB",
+                    "heap",
+                    "RocksDB",
+                    "on disk",
+                    "changelogs");
+            List<String> notes = List.of("heap and RocksDB are parts of what is resident; the heap may have 1 GiB");
+            List<ResultTable.Row> rows = List.of(row(least, Double.NaN), row(most, perMillion));
+            return new ResultTable("growth", "an instance, by keys", columns, rows, notes);
+        }
+    }
+
+    private static ResultTable.Row row(Kept kept, double perMillion) {
+        return ResultTable.Row.of(
+                kept.seconds.name(),
+                kept.seconds.median(),
+                kept.seconds.min(),
+                kept.seconds.max(),
+                perMillion,
+                kept.held.residentBytes / MIB,
+                kept.held.stores.heapBytes() / MIB,
+                kept.held.stores.rocksBytes() / MIB,
+                kept.held.diskBytes / MIB,
+                kept.changelogBytes / MIB);
+    }
+
+    private Start start(BenchCluster rig, BenchCluster.Workload workload, long keys, int round) throws Exception {
+        Path own = workload.config().state().directory().resolve("restored-" + round);
+        workload.reach(workload.sent() + WAITING, EACH);
+        long begin = System.nanoTime();
+        try (Candidate lane = lane(workload.config(), own)) {
+            lane.resume();
+            awaitCommitted(rig, workload.config(), workload.sent());
+            double seconds = (System.nanoTime() - begin) / 1e9;
+            progress.accept(String.format(Locale.ROOT, "%s: %.1f s", name(keys), seconds));
+            return new Start(seconds, Held.leave(lane, own));
+        }
+    }
+
+    private static Kept kept(BenchCluster rig, BenchCluster.Workload workload, List<Start> starts, Held held, long keys)
+            throws Exception {
+        List<Double> seconds = starts.stream().map(Start::seconds).toList();
+        return new Kept(new CandidateSeries(name(keys), seconds), held, changelogBytes(rig, workload.config()));
+    }
+
+    private static String name(long keys) {
+        return String.format(Locale.ROOT, "%,d keys", keys);
+    }
+
+    private static Held decide(BenchCluster rig, BenchCluster.Workload workload, long keys) throws Exception {
+        WeirConfig config = workload.config();
+        workload.reach(keys, EACH);
+        Path own = config.state().directory().resolve("decided");
+        try (Candidate lane = lane(config, own)) {
+            lane.resume();
+            awaitCommitted(rig, config, keys);
+            return Held.leave(lane, own);
+        }
+    }
+
+    /** An instance with a directory of its own, which runs and stands still. */
+    private static Candidate lane(WeirConfig config, Path own) throws IOException {
+        return new Candidate(
+                own.getFileName().toString(), Candidate.Kind.DECIDE, config.withStateDirectory(own), DecideBench.JVM);
+    }
+
+    private static void awaitCommitted(BenchCluster rig, WeirConfig config, long requests) throws Exception {
+        long deadline = System.nanoTime() + PATIENCE.toNanos();
+        while (committed(rig, config) < requests) {
+            if (System.nanoTime() > deadline) {
+                throw new IllegalStateException("in " + PATIENCE + " not all was decided");
+            }
+            Thread.sleep(50);
+        }
+    }
+
+    private static long committed(BenchCluster rig, WeirConfig config) throws Exception {
+        return rig
+                .admin()
+                .listConsumerGroupOffsets(config.applicationId())
+                .partitionsToOffsetAndMetadata()
+                .get()
+                .values()
+                .stream()
+                .filter(Objects::nonNull)
+                .mapToLong(offset -> offset.offset())
+                .sum();
+    }
+
+    private static long changelogBytes(BenchCluster rig, WeirConfig config) throws Exception {
+        return rig.admin().describeLogDirs(List.of(NODE)).allDescriptions().get().get(NODE).values().stream()
+                .flatMap(directory -> directory.replicaInfos().entrySet().stream())
+                .filter(replica -> replica.getKey().topic().startsWith(config.applicationId() + "-")
+                        && replica.getKey().topic().endsWith("-changelog"))
+                .mapToLong(replica -> replica.getValue().size())
+                .sum();
+    }
+
+    private static long bytes(Path directory) throws IOException {
+        try (Stream<Path> files = Files.walk(directory)) {
+            return files.filter(Files::isRegularFile)
+                    .mapToLong(RestoreBench::size)
+                    .sum();
+        }
+    }
+
+    private static long size(Path file) {
+        try {
+            return Files.size(file);
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+    }
+}

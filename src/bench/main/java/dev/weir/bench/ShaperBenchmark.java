@@ -1,0 +1,105 @@
+package dev.weir.bench;
+
+import dev.weir.event.Admission;
+import dev.weir.event.Decision;
+import dev.weir.event.PolicyVersion;
+import dev.weir.event.Release;
+import dev.weir.event.Request;
+import dev.weir.event.RequestKind;
+import dev.weir.shape.Outlet;
+import dev.weir.shape.Shaper;
+import dev.weir.shape.backlog.QueueRules;
+import java.io.IOException;
+import java.util.Map;
+import java.util.concurrent.TimeUnit;
+import org.openjdk.jmh.annotations.Benchmark;
+import org.openjdk.jmh.annotations.BenchmarkMode;
+import org.openjdk.jmh.annotations.Mode;
+import org.openjdk.jmh.annotations.OutputTimeUnit;
+import org.openjdk.jmh.annotations.Param;
+import org.openjdk.jmh.annotations.Scope;
+import org.openjdk.jmh.annotations.Setup;
+import org.openjdk.jmh.annotations.State;
+import org.openjdk.jmh.annotations.TearDown;
+
+/** A release from a queue in RocksDB, and the admission of another request in its place. */
+@BenchmarkMode(Mode.AverageTime)
+@OutputTimeUnit(TimeUnit.NANOSECONDS)
+@State(Scope.Thread)
+public class ShaperBenchmark {
+
+    private static final long NANOS_PER_MS = 1_000_000;
+    private static final String QUEUE = "q";
+
+    /** One a millisecond, of its own clock. */
+    private static final QueueRules RULES =
+            new QueueRules(QUEUE, 1, 1, 1, 1, QueueRules.MAX_CAPACITY, QueueRules.NO_MAX_WAIT, 0, Map.of());
+
+    /** How many requests wait. */
+    @Param("100000")
+    int waiting;
+
+    /** How many clients have sent them, in turn. */
+    @Param("1000")
+    int clients;
+
+    private RocksQueues queues;
+    private Shaper shaper;
+    private long admitted;
+    private long released;
+
+    @Setup
+    public void fill() throws IOException {
+        queues = new RocksQueues();
+        shaper = new Shaper(queue -> RULES, queues.open(), new Count(), 1);
+        for (int i = 0; i < waiting; i++) {
+            admit(0);
+        }
+    }
+
+    @TearDown
+    public void close() throws IOException {
+        queues.close();
+    }
+
+    @Benchmark
+    public long release() {
+        long before = released;
+        long nowNanos = shaper.dueNanos();
+        shaper.tick(nowNanos, 1);
+        if (released != before + 1) {
+            throw new IllegalStateException("a tick released " + (released - before));
+        }
+        admit(nowNanos);
+        return released;
+    }
+
+    private void admit(long nowNanos) {
+        long nowMs = nowNanos / NANOS_PER_MS;
+        Request request = new Request(
+                "request-" + admitted,
+                "client-" + admitted % clients,
+                RequestKind.CONSUME,
+                null,
+                1,
+                null,
+                Map.of(),
+                null,
+                null,
+                null,
+                nowMs,
+                new Request.Source(0, admitted));
+        Admission admission = Admission.of(request, QUEUE, new PolicyVersion("p", 1), null);
+        shaper.admit(admission, admitted++, nowMs, nowNanos);
+    }
+
+    private final class Count implements Outlet {
+        @Override
+        public void decide(Admission of, Decision decision) {}
+
+        @Override
+        public void release(Admission of, Release release) {
+            released++;
+        }
+    }
+}

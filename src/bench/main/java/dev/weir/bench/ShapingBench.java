@@ -1,0 +1,368 @@
+package dev.weir.bench;
+
+import dev.weir.client.ReleaseConsumer;
+import dev.weir.config.WeirConfig;
+import dev.weir.definition.PolicyFile;
+import dev.weir.dev.EmbeddedBroker;
+import dev.weir.event.Admission;
+import dev.weir.event.PolicyVersion;
+import dev.weir.event.Release;
+import dev.weir.event.Request;
+import dev.weir.event.RequestKind;
+import dev.weir.rules.PolicyTopic;
+import dev.weir.runtime.Enforcer;
+import dev.weir.runtime.RequestSender;
+import dev.weir.topics.KafkaSettings;
+import dev.weir.topics.TopicSetup;
+import dev.weir.topology.Topics;
+import dev.weir.wire.AdmissionAvro;
+import dev.weir.wire.ReleaseAvro;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.time.Instant;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.Comparator;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.Properties;
+import java.util.concurrent.locks.LockSupport;
+import java.util.stream.Stream;
+import org.apache.kafka.clients.admin.Admin;
+import org.apache.kafka.clients.consumer.ConsumerRecord;
+import org.apache.kafka.clients.consumer.KafkaConsumer;
+import org.apache.kafka.clients.producer.KafkaProducer;
+import org.apache.kafka.clients.producer.ProducerRecord;
+import org.apache.kafka.common.TopicPartition;
+import org.apache.kafka.common.serialization.ByteArrayDeserializer;
+import org.apache.kafka.common.serialization.ByteArraySerializer;
+
+/**
+ * Measures queues on a real broker in this process; {@code topology-docs/shaping.md} has the figures. Run it with
+ *
+ * <pre>
+ *   java -cp target/weir-bench.jar dev.weir.bench.ShapingBench smoothness        (or "cost", or "restore")
+ * </pre>
+ */
+public final class ShapingBench {
+
+    private static final Duration PATIENCE = Duration.ofMinutes(10);
+    private static final String STOPPED = "limit: 1, per: 30d";
+    private static final String AS_FAST_AS_IT_CAN = "limit: 10000000, per: 1s, burst: 1000";
+
+    private ShapingBench() {}
+
+    public static void main(String[] args) throws Exception {
+        switch (args.length == 0 ? "" : args[0]) {
+            case "smoothness" -> smoothness();
+            case "cost" -> cost();
+            case "restore" -> restore();
+            default -> throw new IllegalArgumentException("smoothness, cost or restore");
+        }
+        System.exit(0);
+    }
+
+    /** How releases of 100 a second look downstream: gaps between them, in ms, against the ideal 10. */
+    private static void smoothness() throws Exception {
+        System.out.println("100 a second, 15 s each; gaps in ms as a read_committed consumer sees releases, and as"
+                + " ReleaseConsumer hands them out");
+        for (int load : new int[] {0, 4_000}) {
+            for (int[] settings : new int[][] {{20, 0}, {20, 100}, {50, 100}, {50, 200}}) {
+                smoothness(load, settings[0], settings[1]);
+            }
+        }
+    }
+
+    private static void smoothness(int load, int commitMs, int lookAheadMs) throws Exception {
+        int skipped = 300;
+        int counted = 1_500;
+        try (Rig rig = new Rig(commitMs)) {
+            rig.apply("limit: 100, per: 1s, look-ahead: " + lookAheadMs + "ms");
+            rig.load(load);
+            rig.fill(skipped + counted + 500, 50);
+            List<Long> stampedNanos = new ArrayList<>();
+            List<Long> handedOutNanos = new ArrayList<>();
+            Thread worker = new Thread(() -> {
+                Map<String, Object> kafka =
+                        Map.of("bootstrap.servers", rig.broker.bootstrapServers(), "group.id", "workers");
+                try (ReleaseConsumer consumer = new ReleaseConsumer(kafka)) {
+                    while (handedOutNanos.size() < counted) {
+                        Optional<Release> release = consumer.next(Duration.ofSeconds(1));
+                        if (release.isPresent() && release.get().sequence() > skipped) {
+                            handedOutNanos.add(System.nanoTime());
+                        }
+                    }
+                }
+            });
+            worker.start();
+            List<Long> seenNanos = new ArrayList<>();
+            rig.releases(skipped + counted, (release, nowNanos) -> {
+                if (release.sequence() > skipped) {
+                    seenNanos.add(nowNanos);
+                    stampedNanos.add(release.releaseAtNanos());
+                }
+            });
+            worker.join();
+            stampedNanos.sort(Comparator.naturalOrder());
+            double rate = (counted - 1) * 1e9 / (stampedNanos.get(counted - 1) - stampedNanos.get(0));
+            System.out.printf(
+                    "load %,6d/s  commit %3d ms  look-ahead %3d ms   seen %s   handed out %s   rate %5.1f/s%n",
+                    load, commitMs, lookAheadMs, gaps(seenNanos), gaps(handedOutNanos), rate);
+        }
+    }
+
+    /** What a release costs with a small and a large backlog, few and many clients, and behind half a million deletions. */
+    private static void cost() throws Exception {
+        System.out.println("releases as fast as they go, 100,000 after a warm-up of 20,000");
+        cost(125_000, 1, 0); // warms up the JVM
+        cost(125_000, 1, 0);
+        cost(1_000_000, 1, 0);
+        cost(125_000, 100_000, 0);
+        cost(1_000_000, 100_000, 0);
+        cost(700_000, 1_000, 0);
+        cost(700_000, 1_000, 500_000);
+    }
+
+    private static void cost(int backlog, int clients, int deleted) throws Exception {
+        try (Rig rig = new Rig(50)) {
+            rig.apply(STOPPED);
+            long start = System.nanoTime();
+            rig.fill(backlog, clients);
+            rig.awaitQueued(backlog);
+            double fillMicros = (System.nanoTime() - start) / 1e3 / backlog;
+            long bytesBefore = rig.bytesWritten();
+            long[] at = new long[2];
+            int from = deleted + 20_000;
+            int to = from + 100_000;
+            rig.apply(AS_FAST_AS_IT_CAN);
+            rig.releases(to, (release, nowNanos) -> {
+                if (release.sequence() == from) {
+                    at[0] = nowNanos;
+                } else if (release.sequence() == to) {
+                    at[1] = nowNanos;
+                }
+            });
+            System.out.printf(
+                    "%,9d waiting of %,7d clients, %,7d released before: %5.1f us and %,d bytes a release, %5.1f us to let one in%n",
+                    backlog,
+                    clients,
+                    deleted,
+                    (at[1] - at[0]) / 1e3 / 100_000,
+                    (rig.bytesWritten() - bytesBefore) / rig.released(),
+                    fillMicros);
+        }
+    }
+
+    /** How long a million waiting requests take to come back, with the state on disk and without. */
+    private static void restore() throws Exception {
+        for (int waiting : new int[] {100_000, 1_000_000}) {
+            try (Rig rig = new Rig(50)) {
+                rig.apply(STOPPED);
+                rig.fill(waiting, 10_000);
+                rig.awaitQueued(waiting);
+                for (boolean keepState : new boolean[] {true, false}) {
+                    rig.enforcer.close();
+                    if (!keepState) {
+                        delete(rig.directory.resolve("state"));
+                    }
+                    long start = System.nanoTime();
+                    rig.enforcer = Enforcer.start(rig.config);
+                    rig.enforcer.awaitRunning(PATIENCE);
+                    System.out.printf(
+                            "%,9d waiting, state %s: running after %.1f s%n",
+                            waiting, keepState ? "on disk" : "lost", (System.nanoTime() - start) / 1e9);
+                }
+            }
+        }
+    }
+
+    private static String gaps(List<Long> nanos) {
+        double[] gaps = new double[nanos.size() - 1];
+        for (int i = 0; i < gaps.length; i++) {
+            gaps[i] = (nanos.get(i + 1) - nanos.get(i)) / 1e6;
+        }
+        Arrays.sort(gaps);
+        return "p50 %6.2f p99 %6.2f max %6.2f"
+                .formatted(gaps[gaps.length / 2], gaps[gaps.length * 99 / 100], gaps[gaps.length - 1]);
+    }
+
+    private static void delete(Path directory) {
+        try (Stream<Path> files = Files.walk(directory)) {
+            for (Path file : files.sorted(Comparator.reverseOrder()).toList()) {
+                Files.delete(file);
+            }
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+    }
+
+    private interface Seen {
+        void release(Release release, long nowNanos);
+    }
+
+    /** A broker and an enforcer with one queue. */
+    private static final class Rig implements AutoCloseable {
+        final EmbeddedBroker broker = EmbeddedBroker.start();
+        final Path directory = Files.createTempDirectory("weir-bench-");
+        final WeirConfig config;
+        final Topics topics = Topics.of("weir.", "weir");
+        final KafkaConsumer<byte[], byte[]> releases;
+        final AdmissionAvro avro = new AdmissionAvro();
+        Enforcer enforcer;
+        private volatile boolean isClosing;
+
+        Rig(int commitMs) throws IOException {
+            WeirConfig defaults = WeirConfig.DEFAULTS;
+            config = new WeirConfig(
+                            "weir",
+                            1,
+                            defaults.topics(),
+                            defaults.state(),
+                            defaults.requests(),
+                            new WeirConfig.Shaping(1, Duration.ofMillis(commitMs), 50_000),
+                            defaults.service(),
+                            Map.of("bootstrap.servers", broker.bootstrapServers()))
+                    .withStateDirectory(directory.resolve("state"));
+            try (Admin admin = Admin.create(KafkaSettings.admin(config))) {
+                TopicSetup.createMissing(admin, config, TopicSetup.RequestTime.LOG_APPEND);
+            }
+            enforcer = Enforcer.start(config);
+            enforcer.awaitRunning(PATIENCE);
+            releases = consumer(topics.releases());
+        }
+
+        void apply(String terms) throws Exception {
+            String yaml = "queues: [{id: q, capacity: 10000000, " + terms + "}]";
+            new PolicyTopic(config).apply(PolicyFile.read("bench", yaml), PolicyTopic.Options.DEFAULTS, 0);
+        }
+
+        void fill(int count, int clients) {
+            Properties settings = KafkaSettings.producer(config);
+            settings.put("linger.ms", 5);
+            settings.put("batch.size", 1 << 17);
+            byte[] payload = new byte[100];
+            try (KafkaProducer<byte[], byte[]> producer =
+                    new KafkaProducer<>(settings, new ByteArraySerializer(), new ByteArraySerializer())) {
+                for (int i = 0; i < count; i++) {
+                    Request request = new Request(
+                            "r" + i,
+                            "c" + i % clients,
+                            RequestKind.CONSUME,
+                            null,
+                            1,
+                            null,
+                            Map.of("endpoint", "/sms"),
+                            null,
+                            payload,
+                            null,
+                            0,
+                            new Request.Source(0, i));
+                    Admission admission = Admission.of(request, "q", new PolicyVersion("p", 1), null);
+                    var unused = producer.send(new ProducerRecord<>(
+                            topics.admissions(), "q".getBytes(StandardCharsets.UTF_8), avro.encode(admission)));
+                }
+            }
+        }
+
+        /** Requests that no policy matches, so many a second. */
+        void load(int perSecond) {
+            if (perSecond == 0) {
+                return;
+            }
+            Thread loader = new Thread(() -> {
+                try (RequestSender sender = new RequestSender(config)) {
+                    long start = System.nanoTime();
+                    for (long sent = 0; !isClosing; ) {
+                        long due = (System.nanoTime() - start) * perSecond / 1_000_000_000L;
+                        for (; sent < due; sent++) {
+                            sender.send(new Request(
+                                    "l" + sent,
+                                    "l" + sent % 1_000,
+                                    RequestKind.CONSUME,
+                                    null,
+                                    1,
+                                    null,
+                                    Map.of(),
+                                    null,
+                                    null,
+                                    null,
+                                    System.currentTimeMillis(),
+                                    new Request.Source(0, 0)));
+                        }
+                        LockSupport.parkNanos(1_000_000);
+                    }
+                }
+            });
+            loader.setDaemon(true);
+            loader.start();
+        }
+
+        void awaitQueued(int count) throws Exception {
+            try (KafkaConsumer<byte[], byte[]> decisions = consumer(topics.decisions())) {
+                int seen = 0;
+                while (seen < count) {
+                    seen += decisions.poll(Duration.ofMillis(100)).count();
+                }
+            }
+        }
+
+        void releases(int count, Seen seen) throws Exception {
+            ReleaseAvro releaseAvro = new ReleaseAvro();
+            for (int read = 0; read < count; ) {
+                for (ConsumerRecord<byte[], byte[]> record : releases.poll(Duration.ofMillis(100))) {
+                    Instant now = Instant.now();
+                    long nowNanos = now.getEpochSecond() * 1_000_000_000L + now.getNano();
+                    seen.release(releaseAvro.decode(record.value()), nowNanos);
+                    read++;
+                }
+            }
+        }
+
+        /** What the shaping application has written: changelogs, decisions and releases. */
+        long bytesWritten() throws Exception {
+            try (Admin admin = Admin.create(KafkaSettings.admin(config))) {
+                return admin.describeLogDirs(List.of(1)).allDescriptions().get().get(1).values().stream()
+                        .flatMap(dir -> dir.replicaInfos().entrySet().stream())
+                        .filter(replica -> replica.getKey().topic().startsWith("weir-shaping-")
+                                || replica.getKey().topic().equals(topics.releases()))
+                        .mapToLong(replica -> replica.getValue().size())
+                        .sum();
+            }
+        }
+
+        /** How many releases are on their topic by now. */
+        long released() {
+            return releases.endOffsets(releases.assignment()).values().stream()
+                    .mapToLong(Long::longValue)
+                    .sum();
+        }
+
+        private KafkaConsumer<byte[], byte[]> consumer(String topic) {
+            Properties settings = KafkaSettings.consumer(config);
+            settings.put("isolation.level", "read_committed");
+            settings.put("fetch.max.wait.ms", 100);
+            KafkaConsumer<byte[], byte[]> consumer =
+                    new KafkaConsumer<>(settings, new ByteArrayDeserializer(), new ByteArrayDeserializer());
+            List<TopicPartition> partitions = consumer.partitionsFor(topic).stream()
+                    .map(info -> new TopicPartition(topic, info.partition()))
+                    .toList();
+            consumer.assign(partitions);
+            consumer.seekToBeginning(partitions);
+            return consumer;
+        }
+
+        @Override
+        public void close() {
+            isClosing = true;
+            releases.close();
+            enforcer.close();
+            broker.close();
+            delete(directory);
+        }
+    }
+}

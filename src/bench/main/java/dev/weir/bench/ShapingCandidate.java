@@ -1,0 +1,117 @@
+package dev.weir.bench;
+
+import dev.weir.client.ReleaseConsumer;
+import dev.weir.event.Release;
+import dev.weir.fault.FaultsException;
+import dev.weir.topics.TopicReader;
+import java.io.IOException;
+import java.time.Duration;
+import java.time.Instant;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+
+/** Queues of their own, and the process that shapes them. */
+final class ShapingCandidate implements AutoCloseable {
+
+    static final List<String> PACING_COLUMNS = List.of("p50 ms", "p99 ms", "max ms", "releases");
+
+    private static final Duration PATIENCE = Duration.ofSeconds(60);
+
+    /** Queues that have begun early, or end late, still have something to release. */
+    private static final Duration MARGIN = Duration.ofSeconds(2);
+
+    private static final Duration PAUSE = Duration.ofMillis(50);
+    private static final long NANOS_PER_SECOND = 1_000_000_000;
+
+    private final BenchQueues queues;
+    private final BenchCluster.Workload workload;
+    private final Candidate lane;
+
+    /** @param workload has the queues, which stand still */
+    ShapingCandidate(BenchQueues queues, BenchCluster.Workload workload) throws IOException {
+        this.queues = queues;
+        this.workload = workload;
+        String name = queues.count() == 1 ? "1 queue" : "%,d queues".formatted(queues.count());
+        lane = new Candidate(name, Candidate.Kind.SHAPE, workload.config(), DecideBench.JVM);
+    }
+
+    /** Its count is of releases. */
+    Candidate lane() {
+        return lane;
+    }
+
+    /** Lets requests in until there are so many with those that have left, and opens the queues. */
+    void reach(long requests) throws Exception {
+        if (requests > workload.sent()) {
+            fill(requests - workload.sent());
+            apply(queues.unbounded());
+        }
+    }
+
+    /** Lets so many requests more in, to each queue as many; all queues stand still then. */
+    private void fill(long requests) throws Exception {
+        apply(queues.stopped());
+        workload.admit(requests, queues);
+        lane.resume();
+        while (lane.admitted() < workload.sent()) {
+            Thread.sleep(PAUSE.toMillis());
+        }
+        lane.pause();
+    }
+
+    private void apply(String rules) throws IOException, FaultsException, InterruptedException {
+        long before = lane.ruleChanges();
+        long changes = workload.apply(rules);
+        while (lane.ruleChanges() < before + changes) {
+            Thread.sleep(PAUSE.toMillis());
+        }
+    }
+
+    /** How far releases are from their queues' rates: as stamped, as read committed, and as handed out to workers. */
+    List<ResultTable.Row> pacing(Duration time) throws Exception {
+        Duration settle = Duration.ofMillis(2 * queues.longestMs()).plusSeconds(1);
+        fill(queues.count() * (settle.plus(time).plus(MARGIN).toMillis() / queues.shortestMs()));
+        apply(queues.steady());
+        try (TopicReader<Release> reader = TopicReader.releases(workload.config(), TopicReader.From.END, true);
+                ReleaseConsumer worker = workload.workers()) {
+            lane.resume();
+            long fromNanos = wallClockNanos() + settle.toNanos();
+            long toNanos = fromNanos + time.toNanos();
+            PacingErrors stamped = new PacingErrors(queues, fromNanos, toNanos);
+            PacingErrors read = new PacingErrors(queues, fromNanos, toNanos);
+            PacingErrors handedOut = new PacingErrors(queues, fromNanos, toNanos);
+            CompletableFuture<PacingErrors> work = BackgroundThread.run(() -> handOut(worker, handedOut));
+            while (!read.isComplete() && !work.isCompletedExceptionally()) {
+                reader.poll(Duration.ofMillis(100), release -> {
+                    read.add(release, wallClockNanos());
+                    stamped.add(release, release.releaseAtNanos());
+                });
+            }
+            work.get();
+            lane.pause();
+            return List.of(
+                    stamped.row(lane.name() + ", stamped"),
+                    read.row(lane.name() + ", read"),
+                    handedOut.row(lane.name() + ", handed out"));
+        }
+    }
+
+    private static PacingErrors handOut(ReleaseConsumer worker, PacingErrors handedOut) {
+        while (!handedOut.isComplete()) {
+            Release release = worker.next(PATIENCE)
+                    .orElseThrow(() -> new IllegalStateException("nothing was handed out for " + PATIENCE));
+            handedOut.add(release, wallClockNanos());
+        }
+        return handedOut;
+    }
+
+    private static long wallClockNanos() {
+        Instant now = Instant.now();
+        return now.getEpochSecond() * NANOS_PER_SECOND + now.getNano();
+    }
+
+    @Override
+    public void close() {
+        lane.close();
+    }
+}

@@ -1,0 +1,28 @@
+package dev.weir.client;
+
+import java.util.LinkedHashSet;
+
+/** What was done lately, so much of it; the oldest goes first. */
+final class BoundedRecentSet<T> {
+
+    private final LinkedHashSet<T> done = new LinkedHashSet<>();
+    private final int bound;
+
+    BoundedRecentSet(int bound) {
+        this.bound = bound;
+    }
+
+    void add(T one) {
+        done.remove(one);
+        done.add(one);
+        if (done.size() > bound) {
+            var oldest = done.iterator();
+            oldest.next();
+            oldest.remove();
+        }
+    }
+
+    boolean contains(T one) {
+        return done.contains(one);
+    }
+}

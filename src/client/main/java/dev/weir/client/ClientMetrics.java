@@ -1,0 +1,67 @@
+package dev.weir.client;
+
+import java.time.Duration;
+import java.time.temporal.ChronoUnit;
+import java.util.Arrays;
+import java.util.EnumMap;
+import java.util.Map;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.LongAdder;
+import org.HdrHistogram.ConcurrentHistogram;
+
+/** Counts of a client; threads share it. */
+final class ClientMetrics {
+
+    private static final long MAX_MICROS = TimeUnit.HOURS.toMicros(1);
+
+    final LongAdder sent = new LongAdder();
+    final LongAdder rejected = new LongAdder();
+    final LongAdder late = new LongAdder();
+    final LongAdder decidedHere = new LongAdder();
+    final LongAdder failedOpen = new LongAdder();
+    final LongAdder failedClosed = new LongAdder();
+    private final LongAdder answered = new LongAdder();
+    private final Map<NoDecisionReason, LongAdder> unanswered = new EnumMap<>(NoDecisionReason.class);
+    private final ConcurrentHistogram micros = new ConcurrentHistogram(MAX_MICROS, 2);
+
+    ClientMetrics() {
+        Arrays.stream(NoDecisionReason.values()).forEach(why -> unanswered.put(why, new LongAdder()));
+    }
+
+    void answered(long nanos) {
+        answered.increment();
+        micros.recordValue(Math.min(MAX_MICROS, TimeUnit.NANOSECONDS.toMicros(nanos)));
+    }
+
+    void unanswered(NoDecisionReason why) {
+        unanswered.get(why).increment();
+    }
+
+    ClientStats stats(int inFlight, int keysHeld, CircuitSettings.State circuit) {
+        return new ClientStats(
+                sent.sum(),
+                answered.sum(),
+                decidedHere.sum(),
+                unanswered.get(NoDecisionReason.TIMED_OUT).sum(),
+                unanswered.get(NoDecisionReason.NOT_WRITTEN).sum(),
+                unanswered.get(NoDecisionReason.TOO_MANY_WAITING).sum(),
+                unanswered.get(NoDecisionReason.CIRCUIT_OPEN).sum(),
+                unanswered.get(NoDecisionReason.NO_LEASE).sum(),
+                unanswered.get(NoDecisionReason.UNREADABLE).sum(),
+                unanswered.get(NoDecisionReason.CLOSED).sum(),
+                rejected.sum(),
+                late.sum(),
+                failedOpen.sum(),
+                failedClosed.sum(),
+                inFlight,
+                keysHeld,
+                circuit,
+                latency(50),
+                latency(99),
+                latency(100));
+    }
+
+    private Duration latency(double percentile) {
+        return Duration.of(micros.getValueAtPercentile(percentile), ChronoUnit.MICROS);
+    }
+}

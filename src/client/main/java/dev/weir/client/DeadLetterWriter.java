@@ -1,0 +1,61 @@
+package dev.weir.client;
+
+import dev.weir.fault.SafeText;
+import dev.weir.wire.DeadLetterHeaders;
+import dev.weir.wire.ReleaseAvro;
+import java.nio.charset.StandardCharsets;
+import java.util.Map;
+import java.util.concurrent.ExecutionException;
+import org.apache.kafka.clients.producer.KafkaProducer;
+import org.apache.kafka.clients.producer.ProducerRecord;
+import org.apache.kafka.common.serialization.ByteArraySerializer;
+
+/** Writes what a worker gives up to the topic of dead letters, with its headers and the reason in more of them. */
+final class DeadLetterWriter implements AutoCloseable {
+
+    /** The reason of a release whose last attempt failed. */
+    static final String ATTEMPTS_FAILED = "ATTEMPTS_FAILED";
+
+    /** Room for any release and its headers. */
+    static final int MAX_BYTES = 4 << 20;
+
+    private final KafkaProducer<byte[], byte[]> producer;
+    private final String topic;
+    private final ReleaseAvro avro = new ReleaseAvro();
+
+    DeadLetterWriter(Map<String, Object> kafka, String topic) {
+        producer = new KafkaProducer<>(kafka, new ByteArraySerializer(), new ByteArraySerializer());
+        this.topic = topic;
+    }
+
+    /** Returns when it is written. */
+    void write(HeldReleases.Held held, Throwable cause) throws ExecutionException, InterruptedException {
+        HeldReleases.Unreadable unreadable = held.unreadable();
+        ProducerRecord<byte[], byte[]> letter = unreadable == null
+                ? new ProducerRecord<>(topic, utf8(held.release().client()), avro.encode(held.release()))
+                : new ProducerRecord<>(topic, unreadable.key(), unreadable.value());
+        held.headers().forEach(letter.headers()::add);
+        String reason = unreadable == null
+                ? ATTEMPTS_FAILED
+                : unreadable.fault().rejection().name();
+        add(letter, DeadLetterHeaders.REASON, reason);
+        add(letter, DeadLetterHeaders.DETAIL, SafeText.of(String.valueOf(cause), DeadLetterHeaders.MAX_DETAIL));
+        add(letter, DeadLetterHeaders.TOPIC, held.partition().topic());
+        add(letter, DeadLetterHeaders.PARTITION, String.valueOf(held.partition().partition()));
+        add(letter, DeadLetterHeaders.OFFSET, String.valueOf(held.offset()));
+        producer.send(letter).get();
+    }
+
+    @Override
+    public void close() {
+        producer.close();
+    }
+
+    private static void add(ProducerRecord<byte[], byte[]> letter, String name, String value) {
+        letter.headers().add(name, utf8(value));
+    }
+
+    private static byte[] utf8(String text) {
+        return text.getBytes(StandardCharsets.UTF_8);
+    }
+}

@@ -1,0 +1,230 @@
+package dev.weir.client;
+
+import dev.weir.event.LeaseUsage;
+import dev.weir.event.StateKey;
+import dev.weir.lease.LeaseRequest;
+import dev.weir.lease.LeaseResponse;
+import dev.weir.wire.KeyCodec;
+import dev.weir.wire.LeaseRequestAvro;
+import dev.weir.wire.LeaseResponseAvro;
+import dev.weir.wire.LeaseUsageAvro;
+import dev.weir.wire.SchemaRegistry;
+import dev.weir.wire.UnreadableException;
+import java.nio.BufferUnderflowException;
+import java.nio.charset.StandardCharsets;
+import java.time.Duration;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.Set;
+import java.util.TreeSet;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.TimeUnit;
+import org.apache.kafka.clients.admin.Admin;
+import org.apache.kafka.clients.admin.DescribeTopicsOptions;
+import org.apache.kafka.clients.consumer.ConsumerConfig;
+import org.apache.kafka.clients.consumer.ConsumerRecord;
+import org.apache.kafka.clients.consumer.ConsumerRecords;
+import org.apache.kafka.clients.producer.KafkaProducer;
+import org.apache.kafka.clients.producer.ProducerConfig;
+import org.apache.kafka.clients.producer.ProducerRecord;
+import org.apache.kafka.common.KafkaException;
+import org.apache.kafka.common.TopicPartition;
+import org.apache.kafka.common.acl.AclOperation;
+import org.apache.kafka.common.errors.InterruptException;
+import org.apache.kafka.common.errors.TimeoutException;
+import org.apache.kafka.common.errors.TopicAuthorizationException;
+import org.apache.kafka.common.serialization.ByteArraySerializer;
+
+/**
+ * What a client that holds slices reads and writes: policies, its questions to ledgers, what is answered in its partition of the
+ * topic of grants, and what it tells of its own decisions.
+ */
+final class LeaseTopics implements AutoCloseable {
+
+    private static final Duration START = Duration.ofSeconds(30);
+    private static final Duration CLOSE = Duration.ofSeconds(5);
+
+    private final LeaseRequestAvro askAvro = new LeaseRequestAvro();
+    private final LeaseResponseAvro grantAvro = new LeaseResponseAvro();
+    private final LeaseUsageAvro usageAvro;
+    private final ClientBuilder options;
+    private final String holder;
+    private final ClientPolicyRegistry policies;
+    private final TopicFollower follower;
+    private final KafkaProducer<byte[], byte[]> producer;
+    private final TopicPartition grants;
+    private final Answers answers;
+    private volatile RuntimeException notWritten;
+
+    /** Who is told what ledgers answer. */
+    interface Answers {
+        void answered(StateKey key, LeaseResponse response);
+    }
+
+    /**
+     * Reads the policies to their end, and finds the end of the grants; what comes after is handed over once {@link #start} is
+     * called.
+     *
+     * @throws KafkaException if topics are missing, or the brokers refuse or do not answer
+     */
+    LeaseTopics(
+            ClientBuilder options,
+            Optional<SchemaRegistry> registry,
+            String holder,
+            ClientPolicyRegistry policies,
+            Answers answers) {
+        this.options = options;
+        this.holder = holder;
+        this.policies = policies;
+        this.answers = answers;
+        usageAvro = new LeaseUsageAvro(registry, options.leaseUsage());
+        Map<String, Object> reading = TopicFollower.settings(options.consumer());
+        reading.put(ConsumerConfig.ISOLATION_LEVEL_CONFIG, "read_committed"); // a slice that is taken back is none
+        follower = new TopicFollower(reading, "weir-client-grants", this::polled);
+        KafkaProducer<byte[], byte[]> writing = null;
+        try {
+            List<TopicPartition> ofPolicies = follower.partitions(options.policies());
+            List<TopicPartition> ofGrants = follower.partitions(options.leaseResponses());
+            grants = ofGrants.get(Math.floorMod(holder.hashCode(), ofGrants.size()));
+            follower.addFromBeginning(ofPolicies);
+            follower.addFromEnd(List.of(grants));
+            follower.readToEnd(ofPolicies, START, this::take);
+            policies.update();
+            writing = new KafkaProducer<>(writing(options), new ByteArraySerializer(), new ByteArraySerializer());
+            if (writing.partitionsFor(options.leaseRequests()).isEmpty()) {
+                throw TopicFollower.missing(options.leaseRequests());
+            }
+            if (writing.partitionsFor(options.leaseUsage()).isEmpty()) {
+                throw TopicFollower.missing(options.leaseUsage());
+            }
+            requireRights();
+        } catch (KafkaException e) {
+            follower.close();
+            if (writing != null) {
+                writing.close(Duration.ZERO);
+            }
+            throw e;
+        }
+        producer = writing;
+    }
+
+    /** As for requests, but what is written may come late: it is never wrong. */
+    private static Map<String, Object> writing(ClientBuilder options) {
+        Map<String, Object> settings = new HashMap<>(options.producer());
+        settings.keySet()
+                .removeAll(List.of(
+                        ProducerConfig.REQUEST_TIMEOUT_MS_CONFIG,
+                        ProducerConfig.DELIVERY_TIMEOUT_MS_CONFIG,
+                        ProducerConfig.TRANSACTIONAL_ID_CONFIG));
+        settings.put(ProducerConfig.ACKS_CONFIG, "all");
+        settings.put(ProducerConfig.ENABLE_IDEMPOTENCE_CONFIG, true);
+        settings.put(ProducerConfig.MAX_BLOCK_MS_CONFIG, START.toMillis());
+        return settings;
+    }
+
+    /** Without some of them it would start, and learn only later, with nobody to tell: what it uses would be on no topic. */
+    private void requireRights() {
+        Map<String, Set<AclOperation>> needed = Map.of(
+                options.policies(),
+                Set.of(AclOperation.READ),
+                options.leaseResponses(),
+                Set.of(AclOperation.READ),
+                options.leaseRequests(),
+                Set.of(AclOperation.WRITE),
+                options.leaseUsage(),
+                Set.of(AclOperation.WRITE),
+                options.decisions(),
+                Set.of(AclOperation.READ));
+        DescribeTopicsOptions withRights = new DescribeTopicsOptions().includeAuthorizedOperations(true);
+        try (Admin admin = Admin.create(TopicFollower.settings(options.consumer()))) {
+            Set<String> refused = new TreeSet<>(needed.keySet());
+            admin.describeTopics(needed.keySet(), withRights)
+                    .allTopicNames()
+                    .get(START.toMillis(), TimeUnit.MILLISECONDS)
+                    .forEach((topic, described) -> {
+                        if (described.authorizedOperations().containsAll(needed.get(topic))) {
+                            refused.remove(topic);
+                        }
+                    });
+            if (!refused.isEmpty()) {
+                throw new TopicAuthorizationException(refused);
+            }
+        } catch (ExecutionException e) {
+            throw e.getCause() instanceof KafkaException failure ? failure : new KafkaException(e.getCause());
+        } catch (java.util.concurrent.TimeoutException e) {
+            throw new TimeoutException("the brokers do not tell what this user may do", e);
+        } catch (InterruptedException e) {
+            throw new InterruptException(e);
+        }
+    }
+
+    void start() {
+        follower.start();
+    }
+
+    /** What last went wrong, none if the same has gone well since. */
+    Optional<RuntimeException> failure() {
+        return Optional.ofNullable(notWritten).or(follower::failure);
+    }
+
+    private void polled(ConsumerRecords<byte[], byte[]> records) {
+        if (take(records)) {
+            policies.update();
+        }
+    }
+
+    /** Returns whether policies are among the records. */
+    private boolean take(ConsumerRecords<byte[], byte[]> records) {
+        boolean hasPolicies = false;
+        for (ConsumerRecord<byte[], byte[]> record : records) {
+            if (record.topic().equals(grants.topic())) {
+                takeGrant(record);
+            } else {
+                String key = record.key() == null ? null : new String(record.key(), StandardCharsets.UTF_8);
+                policies.read(key, record.value());
+                hasPolicies = true;
+            }
+        }
+        return hasPolicies;
+    }
+
+    /** What cannot be read is a dead letter to the enforcers, who read it too. */
+    private void takeGrant(ConsumerRecord<byte[], byte[]> record) {
+        try {
+            LeaseResponseAvro.Addressed answer = grantAvro.decode(record.value(), record.partition());
+            if (answer.holder().equals(holder) && record.key() != null) {
+                answers.answered(KeyCodec.decode(record.key()), answer.response());
+            }
+        } catch (UnreadableException | BufferUnderflowException e) {
+            // see above
+        }
+    }
+
+    void ask(StateKey key, LeaseRequest ask) {
+        byte[] value = askAvro.encode(new LeaseRequestAvro.Addressed(ask, grants.partition()));
+        send(new ProducerRecord<>(options.leaseRequests(), KeyCodec.encode(key), value));
+    }
+
+    void report(StateKey key, LeaseUsage usage) {
+        send(new ProducerRecord<>(options.leaseUsage(), KeyCodec.encode(key), usageAvro.encode(usage)));
+    }
+
+    private void send(ProducerRecord<byte[], byte[]> record) {
+        var unused = producer.send(record, (metadata, exception) -> {
+            notWritten = exception instanceof KafkaException e ? e : null;
+        });
+    }
+
+    /** Has all written that was handed over, and ends. */
+    @Override
+    public void close() {
+        follower.close();
+        boolean isInterrupted = Thread.interrupted(); // what was handed over is written all the same
+        producer.close(CLOSE);
+        if (isInterrupted) {
+            Thread.currentThread().interrupt();
+        }
+    }
+}

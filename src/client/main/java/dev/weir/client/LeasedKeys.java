@@ -1,0 +1,68 @@
+package dev.weir.client;
+
+import dev.weir.event.Request;
+import dev.weir.event.StateKey;
+import java.util.List;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ConcurrentMap;
+
+/** What is held of one policy, by the values of its key's fields; it is found without anything made anew. */
+final class LeasedKeys {
+
+    private final String[] fields;
+    private final Node root = new Node();
+
+    /** Those that begin with the same values. */
+    private static final class Node {
+        private final ConcurrentMap<String, Node> next = new ConcurrentHashMap<>(0);
+        private volatile ClientLease held;
+
+        boolean isEmpty() {
+            return held == null && next.isEmpty();
+        }
+    }
+
+    /** @param fields of the policy's key, in its order */
+    LeasedKeys(List<String> fields) {
+        this.fields = fields.toArray(String[]::new);
+    }
+
+    /** What is held under a request's key, null if nothing is. */
+    ClientLease find(Request request) {
+        Node node = root;
+        for (int i = 0; node != null && i < fields.length; i++) {
+            String value = request.field(fields[i]);
+            node = node.next.get(value == null ? "" : value);
+        }
+        return node == null ? null : node.held;
+    }
+
+    synchronized void put(ClientLease held) {
+        Node node = root;
+        for (int i = 0; i < fields.length; i++) {
+            node = node.next.computeIfAbsent(value(held.key(), i), value -> new Node());
+        }
+        node.held = held;
+    }
+
+    synchronized void remove(ClientLease held) {
+        remove(root, 0, held);
+    }
+
+    private void remove(Node node, int depth, ClientLease held) {
+        if (depth == fields.length) {
+            node.held = null;
+            return;
+        }
+        String value = value(held.key(), depth);
+        Node next = node.next.get(value);
+        remove(next, depth + 1, held);
+        if (next.isEmpty()) {
+            node.next.remove(value);
+        }
+    }
+
+    private static String value(StateKey key, int field) {
+        return key.others().get(2 * field + 1);
+    }
+}

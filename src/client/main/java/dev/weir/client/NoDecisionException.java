@@ -1,0 +1,18 @@
+package dev.weir.client;
+
+/** Weir has not decided on a request, as far as the client knows. */
+public final class NoDecisionException extends RuntimeException {
+
+    private static final long serialVersionUID = 1L;
+
+    private final NoDecisionReason why;
+
+    NoDecisionException(NoDecisionReason why, String message, Throwable cause) {
+        super(message, cause);
+        this.why = why;
+    }
+
+    public NoDecisionReason why() {
+        return why;
+    }
+}

@@ -1,0 +1,165 @@
+package dev.weir.definition;
+
+import dev.weir.definition.PeriodReader.Calendar;
+import dev.weir.definition.PeriodReader.Duration;
+import dev.weir.definition.PeriodReader.Per;
+import dev.weir.limit.Blocked;
+import dev.weir.limit.CalendarWindow;
+import dev.weir.limit.FixedWindow;
+import dev.weir.limit.Gcra;
+import dev.weir.limit.IntervalBucket;
+import dev.weir.limit.LeakyBucket;
+import dev.weir.limit.Limit;
+import dev.weir.limit.Rate;
+import dev.weir.limit.SlidingWindowCounter;
+import dev.weir.limit.SlidingWindowLog;
+import dev.weir.limit.TokenBucket;
+import dev.weir.limit.Unlimited;
+import dev.weir.policy.DurationsAndSizes;
+import dev.weir.policy.Policy;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+
+/** Reads one limit of a policy. */
+final class LimitReader {
+
+    static final List<String> KEYS =
+            List.of("algorithm", "limit", "per", "timezone", "burst", "refill", "strict", "count-denied", "unlimited");
+
+    private static final String FIXED_WINDOW = "fixed-window";
+    private static final Map<String, Boolean> REFILL_IS_INTERVAL = new LinkedHashMap<>();
+
+    static {
+        REFILL_IS_INTERVAL.put("continuous", false);
+        REFILL_IS_INTERVAL.put("interval", true);
+    }
+
+    /** What the keys of one limit say. Only a fixed window goes by a calendar. */
+    private record Terms(long limit, Per per, long burst, boolean interval, boolean strict, boolean countDenied) {
+        long perMs() {
+            return ((Duration) per).ms();
+        }
+
+        Rate rate() {
+            return Rate.of(limit, perMs());
+        }
+
+        Limit<?> fixedWindow() {
+            return per instanceof Calendar calendar
+                    ? new CalendarWindow(limit, calendar.period(), calendar.zone(), countDenied)
+                    : new FixedWindow(limit, perMs(), countDenied);
+        }
+    }
+
+    /** How a limit is made of its terms. */
+    private interface Algorithm {
+        Limit<?> of(Terms terms);
+    }
+
+    private static final Map<String, Algorithm> ALGORITHMS = new LinkedHashMap<>();
+
+    static {
+        ALGORITHMS.put(FIXED_WINDOW, Terms::fixedWindow);
+        ALGORITHMS.put("sliding-window-log", t -> new SlidingWindowLog(t.limit, t.perMs(), t.countDenied));
+        ALGORITHMS.put(
+                "sliding-window-counter", t -> new SlidingWindowCounter(t.limit, t.perMs(), t.strict, t.countDenied));
+        ALGORITHMS.put(
+                "token-bucket",
+                t -> t.interval
+                        ? new IntervalBucket(t.limit, t.perMs(), t.burst, t.countDenied)
+                        : new TokenBucket(t.rate(), t.burst, t.countDenied));
+        ALGORITHMS.put("leaky-bucket", t -> new LeakyBucket(t.rate(), t.burst, t.countDenied));
+        ALGORITHMS.put("gcra", t -> new Gcra(t.rate(), t.burst, t.countDenied));
+    }
+
+    /** Keys that only some algorithms have. */
+    private static final Map<String, Set<String>> HAVE = Map.of(
+            "timezone", Set.of(FIXED_WINDOW),
+            "burst", Set.of("token-bucket", "leaky-bucket", "gcra"),
+            "refill", Set.of("token-bucket"),
+            "strict", Set.of("sliding-window-counter"));
+
+    private LimitReader() {}
+
+    /** The limit and its label, null if something is wrong with it. */
+    static Policy.Term read(YamlTree tree) {
+        tree.fields(KEYS);
+        Boolean unlimited = tree.get("unlimited").flag();
+        return Boolean.TRUE.equals(unlimited) ? unlimited(tree) : limited(tree);
+    }
+
+    private static Policy.Term unlimited(YamlTree tree) {
+        for (String key : KEYS) {
+            if (!key.equals("unlimited") && tree.get(key).isThere()) {
+                tree.get(key).fault("must be left out where unlimited is true");
+            }
+        }
+        return new Policy.Term("unlimited", new Unlimited());
+    }
+
+    private static Policy.Term limited(YamlTree tree) {
+        Algorithm algorithm = tree.require("algorithm").oneOf(ALGORITHMS);
+        String name = algorithm == null ? null : tree.get("algorithm").text();
+        requireApplicable(tree, name);
+        Long limit = tree.require("limit").wholeNumber(0, Limit.MAX_CAPACITY);
+        boolean blocked = limit != null && limit == 0;
+        Per per = per(blocked ? tree.get("per") : tree.require("per"), tree.get("timezone"), name);
+        Long burst = burst(tree.get("burst"), blocked);
+        boolean interval = Boolean.TRUE.equals(tree.get("refill").oneOf(REFILL_IS_INTERVAL));
+        boolean strict = Boolean.TRUE.equals(tree.get("strict").flag());
+        boolean countDenied = Boolean.TRUE.equals(tree.get("count-denied").flag());
+        if (algorithm == null || limit == null || (per == null && !blocked)) {
+            return null;
+        }
+        if (blocked) {
+            return new Policy.Term(name + " 0", new Blocked());
+        }
+        Terms terms = new Terms(limit, per, burst == null ? limit : burst, interval, strict, countDenied);
+        Limit<?> made = tree.noting(() -> algorithm.of(terms));
+        return made == null ? null : new Policy.Term(label(name, terms), made);
+    }
+
+    private static void requireApplicable(YamlTree tree, String algorithm) {
+        for (String key : KEYS) {
+            boolean applies =
+                    algorithm == null || !HAVE.containsKey(key) || HAVE.get(key).contains(algorithm);
+            if (!applies && tree.get(key).isThere()) {
+                tree.get(key).fault("does not apply to " + algorithm);
+            }
+        }
+    }
+
+    private static Per per(YamlTree tree, YamlTree timezone, String algorithm) {
+        boolean mayGoByCalendar = algorithm == null || algorithm.equals(FIXED_WINDOW);
+        return mayGoByCalendar ? PeriodReader.read(tree, timezone) : PeriodReader.read(tree, algorithm);
+    }
+
+    /** A duration in ms, within {@link Limit#MAX_LEVEL}. */
+    static long windowMs(String text) {
+        long ms = DurationsAndSizes.durationMs(text);
+        if (ms > Limit.MAX_LEVEL) {
+            throw new IllegalArgumentException("is too large: '" + text + "'");
+        }
+        return ms;
+    }
+
+    private static Long burst(YamlTree tree, boolean blocked) {
+        if (!blocked) {
+            return tree.wholeNumber(1, Limit.MAX_CAPACITY);
+        }
+        Long burst = tree.wholeNumber(0, Limit.MAX_CAPACITY);
+        if (burst != null && burst > 0) {
+            tree.fault("must be 0 or left out where limit is 0, is '" + burst + "'");
+        }
+        return null;
+    }
+
+    private static String label(String algorithm, Terms terms) {
+        return algorithm + " " + terms.limit + "/" + terms.per
+                + (terms.burst == terms.limit ? "" : " burst " + terms.burst)
+                + (terms.interval ? " interval" : "")
+                + (terms.strict ? " strict" : "");
+    }
+}

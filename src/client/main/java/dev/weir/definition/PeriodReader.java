@@ -1,0 +1,98 @@
+package dev.weir.definition;
+
+import dev.weir.limit.CalendarPeriod;
+import dev.weir.policy.DurationsAndSizes;
+import java.time.ZoneId;
+import java.util.Locale;
+import java.util.Map;
+import java.util.Set;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+
+/** Reads {@code per}, with the {@code timezone} that makes it one of a calendar. */
+final class PeriodReader {
+
+    /** In which time the tokens of a limit come; as text, how a label has it. */
+    sealed interface Per {}
+
+    /** So many milliseconds. */
+    record Duration(long ms) implements Per {
+        @Override
+        public String toString() {
+            return DurationsAndSizes.duration(ms);
+        }
+    }
+
+    /** The days, weeks or months of a time zone. */
+    record Calendar(CalendarPeriod period, ZoneId zone) implements Per {
+        @Override
+        public String toString() {
+            return "1 " + period.name().toLowerCase(Locale.ROOT) + " " + zone;
+        }
+    }
+
+    /** What durations are not written in. */
+    private static final Pattern CALENDAR_UNITS = Pattern.compile("\\d+\\s*(w|weeks?|months?|years?)");
+
+    private static final Pattern ONE = Pattern.compile("0*1\\s*([a-z]+)");
+    private static final Map<String, CalendarPeriod> PERIODS = Map.of(
+            "d", CalendarPeriod.DAY,
+            "day", CalendarPeriod.DAY,
+            "days", CalendarPeriod.DAY,
+            "w", CalendarPeriod.WEEK,
+            "week", CalendarPeriod.WEEK,
+            "weeks", CalendarPeriod.WEEK,
+            "month", CalendarPeriod.MONTH,
+            "months", CalendarPeriod.MONTH);
+
+    private static final ZoneId DEFAULT_ZONE = ZoneId.of("UTC");
+    private static final Set<String> ZONES = ZoneId.getAvailableZoneIds();
+
+    private PeriodReader() {}
+
+    /** A period that may be one of a calendar; null if something is wrong with it, or missing. */
+    static Per read(YamlTree per, YamlTree timezone) {
+        if (!timezone.isThere() && !isInCalendarUnits(per)) {
+            return duration(per);
+        }
+        CalendarPeriod period = per.read(PeriodReader::calendarPeriod);
+        ZoneId zone = timezone.isThere() ? timezone.read(PeriodReader::zone) : DEFAULT_ZONE;
+        return period == null || zone == null ? null : new Calendar(period, zone);
+    }
+
+    /** The period of what goes by no calendar; null if something is wrong with it, or missing. */
+    static Duration read(YamlTree per, String whose) {
+        if (isInCalendarUnits(per)) {
+            per.fault("'" + per.text() + "' is a calendar window, which " + whose + " does not have");
+            return null;
+        }
+        return duration(per);
+    }
+
+    private static boolean isInCalendarUnits(YamlTree per) {
+        return per.isScalar() && CALENDAR_UNITS.matcher(per.text().strip()).matches();
+    }
+
+    private static Duration duration(YamlTree per) {
+        Long ms = per.read(LimitReader::windowMs);
+        return ms == null ? null : new Duration(ms);
+    }
+
+    private static CalendarPeriod calendarPeriod(String text) {
+        Matcher one = ONE.matcher(text.strip());
+        CalendarPeriod period = one.matches() ? PERIODS.get(one.group(1)) : null;
+        if (period == null) {
+            throw new IllegalArgumentException(
+                    "must be 1 day, 1 week or 1 month to go by a calendar, is '" + text + "'");
+        }
+        return period;
+    }
+
+    private static ZoneId zone(String id) {
+        if (!ZONES.contains(id)) {
+            throw new IllegalArgumentException(
+                    "must be a time zone of the tz database such as Europe/Berlin, is '" + id + "'");
+        }
+        return ZoneId.of(id);
+    }
+}

@@ -1,0 +1,128 @@
+package dev.weir.definition;
+
+import dev.weir.event.Rejection;
+import dev.weir.wire.PolicyAvro;
+import dev.weir.wire.UnreadableException;
+import java.util.Collections;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.TreeMap;
+import java.util.function.Function;
+
+/**
+ * The policies and queues in force after the records of the policies topic that were added so far. All readers of the topic
+ * use {@link #step} to decide what a record does, so they agree on what is in force.
+ *
+ * <p>One thread adds records; other threads may read.
+ *
+ * @param <V> what is kept of a good record
+ */
+public final class PolicyFold<V> {
+
+    private final Map<String, V> byKey = Collections.synchronizedSortedMap(new TreeMap<>());
+    private final Function<PolicyRecordReader, V> kept;
+    private final Function<V, PolicyAvro.Applied> record;
+
+    /** What a record of the policies topic does. */
+    public sealed interface Step {
+
+        /** Puts a version of a policy or queue in force, or its deletion. */
+        record Put(PolicyRecordReader rules) implements Step {}
+
+        /** Removes a policy or queue and its version number. The record has no value. */
+        record Remove() implements Step {}
+
+        /** Changes nothing: the last good record of the key stays in force. */
+        record Reject(UnreadableException fault) implements Step {}
+    }
+
+    private PolicyFold(Function<PolicyRecordReader, V> kept, Function<V, PolicyAvro.Applied> record) {
+        this.kept = kept;
+        this.record = record;
+    }
+
+    /** Returns an empty table that keeps the parsed rules. */
+    public static PolicyFold<PolicyRecordReader> ofRules() {
+        return new PolicyFold<>(Function.identity(), PolicyRecordReader::applied);
+    }
+
+    /** Returns an empty table that keeps the records only, which take less heap than the parsed rules. */
+    public static PolicyFold<PolicyAvro.Applied> ofRecords() {
+        return new PolicyFold<>(PolicyRecordReader::applied, Function.identity());
+    }
+
+    /**
+     * Returns what a record does, without a table.
+     *
+     * @param key null if the record has none
+     * @param value null if the record has none
+     * @param lastVersion the version of the last good record of this key, 0 if there is none
+     */
+    public static Step step(String key, byte[] value, long lastVersion) {
+        if (key == null) {
+            return new Step.Reject(new UnreadableException(Rejection.NO_KEY, "the record has no key"));
+        }
+        if (value == null) {
+            return new Step.Remove();
+        }
+        try {
+            return new Step.Put(PolicyRecordReader.read(key, value, lastVersion));
+        } catch (UnreadableException e) {
+            return new Step.Reject(e);
+        }
+    }
+
+    /**
+     * Adds the next record.
+     *
+     * @param key null if the record has none
+     * @param value null if the record has none
+     * @return what the record did
+     */
+    public Step add(String key, byte[] value) {
+        Step step = step(key, value, key == null ? 0 : version(key));
+        if (step instanceof Step.Put put) {
+            byKey.put(key, kept.apply(put.rules()));
+        } else if (step instanceof Step.Remove) {
+            byKey.remove(key);
+        }
+        return step;
+    }
+
+    /** Returns the last good record of a key, which may be a deletion. */
+    public Optional<V> get(String key) {
+        return Optional.ofNullable(byKey.get(key));
+    }
+
+    /**
+     * Returns the last good record of each key with deletions, policies before queues, each by id. A result that contains a record
+     * also reflects all earlier records.
+     */
+    public List<V> all() {
+        synchronized (byKey) {
+            return List.copyOf(byKey.values());
+        }
+    }
+
+    /** Returns {@link #all} by key. */
+    public Map<String, V> byKey() {
+        synchronized (byKey) {
+            return new TreeMap<>(byKey);
+        }
+    }
+
+    /** Returns the records that are in force, policies before queues, each by id. */
+    public List<PolicyAvro.Applied> inForce() {
+        return all().stream()
+                .map(record)
+                .filter(applied -> !applied.isDeleted())
+                .toList();
+    }
+
+    /** The version of the last good record of a key, also of a deletion; 0 if there is none. */
+    private long version(String key) {
+        V last = byKey.get(key);
+        return last == null ? 0 : record.apply(last).version();
+    }
+}

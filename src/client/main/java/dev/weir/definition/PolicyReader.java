@@ -1,0 +1,238 @@
+package dev.weir.definition;
+
+import dev.weir.limit.Limit;
+import dev.weir.limit.Unlimited;
+import dev.weir.policy.DurationsAndSizes;
+import dev.weir.policy.Glob;
+import dev.weir.policy.Match;
+import dev.weir.policy.OnExceed;
+import dev.weir.policy.Policy;
+import dev.weir.policy.Sharing;
+import java.time.OffsetDateTime;
+import java.time.format.DateTimeParseException;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+import java.util.OptionalLong;
+import java.util.TreeMap;
+
+/** Reads one policy. Something harmless stands in for what is at fault, so that the rest is checked as well. */
+final class PolicyReader {
+
+    static final List<String> KEYS = List.of(
+            "id",
+            "layer",
+            "priority",
+            "match",
+            "key",
+            "limits",
+            "max-size",
+            "on-exceed",
+            "queue",
+            "deny-status",
+            "max-delay",
+            "max-debt",
+            "idempotency",
+            "effective-from",
+            "max-wait",
+            "when-empty",
+            "lease");
+
+    private static final String DENY = "deny";
+    private static final String SHADOW_BAN = "shadow-ban";
+    private static final String OBSERVE = "observe";
+    private static final String THROTTLE = "throttle";
+    private static final String SHAPE = "shape";
+
+    private static final Map<String, String> ON_EXCEED = new LinkedHashMap<>();
+
+    static {
+        for (String word : List.of(DENY, SHADOW_BAN, OBSERVE, THROTTLE, SHAPE)) {
+            ON_EXCEED.put(word, word);
+        }
+    }
+
+    private static final Map<String, Boolean> WHEN_EMPTY_WAITS = new LinkedHashMap<>();
+    private static final Map<String, Boolean> LEASE_IS_BY_CLIENTS = Map.of("client", true);
+
+    static {
+        WHEN_EMPTY_WAITS.put("wait", true);
+        WHEN_EMPTY_WAITS.put("deny", false);
+    }
+
+    private static final Map<String, Long> STATUSES = new TreeMap<>(Map.of("429", 429L, "503", 503L));
+
+    /** Keys that belong to one way to answer. */
+    private static final Map<String, String> OF = Map.of("deny-status", DENY, "max-delay", THROTTLE, "queue", SHAPE);
+
+    private static final List<String> HARMLESS_KEY = List.of("client");
+    private static final Policy.Term HARMLESS_TERM = new Policy.Term("unlimited", new Unlimited());
+    private static final String HARMLESS_QUEUE = "unnamed";
+    private static final Glob HARMLESS_GLOB = new Glob("**");
+
+    private PolicyReader() {}
+
+    /** The policy; not to be used if anything was noted. */
+    static Policy read(YamlTree tree, long version) {
+        tree.fields(KEYS);
+        String id = tree.require("id").read(name -> Policy.requireName("id", name));
+        String layer = tree.get("layer").read(name -> Policy.requireName("layer", name));
+        Long priority = tree.get("priority").wholeNumber(Integer.MIN_VALUE, Integer.MAX_VALUE);
+        Match match = match(tree.get("match"));
+        List<String> key = key(tree.get("key"), HARMLESS_KEY);
+        String word = word(tree);
+        OnExceed onExceed = onExceed(tree, word);
+        List<Policy.Term> terms = terms(tree, word);
+        Long maxSizeBytes = tree.get("max-size").read(DurationsAndSizes::sizeBytes);
+        Long idempotencyMs = tree.get("idempotency").read(DurationsAndSizes::durationMs);
+        Sharing sharing = sharing(tree, key);
+        Long effectiveFromMs = tree.get("effective-from").read(PolicyReader::instantMs);
+        try {
+            return new Policy(
+                    Objects.requireNonNullElse(id, "unnamed"),
+                    version,
+                    Objects.requireNonNullElse(effectiveFromMs, 0L),
+                    Objects.requireNonNullElse(layer, Policy.DEFAULT_LAYER),
+                    priority == null ? 0 : priority.intValue(),
+                    match,
+                    key,
+                    terms,
+                    maxSizeBytes,
+                    Objects.requireNonNullElse(onExceed, OnExceed.DENY),
+                    Objects.requireNonNullElse(idempotencyMs, 0L),
+                    sharing);
+        } catch (IllegalArgumentException e) {
+            String part = e.getMessage().split(" ", 2)[0];
+            tree.get(part).fault(e.getMessage());
+            return null;
+        }
+    }
+
+    private static Match match(YamlTree tree) {
+        Map<String, List<Glob>> conditions = new LinkedHashMap<>();
+        tree.fields().forEach((field, values) -> {
+            List<Glob> globs = new ArrayList<>();
+            for (YamlTree value : values.itemsOrOne()) {
+                globs.add(Objects.requireNonNullElse(value.read(Glob::new), HARMLESS_GLOB));
+            }
+            boolean readable = values.isScalar() || values.isList();
+            if (readable && values.noting(() -> new Match(Map.of(field, globs))) != null) {
+                conditions.put(field, globs);
+            }
+        });
+        return Objects.requireNonNullElse(tree.noting(() -> new Match(conditions)), Match.ALL);
+    }
+
+    /** @param harmless stands in for what is at fault */
+    static List<String> key(YamlTree tree, List<String> harmless) {
+        List<String> key = new ArrayList<>();
+        for (YamlTree field : tree.itemsOrOne()) {
+            key.add(field.read(PolicyReader::requireField));
+        }
+        boolean readable = tree.isScalar() || tree.isList();
+        return readable && !key.contains(null) ? key : harmless;
+    }
+
+    /** Null if it is not shared. */
+    private static Sharing sharing(YamlTree tree, List<String> key) {
+        boolean byClients = Boolean.TRUE.equals(tree.get("lease").oneOf(LEASE_IS_BY_CLIENTS));
+        boolean waits = !Boolean.FALSE.equals(tree.get("when-empty").oneOf(WHEN_EMPTY_WAITS));
+        if (key.contains("client") && !byClients) {
+            for (String word : List.of("max-wait", "when-empty")) {
+                if (tree.get(word).isThere()) {
+                    tree.get(word).fault("needs a key without client, or lease: client");
+                }
+            }
+            return null;
+        }
+        YamlTree maxWait = tree.get("max-wait");
+        if (!waits && maxWait.isThere()) {
+            maxWait.fault("needs when-empty: wait");
+        }
+        Long maxWaitMs = maxWait.read(DurationsAndSizes::durationMs);
+        OptionalLong waitMs =
+                !waits ? OptionalLong.of(0) : maxWaitMs == null ? OptionalLong.empty() : OptionalLong.of(maxWaitMs);
+        return Objects.requireNonNullElse(maxWait.noting(() -> new Sharing(waitMs, byClients)), Sharing.DEFAULT);
+    }
+
+    private static String requireField(String name) {
+        if (name.isEmpty()) {
+            throw new IllegalArgumentException("must be the name of a field, is ''");
+        }
+        return name;
+    }
+
+    private static List<Policy.Term> terms(YamlTree tree, String word) {
+        if (SHAPE.equals(word) && !tree.get("limits").isThere()) {
+            return List.of();
+        }
+        YamlTree limits = tree.get("queue").isThere() ? tree.get("limits") : tree.require("limits");
+        List<Policy.Term> terms = new ArrayList<>();
+        for (YamlTree limit : limits.items()) {
+            terms.add(Objects.requireNonNullElse(LimitReader.read(limit), HARMLESS_TERM));
+        }
+        if (limits.isList() && terms.isEmpty()) {
+            limits.fault("must be 1 to " + Policy.MAX_LIMITS + ", are 0");
+        }
+        return terms.isEmpty() ? List.of(HARMLESS_TERM) : withMaxDebt(terms, tree.get("max-debt"));
+    }
+
+    private static List<Policy.Term> withMaxDebt(List<Policy.Term> terms, YamlTree tree) {
+        Long maxDebt = tree.wholeNumber(0, Limit.MAX_CAPACITY);
+        if (maxDebt == null) {
+            return terms;
+        }
+        List<Policy.Term> bounded = tree.noting(() -> terms.stream()
+                .map(term -> new Policy.Term(term.label(), term.limit(), maxDebt))
+                .toList());
+        return bounded == null ? terms : bounded;
+    }
+
+    /** What is written; if nothing is, a queue without limits shapes everything. Null if it cannot be read. */
+    private static String word(YamlTree tree) {
+        YamlTree written = tree.get("on-exceed");
+        if (!written.isThere()) {
+            boolean shapesAll =
+                    tree.get("queue").isThere() && !tree.get("limits").isThere();
+            return shapesAll ? SHAPE : DENY;
+        }
+        return written.oneOf(ON_EXCEED);
+    }
+
+    /** Null if it cannot be read. */
+    private static OnExceed onExceed(YamlTree tree, String word) {
+        OF.keySet().stream().sorted().forEach(key -> {
+            if (word != null && tree.get(key).isThere() && !OF.get(key).equals(word)) {
+                tree.get(key).fault("needs on-exceed: " + OF.get(key));
+            }
+        });
+        Long status = tree.get("deny-status").oneOf(STATUSES);
+        String queue = (SHAPE.equals(word) ? tree.require("queue") : tree.get("queue"))
+                .read(name -> Policy.requireName("queue", name));
+        YamlTree delay = THROTTLE.equals(word) ? tree.require("max-delay") : tree.get("max-delay");
+        Long maxDelayMs = delay.read(DurationsAndSizes::durationMs);
+        if (word == null) {
+            return null;
+        }
+        return switch (word) {
+            case SHADOW_BAN -> OnExceed.SHADOW_BAN;
+            case OBSERVE -> OnExceed.OBSERVE;
+            case THROTTLE -> maxDelayMs == null ? null : delay.noting(() -> new OnExceed.Throttle(maxDelayMs));
+            case SHAPE -> new OnExceed.Shape(Objects.requireNonNullElse(queue, HARMLESS_QUEUE));
+            default -> status == null ? OnExceed.DENY : new OnExceed.Deny(status.intValue());
+        };
+    }
+
+    private static long instantMs(String text) {
+        try {
+            return OffsetDateTime.parse(text).toInstant().toEpochMilli();
+        } catch (ArithmeticException e) {
+            throw new IllegalArgumentException("must be 1970 to 9999, is '" + text + "'", e);
+        } catch (DateTimeParseException e) {
+            throw new IllegalArgumentException(
+                    "must be a time with its offset such as 2026-12-01T00:00:00Z, is '" + text + "'", e);
+        }
+    }
+}

@@ -1,0 +1,111 @@
+package dev.weir.definition;
+
+import dev.weir.definition.PeriodReader.Duration;
+import dev.weir.limit.Limit;
+import dev.weir.policy.DurationsAndSizes;
+import dev.weir.policy.Policy;
+import dev.weir.shape.backlog.QueueRules;
+import dev.weir.shape.backlog.QueueTotal;
+import dev.weir.shape.backlog.TierShare;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+
+/** Reads one queue. Something harmless stands in for what is at fault, so that the rest is checked as well. */
+final class QueueReader {
+
+    static final List<String> KEYS =
+            List.of("id", "key", "limit", "per", "burst", "capacity", "max-wait", "look-ahead", "total", "tiers");
+    static final List<String> TOTAL_KEYS = List.of("limit", "per", "capacity");
+    static final List<String> TIER_KEYS = List.of("priority", "weight");
+
+    private static final long MAX_PER_MS = 30 * 24 * 60 * 60 * 1000L;
+
+    private QueueReader() {}
+
+    /** The queue; not to be used if anything was noted. */
+    static QueueRules read(YamlTree tree, long version) {
+        tree.fields(KEYS);
+        String id = tree.require("id").read(name -> Policy.requireName("id", name));
+        Long limit = tree.require("limit").wholeNumber(1, Limit.MAX_LEVEL);
+        Long perMs = per(tree.require("per"));
+        Long burst = tree.get("burst").wholeNumber(1, Limit.MAX_LEVEL);
+        Long capacity = tree.get("capacity").wholeNumber(1, QueueRules.MAX_CAPACITY);
+        Long maxWaitMs = tree.get("max-wait").read(LimitReader::windowMs);
+        Long lookAheadMs = tree.get("look-ahead").read(QueueReader::lookAheadMs);
+        Map<String, TierShare> tiers = tiers(tree.get("tiers"));
+        List<String> key = PolicyReader.key(tree.get("key"), List.of());
+        QueueTotal total = total(tree.get("total"));
+        if (total != null && key.isEmpty()) {
+            tree.get("total").fault("needs a key: without one, limit and per are those of the whole queue");
+            total = null;
+        }
+        QueueTotal ofAllKeys = total;
+        boolean paced = limit != null && perMs != null;
+        return tree.noting(() -> new QueueRules(
+                Objects.requireNonNullElse(id, "unnamed"),
+                version,
+                paced ? limit : 1,
+                paced ? perMs : 1,
+                Objects.requireNonNullElse(burst, 1L),
+                Objects.requireNonNullElse(capacity, QueueRules.DEFAULT_CAPACITY),
+                Objects.requireNonNullElse(maxWaitMs, QueueRules.NO_MAX_WAIT),
+                Objects.requireNonNullElse(lookAheadMs, QueueRules.DEFAULT_LOOK_AHEAD_MS),
+                tiers,
+                key,
+                ofAllKeys));
+    }
+
+    /** Null if there is none. */
+    private static QueueTotal total(YamlTree tree) {
+        if (!tree.isThere()) {
+            return null;
+        }
+        tree.fields(TOTAL_KEYS);
+        Long limit = tree.require("limit").wholeNumber(1, Limit.MAX_LEVEL);
+        Long perMs = per(tree.require("per"));
+        Long capacity = tree.get("capacity").wholeNumber(1, QueueRules.MAX_CAPACITY);
+        return limit == null || perMs == null
+                ? null
+                : new QueueTotal(limit, perMs, Objects.requireNonNullElse(capacity, QueueTotal.DEFAULT_CAPACITY));
+    }
+
+    private static Long per(YamlTree tree) {
+        Duration per = PeriodReader.read(tree, "a queue");
+        if (per != null && per.ms() > MAX_PER_MS) {
+            tree.fault("must be at most 30d, is '" + tree.text() + "'");
+            return null;
+        }
+        return per == null ? null : (Long) per.ms();
+    }
+
+    private static long lookAheadMs(String text) {
+        long ms = DurationsAndSizes.durationOrNoneMs(text);
+        if (ms > QueueRules.MAX_LOOK_AHEAD_MS) {
+            throw new IllegalArgumentException("must be at most "
+                    + DurationsAndSizes.duration(QueueRules.MAX_LOOK_AHEAD_MS) + ", is '" + text + "'");
+        }
+        return ms;
+    }
+
+    private static Map<String, TierShare> tiers(YamlTree tree) {
+        Map<String, YamlTree> written = tree.fields();
+        if (written.size() > QueueRules.MAX_TIERS) {
+            tree.fault("must be at most " + QueueRules.MAX_TIERS + ", are " + written.size());
+            return Map.of();
+        }
+        Map<String, TierShare> tiers = new LinkedHashMap<>();
+        written.forEach((tier, share) -> tiers.put(tier, share(share)));
+        return tiers;
+    }
+
+    private static TierShare share(YamlTree tree) {
+        tree.fields(TIER_KEYS);
+        Long priority = tree.get("priority").wholeNumber(Integer.MIN_VALUE, Integer.MAX_VALUE);
+        Long weight = tree.get("weight").wholeNumber(1, TierShare.MAX_WEIGHT);
+        return new TierShare(
+                priority == null ? TierShare.DEFAULT.priority() : priority.intValue(),
+                weight == null ? TierShare.DEFAULT.weight() : weight.intValue());
+    }
+}

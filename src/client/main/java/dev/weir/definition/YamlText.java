@@ -1,0 +1,119 @@
+package dev.weir.definition;
+
+import dev.weir.definition.TreeBuilder.Unreadable;
+import org.yaml.snakeyaml.LoaderOptions;
+import org.yaml.snakeyaml.error.MarkedYAMLException;
+import org.yaml.snakeyaml.error.YAMLException;
+import org.yaml.snakeyaml.events.AliasEvent;
+import org.yaml.snakeyaml.events.CollectionEndEvent;
+import org.yaml.snakeyaml.events.CollectionStartEvent;
+import org.yaml.snakeyaml.events.Event;
+import org.yaml.snakeyaml.events.MappingStartEvent;
+import org.yaml.snakeyaml.events.NodeEvent;
+import org.yaml.snakeyaml.events.ScalarEvent;
+import org.yaml.snakeyaml.parser.Parser;
+import org.yaml.snakeyaml.parser.ParserImpl;
+import org.yaml.snakeyaml.reader.StreamReader;
+
+/** Reads YAML of a bounded line length, without what lets one part of a document stand for another: anchors, aliases, merge keys, tags. */
+public final class YamlText {
+
+    /** The scanner's time for a word grows with the square of its length. */
+    static final int MAX_LINE_LENGTH = 1 << 20;
+
+    private static final String NOT_VALID = "is not valid YAML: ";
+
+    private YamlText() {}
+
+    /** @throws Unreadable if it is not valid */
+    static void read(String text, TreeBuilder builder) {
+        requireScannable(text);
+        LoaderOptions options = new LoaderOptions();
+        options.setCodePointLimit(Integer.MAX_VALUE);
+        StreamReader reader = new StreamReader(text);
+        Parser parser = new ParserImpl(reader, options);
+        for (Event event = next(parser, reader); !event.is(Event.ID.StreamEnd); event = next(parser, reader)) {
+            follow(event, builder);
+        }
+    }
+
+    private static Event next(Parser parser, StreamReader reader) {
+        try {
+            return parser.getEvent();
+        } catch (MarkedYAMLException e) {
+            throw new Unreadable(e.getProblemMark().getLine() + 1, NOT_VALID + problem(e));
+        } catch (YAMLException | NumberFormatException e) { // the latter at an escape that is cut off
+            throw new Unreadable(reader.getLine() + 1, NOT_VALID + e.getMessage());
+        }
+    }
+
+    private static void follow(Event event, TreeBuilder builder) {
+        int line = event.getStartMark().getLine() + 1;
+        if (event instanceof AliasEvent) {
+            builder.refuse("aliases (*)");
+            builder.unknown(line);
+        } else if (event instanceof ScalarEvent scalar) {
+            refuseProperties(scalar, scalar.getTag(), builder);
+            if (scalar.isPlain()) {
+                builder.plain(scalar.getValue(), line);
+            } else {
+                builder.quoted(scalar.getValue(), line);
+            }
+        } else if (event instanceof CollectionStartEvent start) {
+            refuseProperties(start, start.getTag(), builder);
+            if (start instanceof MappingStartEvent) {
+                builder.startMapping(line);
+            } else {
+                builder.startList(line);
+            }
+        } else if (event instanceof CollectionEndEvent) {
+            builder.end();
+        }
+    }
+
+    private static void refuseProperties(NodeEvent node, String tag, TreeBuilder builder) {
+        if (node.getAnchor() != null) {
+            builder.refuse("anchors (&)");
+        }
+        if (tag != null) {
+            builder.refuse("tags (!)");
+        }
+    }
+
+    private static String problem(MarkedYAMLException e) {
+        String context = e.getContext() == null ? "" : e.getContext() + ", ";
+        return context + e.getProblem() + " (column " + (e.getProblemMark().getColumn() + 1) + ")";
+    }
+
+    /**
+     * Throws if some other reader of YAML would take long to read a text.
+     *
+     * @throws IllegalArgumentException if it has a line that is too long, or a character that YAML does not allow; the message follows
+     *     the name of the text
+     */
+    public static void requireReadable(String text) {
+        try {
+            requireScannable(text);
+        } catch (Unreadable e) {
+            throw new IllegalArgumentException(e.getMessage() + " (line " + e.line + ")", e);
+        }
+    }
+
+    /** Throws at the first character that YAML does not allow, and at a line that would take too long. */
+    private static void requireScannable(String text) {
+        int line = 1;
+        int lineStart = 0;
+        for (int i = 0; i < text.length(); i += Character.charCount(text.codePointAt(i))) {
+            int c = text.codePointAt(i);
+            if (!StreamReader.isPrintable(c)) {
+                throw new Unreadable(line, String.format("has a character that YAML does not allow, U+%04X", c));
+            }
+            if (c == '\n') {
+                line++;
+                lineStart = i + 1;
+            } else if (i - lineStart >= MAX_LINE_LENGTH) {
+                throw new Unreadable(line, "has a line of more than " + MAX_LINE_LENGTH + " characters");
+            }
+        }
+    }
+}

@@ -1,0 +1,62 @@
+package dev.weir.fault;
+
+import java.util.Collection;
+
+/** Guesses which word somebody meant. */
+public final class Spelling {
+
+    private static final int MAX_DISTANCE = 2;
+    private static final int TOO_FAR = MAX_DISTANCE + 1;
+
+    /** So many known words are tried: a guess is not worth more. */
+    private static final int MAX_TRIED = 1_000;
+
+    private Spelling() {}
+
+    /** The known word nearest to {@code word}, null if none of the first thousand of about its length is within two edits. */
+    public static String nearest(String word, Collection<String> known) {
+        String nearest = null;
+        int least = TOO_FAR;
+        int tried = 0;
+        for (String candidate : known) {
+            boolean near = Math.abs(candidate.length() - word.length()) < least;
+            if (near && ++tried > MAX_TRIED) {
+                break;
+            }
+            int distance = near ? distance(word, candidate) : least;
+            if (distance < least && distance < candidate.length()) {
+                least = distance;
+                nearest = candidate;
+            }
+        }
+        return nearest;
+    }
+
+    /**
+     * How many characters must be put in, left out or replaced (Levenshtein), {@link #TOO_FAR} if more than two. Only
+     * places that are at most two apart are looked at (Ukkonen), so a pair costs its length.
+     */
+    private static int distance(String from, String to) {
+        int[] row = new int[to.length() + 1];
+        for (int j = 0; j <= to.length(); j++) {
+            row[j] = Math.min(j, TOO_FAR);
+        }
+        for (int i = 1; i <= from.length(); i++) {
+            int first = Math.max(1, i - MAX_DISTANCE);
+            int last = Math.min(to.length(), i + MAX_DISTANCE);
+            int diagonal = row[first - 1];
+            row[first - 1] = first == 1 ? Math.min(i, TOO_FAR) : TOO_FAR;
+            int least = row[first - 1];
+            for (int j = first; j <= last; j++) {
+                int replaced = diagonal + (from.charAt(i - 1) == to.charAt(j - 1) ? 0 : 1);
+                diagonal = row[j];
+                row[j] = Math.min(Math.min(replaced, TOO_FAR), Math.min(row[j], row[j - 1]) + 1);
+                least = Math.min(least, row[j]);
+            }
+            if (least >= TOO_FAR) {
+                return TOO_FAR;
+            }
+        }
+        return row[to.length()];
+    }
+}

@@ -1,0 +1,86 @@
+package dev.weir.wire;
+
+import dev.weir.avro.Header;
+import dev.weir.event.Admission;
+import dev.weir.event.IdempotentAnswer;
+import dev.weir.event.LimitStatus;
+import dev.weir.event.PolicyVersion;
+import dev.weir.event.Rejection;
+import dev.weir.event.Request;
+import java.util.ArrayList;
+import java.util.List;
+
+/** Admissions as Avro. Threads may share an instance. */
+public final class AdmissionAvro {
+
+    /** A request's headers are bounded by its size alone: the most that fit into 2 MiB, of which each takes 10 bytes. */
+    private static final int MAX_HEADERS = (2 << 20) / 10;
+
+    /** The version of the schema that is written field by field. */
+    private static final long SCHEMA = 0x1C852D964AEB152AL;
+
+    private final AvroBytes<dev.weir.avro.Admission> avro =
+            AvroBytes.besides(SCHEMA, new dev.weir.avro.Admission(), 3, MAX_HEADERS);
+    private final RequestAvro requests = new RequestAvro();
+    private final byte[] header = AvroBytes.header(SCHEMA);
+
+    public byte[] encode(Admission admission) {
+        Request request = admission.request();
+        byte[] requestBytes = requests.encode(request);
+        BytesEncoder out = BytesEncoder.begin(header);
+        out.write(requestBytes);
+        out.write(request.timestampMs());
+        out.write(request.source().partition());
+        out.write(request.source().offset());
+        out.write(admission.queue());
+        PolicyVersion policy = admission.policy();
+        LimitStatus exceeded = admission.exceeded();
+        out.writeOptional(policy == null ? null : policy.id());
+        out.writeOptional(policy == null ? null : (Long) policy.version());
+        out.writeOptional(exceeded == null ? null : exceeded.label());
+        out.writeOptional(exceeded == null ? null : exceeded.limit());
+        out.write(admission.repeated());
+        out.write(admission.rememberUntilMs());
+        write(admission.headers(), out);
+        DecisionContextAvro.write(admission.context(), out);
+        out.write(admission.key());
+        return out.end();
+    }
+
+    private static void write(List<Admission.Header> headers, BytesEncoder out) {
+        if (!headers.isEmpty()) {
+            out.write(headers.size());
+        }
+        for (Admission.Header header : headers) {
+            out.write(header.key());
+            out.writeOptional(header.value());
+        }
+        out.writeEnd();
+    }
+
+    /** @throws UnreadableException if the bytes are no admission */
+    public Admission decode(byte[] value) throws UnreadableException {
+        dev.weir.avro.Admission event = avro.decode(value);
+        Request.Source source = new Request.Source(event.getSourcePartition(), event.getSourceOffset());
+        List<Admission.Header> headers = new ArrayList<>(event.getHeaders().size());
+        for (Header header : event.getHeaders()) {
+            headers.add(new Admission.Header(header.getKey(), AvroBytes.toArray(header.getValue())));
+        }
+        Request request = requests.decode(
+                AvroBytes.toArray(event.getRequest()), event.getTimestamp().toEpochMilli(), source);
+        if (request.cost() < 0) { // a queue's time would go backwards, or out of its range
+            throw new UnreadableException(Rejection.NEGATIVE_COST, "cost is " + request.cost());
+        }
+        return new Admission(
+                request,
+                new IdempotentAnswer.Sent(
+                        event.getQueue(),
+                        PolicyVersionAvro.read(event.getPolicyId(), event.getPolicyVersion()),
+                        event.getLimitedBy() == null ? null : LimitStatus.of(event.getLimitedBy(), event.getLimit())),
+                event.getQueueKey(),
+                event.getRepeated(),
+                event.getRememberUntil().toEpochMilli(),
+                headers,
+                DecisionContextAvro.read(event.getOrder(), event.getPoliciesChecksum()));
+    }
+}

@@ -1,0 +1,210 @@
+package dev.weir.wire;
+
+import dev.weir.event.Rejection;
+import java.io.IOException;
+import java.io.InputStream;
+import java.io.UncheckedIOException;
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.VarHandle;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.time.Instant;
+import java.util.HashMap;
+import java.util.Map;
+import java.util.Optional;
+import java.util.OptionalInt;
+import org.apache.avro.AvroRuntimeException;
+import org.apache.avro.Schema;
+import org.apache.avro.SchemaNormalization;
+import org.apache.avro.io.DatumReader;
+import org.apache.avro.message.BinaryMessageEncoder;
+import org.apache.avro.specific.SpecificData;
+import org.apache.avro.specific.SpecificDatumReader;
+import org.apache.avro.specific.SpecificRecord;
+
+/**
+ * Avro records in single-object encoding: two marker bytes, the schema's fingerprint, the record. With a schema registry
+ * those in Confluent's wire format are read too: their first byte tells them apart. Threads may share an instance.
+ */
+final class AvroBytes<T extends SpecificRecord> {
+
+    static final int HEADER_LENGTH = 10;
+
+    /** As many attributes as may be configured. */
+    static final int MAX_ITEMS = 10_000;
+
+    private static final byte[] MARKER = {(byte) 0xC3, 1};
+    private static final OptionalInt AFTER_FINGERPRINT = OptionalInt.of(HEADER_LENGTH);
+    private static final OptionalInt AFTER_ID = OptionalInt.of(WriterSchemas.HEADER_LENGTH);
+    private static final VarHandle LONG = MethodHandles.byteArrayViewVarHandle(long[].class, ByteOrder.LITTLE_ENDIAN);
+
+    private final Schema schema;
+    private final long newest;
+    private final int maxItems;
+    private final BinaryMessageEncoder<T> encoder;
+    private final Map<Long, DatumReader<T>> readers = new HashMap<>();
+    private final Optional<WriterSchemas<T>> framed;
+
+    /** @param earlier how many earlier versions of the schema are read too, those in {@code schemas/earlier} */
+    AvroBytes(T prototype, int earlier) {
+        this(prototype, earlier, MAX_ITEMS, Optional.empty());
+    }
+
+    /** @param maxItems the most items of all lists and maps of a record together */
+    private AvroBytes(T prototype, int earlier, int maxItems, Optional<SchemaRegistry> registry) {
+        this.maxItems = maxItems;
+        schema = prototype.getSchema();
+        newest = SchemaNormalization.parsingFingerprint64(schema);
+        encoder = new BinaryMessageEncoder<>(SpecificData.get(), schema);
+        framed = registry.map(one -> new WriterSchemas<>(one, schema));
+        read(schema, schema);
+        for (int version = 1; version <= earlier; version++) {
+            read(schema("earlier/" + schema.getName() + "." + version), schema);
+        }
+    }
+
+    /**
+     * For a schema whose newest version is written, or read, elsewhere, field by field.
+     *
+     * @param known the fingerprint of the version that is known there
+     * @param registry has the schemas of records in Confluent's wire format
+     * @throws IllegalStateException if there is a newer one
+     */
+    static <T extends SpecificRecord> AvroBytes<T> besides(
+            long known, T prototype, int earlier, Optional<SchemaRegistry> registry) {
+        return besides(known, new AvroBytes<>(prototype, earlier, MAX_ITEMS, registry));
+    }
+
+    static <T extends SpecificRecord> AvroBytes<T> besides(long known, T prototype, int earlier, int maxItems) {
+        return besides(known, new AvroBytes<>(prototype, earlier, maxItems, Optional.empty()));
+    }
+
+    private static <T extends SpecificRecord> AvroBytes<T> besides(long known, AvroBytes<T> avro) {
+        if (avro.newest != known) {
+            throw new IllegalStateException(
+                    avro.schema.getName() + " has fields that its codec does not know: see schemas/");
+        }
+        return avro;
+    }
+
+    private void read(Schema written, Schema wanted) {
+        readers.put(SchemaNormalization.parsingFingerprint64(written), new SpecificDatumReader<>(written, wanted));
+    }
+
+    byte[] encode(T event) {
+        try {
+            return toArray(encoder.encode(event));
+        } catch (IOException e) {
+            throw new UncheckedIOException(e); // it writes to memory
+        }
+    }
+
+    /**
+     * Reads a record of any version.
+     *
+     * @throws UnreadableException if the bytes are null, or no record of a known schema
+     * @throws RegistryException if the registry that has its schema does not answer
+     */
+    T decode(byte[] bytes) throws UnreadableException {
+        if (bytes == null) {
+            throw new UnreadableException(Rejection.NOT_AVRO, "the record has no value");
+        }
+        return framed.isPresent() && WriterSchemas.isFramed(bytes)
+                ? decode(
+                        bytes,
+                        WriterSchemas.HEADER_LENGTH,
+                        framed.get().of(bytes).reader())
+                : decode(bytes, HEADER_LENGTH, reader(bytes));
+    }
+
+    private T decode(byte[] bytes, int start, DatumReader<T> reader) throws UnreadableException {
+        try {
+            BytesDecoder in = new BytesDecoder(bytes, start, maxItems);
+            T record = reader.read(null, in);
+            in.end();
+            return record;
+        } catch (IOException | AvroRuntimeException | UnsupportedOperationException | IndexOutOfBoundsException e) {
+            throw new UnreadableException(Rejection.NOT_AVRO, e);
+        }
+    }
+
+    private DatumReader<T> reader(byte[] bytes) throws UnreadableException {
+        if (!hasHeader(bytes)) {
+            throw new UnreadableException(Rejection.NOT_AVRO, "Unrecognized header bytes");
+        }
+        long fingerprint = (long) LONG.get(bytes, MARKER.length);
+        DatumReader<T> reader = readers.get(fingerprint);
+        if (reader == null) {
+            throw new UnreadableException(
+                    Rejection.UNKNOWN_SCHEMA, "Cannot resolve schema for fingerprint: " + fingerprint);
+        }
+        return reader;
+    }
+
+    /**
+     * Where a record of the newest version, or one laid out as that is, comes after its header; empty if it is none.
+     *
+     * @throws UnreadableException if the registry has no such schema, or one that does not resolve
+     * @throws RegistryException if the registry does not answer
+     */
+    OptionalInt startOfNewest(byte[] bytes) throws UnreadableException {
+        if (bytes != null && hasHeader(bytes)) {
+            return (long) LONG.get(bytes, MARKER.length) == newest ? AFTER_FINGERPRINT : OptionalInt.empty();
+        }
+        boolean isNewest = bytes != null
+                && framed.isPresent()
+                && WriterSchemas.isFramed(bytes)
+                && framed.get().of(bytes).isWanted();
+        return isNewest ? AFTER_ID : OptionalInt.empty();
+    }
+
+    private static boolean hasHeader(byte[] bytes) {
+        return bytes.length >= HEADER_LENGTH && bytes[0] == MARKER[0] && bytes[1] == MARKER[1];
+    }
+
+    /** What records of a schema begin with, in single-object encoding. */
+    static byte[] header(long fingerprint) {
+        byte[] header = new byte[HEADER_LENGTH];
+        System.arraycopy(MARKER, 0, header, 0, MARKER.length);
+        LONG.set(header, MARKER.length, fingerprint);
+        return header;
+    }
+
+    /** What records of the newest version begin with on a topic: with a registry, in Confluent's wire format. */
+    byte[] header(Optional<SchemaRegistry> registry, String topic) {
+        return registry.map(one -> WriterSchemas.header(
+                        one.id(topic, schema(schema.getName()).toString())))
+                .orElseGet(() -> header(newest));
+    }
+
+    /** As it is in {@code schemas/}: without what the generated classes have in addition. */
+    private static Schema schema(String name) {
+        String resource = "/schemas/" + name + ".avsc";
+        try (InputStream in = AvroBytes.class.getResourceAsStream(resource)) {
+            return new Schema.Parser().parse(in);
+        } catch (IOException e) {
+            throw new UncheckedIOException(resource, e);
+        }
+    }
+
+    static byte[] toArray(ByteBuffer buffer) {
+        if (buffer == null) {
+            return null;
+        }
+        byte[] bytes = new byte[buffer.remaining()];
+        buffer.duplicate().get(bytes);
+        return bytes;
+    }
+
+    static ByteBuffer toBuffer(byte[] bytes) {
+        return bytes == null ? null : ByteBuffer.wrap(bytes);
+    }
+
+    static Instant toInstant(Long ms) {
+        return ms == null ? null : Instant.ofEpochMilli(ms);
+    }
+
+    static Long toMs(Instant instant) {
+        return instant == null ? null : (Long) instant.toEpochMilli();
+    }
+}

@@ -1,0 +1,135 @@
+package dev.weir.wire;
+
+import dev.weir.event.Decision;
+import dev.weir.event.LimitStatus;
+import dev.weir.event.Outcome;
+import dev.weir.event.Reason;
+import dev.weir.event.Rejection;
+import dev.weir.event.Request;
+import java.util.List;
+import java.util.Optional;
+import java.util.stream.Stream;
+
+/** Decisions as Avro. Threads may share an instance. */
+public final class DecisionAvro {
+
+    /** The version of the schema that is written field by field. */
+    private static final long SCHEMA = 0x410F90FD411EE6D9L;
+
+    private static final Decision.Queueing NOT_SHAPED = new Decision.Queueing(null, null, null);
+
+    private static final LimitStatus NOT_LIMITED = new LimitStatus(null, null, null, null, null);
+
+    private static final List<Outcome> OUTCOMES = Stream.of(dev.weir.avro.Outcome.values())
+            .map(outcome -> Outcome.valueOf(outcome.name()))
+            .toList();
+
+    private final AvroBytes<dev.weir.avro.Decision> avro;
+    private final StringInterner words = new StringInterner();
+    private final byte[] header;
+
+    /** In single-object encoding. */
+    public DecisionAvro() {
+        this(Optional.empty());
+    }
+
+    /** Reads what is in Confluent's wire format too, if there is a registry; writes single-object encoding. */
+    public DecisionAvro(Optional<SchemaRegistry> registry) {
+        avro = AvroBytes.besides(SCHEMA, new dev.weir.avro.Decision(), 6, registry);
+        header = AvroBytes.header(SCHEMA);
+    }
+
+    /**
+     * If there is a registry, writes Confluent's wire format too.
+     *
+     * @param topic where to
+     * @throws RegistryException if the registry does not answer, or does not take the schema
+     */
+    public DecisionAvro(Optional<SchemaRegistry> registry, String topic) {
+        avro = AvroBytes.besides(SCHEMA, new dev.weir.avro.Decision(), 6, registry);
+        header = avro.header(registry, topic);
+    }
+
+    public byte[] encode(Decision decision) {
+        Decision.Queueing queueing = decision.queueing() == null ? NOT_SHAPED : decision.queueing();
+        BytesEncoder out = BytesEncoder.begin(header);
+        out.write(decision.requestId());
+        out.write(decision.client());
+        out.write(OUTCOMES.indexOf(decision.outcome()));
+        out.write(words.bytes(decision.reason().name()));
+        out.writeOptional(bytes(decision.policyId()));
+        out.writeOptional(decision.policyVersion());
+        out.writeOptional(bytes(decision.limitedBy()));
+        out.writeOptional(decision.limit());
+        out.writeOptional(decision.windowMs());
+        out.writeOptional(decision.remaining());
+        out.writeOptional(decision.resetAfterMs());
+        out.writeOptional(decision.retryAfterMs());
+        out.writeOptional(decision.delayMs());
+        out.write(decision.observed());
+        out.write(decision.shadowBanned());
+        out.write(decision.repeated());
+        out.writeOptional(bytes(queueing.queue()));
+        out.writeOptional(queueing.position());
+        out.writeOptional(queueing.expectedWaitMs());
+        out.write(decision.httpStatus());
+        out.write(decision.decidedAtMs());
+        out.write(decision.source().partition());
+        out.write(decision.source().offset());
+        DecisionContextAvro.write(decision.context(), out);
+        out.write(queueing.key());
+        return out.end();
+    }
+
+    private byte[] bytes(String word) {
+        return word == null ? null : words.bytes(word);
+    }
+
+    /**
+     * Reads a decision of any version.
+     *
+     * @throws UnreadableException if the bytes are no decision
+     * @throws RegistryException if the registry that has its schema does not answer
+     */
+    public Decision decode(byte[] value) throws UnreadableException {
+        dev.weir.avro.Decision event = avro.decode(value);
+        return new Decision(
+                new Decision.Identity(
+                        event.getRequestId(),
+                        event.getClient(),
+                        new Request.Source(event.getSourcePartition(), event.getSourceOffset())),
+                new Decision.Status(
+                        Outcome.valueOf(event.getOutcome().name()),
+                        reason(event.getReason()),
+                        event.getHttpStatus(),
+                        event.getObserved(),
+                        event.getShadowBanned(),
+                        event.getRepeated()),
+                new Decision.Timing(event.getDecidedAt().toEpochMilli(), event.getRetryAfterMs(), event.getDelayMs()),
+                PolicyVersionAvro.read(event.getPolicyId(), event.getPolicyVersion()),
+                limit(event),
+                event.getQueue() == null
+                        ? null
+                        : new Decision.Queueing(
+                                event.getQueue(), event.getQueueKey(), event.getPosition(), event.getExpectedWaitMs()),
+                DecisionContextAvro.read(event.getOrder(), event.getPoliciesChecksum()));
+    }
+
+    private static LimitStatus limit(dev.weir.avro.Decision event) {
+        LimitStatus limit = new LimitStatus(
+                event.getLimitedBy(),
+                event.getLimit(),
+                event.getWindowMs(),
+                event.getRemaining(),
+                event.getResetAfterMs());
+        return limit.equals(NOT_LIMITED) ? null : limit;
+    }
+
+    private static Reason reason(String name) throws UnreadableException {
+        try {
+            return Reason.valueOf(name);
+        } catch (IllegalArgumentException e) {
+            throw new UnreadableException(Rejection.UNKNOWN_SCHEMA, "its reason is of a later version: " + name);
+        }
+    }
+}

@@ -1,0 +1,21 @@
+package dev.weir.wire;
+
+import dev.weir.event.PolicyVersion;
+import dev.weir.event.Rejection;
+
+/** The fields of a decision or an admission that name a version of a policy: both or none. */
+final class PolicyVersionAvro {
+
+    private PolicyVersionAvro() {}
+
+    /** @throws UnreadableException if an id has no version */
+    static PolicyVersion read(String id, Long version) throws UnreadableException {
+        if (id == null) {
+            return null;
+        }
+        if (version == null) {
+            throw new UnreadableException(Rejection.NOT_AVRO, "policyId is " + id + ", but policyVersion is null");
+        }
+        return new PolicyVersion(id, version);
+    }
+}

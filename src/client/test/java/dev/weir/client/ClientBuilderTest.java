@@ -1,0 +1,58 @@
+package dev.weir.client;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import java.time.Duration;
+import java.util.Map;
+import org.junit.jupiter.api.Test;
+
+class ClientBuilderTest {
+
+    private static final Map<String, String> KAFKA = Map.of(
+            "bootstrap.servers", "b:1",
+            "group.id", "g",
+            "client.id", "both",
+            "producer.client.id", "p",
+            "consumer.max.poll.records", "7");
+
+    private final ClientBuilder builder = WeirClient.builder(KAFKA);
+
+    @Test
+    void decisions_are_read_before_they_are_committed_unless_asked_otherwise() {
+        assertThat(builder.consumer()).containsEntry("isolation.level", "read_uncommitted");
+        assertThat(builder.committed(true).consumer()).containsEntry("isolation.level", "read_committed");
+    }
+
+    @Test
+    void each_of_kafkas_clients_gets_its_own_settings_over_the_common_ones() {
+        assertThat(builder.producer())
+                .containsEntry("client.id", "p")
+                .containsEntry("bootstrap.servers", "b:1")
+                .doesNotContainKeys("max.poll.records", "consumer.max.poll.records", "producer.client.id");
+        assertThat(builder.consumer()).containsEntry("client.id", "both").containsEntry("max.poll.records", "7");
+    }
+
+    @Test
+    void reading_decisions_joins_no_group_and_commits_nothing() {
+        assertThat(TopicFollower.settings(builder.consumer()))
+                .doesNotContainKey("group.id")
+                .containsEntry("enable.auto.commit", false);
+    }
+
+    @Test
+    void what_is_not_written_by_the_time_out_is_dropped() {
+        assertThat(builder.timeout(Duration.ofSeconds(3)).producer())
+                .containsEntry("max.block.ms", 3_000L)
+                .containsEntry("delivery.timeout.ms", 3_001);
+        assertThat(builder.timeout(Duration.ofMillis(10)).producer()).containsEntry("delivery.timeout.ms", 1_001);
+    }
+
+    @Test
+    void what_is_out_of_its_range_is_named() {
+        assertThatThrownBy(() -> builder.maxInFlight(0)).hasMessage("maxInFlight is out of its range: 0");
+        assertThatThrownBy(() -> builder.timeout(Duration.ZERO)).hasMessage("timeout is out of its range: PT0S");
+        assertThatThrownBy(() -> new CircuitSettings(0, 50, Duration.ofSeconds(1), 1))
+                .hasMessage("window is out of its range: 0");
+    }
+}

@@ -1,0 +1,70 @@
+package dev.weir.client;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.weir.event.Release;
+import java.util.List;
+import java.util.Map;
+import org.apache.kafka.common.TopicPartition;
+import org.junit.jupiter.api.Test;
+
+class HeldReleasesTest {
+
+    private static final TopicPartition P0 = new TopicPartition("releases", 0);
+    private static final TopicPartition P1 = new TopicPartition("releases", 1);
+
+    private final HeldReleases held = new HeldReleases();
+
+    @Test
+    void a_partition_is_handed_out_up_to_the_first_that_has_not_left() {
+        add(P0, 5, 30);
+        add(P0, 6, 10);
+        add(P0, 7, 20);
+        held.received(P0, 8);
+        assertThat(held.markHandedOut()).isEqualTo(Map.of(P0, 5L));
+        assertThat(leave()).isEqualTo(6);
+        assertThat(leave()).isEqualTo(7);
+        assertThat(held.markHandedOut()).isEmpty();
+        assertThat(leave()).isEqualTo(5);
+        assertThat(held.markHandedOut()).isEqualTo(Map.of(P0, 8L));
+        assertThat(held.markHandedOut()).isEmpty();
+    }
+
+    @Test
+    void offsets_without_records_are_handed_out_with_what_is_before_them() {
+        held.received(P0, 4);
+        assertThat(held.markHandedOut()).isEqualTo(Map.of(P0, 4L));
+    }
+
+    @Test
+    void releases_of_the_same_time_leave_by_their_sequence() {
+        held.add(new HeldReleases.Held(P0, 0, release(2, 10), null, null));
+        held.add(new HeldReleases.Held(P1, 9, release(1, 10), null, null));
+        assertThat(leave()).isEqualTo(9);
+        assertThat(leave()).isEqualTo(0);
+    }
+
+    @Test
+    void nothing_is_left_of_a_partition_that_is_dropped() {
+        add(P0, 5, 10);
+        add(P1, 5, 20);
+        held.drop(List.of(P0));
+        assertThat(held.partitions()).containsExactly(P1);
+        assertThat(held.first().partition()).isEqualTo(P1);
+        assertThat(held.markHandedOut()).containsOnlyKeys(P1);
+    }
+
+    private void add(TopicPartition partition, long offset, long releaseAtNanos) {
+        held.add(new HeldReleases.Held(partition, offset, release(offset, releaseAtNanos), null, null));
+    }
+
+    private long leave() {
+        long offset = held.first().offset();
+        held.removeFirst();
+        return offset;
+    }
+
+    private static Release release(long sequence, long releaseAtNanos) {
+        return new Release("r", "c", null, "q", sequence, 0, releaseAtNanos, 1, Map.of(), null);
+    }
+}

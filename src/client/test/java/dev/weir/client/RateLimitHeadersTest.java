@@ -1,0 +1,289 @@
+package dev.weir.client;
+
+import static dev.weir.client.RateLimitHeaders.Reset.DELTA_SECONDS;
+import static dev.weir.client.RateLimitHeaders.Reset.EPOCH_SECONDS;
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException;
+
+import dev.weir.event.Decision;
+import dev.weir.event.LimitStatus;
+import dev.weir.event.Outcome;
+import dev.weir.event.PolicyVersion;
+import dev.weir.event.Reason;
+import dev.weir.event.Request;
+import java.util.List;
+import java.util.Map;
+import java.util.Random;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
+
+class RateLimitHeadersTest {
+
+    private static final long DECIDED_AT_MS = 1_700_000_000_001L;
+    private static final long MAX_INTEGER = 999_999_999_999_999L;
+
+    /** How a decision stands: its outcome, and whether the outside is told of it. */
+    private enum Told {
+        ALLOWED,
+        DENIED,
+        QUEUED,
+        EXPIRED,
+        OBSERVED,
+        SHADOW_BANNED
+    }
+
+    private static Decision decision(
+            String policyId, Told told, Long limit, Long windowMs, Long remaining, Long resetMs, Long retryMs) {
+        Outcome outcome =
+                switch (told) {
+                    case ALLOWED, OBSERVED -> Outcome.ALLOWED;
+                    case DENIED, SHADOW_BANNED -> Outcome.DENIED;
+                    case QUEUED -> Outcome.QUEUED;
+                    case EXPIRED -> Outcome.EXPIRED;
+                };
+        return new Decision(
+                        new Decision.Identity("r", "c", new Request.Source(0, 0)),
+                        new Decision.Status(
+                                outcome,
+                                Reason.LIMIT_EXCEEDED,
+                                200,
+                                told == Told.OBSERVED,
+                                told == Told.SHADOW_BANNED,
+                                false),
+                        new Decision.Timing(DECIDED_AT_MS, retryMs, null))
+                .withLimit(
+                        policyId == null ? null : new PolicyVersion(policyId, 1),
+                        new LimitStatus("gcra", limit, windowMs, remaining, resetMs));
+    }
+
+    @ParameterizedTest
+    @CsvSource(delimiter = '|', nullValues = "-", quoteCharacter = '\'', textBlock = """
+            #              |      |          |           |         |         |             |                |
+            # told         | limit| window ms| remaining | reset ms| retry ms| -Policy     | RateLimit      | Retry-After
+            ALLOWED        | 100  | 60000    | 99        | 50000   | 0       | "p";q=100;w=60 | "p";r=99;t=50 | -
+            ALLOWED        | 100  | 60000    | 0         | 1       | 0       | "p";q=100;w=60 | "p";r=0;t=1   | -
+            ALLOWED        | 100  | 60000    | 99        | 1001    | 0       | "p";q=100;w=60 | "p";r=99;t=2  | -
+            # all is free: that much comes in a window, if there is one
+            ALLOWED        | 100  | 60000    | 100       | 0       | 0       | "p";q=100;w=60 | "p";r=100;t=60 | -
+            ALLOWED        | 0    | -        | 0         | 0       | 0       | "p";q=0        | "p";r=0       | -
+            # a window below a second, and one of no whole seconds
+            ALLOWED        | 10   | 100      | 9         | 10      | 0       | "p";q=10;w=1   | "p";r=9;t=1   | -
+            ALLOWED        | 10   | 11500    | 9         | 1150    | 0       | "p";q=10;w=12  | "p";r=9;t=2   | -
+            # nothing is limited
+            ALLOWED        | -    | -        | -         | -       | 0       | -              | -             | -
+            # t is never beyond Retry-After
+            DENIED         | 100  | 60000    | 0         | 60000   | 19200   | "p";q=100;w=60 | "p";r=0;t=20  | 20
+            DENIED         | 100  | 60000    | 7         | 59001   | 59001   | "p";q=100;w=60 | "p";r=7;t=60  | 60
+            DENIED         | 100  | 60000    | 0         | 600     | 1       | "p";q=100;w=60 | "p";r=0;t=1   | 1
+            # the cost can never fit: what is left may still be used
+            DENIED         | 100  | 60000    | 100       | 0       | -       | "p";q=100;w=60 | "p";r=100;t=60 | -
+            DENIED         | 0    | -        | 0         | 0       | -       | "p";q=0        | "p";r=0       | -
+            # max-size, a withdrawn request, one of an unknown queue; a full queue
+            DENIED         | 65536| -        | -         | -       | -       | -              | -             | -
+            DENIED         | -    | -        | -         | -       | -       | -              | -             | -
+            DENIED         | 10000| -        | -         | -       | 1500    | -              | -             | 2
+            QUEUED         | 100  | -        | -         | -       | 0       | -              | -             | -
+            EXPIRED        | -    | -        | -         | -       | 250     | -              | -             | 1
+            EXPIRED        | -    | -        | -         | -       | -       | -              | -             | -
+            OBSERVED       | 100  | 60000    | 0         | 60000   | 600     | -              | -             | -
+            SHADOW_BANNED  | 100  | 60000    | 0         | 59400   | 600     | "p";q=100;w=60 | "p";r=0;t=60  | -
+            SHADOW_BANNED  | 100  | 60000    | 7         | 59400   | 9000    | "p";q=100;w=60 | "p";r=0;t=60  | -
+            SHADOW_BANNED  | 65536| -        | -         | -       | -       | -              | -             | -
+            # a quota of 0 would tell of the ban
+            SHADOW_BANNED  | 0    | -        | 0         | 0       | -       | -              | -             | -
+            """)
+    void rows(
+            Told told,
+            Long limit,
+            Long windowMs,
+            Long remaining,
+            Long resetMs,
+            Long retryMs,
+            String policy,
+            String rateLimit,
+            String retryAfter) {
+        Map<String, String> fields =
+                RateLimitHeaders.of(decision("p", told, limit, windowMs, remaining, resetMs, retryMs));
+        assertThat(fields.get("RateLimit-Policy")).isEqualTo(policy);
+        assertThat(fields.get("RateLimit")).isEqualTo(rateLimit);
+        assertThat(fields.get("Retry-After")).isEqualTo(retryAfter);
+        assertThat(fields.values()).doesNotContainNull();
+        assertThat(fields.keySet()).isSubsetOf("RateLimit-Policy", "RateLimit", "Retry-After");
+    }
+
+    @Test
+    void aShadowBannedRequestIsToldLikeOneThatTookWhatWasLeft() {
+        Decision served = decision("p", Told.ALLOWED, 100L, 60_000L, 0L, 59_400L, 0L);
+        Decision banned = decision("p", Told.SHADOW_BANNED, 100L, 60_000L, 7L, 59_400L, 9_000L);
+        for (RateLimitHeaders.Reset reset : RateLimitHeaders.Reset.values()) {
+            assertThat(RateLimitHeaders.of(banned, reset)).isEqualTo(RateLimitHeaders.of(served, reset));
+        }
+    }
+
+    @Test
+    void theOlderFieldsStandBesideTheNewer() {
+        Decision denied = decision("p", Told.DENIED, 100L, 60_000L, 0L, 30_000L, 600L);
+        assertThat(RateLimitHeaders.of(denied, DELTA_SECONDS))
+                .containsExactly(
+                        Map.entry("RateLimit-Policy", "\"p\";q=100;w=60"),
+                        Map.entry("RateLimit", "\"p\";r=0;t=1"),
+                        Map.entry("Retry-After", "1"),
+                        Map.entry("X-RateLimit-Limit", "100"),
+                        Map.entry("X-RateLimit-Remaining", "0"),
+                        Map.entry("X-RateLimit-Reset", "30"));
+        assertThat(RateLimitHeaders.of(denied, EPOCH_SECONDS))
+                .containsEntry("X-RateLimit-Reset", "1700000031"); // 1,700,000,030.001 s
+        Decision unlimited = decision("p", Told.ALLOWED, null, null, null, null, 0L);
+        assertThat(RateLimitHeaders.of(unlimited, EPOCH_SECONDS)).isEmpty();
+    }
+
+    /** Lines of the draft's examples, those with a partition key or a unit left out. */
+    @ParameterizedTest
+    @CsvSource(delimiter = '|', nullValues = "-", quoteCharacter = '\'', textBlock = """
+            # id         | told    | limit | window s | remaining | reset s | retry s | field            | line
+            default      | ALLOWED | 100   | 10       | 50        | 30      | 0       | RateLimit-Policy | "default";q=100;w=10
+            default      | ALLOWED | 100   | 10       | 50        | 30      | 0       | RateLimit        | "default";r=50;t=30
+            problemPolicy| ALLOWED | 100   | 10       | 0         | 10      | 0       | RateLimit        | "problemPolicy";r=0;t=10
+            default      | ALLOWED | 100   | 60       | 1         | 7       | 0       | RateLimit        | "default";r=1;t=7
+            somepolicy   | ALLOWED | 10000 | 1000     | 10000     | 10      | 0       | RateLimit-Policy | "somepolicy";q=10000;w=1000
+            daily        | ALLOWED | 5000  | 86400    | 1         | 86400   | 0       | RateLimit        | "daily";r=1;t=86400
+            default      | ALLOWED | 100   | 60       | 0         | 50      | 0       | RateLimit        | "default";r=0;t=50
+            dayLimit     | ALLOWED | 5000  | 86400    | 100       | 36000   | 0       | RateLimit        | "dayLimit";r=100;t=36000
+            basic        | ALLOWED | 100   | 60       | 60        | 58      | 0       | RateLimit-Policy | "basic";q=100;w=60
+            basic        | ALLOWED | 100   | 60       | 60        | 58      | 0       | RateLimit        | "basic";r=60;t=58
+            default      | DENIED  | 100   | 60       | 0         | 60      | 5       | RateLimit        | "default";r=0;t=5
+            fixedwindow  | ALLOWED | 100   | 60       | 99        | 50      | 0       | RateLimit        | "fixedwindow";r=99;t=50
+            fixedwindow  | ALLOWED | 100   | 60       | 99        | 50      | 0       | RateLimit-Policy | "fixedwindow";q=100;w=60
+            dynamic      | ALLOWED | 100   | 60       | 9         | 50      | 0       | RateLimit        | "dynamic";r=9;t=50
+            dynamic      | DENIED  | 15    | 20       | 0         | 20      | 20      | RateLimit-Policy | "dynamic";q=15;w=20
+            dynamic      | DENIED  | 15    | 20       | 0         | 20      | 20      | RateLimit        | "dynamic";r=0;t=20
+            dynamic      | DENIED  | 100   | 60       | 15        | 40      | 20      | Retry-After      | 20
+            dynamic      | DENIED  | 100   | 60       | 15        | 40      | 20      | RateLimit-Policy | "dynamic";q=100;w=60
+            day          | ALLOWED | 5000  | 86400    | 100       | 36000   | 0       | RateLimit-Policy | "day";q=5000;w=86400
+            """)
+    void theDraftsExamples(
+            String id,
+            Told told,
+            long limit,
+            long windowSeconds,
+            long remaining,
+            long resetSeconds,
+            long retrySeconds,
+            String field,
+            String line) {
+        Decision decision =
+                decision(id, told, limit, windowSeconds * 1_000, remaining, resetSeconds * 1_000, retrySeconds * 1_000);
+        assertThat(RateLimitHeaders.of(decision).get(field)).isEqualTo(line);
+    }
+
+    @Test
+    void numbersAboveFifteenDigitsAreToldAsTheLargest() {
+        Decision huge =
+                decision("p", Told.DENIED, Long.MAX_VALUE, Long.MAX_VALUE, 1L << 61, Long.MAX_VALUE, Long.MAX_VALUE);
+        assertThat(RateLimitHeaders.of(huge, EPOCH_SECONDS).values())
+                .containsExactly(
+                        "\"p\";q=999999999999999;w=999999999999999",
+                        "\"p\";r=999999999999999;t=999999999999999",
+                        "999999999999999",
+                        "999999999999999",
+                        "999999999999999",
+                        "999999999999999");
+    }
+
+    @ParameterizedTest
+    @CsvSource({"a.b_c-1, a.b_c-1", "say \"hi\", say \"hi\"", "back\\slash, back\\slash", "Z\u0007ürich, Z??rich"})
+    void aNameIsAString(String id, String told) {
+        Decision decision = decision(id, Told.ALLOWED, 1L, 1L, 1L, 1L, 0L);
+        assertThat(StructuredList.parse(RateLimitHeaders.of(decision).get("RateLimit")))
+                .containsExactly(new StructuredList.Item(told, Map.of("r", 1L, "t", 1L)));
+    }
+
+    /** Whatever is decided: the fields are Lists of Strings, with the parameters and ranges of the draft's 3.1 and 4.1. */
+    @ParameterizedTest
+    @ValueSource(longs = {1, 2, 3, 4})
+    void anyDecision_isToldInTheDraftsGrammar(long seed) {
+        Random random = new Random(seed);
+        for (int i = 0; i < 20_000; i++) {
+            Decision decision = random(random);
+            Map<String, String> fields =
+                    RateLimitHeaders.of(decision, random.nextBoolean() ? DELTA_SECONDS : EPOCH_SECONDS);
+            assertThat(fields.containsKey("RateLimit")).isEqualTo(fields.containsKey("RateLimit-Policy"));
+            if (fields.containsKey("RateLimit")) {
+                Map<String, Object> policy = only(fields.get("RateLimit-Policy"), "q", "w");
+                Map<String, Object> limit = only(fields.get("RateLimit"), "r", "t");
+                assertThat((Long) policy.get("q")).isBetween(0L, MAX_INTEGER);
+                assertThat((Long) policy.getOrDefault("w", 1L)).isBetween(1L, MAX_INTEGER);
+                assertThat((Long) limit.get("r")).isBetween(0L, (Long) policy.get("q"));
+                assertThat((Long) limit.getOrDefault("t", 0L)).isBetween(0L, MAX_INTEGER);
+                if (fields.containsKey("Retry-After")) {
+                    assertThat((Long) limit.get("t")).isLessThanOrEqualTo(Long.valueOf(fields.get("Retry-After")));
+                }
+            }
+            fields.forEach((name, value) -> {
+                if (!name.startsWith("RateLimit")) {
+                    assertThat(value).matches("[0-9]{1,15}");
+                }
+            });
+        }
+    }
+
+    /** The parameters of a list's only item, the first of which it must have and the second may. */
+    private static Map<String, Object> only(String field, String required, String optional) {
+        List<StructuredList.Item> items = StructuredList.parse(field);
+        assertThat(items).hasSize(1);
+        assertThat(items.get(0).value()).isEqualTo("a-policy");
+        assertThat(items.get(0).parameters()).containsKey(required);
+        assertThat(items.get(0).parameters().keySet()).isSubsetOf(required, optional);
+        return items.get(0).parameters();
+    }
+
+    private static Decision random(Random random) {
+        boolean limited = random.nextInt(5) > 0;
+        Long limit = limited ? (Long) anyLong(random) : null;
+        Long resetMs = limited ? (Long) anyLong(random) : null;
+        return decision(
+                "a-policy",
+                Told.values()[random.nextInt(Told.values().length)],
+                limit,
+                limited && random.nextInt(5) > 0 ? (Long) (1 + anyLong(random) / 2) : null,
+                limited ? (Long) (limit == 0 ? 0 : anyLong(random) % limit) : null,
+                resetMs,
+                random.nextInt(3) == 0 ? null : resetMs == null ? (Long) anyLong(random) : resetMs);
+    }
+
+    /** Of any size, so often small. */
+    private static long anyLong(Random random) {
+        return random.nextLong(Long.MAX_VALUE) >> random.nextInt(63);
+    }
+
+    @ParameterizedTest
+    @ValueSource(
+            strings = {
+                "\"a",
+                "\"a\",",
+                "\"a\" \"b\"",
+                "\"a\\b\"",
+                "\"ä\"",
+                "\"a\";=1",
+                "\"a\";Q=1",
+                "\"a\";q=",
+                "\"a\";q=1000000000000000",
+                "a;q=1"
+            })
+    void theParserOfTheseTestsRefusesWhatIsNone(String text) {
+        assertThatIllegalArgumentException().isThrownBy(() -> StructuredList.parse(text));
+    }
+
+    @Test
+    void theParserOfTheseTestsReadsTheDraftsLists() {
+        assertThat(StructuredList.parse("\"hour\";q=1000;w=3600, \"day\";q=5000;w=86400"))
+                .containsExactly(
+                        new StructuredList.Item("hour", Map.of("q", 1000L, "w", 3600L)),
+                        new StructuredList.Item("day", Map.of("q", 5000L, "w", 86400L)));
+        assertThat(StructuredList.parse("\"a\\\"\\\\\"; q=-1;x"))
+                .containsExactly(new StructuredList.Item("a\"\\", Map.of("q", -1L, "x", true)));
+        assertThat(StructuredList.parse("")).isEmpty();
+    }
+}

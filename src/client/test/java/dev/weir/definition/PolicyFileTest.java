@@ -1,0 +1,968 @@
+package dev.weir.definition;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatNoException;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import dev.weir.definition.PolicyFile.Contents;
+import dev.weir.definition.PolicyFile.Definition;
+import dev.weir.fault.Fault;
+import dev.weir.fault.FaultsException;
+import dev.weir.limit.Blocked;
+import dev.weir.limit.CalendarPeriod;
+import dev.weir.limit.CalendarWindow;
+import dev.weir.limit.FixedWindow;
+import dev.weir.limit.Gcra;
+import dev.weir.limit.IntervalBucket;
+import dev.weir.limit.LeakyBucket;
+import dev.weir.limit.Limit;
+import dev.weir.limit.Rate;
+import dev.weir.limit.SlidingWindowCounter;
+import dev.weir.limit.SlidingWindowLog;
+import dev.weir.limit.TokenBucket;
+import dev.weir.limit.Unlimited;
+import dev.weir.policy.Glob;
+import dev.weir.policy.Match;
+import dev.weir.policy.OnExceed;
+import dev.weir.policy.Policy;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.NoSuchFileException;
+import java.nio.file.Path;
+import java.time.Instant;
+import java.time.ZoneId;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.Random;
+import java.util.stream.Collectors;
+import java.util.stream.IntStream;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.Arguments;
+import org.junit.jupiter.params.provider.MethodSource;
+import org.junit.jupiter.params.provider.ValueSource;
+
+class PolicyFileTest {
+
+    /** The design's example, but for what is not there yet. */
+    private static final String DESIGN = """
+            policies:
+              - id: free-articles
+                layer: client              # default. In each layer, of the policies that match, the highest priority applies
+                priority: 10               # default 0; ties: the id that sorts first
+                match:                     # all must hold; a value is exact, a list (any of), or a glob
+                  tier: free
+                  endpoint: "/articles/**"
+                key: [client]              # what is counted together: default [client]; may add attributes: [client, endpoint]
+                limits:                    # every one must permit
+                  - {algorithm: sliding-window-counter, limit: 5, per: 1m}
+                  - {algorithm: token-bucket, limit: 10, per: 1s, burst: 20}
+                max-size: 64KiB            # larger: denied, 413, nothing charged
+                on-exceed: deny            # deny | shadow-ban | observe | throttle | shape
+            """;
+
+    /** A policy that shapes, and the design's example of a queue. */
+    private static final String DESIGN_IN_FULL =
+            DESIGN + """
+                max-delay: 2s              # throttle: allowed, with delayMs up to this; past it denied
+                queue: sms                 # shape: goes to this queue
+                idempotency: 10m           # optional: a requestId seen before gets its first decision again, charged once
+                effective-from: 2026-12-01T00:00:00Z   # optional
+            """ + QueueFileTest.SHAPING.substring(QueueFileTest.SHAPING.indexOf("queues:"));
+
+    @Test
+    void reads_the_example_of_the_design() throws FaultsException {
+        Policy expected = new Policy(
+                "free-articles",
+                1,
+                0,
+                "client",
+                10,
+                new Match(Map.of("tier", List.of(new Glob("free")), "endpoint", List.of(new Glob("/articles/**")))),
+                List.of("client"),
+                List.of(
+                        new Policy.Term(
+                                "sliding-window-counter 5/1m", new SlidingWindowCounter(5, 60_000, false, false)),
+                        new Policy.Term("token-bucket 10/1s burst 20", new TokenBucket(Rate.of(10, 1000), 20, false))),
+                65_536L,
+                OnExceed.DENY,
+                0,
+                null);
+        String json = "{'id':'free-articles','layer':'client','priority':10,"
+                + "'match':{'tier':'free','endpoint':'/articles/**'},'key':['client'],"
+                + "'limits':[{'algorithm':'sliding-window-counter','limit':5,'per':'1m'},"
+                + "{'algorithm':'token-bucket','limit':10,'per':'1s','burst':20}],"
+                + "'max-size':'64KiB','on-exceed':'deny'}";
+
+        assertThat(PolicyFile.read("policies.yaml", DESIGN))
+                .isEqualTo(
+                        new Contents(List.of(new Definition.OfPolicy(expected, json.replace('\'', '"'))), List.of()));
+    }
+
+    @Test
+    void every_key_of_the_design_is_read() throws FaultsException {
+        Policy shaping = policy(
+                DESIGN_IN_FULL.replace("on-exceed: deny ", "on-exceed: shape").replaceFirst(".*max-delay.*", ""));
+        assertThat(shaping.queue()).isEqualTo("sms");
+        assertThat(shaping.idempotencyMs()).isEqualTo(600_000);
+        assertThat(shaping.effectiveFromMs())
+                .isEqualTo(Instant.parse("2026-12-01T00:00:00Z").toEpochMilli());
+        Policy throttling = policy(
+                DESIGN_IN_FULL.replace("on-exceed: deny", "on-exceed: throttle").replaceFirst(".*queue: sms.*", ""));
+        assertThat(throttling.onExceed()).isEqualTo(new OnExceed.Throttle(2_000));
+    }
+
+    @Test
+    void a_key_that_belongs_to_another_way_to_answer_is_at_fault() {
+        assertThat(faults(DESIGN_IN_FULL))
+                .containsExactly(
+                        "policies.yaml:14: policies[0].max-delay: needs on-exceed: throttle",
+                        "policies.yaml:15: policies[0].queue: needs on-exceed: shape");
+    }
+
+    @Test
+    void a_denial_may_answer_503() throws FaultsException {
+        assertThat(policy("policies: [{id: a, limits: [{unlimited: true}], deny-status: 503}]")
+                        .onExceed())
+                .isEqualTo(new OnExceed.Deny(503));
+    }
+
+    @Test
+    void has_defaults_for_all_but_the_id_and_the_limits() throws FaultsException {
+        assertThat(policy("policies: [{id: a, limits: [{unlimited: true}]}]"))
+                .isEqualTo(new Policy(
+                        "a",
+                        1,
+                        0,
+                        "client",
+                        0,
+                        Match.ALL,
+                        List.of("client"),
+                        List.of(new Policy.Term("unlimited", new Unlimited())),
+                        null,
+                        OnExceed.DENY,
+                        0,
+                        null));
+    }
+
+    @Test
+    void reads_what_differs_from_the_defaults() throws FaultsException {
+        assertThat(policy("""
+                                policies:
+                                - id: B_1.x-2
+                                  layer: endpoint
+                                  priority: -1_000
+                                  match: {tier: [gold, 1.10, true], n: 5, client: NO, empty: ''}
+                                  key: [endpoint, client]
+                                  limits: [{algorithm: gcra, limit: 0}]
+                                  max-size: 1500
+                                  on-exceed: shadow-ban
+                                """))
+                .isEqualTo(new Policy(
+                        "B_1.x-2",
+                        1,
+                        0,
+                        "endpoint",
+                        -1000,
+                        new Match(Map.of(
+                                "tier", List.of(new Glob("gold"), new Glob("1.10"), new Glob("true")),
+                                "n", List.of(new Glob("5")),
+                                "client", List.of(new Glob("NO")),
+                                "empty", List.of(new Glob("")))),
+                        List.of("endpoint", "client"),
+                        List.of(new Policy.Term("gcra 0", new Blocked())),
+                        1500L,
+                        OnExceed.SHADOW_BAN,
+                        0,
+                        null));
+        assertThat(policy("policies: [{id: a, key: client, limits: [{unlimited: true}], on-exceed: observe}]"))
+                .extracting(Policy::key, Policy::onExceed)
+                .containsExactly(List.of("client"), OnExceed.OBSERVE);
+    }
+
+    static Stream<Arguments> limits() {
+        return Stream.of(
+                row(
+                        "algorithm: fixed-window, limit: 500, per: 1 day",
+                        "fixed-window 500/1d",
+                        new FixedWindow(500, 86_400_000, false)),
+                row(
+                        "algorithm: fixed-window, limit: 1_000_000, per: 60000ms, count-denied: true",
+                        "fixed-window 1000000/1m",
+                        new FixedWindow(1_000_000, 60_000, true)),
+                row(
+                        "algorithm: fixed-window, limit: 1000000, per: 1 month, timezone: Europe/Berlin",
+                        "fixed-window 1000000/1 month Europe/Berlin",
+                        calendar(1_000_000, CalendarPeriod.MONTH, "Europe/Berlin", false)),
+                row(
+                        "algorithm: fixed-window, limit: 5, per: 1d, timezone: America/St_Johns, count-denied: true",
+                        "fixed-window 5/1 day America/St_Johns",
+                        calendar(5, CalendarPeriod.DAY, "America/St_Johns", true)),
+                row(
+                        "algorithm: fixed-window, limit: 5, per: ' 01 days ', timezone: Etc/GMT+5",
+                        "fixed-window 5/1 day Etc/GMT+5",
+                        calendar(5, CalendarPeriod.DAY, "Etc/GMT+5", false)),
+                row(
+                        "algorithm: fixed-window, limit: 5, per: 1w, timezone: UTC",
+                        "fixed-window 5/1 week UTC",
+                        calendar(5, CalendarPeriod.WEEK, "UTC", false)),
+                row(
+                        "algorithm: fixed-window, limit: 5, per: 1week",
+                        "fixed-window 5/1 week UTC",
+                        calendar(5, CalendarPeriod.WEEK, "UTC", false)),
+                row(
+                        "algorithm: fixed-window, limit: 5, per: ' 1 months '",
+                        "fixed-window 5/1 month UTC",
+                        calendar(5, CalendarPeriod.MONTH, "UTC", false)),
+                row(
+                        "algorithm: fixed-window, limit: 5, per: 1d",
+                        "fixed-window 5/1d",
+                        new FixedWindow(5, 86_400_000, false)),
+                row(
+                        "algorithm: fixed-window, limit: 0, per: 1 month, timezone: Europe/Berlin",
+                        "fixed-window 0",
+                        new Blocked()),
+                row(
+                        "algorithm: sliding-window-log, limit: 2, per: 1m",
+                        "sliding-window-log 2/1m",
+                        new SlidingWindowLog(2, 60_000, false)),
+                row(
+                        "algorithm: sliding-window-log, limit: 2, per: 1500ms, count-denied: true",
+                        "sliding-window-log 2/1500ms",
+                        new SlidingWindowLog(2, 1500, true)),
+                row(
+                        "algorithm: sliding-window-counter, limit: '7', per: 2h, strict: false",
+                        "sliding-window-counter 7/2h",
+                        new SlidingWindowCounter(7, 7_200_000, false, false)),
+                row(
+                        "algorithm: sliding-window-counter, limit: 7, per: 90s, strict: true, count-denied: true",
+                        "sliding-window-counter 7/90s strict",
+                        new SlidingWindowCounter(7, 90_000, true, true)),
+                row(
+                        "algorithm: token-bucket, limit: 10, per: 1s",
+                        "token-bucket 10/1s",
+                        new TokenBucket(Rate.of(10, 1000), 10, false)),
+                row(
+                        "algorithm: token-bucket, limit: 10, per: 1s, burst: 10, refill: continuous",
+                        "token-bucket 10/1s",
+                        new TokenBucket(Rate.of(10, 1000), 10, false)),
+                row(
+                        "algorithm: token-bucket, limit: 3, per: 1s, burst: 7, refill: interval",
+                        "token-bucket 3/1s burst 7 interval",
+                        new IntervalBucket(3, 1000, 7, false)),
+                row(
+                        "algorithm: token-bucket, limit: 3, per: 1s, refill: interval, count-denied: true",
+                        "token-bucket 3/1s interval",
+                        new IntervalBucket(3, 1000, 3, true)),
+                row(
+                        "algorithm: leaky-bucket, limit: 5, per: 500ms, burst: 10",
+                        "leaky-bucket 5/500ms burst 10",
+                        new LeakyBucket(Rate.of(5, 500), 10, false)),
+                row(
+                        "algorithm: gcra, limit: 7, per: 11s, burst: 1, count-denied: true",
+                        "gcra 7/11s burst 1",
+                        new Gcra(Rate.of(7, 11_000), 1, true)),
+                row("algorithm: fixed-window, limit: 0, per: 1m", "fixed-window 0", new Blocked()),
+                row("algorithm: token-bucket, limit: 0, burst: 0", "token-bucket 0", new Blocked()),
+                row("unlimited: true", "unlimited", new Unlimited()),
+                row(
+                        "unlimited: false, algorithm: gcra, limit: 7, per: 11s",
+                        "gcra 7/11s",
+                        new Gcra(Rate.of(7, 11_000), 7, false)));
+    }
+
+    private static Limit<?> calendar(long limit, CalendarPeriod period, String zone, boolean countDenied) {
+        return new CalendarWindow(limit, period, ZoneId.of(zone), countDenied);
+    }
+
+    private static Arguments row(String yaml, String label, Limit<?> limit) {
+        return Arguments.of(yaml, label, limit);
+    }
+
+    @ParameterizedTest
+    @MethodSource("limits")
+    void reads_every_kind_of_limit(String yaml, String label, Limit<?> limit) throws FaultsException {
+        assertThat(policy(withLimit(yaml)).terms()).containsExactly(new Policy.Term(label, limit));
+    }
+
+    static Stream<Arguments> faultyLimits() {
+        return Stream.of(
+                Arguments.of("", "algorithm: is missing|limit: is missing|per: is missing"),
+                Arguments.of("unlimited: false", "algorithm: is missing|limit: is missing|per: is missing"),
+                Arguments.of(
+                        "unlimited: yes, algorithm: gcra, limit: 1, per: 1s",
+                        "unlimited: must be true or false, is 'yes'"),
+                Arguments.of(
+                        "unlimited: true, limit: 5, burst: 0",
+                        "limit: must be left out where unlimited is true|burst: must be left out where unlimited is true"),
+                Arguments.of(
+                        "algorithm: bucket, limit: 5, per: 1m",
+                        "algorithm: must be one of fixed-window, sliding-window-log, sliding-window-counter,"
+                                + " token-bucket, leaky-bucket, gcra, is 'bucket'"),
+                Arguments.of(
+                        "algorithm: , limit: 5, per: 1m",
+                        "algorithm: must be one of fixed-window, sliding-window-log, sliding-window-counter,"
+                                + " token-bucket, leaky-bucket, gcra, is empty"),
+                Arguments.of(
+                        "algorithm: gcra, limit: -1, per: 1m",
+                        "limit: must be a whole number from 0 to 1152921504606846976, is '-1'"),
+                Arguments.of(
+                        "algorithm: gcra, limit: 1.5, per: 1m",
+                        "limit: must be a whole number from 0 to 1152921504606846976, is '1.5'"),
+                Arguments.of(
+                        "algorithm: gcra, limit: 1152921504606846977, per: 1m",
+                        "limit: must be a whole number from 0 to 1152921504606846976, is '1152921504606846977'"),
+                Arguments.of(
+                        "algorithm: gcra, limit: 5, per: soon",
+                        "per: must be a duration such as 500ms, 11s, 1m, 2h or 1d, is 'soon'"),
+                Arguments.of(
+                        "algorithm: gcra, limit: 5, per: 60",
+                        "per: must be a duration such as 500ms, 11s, 1m, 2h or 1d, is '60'"),
+                Arguments.of(
+                        "algorithm: gcra, limit: 5, per: 0s",
+                        "per: must be a duration such as 500ms, 11s, 1m, 2h or 1d, is '0s'"),
+                Arguments.of("algorithm: gcra, limit: 5, per: [1s]", "per: must be a single value, is a list"),
+                Arguments.of(
+                        "algorithm: gcra, limit: 5, per: 1152921504606846977ms",
+                        "per: must be a duration such as 500ms, 11s, 1m, 2h or 1d, is '1152921504606846977ms'"),
+                Arguments.of(
+                        "algorithm: gcra, limit: 5, per: 999999999999999999d",
+                        "per: is too large: '999999999999999999d'"),
+                Arguments.of("algorithm: gcra, limit: 5, per: 100000000000d", "per: is too large: '100000000000d'"),
+                Arguments.of(
+                        "algorithm: gcra, limit: 5, per: 1 week",
+                        "per: '1 week' is a calendar window, which gcra does not have"),
+                Arguments.of(
+                        "algorithm: sliding-window-log, limit: 5, per: 1 month",
+                        "per: '1 month' is a calendar window, which sliding-window-log does not have"),
+                Arguments.of(
+                        "algorithm: sliding-window-counter, limit: 5, per: ' 2 years '",
+                        "per: ' 2 years ' is a calendar window, which sliding-window-counter does not have"),
+                Arguments.of(
+                        "algorithm: gcra, limit: 0, per: 2w",
+                        "per: '2w' is a calendar window, which gcra does not have"),
+                Arguments.of(
+                        "algorithm: token-bucket, limit: 5, per: 1d, timezone: Europe/Berlin",
+                        "timezone: does not apply to token-bucket"),
+                Arguments.of(
+                        "algorithm: fixed-window, limit: 5, per: 2 weeks",
+                        "per: must be 1 day, 1 week or 1 month to go by a calendar, is '2 weeks'"),
+                Arguments.of(
+                        "algorithm: fixed-window, limit: 5, per: 11 months",
+                        "per: must be 1 day, 1 week or 1 month to go by a calendar, is '11 months'"),
+                Arguments.of(
+                        "algorithm: fixed-window, limit: 5, per: 0 weeks",
+                        "per: must be 1 day, 1 week or 1 month to go by a calendar, is '0 weeks'"),
+                Arguments.of(
+                        "algorithm: fixed-window, limit: 5, per: 1 year",
+                        "per: must be 1 day, 1 week or 1 month to go by a calendar, is '1 year'"),
+                Arguments.of(
+                        "algorithm: fixed-window, limit: 5, per: 1M",
+                        "per: must be a duration such as 500ms, 11s, 1m, 2h or 1d, is '1M'"),
+                Arguments.of(
+                        "algorithm: fixed-window, limit: 5, per: 2 days, timezone: UTC",
+                        "per: must be 1 day, 1 week or 1 month to go by a calendar, is '2 days'"),
+                Arguments.of(
+                        "algorithm: fixed-window, limit: 0, per: 24h, timezone: UTC",
+                        "per: must be 1 day, 1 week or 1 month to go by a calendar, is '24h'"),
+                Arguments.of("algorithm: fixed-window, limit: 5, timezone: UTC", "per: is missing"),
+                Arguments.of(
+                        "algorithm: fixed-window, limit: 5, per: 1 month, timezone: ",
+                        "timezone: must be a single value, is empty"),
+                Arguments.of(
+                        "algorithm: fixed-window, limit: 5, per: 1 month, timezone: [UTC]",
+                        "timezone: must be a single value, is a list"),
+                Arguments.of(
+                        "algorithm: fixed-window, limit: 5, per: 1h, timezone: +01:00",
+                        "per: must be 1 day, 1 week or 1 month to go by a calendar, is '1h'|timezone: must be a time"
+                                + " zone of the tz database such as Europe/Berlin, is '+01:00'"),
+                Arguments.of("unlimited: true, timezone: UTC", "timezone: must be left out where unlimited is true"),
+                Arguments.of(
+                        "algorithm: gcra, limit: 5, per: 1s, burst: 0",
+                        "burst: must be a whole number from 1 to 1152921504606846976, is '0'"),
+                Arguments.of(
+                        "algorithm: gcra, limit: 0, per: 1s, burst: 5",
+                        "burst: must be 0 or left out where limit is 0, is '5'"),
+                Arguments.of(
+                        "algorithm: fixed-window, limit: 5, per: 1s, burst: 5",
+                        "burst: does not apply to fixed-window"),
+                Arguments.of(
+                        "algorithm: sliding-window-log, limit: 5, per: 1s, burst: 5",
+                        "burst: does not apply to sliding-window-log"),
+                Arguments.of(
+                        "algorithm: sliding-window-counter, limit: 5, per: 1s, burst: 5",
+                        "burst: does not apply to sliding-window-counter"),
+                Arguments.of(
+                        "algorithm: leaky-bucket, limit: 5, per: 1s, refill: interval",
+                        "refill: does not apply to leaky-bucket"),
+                Arguments.of(
+                        "algorithm: token-bucket, limit: 5, per: 1s, strict: true",
+                        "strict: does not apply to token-bucket"),
+                Arguments.of(
+                        "algorithm: token-bucket, limit: 5, per: 1s, refill: often",
+                        "refill: must be one of continuous, interval, is 'often'"),
+                Arguments.of(
+                        "algorithm: sliding-window-counter, limit: 5, per: 1s, strict: 'true'",
+                        "strict: must be true or false without quotes, is 'true'"),
+                Arguments.of(
+                        "algorithm: gcra, limit: 5, per: 1s, count-denied: 1",
+                        "count-denied: must be true or false, is '1'"),
+                Arguments.of(
+                        "algorithm: gcra, limit: 5, pre: 1s", "per: is missing|pre: unknown key, did you mean per?"));
+    }
+
+    @ParameterizedTest
+    @MethodSource("faultyLimits")
+    void tells_every_fault_of_a_limit(String yaml, String messages) {
+        assertThat(faults(withLimit(yaml)))
+                .containsExactlyInAnyOrderElementsOf(Stream.of(messages.split("\\|"))
+                        .map(message -> "policies.yaml:1: policies[0].limits[0]." + message)
+                        .toList());
+    }
+
+    /** The schema does not list them. */
+    @ParameterizedTest
+    @ValueSource(strings = {"Europe/Berln", "europe/berlin", "CEST", "UTC+1", "Z"})
+    void tells_that_a_time_zone_is_unknown(String zone) {
+        assertThat(faults(withLimit("algorithm: fixed-window, limit: 5, per: 1 month, timezone: " + zone)))
+                .containsExactly(
+                        "policies.yaml:1: policies[0].limits[0].timezone: must be a time zone of the tz database"
+                                + " such as Europe/Berlin, is '" + zone + "'");
+    }
+
+    static Stream<Arguments> uncountableLimits() {
+        return Stream.of(
+                Arguments.of(
+                        "algorithm: token-bucket, limit: 7, per: 11s, burst: 1152921504606846976",
+                        "a burst of 1152921504606846976 at 7 per 11000 ms is too large to count exactly; the most is "
+                                + Limit.MAX_CAPACITY / 11_000),
+                Arguments.of(
+                        "algorithm: sliding-window-counter, limit: 1152921504606846976, per: 2ms",
+                        "a limit of 1152921504606846976 per 2 ms is too large to weigh exactly; the most is "
+                                + Limit.MAX_CAPACITY / 2),
+                Arguments.of(
+                        "algorithm: token-bucket, limit: 1, per: 10s, burst: 1152921504606846976, refill: interval",
+                        "a burst of 1152921504606846976 takes too long to fill at 1 per 10000 ms to be counted"));
+    }
+
+    @ParameterizedTest
+    @MethodSource("uncountableLimits")
+    void tells_that_a_limit_cannot_be_counted(String yaml, String message) {
+        assertThat(faults(withLimit(yaml))).containsExactly("policies.yaml:1: policies[0].limits[0]: " + message);
+    }
+
+    static Stream<Arguments> faultyPolicies() {
+        String unlimited = "limits: [{unlimited: true}]";
+        return Stream.of(
+                Arguments.of(unlimited, "id: is missing"),
+                Arguments.of("id: a", "limits: is missing"),
+                Arguments.of("id: , " + unlimited, "id: must be a single value, is empty"),
+                Arguments.of("id: a b, " + unlimited, "id: must be 1 to 128 letters, digits or . _ -, is 'a b'"),
+                Arguments.of("id: '', " + unlimited, "id: must be 1 to 128 letters, digits or . _ -, is ''"),
+                Arguments.of("id: [a], " + unlimited, "id: must be a single value, is a list"),
+                Arguments.of(
+                        "id: a, layer: a/b, " + unlimited,
+                        "layer: must be 1 to 128 letters, digits or . _ -, is 'a/b'"),
+                Arguments.of(
+                        "id: a, priority: high, " + unlimited,
+                        "priority: must be a whole number from -2147483648 to 2147483647, is 'high'"),
+                Arguments.of(
+                        "id: a, priority: 2147483648, " + unlimited,
+                        "priority: must be a whole number from -2147483648 to 2147483647, is '2147483648'"),
+                Arguments.of("id: a, match: free, " + unlimited, "match: must be a mapping, is 'free'"),
+                Arguments.of("id: a, match: , " + unlimited, "match: must be a mapping, is empty"),
+                Arguments.of(
+                        "id: a, match: {tier: }, " + unlimited,
+                        "match.tier: must be a single value or a list, is empty"),
+                Arguments.of(
+                        "id: a, match: {tier: {a: b}}, " + unlimited,
+                        "match.tier: must be a single value or a list, is a mapping"),
+                Arguments.of("id: a, match: {tier: []}, " + unlimited, "match.tier: must have 1 to 1000 values, has 0"),
+                Arguments.of(
+                        "id: a, match: {tier: [" + "x,".repeat(1001) + "]}, " + unlimited,
+                        "match.tier: must have 1 to 1000 values, has 1001"),
+                Arguments.of(
+                        "id: a, match: {tier: [x, [y]]}, " + unlimited,
+                        "match.tier[1]: must be a single value, is a list"),
+                Arguments.of(
+                        "id: a, match: {tier: [x, ~]}, " + unlimited,
+                        "match.tier[1]: must be a single value, is empty"),
+                Arguments.of(
+                        "id: a, match: {a: " + "x".repeat(257) + "}, " + unlimited,
+                        "match.a: a pattern has at most 256 characters"),
+                Arguments.of(
+                        "id: a, match: {tier: 'x\\'}, " + unlimited,
+                        "match.tier: a pattern must not end in a backslash: x\\"),
+                Arguments.of(
+                        "id: a, match: {"
+                                + IntStream.range(0, 33)
+                                        .mapToObj(i -> "f" + i + ": x")
+                                        .collect(Collectors.joining(", "))
+                                + "}, " + unlimited,
+                        "match: a policy matches on at most 32 fields"),
+                Arguments.of(
+                        "id: a, max-wait: 1s, " + unlimited, "max-wait: needs a key without client, or lease: client"),
+                Arguments.of(
+                        "id: a, key: [client, endpoint], when-empty: deny, " + unlimited,
+                        "when-empty: needs a key without client, or lease: client"),
+                Arguments.of(
+                        "id: a, key: [], when-empty: deny, max-wait: 1s, " + unlimited,
+                        "max-wait: needs when-empty: wait"),
+                Arguments.of("id: a, key: [], max-wait: 61s, " + unlimited, "max-wait: must be 0 to 1min, is 61000ms"),
+                Arguments.of(
+                        "id: a, key: [], when-empty: maybe, " + unlimited,
+                        "when-empty: must be one of wait, deny, is 'maybe'"),
+                Arguments.of("id: a, lease: all, " + unlimited, "lease: must be one of client, is 'all'"),
+                Arguments.of(
+                        "id: a, key: [], on-exceed: throttle, max-delay: 1s, " + unlimited,
+                        "on-exceed: must not be throttle where quota is shared: it is lent in slices, which put nothing off"),
+                Arguments.of(
+                        "id: a, key: endpoint, limits: [{algorithm: fixed-window, limit: 1, per: 1s, count-denied: true}]",
+                        "limits: must not count denied requests, and not be none, where quota is shared"),
+                Arguments.of(
+                        "id: a, key: endpoint, queue: sms",
+                        "limits: must not count denied requests, and not be none, where quota is shared"),
+                Arguments.of("id: a, key: [client, a, b, a], " + unlimited, "key: must be at most 8 different fields"),
+                Arguments.of(
+                        "id: a, key: [client, a, b, c, d, e, f, g, h], " + unlimited,
+                        "key: must be at most 8 different fields"),
+                Arguments.of("id: a, key: [client, ''], " + unlimited, "key[1]: must be the name of a field, is ''"),
+                Arguments.of(
+                        "id: a, key: [client, {a: b}], " + unlimited, "key[1]: must be a single value, is a mapping"),
+                Arguments.of("id: a, key: , " + unlimited, "key: must be a single value or a list, is empty"),
+                Arguments.of("id: a, limits: ", "limits: must be a list, is empty"),
+                Arguments.of("id: a, limits: {unlimited: true}", "limits: must be a list, is a mapping"),
+                Arguments.of("id: a, limits: []", "limits: must be 1 to 16, are 0"),
+                Arguments.of("id: a, limits: [], on-exceed: shape, queue: sms", "limits: must be 1 to 16, are 0"),
+                Arguments.of("id: a, limits: , on-exceed: shape, queue: sms", "limits: must be a list, is empty"),
+                Arguments.of("id: a, limits: [5]", "limits[0]: must be a mapping, is '5'"),
+                Arguments.of(
+                        "id: a, limits: [" + "{unlimited: true},".repeat(17) + "]", "limits: must be 1 to 16, are 17"),
+                Arguments.of(
+                        "id: a, max-size: big, " + unlimited,
+                        "max-size: must be a size such as 1500, 64KiB or 10MB, is 'big'"),
+                Arguments.of(
+                        "id: a, max-size: 0, " + unlimited,
+                        "max-size: must be a size such as 1500, 64KiB or 10MB, is '0'"),
+                Arguments.of(
+                        "id: a, on-exceed: drop, " + unlimited,
+                        "on-exceed: must be one of deny, shadow-ban, observe, throttle, shape, is 'drop'"),
+                Arguments.of(
+                        "id: a, queue: sms, on-exceed: drop, " + unlimited,
+                        "on-exceed: must be one of deny, shadow-ban, observe, throttle, shape, is 'drop'"),
+                Arguments.of("id: a, on-exceed: throttle, " + unlimited, "max-delay: is missing"),
+                Arguments.of("id: a, on-exceed: shape, " + unlimited, "queue: is missing"),
+                Arguments.of("id: a, on-exceed: shape", "queue: is missing"),
+                Arguments.of("id: a, queue: sms, " + unlimited, "queue: needs on-exceed: shape"),
+                Arguments.of("id: a, queue: sms, on-exceed: observe, " + unlimited, "queue: needs on-exceed: shape"),
+                Arguments.of("id: a, queue: sms, on-exceed: deny", "queue: needs on-exceed: shape"),
+                Arguments.of("id: a, queue: s m s", "queue: must be 1 to 128 letters, digits or . _ -, is 's m s'"),
+                Arguments.of("id: a, queue: ", "queue: must be a single value, is empty"),
+                Arguments.of("id: a, max-delay: 2s, " + unlimited, "max-delay: needs on-exceed: throttle"),
+                Arguments.of(
+                        "id: a, max-debt: -1, " + unlimited,
+                        "max-debt: must be a whole number from 0 to 1152921504606846976, is '-1'"),
+                Arguments.of(
+                        "id: a, on-exceed: throttle, max-delay: 2d, " + unlimited,
+                        "max-delay: must be 1ms to 1d, is 172800000ms"),
+                Arguments.of("id: a, deny-status: 500, " + unlimited, "deny-status: must be one of 429, 503, is '500'"),
+                Arguments.of(
+                        "id: a, deny-status: 503, on-exceed: observe, " + unlimited,
+                        "deny-status: needs on-exceed: deny"),
+                Arguments.of(
+                        "id: a, idempotency: 31d, " + unlimited, "idempotency: must be 1ms to 30d, is 2678400000ms"),
+                Arguments.of(
+                        "id: a, effective-from: 2026-12-01, " + unlimited,
+                        "effective-from: must be a time with its offset such as 2026-12-01T00:00:00Z, is '2026-12-01'"),
+                Arguments.of(
+                        "id: a, effective-from: 1969-12-31T23:59:59Z, " + unlimited,
+                        "effective-from: must be 1970 to 9999, is -1000 ms"),
+                Arguments.of(
+                        "id: a, effective-from: '+999999999-12-31T00:00:00Z', " + unlimited,
+                        "effective-from: must be 1970 to 9999, is '+999999999-12-31T00:00:00Z'"),
+                Arguments.of("id: a, timezone: Europe/Berlin, " + unlimited, "timezone: unknown key"),
+                Arguments.of("id: a, maxSize: 1, " + unlimited, "maxSize: unknown key, did you mean max-size?"),
+                Arguments.of("id: a, unknown: 1, " + unlimited, "unknown: unknown key"),
+                Arguments.of("id: a, id: b, " + unlimited, "id: is here twice, first on line 1"));
+    }
+
+    @ParameterizedTest
+    @MethodSource("faultyPolicies")
+    void tells_every_fault_of_a_policy(String yaml, String message) {
+        assertThat(faults(withSms(yaml))).containsExactly("policies.yaml:1: policies[0]." + message);
+    }
+
+    static Stream<Arguments> faultyFiles() {
+        return Stream.of(
+                Arguments.of("5", "policies.yaml:1: must be a mapping, is '5'"),
+                Arguments.of("[]", "policies.yaml:1: must be a mapping, is a list"),
+                Arguments.of("policy: []", "policies.yaml:1: policy: unknown key"),
+                Arguments.of("polices: []", "policies.yaml:1: polices: unknown key, did you mean policies?"),
+                Arguments.of("policies: {}", "policies.yaml:1: policies: must be a list, is a mapping"),
+                Arguments.of("policies: [a]", "policies.yaml:1: policies[0]: must be a mapping, is 'a'"),
+                Arguments.of("policies:\n-\n", "policies.yaml:2: policies[0]: must be a mapping, is empty"),
+                Arguments.of(
+                        "policies: [\n",
+                        "policies.yaml:2: is not valid YAML: while parsing a flow node, expected the node content, but"
+                                + " found '<stream end>' (column 1)"),
+                Arguments.of("queue: []", "policies.yaml:1: queue: unknown key, did you mean queues?"),
+                Arguments.of("queues: {}", "policies.yaml:1: queues: must be a list, is a mapping"),
+                Arguments.of("queues: [~]", "policies.yaml:1: queues[0]: must be a mapping, is empty"),
+                Arguments.of(
+                        "queues:\n" + "- {id: a}\n".repeat(10_001),
+                        "policies.yaml:1: queues: must be at most 10000 queues, are 10001"),
+                Arguments.of("""
+                        queues:
+                        - {id: a, limit: 1, per: 1s}
+                        - {id: b, limit: 1, per: 1s}
+                        - {id: a, limit: 2, per: 1s}
+                        """, "policies.yaml:4: queues[2].id: 'a' is the id of the queue on line 2 already"),
+                Arguments.of("""
+                        policies:
+                        - {id: a, limits: [{unlimited: true}]}
+                        - {id: b, limits: [{unlimited: true}]}
+                        - limits: [{unlimited: true}]
+                          id: a
+                        """, "policies.yaml:5: policies[2].id: 'a' is the id of the policy on line 2 already"),
+                Arguments.of(
+                        "policies:\n" + "- {id: a}\n".repeat(100_001),
+                        "policies.yaml:1: policies: must be at most 100000 policies, are 100001"),
+                Arguments.of(
+                        "policies:\n- id: a\n  limits: [{unlimited: true}]\n  match:\n"
+                                + IntStream.range(0, 3)
+                                        .mapToObj(i ->
+                                                "    f" + i + ":\n" + ("    - " + "é".repeat(256) + "\n").repeat(1000))
+                                        .collect(Collectors.joining()),
+                        "policies.yaml:2: policies[0]: is too large: 1545071 bytes as JSON, the most is 524288"));
+    }
+
+    @ParameterizedTest
+    @MethodSource("faultyFiles")
+    void tells_what_is_wrong_with_a_file(String text, String line) {
+        assertThat(faults(text)).containsExactly(line);
+    }
+
+    @Test
+    void tells_all_faults_at_once_in_the_order_of_the_lines() {
+        assertThat(faults("""
+                                policies:
+                                  - id: "a b"
+                                    max-size: huge
+                                    limits:
+                                      - {algorithm: gcra, limit: 5, per: 1m}
+                                      - algorithm: fixed-window
+                                        limit: many
+                                        per: soon
+                                        burst: 5
+                                    key: [a, a]
+                                    on-exceed: [deny]
+                                  - match: {tier: {}}
+                                    limit: []
+                                quotas: 1
+                                """))
+                .containsExactly(
+                        "policies.yaml:2: policies[0].id: must be 1 to 128 letters, digits or . _ -, is 'a b'",
+                        "policies.yaml:3: policies[0].max-size: must be a size such as 1500, 64KiB or 10MB, is 'huge'",
+                        "policies.yaml:7: policies[0].limits[1].limit: must be a whole number from 0 to"
+                                + " 1152921504606846976, is 'many'",
+                        "policies.yaml:8: policies[0].limits[1].per: must be a duration such as 500ms, 11s, 1m, 2h or"
+                                + " 1d, is 'soon'",
+                        "policies.yaml:9: policies[0].limits[1].burst: does not apply to fixed-window",
+                        "policies.yaml:10: policies[0].key: must be at most 8 different fields",
+                        "policies.yaml:11: policies[0].on-exceed: must be one of deny, shadow-ban, observe, throttle, shape, is a list",
+                        "policies.yaml:12: policies[1].id: is missing",
+                        "policies.yaml:12: policies[1].match.tier: must be a single value or a list, is a mapping",
+                        "policies.yaml:12: policies[1].limits: is missing",
+                        "policies.yaml:13: policies[1].limit: unknown key, did you mean limits?",
+                        "policies.yaml:14: quotas: unknown key");
+    }
+
+    @ParameterizedTest
+    @ValueSource(
+            strings = {
+                "",
+                "# nothing yet\n",
+                "policies:\n",
+                "policies: []\n",
+                "{}",
+                "{\"policies\": []}",
+                "queues:",
+                "policies:\nqueues: []"
+            })
+    void an_empty_file_has_no_policies(String text) throws FaultsException {
+        assertThat(PolicyFile.read("policies.yaml", text)).isEqualTo(Contents.NONE);
+    }
+
+    @Test
+    void reads_a_file() throws IOException, FaultsException {
+        Path file = directory.resolve("p.yaml");
+        Files.writeString(file, DESIGN);
+        assertThat(PolicyFile.read(file)).isEqualTo(PolicyFile.read("policies.yaml", DESIGN));
+
+        Files.writeString(file, "policies: 5");
+        assertThatThrownBy(() -> PolicyFile.read(file))
+                .isInstanceOf(FaultsException.class)
+                .hasMessage(file + ":1: policies: must be a list, is '5'");
+
+        Files.delete(file);
+        assertThatThrownBy(() -> PolicyFile.read(file)).isInstanceOf(NoSuchFileException.class);
+    }
+
+    @TempDir
+    private Path directory;
+
+    @Test
+    void json_has_numbers_and_booleans_where_they_mean_such_and_else_the_text() throws FaultsException {
+        String yaml = """
+                policies:
+                - limits:
+                  - {limit: 1_000, algorithm: "token-bucket", per: 1 day, burst: '7', count-denied: true}
+                  - {unlimited: true}
+                  max-size: 1500
+                  priority: -1_0
+                  id: 007
+                  layer: 5
+                  key: client
+                  match: {limit: 1_0, match: true, tier: ["a\\"\\n\u00e9", 1.10, 0x1F]}
+                """;
+        String json =
+                "{'limits':[{'limit':1000,'algorithm':'token-bucket','per':'1 day','burst':7,'count-denied':true},"
+                        + "{'unlimited':true}],'max-size':1500,'priority':-10,'id':'007','layer':'5','key':'client',"
+                        + "'match':{'limit':'1_0','match':'true','tier':['a\\\"\\n\u00e9','1.10','0x1F']}}";
+
+        assertThat(PolicyFile.read("policies.yaml", yaml).policies().get(0).json())
+                .isEqualTo(json.replace('\'', '"'));
+    }
+
+    @Test
+    void json_of_a_queue_has_numbers_too_whatever_its_tiers_are_called() throws FaultsException {
+        String yaml = "queues: [{id: 7, per: 1 s, limit: 1_000, burst: '2', capacity: 5, look-ahead: 0,"
+                + " tiers: {match: {weight: '3'}, tiers: {priority: -1}, limit: {weight: 1}}}]";
+        String json = "{'id':'7','per':'1 s','limit':1000,'burst':2,'capacity':5,'look-ahead':'0',"
+                + "'tiers':{'match':{'weight':3},'tiers':{'priority':-1},'limit':{'weight':1}}}";
+
+        assertThat(PolicyFile.read("policies.yaml", yaml).queues().get(0).json())
+                .isEqualTo(json.replace('\'', '"'));
+    }
+
+    @ParameterizedTest
+    @MethodSource("goodDocuments")
+    void a_definition_reads_back_as_the_same(String document) throws FaultsException {
+        Contents contents = PolicyFile.read("policies.yaml", document);
+        for (Definition.OfPolicy definition : contents.policies()) {
+            assertThat(definition.id()).isEqualTo(definition.policy().id());
+            assertThat(PolicyFile.parse("weir.policies", definition.json(), 1)).isEqualTo(definition.policy());
+        }
+        for (Definition.OfQueue definition : contents.queues()) {
+            assertThat(definition.id()).isEqualTo(definition.queue().id());
+            assertThat(PolicyFile.parseQueue("weir.policies", definition.json(), 1))
+                    .isEqualTo(definition.queue());
+        }
+        String again = "{\"policies\":"
+                + contents.policies().stream().map(Definition::json).toList() + ",\"queues\":"
+                + contents.queues().stream().map(Definition::json).toList() + "}";
+        assertThat(PolicyFile.read("p.json", again)).isEqualTo(contents);
+    }
+
+    @Test
+    void a_definition_gets_the_version_it_is_read_with() throws FaultsException {
+        Contents contents = PolicyFile.read("policies.yaml", QueueFileTest.SHAPING);
+        String policy = contents.policies().get(0).json();
+        String queue = contents.queues().get(0).json();
+
+        assertThat(PolicyFile.parse("weir.policies", policy, 7).version()).isEqualTo(7);
+        assertThat(PolicyFile.parseQueue("weir.policies", queue, 8).version()).isEqualTo(8);
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"", "{}", "5", "[", "{\"id\":\"a\",\"limits\":[{}]}", "\u0000"})
+    void a_definition_that_is_none_is_refused_with_its_place(String json) {
+        assertThatThrownBy(() -> PolicyFile.parse("weir.policies-0@5", json, 1))
+                .isInstanceOf(FaultsException.class)
+                .message()
+                .startsWith("weir.policies-0@5:1: ");
+        assertThatThrownBy(() -> PolicyFile.parseQueue("weir.policies-0@5", json, 1))
+                .isInstanceOf(FaultsException.class)
+                .message()
+                .startsWith("weir.policies-0@5:1: ");
+    }
+
+    static Stream<String> goodDocuments() {
+        Stream<String> whole = Stream.of(
+                DESIGN,
+                QueueFileTest.SHAPING,
+                "policies:\nqueues:",
+                "queues: []",
+                withSms("id: sms, queue: sms"),
+                withSms("id: a, queue: sms, on-exceed: shape, max-size: 1"),
+                withSms("id: a, queue: sms, on-exceed: shape, limits: [{unlimited: true}]"),
+                withSms("id: a, limits: [{unlimited: true}]"),
+                withSms("id: a, limits: [{unlimited: true}], deny-status: 503, idempotency: 30d"),
+                withSms("id: a, limits: [{unlimited: true}], effective-from: '2026-12-01T00:00:00+01:00'"),
+                withSms("id: a, limits: [{unlimited: true}], on-exceed: throttle, max-delay: 1d"),
+                "",
+                "policies:",
+                "policies: []",
+                "policies: [{id: 5, limits: [{unlimited: true}], priority: -5, max-size: 10 MB}]",
+                "policies: [{id: a, limits: [{unlimited: true}], key: client, match: {}}]",
+                "policies: [{id: a, limits: [{unlimited: true}], key: [a, client], layer: x.y_z-1}]",
+                "policies: [{id: a, limits: [{unlimited: true}], match: {a: '', b: [1, true, x], c: 'x\\\\'}}]",
+                "policies: [{id: a, limits: [{unlimited: true}], max-size: 1, on-exceed: observe}]",
+                "policies: [{id: a, limits: [{unlimited: true}], on-exceed: shadow-ban, priority: '1_000'}]",
+                "policies: [{id: a, limits: [{unlimited: true}]}, {id: b, limits: [{unlimited: true}]}]");
+        return Stream.of(
+                        whole,
+                        limits().map(row -> withLimit((String) row.get()[0])),
+                        QueueFileTest.queues().map(row -> QueueFileTest.withQueue((String) row.get()[0])))
+                .flatMap(documents -> documents);
+    }
+
+    static Stream<String> badDocuments() {
+        return Stream.of(
+                        // what the schema cannot say: sums, products, and what is true of two policies
+                        faultyLimits()
+                                .map(row -> (String) row.get()[0])
+                                .filter(yaml -> !yaml.contains("000000d") && !yaml.contains("999999d"))
+                                .filter(yaml -> !yaml.startsWith("unlimited: yes")) // a boolean of YAML 1.1
+                                .map(PolicyFileTest::withLimit),
+                        faultyPolicies()
+                                .map(row -> (String) row.get()[0])
+                                .filter(yaml -> !yaml.startsWith("id: a, id:"))
+                                .map(PolicyFileTest::withSms),
+                        QueueFileTest.faultyQueues().map(row -> QueueFileTest.withQueue((String) row.get()[0])),
+                        Stream.of(
+                                "5",
+                                "[]",
+                                "policy: []",
+                                "policies: {}",
+                                "policies: [a]",
+                                "policies: [~]",
+                                "queue: []",
+                                "queues: {}",
+                                "queues: [a]",
+                                "queues: [~]",
+                                "queues: [{limit: 1, per: 1s}]",
+                                "queues: [{id: a b, limit: 1, per: 1s}]"))
+                .flatMap(documents -> documents);
+    }
+
+    @Test
+    void reads_ten_thousand_policies() throws FaultsException {
+        String one = DESIGN.substring(DESIGN.indexOf('\n') + 1);
+        String text = "policies:\n"
+                + IntStream.range(0, 10_000)
+                        .mapToObj(i -> one.replace("free-articles", "policy-" + i))
+                        .collect(Collectors.joining());
+
+        List<Definition.OfPolicy> definitions =
+                PolicyFile.read("policies.yaml", text).policies();
+
+        assertThat(definitions).hasSize(10_000);
+        assertThat(definitions.get(9_999).id()).isEqualTo("policy-9999");
+        assertThat(definitions.get(9_999).policy().terms()).hasSize(2);
+    }
+
+    @Test
+    void whatever_is_written_is_read_or_refused() {
+        Random random = new Random(20_261_121);
+        List<String> good = goodDocuments().toList();
+        List<String> seeds = new ArrayList<>();
+        seeds.add(DESIGN_IN_FULL);
+        badDocuments().filter(document -> document.length() < 1000).forEach(seeds::add);
+        int read = 0;
+        for (int i = 0; i < 20_000; i++) {
+            List<String> from = random.nextBoolean() ? good : seeds;
+            String document = from.get(random.nextInt(from.size()));
+            for (int edits = 1 + random.nextInt(8) / 5; edits > 0; edits--) {
+                document = edited(document, seeds.get(random.nextInt(seeds.size())), random);
+            }
+            read += readsOrRefuses(document) ? 1 : 0;
+        }
+        assertThat(read).isBetween(500, 19_000);
+    }
+
+    private static String edited(String document, String other, Random random) {
+        String odd = "{}[]:,-?&*!|>'\"%@`#~\\ \t\n\r\u0000\u0085\u2028\uFEFF\uD800\uDC00_0123456789azAZ<=/.";
+        int from = random.nextInt(document.length() + 1);
+        int to = Math.min(document.length(), from + random.nextInt(12));
+        String start = document.substring(0, from);
+        return switch (random.nextInt(5)) {
+            case 0 -> start + document.substring(to);
+            case 1 -> start + odd.charAt(random.nextInt(odd.length())) + document.substring(from);
+            case 2 -> start + document.substring(from, to).repeat(1 + random.nextInt(5)) + document.substring(from);
+            case 3 -> {
+                int at = random.nextInt(other.length() + 1);
+                yield start
+                        + other.substring(at, Math.min(other.length(), at + random.nextInt(40)))
+                        + document.substring(to);
+            }
+            default -> start;
+        };
+    }
+
+    /** Whether the document is read; it must keep its meaning as JSON, or its faults must tell where they are. */
+    private static boolean readsOrRefuses(String document) {
+        try {
+            Contents contents = PolicyFile.read("f.yaml", document);
+            for (Definition.OfPolicy definition : contents.policies()) {
+                assertThat(PolicyFile.parse("json", definition.json(), 1))
+                        .as(document)
+                        .isEqualTo(definition.policy());
+            }
+            for (Definition.OfQueue definition : contents.queues()) {
+                assertThat(PolicyFile.parseQueue("json", definition.json(), 1))
+                        .as(document)
+                        .isEqualTo(definition.queue());
+            }
+            return true;
+        } catch (FaultsException e) {
+            assertThat(e.faults()).as(document).isNotEmpty().allSatisfy(fault -> assertThat(fault.toString())
+                    .matches("f\\.yaml:[1-9][0-9]*: [^\\p{Cntrl}\\u2028]+"));
+            return false;
+        }
+    }
+
+    private static String withLimit(String yaml) {
+        return "policies: [{id: a, limits: [{" + yaml + "}]}]";
+    }
+
+    private static String withSms(String policy) {
+        return "{policies: [{" + policy + "}], queues: [{id: sms, limit: 100, per: 1s}]}";
+    }
+
+    static Policy policy(String text) throws FaultsException {
+        List<Definition.OfPolicy> definitions =
+                PolicyFile.read("policies.yaml", text).policies();
+        assertThat(definitions).hasSize(1);
+        return definitions.get(0).policy();
+    }
+
+    static List<String> faults(String text) {
+        try {
+            PolicyFile.read("policies.yaml", text);
+            return List.of();
+        } catch (FaultsException e) {
+            return e.faults().stream().map(Fault::toString).toList();
+        }
+    }
+
+    @Test
+    void a_policy_that_throttles_what_another_layer_shapes_is_a_fault_that_names_both() {
+        String slow = "{id: slow, layer: a, match: {endpoint: \"/s*\"}, on-exceed: throttle, max-delay: 1d,"
+                + " limits: [{algorithm: gcra, limit: 1, per: 10s}]}";
+        String file = """
+                policies:
+                  - %s
+                  - {id: waits, layer: b, match: {endpoint: %s}, queue: sms}
+                queues: [{id: sms, limit: 100, per: 1s}]
+                """;
+        assertThatThrownBy(() -> PolicyFile.read("rules.yaml", file.formatted(slow, "/sms")))
+                .hasMessageContaining(
+                        "rules.yaml:2: policies[0].on-exceed: policy 'slow' in layer 'a' throttles requests"
+                                + " that policy 'waits' in layer 'b' sends to a queue");
+        assertThatNoException().isThrownBy(() -> PolicyFile.read("rules.yaml", file.formatted(slow, "/mail")));
+    }
+}

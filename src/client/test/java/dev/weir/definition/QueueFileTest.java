@@ -1,0 +1,306 @@
+package dev.weir.definition;
+
+import static dev.weir.definition.PolicyFileTest.faults;
+import static dev.weir.definition.PolicyFileTest.policy;
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import dev.weir.definition.PolicyFile.Contents;
+import dev.weir.definition.PolicyFile.Definition;
+import dev.weir.fault.FaultsException;
+import dev.weir.policy.Match;
+import dev.weir.policy.OnExceed;
+import dev.weir.policy.Policy;
+import dev.weir.shape.backlog.QueueRules;
+import dev.weir.shape.backlog.QueueTotal;
+import dev.weir.shape.backlog.TierShare;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.stream.Collectors;
+import java.util.stream.IntStream;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.Arguments;
+import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.MethodSource;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/** Queues in the policy file, and the policies that send to them. */
+class QueueFileTest {
+
+    static final String SHAPING = """
+            policies:
+              - id: free-sms
+                match: {tier: free}
+                limits: [{algorithm: gcra, limit: 5, per: 1s}]
+                on-exceed: shape
+                queue: sms                 # shape: goes to this queue
+            queues:
+              - id: sms
+                limit: 100                 # the outflow: 100 a second
+                per: 1s
+                burst: 1                   # how many may leave back to back; 1 is a steady drip
+                capacity: 10000            # full: a request of a higher priority evicts the lowest, newest; else denied, 503
+                max-wait: 30s              # at the latest by its deadline or this: EXPIRED, never released
+                tiers:                     # a tier not named here gets {priority: 0, weight: 1}
+                  platinum: {priority: 1, weight: 8}     # higher priority goes first, always
+                  gold:     {priority: 0, weight: 4}     # the same priority shares by weight
+                  free:     {priority: 0, weight: 1}
+            """;
+
+    /** The design's example as it is. */
+    @Test
+    void reads_a_queue_and_the_policy_that_sends_to_it() throws FaultsException {
+        QueueRules expected = new QueueRules(
+                "sms",
+                1,
+                100,
+                1000,
+                1,
+                10_000,
+                30_000,
+                QueueRules.DEFAULT_LOOK_AHEAD_MS,
+                Map.of("platinum", new TierShare(1, 8), "gold", new TierShare(0, 4), "free", new TierShare(0, 1)));
+        String json = "{'id':'sms','limit':100,'per':'1s','burst':1,'capacity':10000,'max-wait':'30s',"
+                + "'tiers':{'platinum':{'priority':1,'weight':8},'gold':{'priority':0,'weight':4},"
+                + "'free':{'priority':0,'weight':1}}}";
+
+        Contents contents = PolicyFile.read("policies.yaml", SHAPING);
+
+        assertThat(contents.queues()).containsExactly(new Definition.OfQueue(expected, json.replace('\'', '"')));
+        assertThat(contents.policies())
+                .extracting(Definition.OfPolicy::policy)
+                .singleElement()
+                .extracting(Policy::onExceed, Policy::queue, policy -> policy.terms()
+                        .size())
+                .containsExactly(new OnExceed.Shape("sms"), "sms", 1);
+        assertThat(contents.policies().get(0).json()).endsWith(",\"on-exceed\":\"shape\",\"queue\":\"sms\"}");
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"", ", on-exceed: shape"})
+    void a_policy_with_a_queue_and_no_limits_shapes_everything(String onExceed) throws FaultsException {
+        assertThat(policy("policies: [{id: q, queue: q" + onExceed + "}]\nqueues: [{id: q, limit: 1, per: 1s}]"))
+                .isEqualTo(new Policy(
+                        "q",
+                        1,
+                        0,
+                        "client",
+                        0,
+                        Match.ALL,
+                        List.of("client"),
+                        List.of(),
+                        null,
+                        new OnExceed.Shape("q"),
+                        0,
+                        null));
+    }
+
+    static Stream<Arguments> queues() {
+        return Stream.of(
+                queue("limit: 1, per: 1s", 1, 1000, 1, 10_000, Long.MAX_VALUE, 100, Map.of()),
+                queue(
+                        "limit: 7, per: 30d, burst: 1_000_000",
+                        7,
+                        2_592_000_000L,
+                        1_000_000,
+                        10_000,
+                        Long.MAX_VALUE,
+                        100,
+                        Map.of()),
+                queue(
+                        "limit: '1_000', per: 1 minute, burst: 5_0, capacity: 100_000_000, max-wait: 1ms, tiers: {}",
+                        1000,
+                        60_000,
+                        50,
+                        100_000_000,
+                        1,
+                        100,
+                        Map.of()),
+                queue("limit: 1, per: 1s, look-ahead: 0ms", 1, 1000, 1, 10_000, Long.MAX_VALUE, 0, Map.of()),
+                queue("limit: 1, per: 1s, look-ahead: 0 s", 1, 1000, 1, 10_000, Long.MAX_VALUE, 0, Map.of()),
+                queue("limit: 1, per: 1s, look-ahead: 0", 1, 1000, 1, 10_000, Long.MAX_VALUE, 0, Map.of()),
+                queue("limit: 1, per: 1s, look-ahead: 10s", 1, 1000, 1, 10_000, Long.MAX_VALUE, 10_000, Map.of()),
+                queue(
+                        "limit: 1, per: 1s, tiers: {a: {}, match: {weight: 10_000}, tiers: {priority: -2147483648},"
+                                + " '5 %': {priority: '1_0', weight: '7'}}",
+                        1,
+                        1000,
+                        1,
+                        10_000,
+                        Long.MAX_VALUE,
+                        100,
+                        Map.of(
+                                "a", new TierShare(0, 1),
+                                "match", new TierShare(0, 10_000),
+                                "tiers", new TierShare(Integer.MIN_VALUE, 1),
+                                "5 %", new TierShare(10, 7))));
+    }
+
+    private static Arguments queue(
+            String yaml,
+            long limit,
+            long perMs,
+            long burst,
+            long capacity,
+            long maxWaitMs,
+            long lookAheadMs,
+            Map<String, TierShare> tiers) {
+        return Arguments.of(yaml, new QueueRules("q", 1, limit, perMs, burst, capacity, maxWaitMs, lookAheadMs, tiers));
+    }
+
+    @Test
+    void reads_the_total_of_a_queue() throws FaultsException {
+        String start = "limit: 1, per: 1s, key: client, total: {limit: 20, per: 1m";
+        assertThat(total(start + "}")).isEqualTo(new QueueTotal(20, 60_000, QueueTotal.DEFAULT_CAPACITY));
+        assertThat(total(start + ", capacity: 7}")).isEqualTo(new QueueTotal(20, 60_000, 7));
+        assertThat(total("limit: 1, per: 1s, key: client")).isNull();
+    }
+
+    private static QueueTotal total(String yaml) throws FaultsException {
+        return PolicyFile.read("policies.yaml", withQueue(yaml))
+                .queues()
+                .get(0)
+                .queue()
+                .total();
+    }
+
+    @ParameterizedTest
+    @MethodSource("queues")
+    void reads_every_part_of_a_queue(String yaml, QueueRules expected) throws FaultsException {
+        assertThat(PolicyFile.read("policies.yaml", withQueue(yaml)).queues())
+                .extracting(Definition.OfQueue::queue)
+                .containsExactly(expected);
+    }
+
+    static Stream<Arguments> faultyQueues() {
+        String rate = "limit: 1, per: 1s, ";
+        return Stream.of(
+                Arguments.of("", "limit: is missing|per: is missing"),
+                Arguments.of(
+                        "limit: 0, per: 1s", "limit: must be a whole number from 1 to 2305843009213693952, is '0'"),
+                Arguments.of(
+                        "limit: 1.5, per: 1s", "limit: must be a whole number from 1 to 2305843009213693952, is '1.5'"),
+                Arguments.of("limit: 1, per: 0s", "per: must be a duration such as 500ms, 11s, 1m, 2h or 1d, is '0s'"),
+                Arguments.of(
+                        "limit: 1, per: 1 week", "per: '1 week' is a calendar window, which a queue does not have"),
+                Arguments.of(rate + "timezone: Europe/Berlin", "timezone: unknown key"),
+                Arguments.of(rate + "burst: 0", "burst: must be a whole number from 1 to 2305843009213693952, is '0'"),
+                Arguments.of(rate + "capacity: 0", "capacity: must be a whole number from 1 to 100000000, is '0'"),
+                Arguments.of(
+                        rate + "capacity: 100000001",
+                        "capacity: must be a whole number from 1 to 100000000, is '100000001'"),
+                Arguments.of(
+                        rate + "max-wait: 0s",
+                        "max-wait: must be a duration such as 500ms, 11s, 1m, 2h or 1d, is '0s'"),
+                Arguments.of(
+                        rate + "max-wait: 30",
+                        "max-wait: must be a duration such as 500ms, 11s, 1m, 2h or 1d, is '30'"),
+                Arguments.of(
+                        rate + "look-ahead: 5",
+                        "look-ahead: must be a duration such as 500ms, 11s, 1m, 2h or 1d, is '5'"),
+                Arguments.of(
+                        rate + "look-ahead: 0 weeks",
+                        "look-ahead: must be a duration such as 500ms, 11s, 1m, 2h or 1d, is '0 weeks'"),
+                Arguments.of(
+                        rate + "look-ahead: -1s",
+                        "look-ahead: must be a duration such as 500ms, 11s, 1m, 2h or 1d, is '-1s'"),
+                Arguments.of(rate + "tiers: [gold]", "tiers: must be a mapping, is a list"),
+                Arguments.of(rate + "tiers: ", "tiers: must be a mapping, is empty"),
+                Arguments.of(rate + "tiers: {gold: 4}", "tiers.gold: must be a mapping, is '4'"),
+                Arguments.of(rate + "tiers: {gold: }", "tiers.gold: must be a mapping, is empty"),
+                Arguments.of(
+                        rate + "tiers: {gold: {wheight: 4}}", "tiers.gold.wheight: unknown key, did you mean weight?"),
+                Arguments.of(
+                        rate + "tiers: {gold: {weight: 0, priority: high}}",
+                        "tiers.gold.weight: must be a whole number from 1 to 10000, is '0'|tiers.gold.priority: must"
+                                + " be a whole number from -2147483648 to 2147483647, is 'high'"),
+                Arguments.of(
+                        rate + "tiers: {'g d': {weight: 10001}}",
+                        "tiers['g d'].weight: must be a whole number from 1 to 10000, is '10001'"),
+                Arguments.of(
+                        rate + "tiers: {"
+                                + IntStream.range(0, 1001)
+                                        .mapToObj(i -> "t" + i + ": {}")
+                                        .collect(Collectors.joining(", "))
+                                + "}",
+                        "tiers: must be at most 1000, are 1001"),
+                Arguments.of(
+                        rate + "total: {limit: 1, per: 1s}",
+                        "total: needs a key: without one, limit and per are those of the whole queue"),
+                Arguments.of(rate + "key: client, total: {limit: 5}", "total.per: is missing"),
+                Arguments.of(
+                        rate + "key: client, total: {limit: 0, per: 31d, capacity: 0, burst: 2}",
+                        "total.limit: must be a whole number from 1 to 2305843009213693952, is '0'|total.per: must be at"
+                                + " most 30d, is '31d'|total.capacity: must be a whole number from 1 to 100000000, is"
+                                + " '0'|total.burst: unknown key"),
+                Arguments.of(rate + "maxwait: 1s", "maxwait: unknown key, did you mean max-wait?"),
+                Arguments.of("limit: no, pre: 1s, capacity: 0, look-ahead: soon", """
+                        limit: must be a whole number from 1 to 2305843009213693952, is 'no'|per: is missing|pre: unknown\
+                         key, did you mean per?|capacity: must be a whole number from 1 to 100000000, is '0'|look-ahead:\
+                         must be a duration such as 500ms, 11s, 1m, 2h or 1d, is 'soon'\
+                        """));
+    }
+
+    @ParameterizedTest
+    @MethodSource("faultyQueues")
+    void tells_every_fault_of_a_queue(String yaml, String messages) {
+        assertThat(faults(withQueue(yaml)))
+                .containsExactlyInAnyOrderElementsOf(Stream.of(messages.split("\\|"))
+                        .map(message -> "policies.yaml:1: queues[0]." + message)
+                        .toList());
+    }
+
+    /** What the schema cannot say. */
+    @ParameterizedTest
+    @CsvSource(
+            delimiter = '|',
+            quoteCharacter = '"',
+            value = {
+                "limit: 1, per: 31d | per: must be at most 30d, is '31d'",
+                "limit: 1, per: 2592000001ms | per: must be at most 30d, is '2592000001ms'",
+                "limit: 1, per: 999999999999999999d | per: is too large: '999999999999999999d'",
+                "limit: 1, per: 1s, max-wait: 100000000000d | max-wait: is too large: '100000000000d'",
+                "limit: 1, per: 1s, look-ahead: 11s | look-ahead: must be at most 10s, is '11s'",
+            })
+    void tells_what_is_out_of_a_queues_range(String yaml, String message) {
+        assertThat(faults(withQueue(yaml))).containsExactly("policies.yaml:1: queues[0]." + message);
+    }
+
+    @Test
+    void a_policy_names_a_queue_that_is_defined() throws FaultsException {
+        String policies = "policies:\n- {id: a, queue: smss}\n- {id: b, queue: other}\n- {id: c, queue: sms}\n";
+        String queues = "queues: [{id: sms, limit: 1, per: 1s}]";
+        String unknown = "policies.yaml:2: policies[0].queue: no queue 'smss' is defined";
+        String other = "policies.yaml:3: policies[1].queue: no queue 'other' is defined";
+
+        assertThat(faults(policies + queues)).containsExactly(unknown + ", did you mean sms?", other);
+        assertThat(faults(policies + queues.replace("limit: 1", "limit: 0")))
+                .hasSize(3)
+                .contains(unknown + ", did you mean sms?", other);
+        assertThat(faults(policies))
+                .containsExactly(unknown, other, "policies.yaml:4: policies[2].queue: no queue 'sms' is defined");
+        assertThat(faults(policies + "queues: sms"))
+                .containsExactly("policies.yaml:5: queues: must be a list, is 'sms'");
+        assertThat(PolicyFile.read("f", policies + queues, () -> Set.of("smss", "other", "more"))
+                        .policies())
+                .hasSize(3);
+        assertThatThrownBy(() -> PolicyFile.read("f", policies + queues, () -> Set.of("others", "x")))
+                .message()
+                .contains("did you mean sms?", "did you mean others?");
+        String own = policies.lines()
+                .filter(line -> !line.contains("a,") && !line.contains("b,"))
+                .collect(Collectors.joining("\n", "", "\n"));
+        assertThat(PolicyFile.read("f", own + queues, () -> {
+                            throw new AssertionError("not asked for");
+                        })
+                        .queues())
+                .hasSize(1);
+    }
+
+    static String withQueue(String yaml) {
+        return "queues: [{id: q, " + yaml + "}]";
+    }
+}

@@ -1,0 +1,96 @@
+package dev.weir.wire;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import dev.weir.event.Admission;
+import dev.weir.event.DecisionContext;
+import dev.weir.event.DecisionOrder;
+import dev.weir.event.IdempotentAnswer;
+import dev.weir.event.LimitStatus;
+import dev.weir.event.PolicyVersion;
+import dev.weir.event.Rejection;
+import dev.weir.event.Request;
+import dev.weir.event.RequestKind;
+import java.util.Arrays;
+import java.util.Collections;
+import java.util.List;
+import java.util.Map;
+import org.junit.jupiter.api.Test;
+
+class AdmissionAvroTest {
+
+    private static final Request.Source SOURCE = new Request.Source(3, 1L << 40);
+    private static final Request CANCEL =
+            new Request("r1", "c", RequestKind.CANCEL, null, 1, null, Map.of(), null, null, "sms", 1_000, SOURCE);
+
+    private final AdmissionAvro avro = new AdmissionAvro();
+
+    @Test
+    void an_admission_comes_back_as_it_was() throws UnreadableException {
+        Request request = new Request(
+                "żądanie",
+                "żółw",
+                RequestKind.CONSUME,
+                "złoto",
+                42,
+                1_024L,
+                Map.of("endpoint", "/łąka"),
+                2_000L,
+                new byte[] {0, -1, 127},
+                null,
+                1_785_000_000_123L,
+                SOURCE);
+        assertComesBack(new Admission(
+                request,
+                new IdempotentAnswer.Sent("kolejka", new PolicyVersion("reguła", 7), LimitStatus.of("gcra 5/1s", 5L)),
+                Map.of("cel", "ą"),
+                true,
+                1_785_000_600_123L,
+                List.of(
+                        new Admission.Header("ślad", new byte[] {1, 2}),
+                        new Admission.Header("twice", null),
+                        new Admission.Header("twice", new byte[0])),
+                new DecisionContext(new DecisionOrder(41, 3), 0xFFFF_FFFFL)));
+    }
+
+    @Test
+    void what_is_not_there_stays_away() throws UnreadableException {
+        assertComesBack(Admission.cancel(CANCEL));
+    }
+
+    @Test
+    void a_request_inside_that_is_damaged_is_refused() {
+        byte[] bytes = avro.encode(Admission.cancel(CANCEL));
+        int marker = 10 + 1; // behind marker, fingerprint and the length of the request
+        assertThat(bytes[marker]).isEqualTo((byte) 0xC3);
+        byte[] damaged = Arrays.copyOf(bytes, bytes.length);
+        damaged[marker] = 0;
+        assertThatThrownBy(() -> avro.decode(damaged))
+                .isInstanceOfSatisfying(UnreadableException.class, e -> assertThat(e.rejection())
+                        .isEqualTo(Rejection.NOT_AVRO));
+    }
+
+    @Test
+    void one_of_a_negative_cost_is_refused() {
+        Request request =
+                new Request("r1", "c", RequestKind.CONSUME, null, -1, null, Map.of(), null, null, null, 1_000, SOURCE);
+        byte[] bytes = avro.encode(Admission.of(request, "sms", new PolicyVersion("p", 1), null));
+        assertThatThrownBy(() -> avro.decode(bytes))
+                .isInstanceOfSatisfying(UnreadableException.class, e -> assertThat(e.rejection())
+                        .isEqualTo(Rejection.NEGATIVE_COST));
+    }
+
+    @Test
+    void as_many_headers_as_a_request_may_have_come_back() throws UnreadableException {
+        List<Admission.Header> headers = Collections.nCopies((2 << 20) / 10, new Admission.Header("", null));
+        Admission admission = Admission.cancel(CANCEL).with(headers, DecisionContext.UNKNOWN);
+        assertThat(avro.decode(avro.encode(admission)).headers()).hasSameSizeAs(headers);
+    }
+
+    private void assertComesBack(Admission admission) throws UnreadableException {
+        assertThat(avro.decode(avro.encode(admission)))
+                .usingRecursiveComparison()
+                .isEqualTo(admission);
+    }
+}

@@ -1,0 +1,91 @@
+package dev.weir.wire;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+import java.util.HashMap;
+import java.util.Iterator;
+import java.util.LinkedHashMap;
+import java.util.Map;
+import java.util.NoSuchElementException;
+import org.junit.jupiter.api.Test;
+
+class AttributeMapTest {
+
+    /** Names and values by turns, each the next letter; a number is that of the attributes in a block. */
+    private static Map<String, String> read(String blocks) throws IOException {
+        byte[] bytes = new byte[1 + 4 * blocks.length()];
+        int at = 0;
+        for (int i = 0; i < blocks.length(); i++) {
+            char c = blocks.charAt(i);
+            bytes[at++] = (byte) (Character.isDigit(c) ? 2 * (c - '0') : 2);
+            if (!Character.isDigit(c)) {
+                bytes[at++] = (byte) c;
+            }
+        }
+        return AttributeMap.read(new BytesDecoder(bytes, 0, 100), new StringInterner());
+    }
+
+    @Test
+    void they_are_a_map_like_any_other() throws IOException {
+        Map<String, String> attributes = read("3zyaxmn");
+        Map<String, String> same = new HashMap<>(Map.of("z", "y", "a", "x", "m", "n"));
+        assertThat(attributes).isEqualTo(same).hasSameHashCodeAs(same).hasSize(3);
+        assertThat(same).isEqualTo(attributes);
+        assertThat(attributes.get("a")).isEqualTo("x");
+        assertThat(attributes.get("b")).isNull();
+        assertThat(attributes.get(null)).isNull();
+        assertThat(attributes.containsKey("z")).isTrue();
+        assertThat(attributes.containsKey("y")).isFalse();
+        assertThat(attributes).hasToString("{z=y, a=x, m=n}");
+        assertThat(read("0")).isEmpty();
+    }
+
+    @Test
+    void they_are_in_the_order_in_which_they_were_written() throws IOException {
+        assertThat(read("3zyaxmn").keySet()).containsExactly("z", "a", "m");
+        assertThat(read("3zyaxmn").values()).containsExactly("y", "x", "n");
+        Iterator<Map.Entry<String, String>> one = read("1ab").entrySet().iterator();
+        assertThat(one.next()).isEqualTo(Map.entry("a", "b"));
+        assertThatThrownBy(one::next).isInstanceOf(NoSuchElementException.class);
+    }
+
+    @Test
+    void of_a_name_that_comes_twice_the_last_value_counts() throws IOException {
+        assertThat(read("3abcdae")).containsExactly(Map.entry("a", "e"), Map.entry("c", "d"));
+    }
+
+    @Test
+    void more_than_a_few_and_those_of_several_blocks_are_all_there() throws IOException {
+        Map<String, String> all = new LinkedHashMap<>();
+        StringBuilder nine = new StringBuilder("9");
+        for (char name = 'a'; name < 'j'; name++) {
+            all.put(String.valueOf(name), "v");
+            nine.append(name).append('v');
+        }
+        assertThat(read(nine.toString())).isEqualTo(all);
+        assertThat(read("2abcd1ef1ag")).isEqualTo(Map.of("a", "g", "c", "d", "e", "f"));
+    }
+
+    @Test
+    void they_cannot_be_changed() throws IOException {
+        Map<String, String> attributes = read("1ab");
+        assertThatThrownBy(() -> attributes.put("a", "c")).isInstanceOf(UnsupportedOperationException.class);
+        assertThatThrownBy(attributes::clear).isInstanceOf(UnsupportedOperationException.class);
+        assertThatThrownBy(() -> attributes.remove("a")).isInstanceOf(UnsupportedOperationException.class);
+    }
+
+    @Test
+    void words_of_the_same_place_are_told_apart() {
+        StringInterner words = new StringInterner();
+        for (String text : new String[] {"Aa", "BB", "Aa", "", "żółw", "x".repeat(100)}) {
+            byte[] bytes = ("-" + text + "-").getBytes(StandardCharsets.UTF_8);
+            assertThat(words.text(bytes, 1, bytes.length - 2)).isEqualTo(text);
+            assertThat(words.bytes(text)).isEqualTo(text.getBytes(StandardCharsets.UTF_8));
+        }
+        byte[] noUtf8 = {(byte) 0xFF};
+        assertThat(words.text(noUtf8, 0, 1)).isEqualTo("\uFFFD").isEqualTo(words.text(noUtf8, 0, 1));
+    }
+}

@@ -1,0 +1,208 @@
+package dev.weir.wire;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import dev.weir.event.Decision;
+import dev.weir.event.DecisionContext;
+import dev.weir.event.DecisionOrder;
+import dev.weir.event.LimitStatus;
+import dev.weir.event.Outcome;
+import dev.weir.event.PolicyVersion;
+import dev.weir.event.Reason;
+import dev.weir.event.Release;
+import dev.weir.event.Request;
+import dev.weir.event.RequestKind;
+import java.io.ByteArrayInputStream;
+import java.io.IOException;
+import java.io.StringWriter;
+import java.nio.charset.StandardCharsets;
+import java.util.Map;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+
+class JsonTest {
+
+    private static final Request.Source SOURCE = new Request.Source(0, 7);
+
+    @Test
+    void a_request_with_every_field() {
+        Request request = RequestJson.read(
+                "{\"requestId\":\"r1\",\"client\":\"c1\",\"kind\":\"SETTLE\",\"timestamp\":1000,\"tier\":\"free\","
+                        + "\"cost\":-5,\"sizeBytes\":9,\"attributes\":{\"endpoint\":\"/a\"},\"deadline\":2000,"
+                        + "\"payload\":\"AQID\",\"partition\":3,\"offset\":14}",
+                5,
+                SOURCE);
+        assertThat(request)
+                .usingRecursiveComparison()
+                .isEqualTo(new Request(
+                        "r1",
+                        "c1",
+                        RequestKind.SETTLE,
+                        "free",
+                        -5,
+                        9L,
+                        Map.of("endpoint", "/a"),
+                        2_000L,
+                        new byte[] {1, 2, 3},
+                        null,
+                        1_000,
+                        new Request.Source(3, 14)));
+    }
+
+    @Test
+    void a_request_with_the_least_takes_the_defaults() {
+        Request request = RequestJson.read("{\"requestId\":\"r1\",\"client\":\"c1\"}", 5, SOURCE);
+        assertThat(request)
+                .isEqualTo(new Request(
+                        "r1",
+                        "c1",
+                        RequestKind.CONSUME,
+                        null,
+                        1,
+                        null,
+                        Map.of(),
+                        null,
+                        null,
+                        null,
+                        5,
+                        new Request.Source(0, 7)));
+    }
+
+    @ParameterizedTest
+    @CsvSource(
+            delimiter = '|',
+            quoteCharacter = '`',
+            value = {
+                "{\"client\":\"c\"}                                    | requestId is missing",
+                "{\"requestId\":\"r\"}                                 | client is missing",
+                "{\"requestId\":7,\"client\":\"c\"}                    | requestId must be a string",
+                "{\"requestId\":null,\"client\":\"c\"}                 | requestId must be a string",
+                "{\"cost\":1.5}                                        | cost must be a whole number",
+                "{\"cost\":\"1\"}                                      | cost must be a whole number",
+                "{\"cost\":9223372036854775808}                        | cost must be a whole number",
+                "{\"kind\":\"TAKE\"}                                   | kind must be CONSUME, PEEK, SETTLE or CANCEL, is 'TAKE'",
+                "{\"attributes\":[]}                                   | attributes must be an object",
+                "{\"attributes\":{\"a\":1}}                            | attributes.a must be a string",
+                "{\"payload\":\"***\"}                                 | payload must be a base64 string",
+                "{\"client\":\"\\ud800\"}                                 | client has half of a surrogate pair",
+                "{\"costs\":1}                                         | has no field 'costs'",
+                "[]                                                    | is no JSON object",
+                "{\"requestId\":\"r\",\"client\":\"c\"} x              | is no JSON",
+                "{\"requestId\":\"r\",\"client\":\"c\"} {}             | more follows behind the object",
+                "{\"requestId\":\"r\"                                  | is no JSON",
+            })
+    void a_line_that_is_no_request_is_refused_with_the_field(String line, String message) {
+        assertThatThrownBy(() -> RequestJson.read(line, 0, SOURCE))
+                .isInstanceOf(IllegalArgumentException.class)
+                .hasMessageStartingWith(message);
+    }
+
+    @Test
+    void a_decision_is_one_line_with_the_fields_of_the_schema() throws IOException {
+        StringWriter out = new StringWriter();
+        try (DecisionJson json = new DecisionJson(out)) {
+            json.write(new Decision(
+                            new Decision.Identity("r1", "c1", SOURCE),
+                            new Decision.Status(Outcome.DENIED, Reason.LIMIT_EXCEEDED, 429, false, false, true),
+                            new Decision.Timing(1_000, 100L, 20L))
+                    .withLimit(new PolicyVersion("p", 2), new LimitStatus("gcra 5/1s", 5L, 1_000L, 0L, 900L))
+                    .withQueueing(new Decision.Queueing("sms", Map.of("tenant", "t"), 3L, 20L))
+                    .in(new DecisionContext(new DecisionOrder(41, 3), 7L)));
+        }
+        assertThat(out)
+                .hasToString(
+                        "{\"requestId\":\"r1\",\"client\":\"c1\",\"outcome\":\"DENIED\","
+                                + "\"reason\":\"LIMIT_EXCEEDED\",\"policyId\":\"p\",\"policyVersion\":2,"
+                                + "\"limitedBy\":\"gcra 5/1s\",\"limit\":5,\"windowMs\":1000,\"remaining\":0,\"resetAfterMs\":900,"
+                                + "\"retryAfterMs\":100,\"delayMs\":20,\"observed\":false,\"shadowBanned\":false,\"repeated\":true,"
+                                + "\"queue\":\"sms\",\"position\":3,\"expectedWaitMs\":20,\"httpStatus\":429,"
+                                + "\"decidedAt\":1000,\"sourcePartition\":0,\"sourceOffset\":7,"
+                                + "\"order\":{\"afterOffset\":41,\"step\":3},\"policiesChecksum\":7,\"queueKey\":{\"tenant\":\"t\"}}\n");
+    }
+
+    @Test
+    void a_release_is_one_line_with_the_fields_of_the_schema() throws IOException {
+        assertThat(line(new Release(
+                        "r1",
+                        "żółw",
+                        "gold",
+                        "sms",
+                        Map.of("tenant", "t", "model", "m"),
+                        12,
+                        900,
+                        1_000_020_000,
+                        3,
+                        Map.of("region", "eu", "endpoint", "/a"),
+                        new byte[] {1, 2, 3})))
+                .isEqualTo(
+                        "{\"requestId\":\"r1\",\"client\":\"żółw\",\"tier\":\"gold\",\"queue\":\"sms\","
+                                + "\"sequence\":12,\"enqueuedAt\":900,\"releaseAt\":1000.02,\"waitMs\":100,\"cost\":3,"
+                                + "\"attributes\":{\"endpoint\":\"/a\",\"region\":\"eu\"},\"payload\":\"AQID\",\"queueKey\":{\"model\":\"m\",\"tenant\":\"t\"}}\n");
+    }
+
+    @ParameterizedTest
+    @CsvSource({
+        "0, 0",
+        "1, 0.000001",
+        "1000000000, 1000",
+        "1000020000, 1000.02",
+        "1785000000123456789, 1785000000123.456789",
+        "9223372036854775807, 9223372036854.775807"
+    })
+    void the_time_of_a_release_is_in_milliseconds_with_decimals(long releaseAtNanos, String shown) throws IOException {
+        assertThat(line(new Release("r", "c", null, "q", 1, 0, releaseAtNanos, 1, Map.of(), null)))
+                .contains(
+                        "\"tier\":null,",
+                        "\"releaseAt\":" + shown + ",",
+                        "\"attributes\":{},\"payload\":null,\"queueKey\":{}}");
+    }
+
+    private static String line(Release release) throws IOException {
+        StringWriter out = new StringWriter();
+        try (ReleaseJson json = new ReleaseJson(out)) {
+            json.write(release);
+        }
+        return out.toString();
+    }
+
+    @Test
+    void lines_are_counted_with_the_blank_ones() throws IOException {
+        NdjsonLines lines = lines("a\n\n  \r\nb\r\nc");
+        assertThat(lines.next()).isEqualTo("a");
+        assertThat(lines.next()).startsWith("b");
+        assertThat(lines.place()).isEqualTo("file:4");
+        assertThat(lines.next()).isEqualTo("c");
+        assertThat(lines.next()).isNull();
+    }
+
+    @Test
+    void lines_longer_than_the_buffer_and_ends_on_its_edge_are_read() throws IOException {
+        for (int length : new int[] {(1 << 16) - 1, 1 << 16, (1 << 16) + 1, 300_000}) {
+            String long1 = "x".repeat(length);
+            NdjsonLines lines = lines("a\n" + long1 + "\n" + long1 + "\nż\n");
+            assertThat(lines.next()).isEqualTo("a");
+            assertThat(lines.next()).isEqualTo(long1);
+            assertThat(lines.next()).isEqualTo(long1);
+            assertThat(lines.next()).isEqualTo("ż");
+            assertThat(lines.next()).isNull();
+        }
+    }
+
+    @Test
+    void a_line_without_an_end_is_refused_with_its_place() {
+        NdjsonLines lines = lines("x".repeat(2 * NdjsonLines.MAX_LINE_LENGTH));
+        assertThatThrownBy(lines::next).isInstanceOf(IOException.class).hasMessageStartingWith("file:1: the line is");
+    }
+
+    @Test
+    void bytes_that_are_not_utf_8_are_refused_with_their_place() {
+        NdjsonLines lines = new NdjsonLines("file", new ByteArrayInputStream(new byte[] {(byte) 0xC3, 0x28}));
+        assertThatThrownBy(lines::next).isInstanceOf(IOException.class).hasMessage("file:1: is not UTF-8");
+    }
+
+    private static NdjsonLines lines(String text) {
+        return new NdjsonLines("file", new ByteArrayInputStream(text.getBytes(StandardCharsets.UTF_8)));
+    }
+}

@@ -1,0 +1,64 @@
+package dev.weir.wire;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import dev.weir.event.Rejection;
+import dev.weir.event.Release;
+import java.util.Map;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+class ReleaseAvroTest {
+
+    private final ReleaseAvro avro = new ReleaseAvro();
+
+    @Test
+    void a_release_comes_back_as_it_was() throws UnreadableException {
+        assertComesBack(new Release(
+                "żądanie",
+                "żółw",
+                "złoto",
+                "kolejka-łąk",
+                Long.MAX_VALUE,
+                1_000,
+                1_785_000_000_123_456_789L,
+                Long.MAX_VALUE,
+                Map.of("endpoint", "/łąka", "", ""),
+                new byte[] {0, -1, 127}));
+    }
+
+    @Test
+    void what_is_not_there_stays_away() throws UnreadableException {
+        assertComesBack(new Release("", "", null, "", 0, 0, 0, 0, Map.of(), null));
+        assertComesBack(new Release("r", "c", "", "q", 1, 0, 0, 0, Map.of(), new byte[0]));
+    }
+
+    @ParameterizedTest
+    @ValueSource(longs = {0, 1, 999_999_999, 1_000_000_000, 1_000_020_001, 1_785_000_000_123_456_789L, Long.MAX_VALUE})
+    void the_time_of_release_keeps_its_nanoseconds(long releaseAtNanos) throws UnreadableException {
+        assertComesBack(new Release("r", "c", null, "q", 1, 0, releaseAtNanos, 1, Map.of(), null));
+    }
+
+    @Test
+    void bytes_that_are_no_release_are_refused() {
+        assertThatThrownBy(() -> avro.decode(new byte[] {1}))
+                .isInstanceOfSatisfying(UnreadableException.class, e -> assertThat(e.rejection())
+                        .isEqualTo(Rejection.NOT_AVRO));
+        assertThatThrownBy(() -> avro.decode(null))
+                .isInstanceOf(UnreadableException.class)
+                .hasMessage("the record has no value");
+        byte[] early = avro.encode(new Release("r", "c", null, "q", 1, 0, -1_000_000_000, 1, Map.of(), null));
+        assertThatThrownBy(() -> avro.decode(early))
+                .isInstanceOf(UnreadableException.class)
+                .hasMessage("releaseAt is before 1970");
+    }
+
+    private void assertComesBack(Release release) throws UnreadableException {
+        assertThat(avro.decode(avro.encode(release)))
+                .usingRecursiveComparison()
+                .ignoringCollectionOrder()
+                .isEqualTo(release);
+    }
+}

@@ -1,0 +1,103 @@
+package dev.weir.wire;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import dev.weir.event.Rejection;
+import dev.weir.event.Request;
+import dev.weir.event.RequestKind;
+import java.nio.ByteBuffer;
+import java.util.Arrays;
+import java.util.Map;
+import java.util.Random;
+import org.apache.avro.SchemaNormalization;
+import org.junit.jupiter.api.Test;
+
+class RequestAvroTest {
+
+    private static final Request.Source SOURCE = new Request.Source(3, 14);
+    private static final Request FULL = new Request(
+            "r1",
+            "żółw",
+            RequestKind.SETTLE,
+            "gold",
+            -42,
+            1_024L,
+            Map.of("endpoint", "/a", "method", "GET"),
+            2_000L,
+            new byte[] {1, 2, 3},
+            null,
+            1_000,
+            SOURCE);
+
+    private final RequestAvro avro = new RequestAvro();
+
+    @Test
+    void a_request_comes_back_as_it_was() throws UnreadableException {
+        Request read = avro.decode(avro.encode(FULL), 1_000, SOURCE);
+        assertThat(read).usingRecursiveComparison().ignoringCollectionOrder().isEqualTo(FULL);
+    }
+
+    @Test
+    void the_bytes_begin_with_marker_and_fingerprint() {
+        byte[] bytes = avro.encode(FULL);
+        long fingerprint = SchemaNormalization.parsingFingerprint64(new dev.weir.avro.RequestEvent().getSchema());
+        assertThat(bytes).startsWith(0xC3, 0x01);
+        assertThat(Long.reverseBytes(ByteBuffer.wrap(bytes, 2, 8).getLong())).isEqualTo(fingerprint);
+    }
+
+    @Test
+    void bytes_that_are_not_avro_are_told_from_those_of_an_unknown_schema() {
+        byte[] unknown = avro.encode(FULL);
+        unknown[5]++;
+        assertRejected(unknown, Rejection.UNKNOWN_SCHEMA);
+        assertRejected("{\"requestId\":\"r1\"}".getBytes(java.nio.charset.StandardCharsets.UTF_8), Rejection.NOT_AVRO);
+        assertRejected(new byte[0], Rejection.NOT_AVRO);
+    }
+
+    @Test
+    void a_length_that_lies_allocates_nothing() {
+        byte[] bytes = Arrays.copyOf(avro.encode(FULL), 40);
+        byte[] twoGigabytes = {(byte) 0xFE, (byte) 0xFF, (byte) 0xFF, (byte) 0xFF, 0x0F};
+        System.arraycopy(twoGigabytes, 0, bytes, 10, twoGigabytes.length); // the length of requestId
+        assertRejected(bytes, Rejection.NOT_AVRO);
+    }
+
+    /** A buffer that is longer than what was written into it, or two records in one. */
+    @Test
+    void what_follows_a_record_makes_it_none() {
+        byte[] good = avro.encode(FULL);
+        byte[] two = Arrays.copyOf(good, 2 * good.length);
+        System.arraycopy(good, 0, two, good.length, good.length);
+        assertThatThrownBy(() -> avro.decode(Arrays.copyOf(good, good.length + 1), 0, SOURCE))
+                .hasMessage("1 bytes more than the record has")
+                .isInstanceOfSatisfying(UnreadableException.class, e -> assertThat(e.rejection())
+                        .isEqualTo(Rejection.NOT_AVRO));
+        assertRejected(two, Rejection.NOT_AVRO);
+    }
+
+    @Test
+    void damaged_bytes_are_rejected_or_read_but_never_fail_otherwise() {
+        Random random = new Random(11);
+        byte[] good = avro.encode(FULL);
+        int rejected = 0;
+        for (int i = 0; i < 100_000; i++) {
+            byte[] bytes = Arrays.copyOf(good, random.nextInt(20) == 0 ? random.nextInt(good.length) : good.length);
+            for (int flips = random.nextInt(4); flips >= 0 && bytes.length > 10; flips--) {
+                bytes[10 + random.nextInt(bytes.length - 10)] = (byte) random.nextInt(256);
+            }
+            try {
+                avro.decode(bytes, 0, SOURCE);
+            } catch (UnreadableException e) {
+                rejected++;
+            }
+        }
+        assertThat(rejected).isBetween(10_000, 99_999);
+    }
+
+    private void assertRejected(byte[] bytes, Rejection rejection) {
+        assertThatThrownBy(() -> avro.decode(bytes, 0, SOURCE))
+                .isInstanceOfSatisfying(UnreadableException.class, e -> assertThat(e.rejection())
+                        .isEqualTo(rejection));
+    }
+}

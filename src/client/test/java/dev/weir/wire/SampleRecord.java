@@ -1,0 +1,78 @@
+package dev.weir.wire;
+
+import dev.weir.event.Request;
+import dev.weir.event.RequestKind;
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.charset.StandardCharsets;
+import java.util.List;
+import java.util.Map;
+import org.apache.avro.Schema;
+import org.apache.avro.generic.GenericData;
+import org.apache.avro.generic.GenericRecord;
+import org.apache.avro.message.BinaryMessageEncoder;
+
+/** A record of any version of any of the schemas, which Weir takes. */
+final class SampleRecord {
+
+    /** What a field must hold to be taken, where any text or bytes would not be. */
+    private static final Map<String, Object> GIVEN = Map.of(
+            "reason",
+            "LIMIT_EXCEEDED",
+            "request",
+            ByteBuffer.wrap(new RequestAvro()
+                    .encode(new Request(
+                            "r",
+                            "c",
+                            RequestKind.CONSUME,
+                            null,
+                            1,
+                            null,
+                            Map.of(),
+                            null,
+                            null,
+                            null,
+                            0,
+                            new Request.Source(0, 0)))));
+
+    private SampleRecord() {}
+
+    /** @param full whether what may be null has a value */
+    static GenericRecord of(Schema schema, boolean full) {
+        GenericRecord event = new GenericData.Record(schema);
+        for (Schema.Field field : schema.getFields()) {
+            event.put(field.name(), GIVEN.getOrDefault(field.name(), value(field.schema(), field, full)));
+        }
+        return event;
+    }
+
+    private static Object value(Schema schema, Schema.Field field, boolean full) {
+        return switch (schema.getType()) {
+            case UNION -> full ? value(schema.getTypes().get(1), field, true) : null;
+            case STRING -> field.name();
+            case BYTES -> ByteBuffer.wrap(field.name().getBytes(StandardCharsets.UTF_8));
+            case LONG -> 1_000L + field.pos();
+            case INT -> 100 + field.pos();
+            case BOOLEAN -> full;
+            case ENUM ->
+                new GenericData.EnumSymbol(
+                        schema,
+                        schema.getEnumSymbols()
+                                .get(full ? schema.getEnumSymbols().size() - 1 : 0));
+            case MAP -> full ? Map.of("endpoint", "/żółw") : Map.of();
+            case RECORD -> of(schema, full);
+            case ARRAY -> full ? List.of(of(schema.getElementType(), true)) : List.of();
+            default -> throw new IllegalArgumentException(field + " is of a new type: " + schema);
+        };
+    }
+
+    /** In single-object encoding, by Avro itself. */
+    static byte[] bytes(GenericRecord event) {
+        try {
+            return AvroBytes.toArray(
+                    new BinaryMessageEncoder<GenericRecord>(GenericData.get(), event.getSchema()).encode(event));
+        } catch (IOException e) {
+            throw new java.io.UncheckedIOException(e);
+        }
+    }
+}

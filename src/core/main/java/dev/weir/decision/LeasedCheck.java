@@ -1,0 +1,165 @@
+package dev.weir.decision;
+
+import dev.weir.event.AwaitLease;
+import dev.weir.event.Request;
+import dev.weir.event.RequestKind;
+import dev.weir.lease.LeaseBook;
+import dev.weir.lease.LeaseTerms;
+import dev.weir.policy.Policy;
+
+/** The claim on limits that are shared, by the slices that are held of them: they are used together. */
+final class LeasedCheck extends PolicyCheck {
+
+    private final WritableLeases leases;
+    private final boolean isFirst;
+    private final boolean mayWait;
+    private final LeaseTerms terms;
+    private final int tightest;
+    private final long nowMs;
+    private LeaseBook book;
+    private long atMs;
+    private boolean exceeds;
+    private boolean standsBehind;
+
+    LeasedCheck(Policy policy, Request request, LeaseContext context) {
+        super(policy, request);
+        leases = context.leases();
+        isFirst = context.isFirst();
+        mayWait = context.mayWait() && request.kind() == RequestKind.CONSUME;
+        nowMs = context.nowMs();
+        terms = leases.terms(key);
+        tightest = policy.tightest();
+        book = leases.book(key);
+        atMs = book.timeMs(nowMs);
+    }
+
+    /** The decision time of its leases, in ledger time. */
+    long timeMs() {
+        return atMs;
+    }
+
+    /** Compares the request with what is available to a decision at a time not before {@link #timeMs}. */
+    void ask(long decisionMs) {
+        atMs = decisionMs;
+        boolean takes = request.kind() != RequestKind.SETTLE && request.cost() > 0;
+        standsBehind = takes && isFirst && mayWait && leases.isAwaited(key);
+        exceeds = takes && (standsBehind || request.cost() > book.available(nowMs, atMs));
+    }
+
+    /** Whether the request may be permitted if it waits. */
+    boolean isToWait() {
+        return exceeds
+                && mayWait
+                && !observes()
+                && !neverFits()
+                && maxWaitMs() > 0
+                && (standsBehind || book.mayGet(request.cost(), terms, nowMs));
+    }
+
+    private long maxWaitMs() {
+        return policy.sharing().maxWaitMs().orElseGet(leases::leaseWaitMs);
+    }
+
+    /** What it is to wait for, null if it {@linkplain #isToWait is not}. */
+    AwaitLease toWait() {
+        return isToWait() ? new AwaitLease(key, maxWaitMs()) : null;
+    }
+
+    private boolean neverFits() {
+        return neverFits(tightest);
+    }
+
+    /** Takes note of what is wanted, once for each request. */
+    void want() {
+        if (isFirst && request.kind() == RequestKind.CONSUME && request.cost() > 0 && !neverFits()) {
+            book = book.wanted(request.cost(), nowMs);
+            leases.put(key, book);
+            if (exceeds) {
+                leases.miss(key, request.cost());
+            }
+        }
+    }
+
+    /** Uses what is held, unless the request is denied. */
+    boolean charge(boolean denied) {
+        if (denied || request.cost() == 0) {
+            return false;
+        }
+        book = request.kind() == RequestKind.SETTLE
+                ? book.settle(request.cost(), nowMs, atMs)
+                : book.take(request.cost(), nowMs, atMs);
+        leases.put(key, book);
+        return true;
+    }
+
+    @Override
+    boolean isShared() {
+        return true;
+    }
+
+    @Override
+    boolean exceeds() {
+        return exceeds;
+    }
+
+    @Override
+    boolean exceeds(int index) {
+        return exceeds && (neverFits() ? neverFits(index) : index == tightest);
+    }
+
+    @Override
+    boolean mayBind(int index) {
+        return index == tightest;
+    }
+
+    @Override
+    boolean isTooLate() {
+        return false;
+    }
+
+    @Override
+    boolean isTooLate(int index) {
+        return false;
+    }
+
+    @Override
+    long clockMs() {
+        return atMs;
+    }
+
+    /** What is at hand, which may be less than what is left of the limit. */
+    @Override
+    long remaining(int index) {
+        return book.available(nowMs, atMs);
+    }
+
+    @Override
+    Long resetAfterMs(int index) {
+        return null;
+    }
+
+    @Override
+    long retryAfterMs(int index) {
+        LeaseBook.Pending last = book.request();
+        if (isNotAtHand(index) || book.mayGet(request.cost(), terms, nowMs)) {
+            long elapsedMs = last.isOpen() ? nowMs - last.sentMs() : 0;
+            return Math.max(1, leases.roundTripMs() - elapsedMs);
+        }
+        boolean isKnown = last.retryAtMs() < Long.MAX_VALUE; // otherwise the ledger does not know the present limit yet
+        return Math.max(1, (isKnown ? last.retryAtMs() : last.againAtMs(terms)) - nowMs);
+    }
+
+    /** As much may be free, but no lease of it has arrived. */
+    @Override
+    boolean isNotAtHand(int index) {
+        return exceeds(index)
+                && !neverFits()
+                && !book.isScarce(request.cost(), nowMs)
+                && (standsBehind || book.mayGet(request.cost(), terms, nowMs));
+    }
+
+    @Override
+    long waitMs(int index) {
+        return 0;
+    }
+}

@@ -1,0 +1,113 @@
+package dev.weir.decision;
+
+import dev.weir.event.Request;
+import dev.weir.event.StateKey;
+import dev.weir.limit.Limit;
+import dev.weir.limit.LimitAccount;
+import dev.weir.limit.Unlimited;
+import dev.weir.policy.OnExceed;
+import dev.weir.policy.Policy;
+import dev.weir.policy.PolicyTable;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.Collection;
+import java.util.Comparator;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+
+/** Tells what was used; a pure function of the policies, the states and the time, that changes none of them. */
+public final class UsageReport {
+
+    private static final Comparator<Subject> BY_POLICY_THEN_OTHERS = Comparator.comparing(
+                    (Subject subject) -> subject.key.policyId())
+            .thenComparing(
+                    subject -> subject.key.others().toArray(String[]::new), (some, more) -> Arrays.compare(some, more));
+
+    private UsageReport() {}
+
+    /** A policy, and a key that is counted under it. */
+    public record Subject(Policy policy, StateKey key) {}
+
+    /**
+     * What there is to tell of a client at a request's time: each policy that applies to the request, and each other that
+     * the client has a state of. Of a state whose policy is not in force, or counts by another key now, there is nothing.
+     *
+     * @param stored the keys of the client's states
+     */
+    public static List<Subject> subjects(Request request, PolicyTable policies, Collection<StateKey> stored) {
+        Map<StateKey, Policy> subjects = new HashMap<>();
+        for (StateKey key : stored) {
+            Policy policy = policies.inForce(key.policyId(), request.timestampMs());
+            if (policy != null && policy.countsUnder(key)) {
+                subjects.put(key, policy);
+            }
+        }
+        for (Policy policy : policies.applicable(request)) {
+            subjects.put(policy.stateKey(request), policy);
+        }
+        return subjects.entrySet().stream()
+                .map(entry -> new Subject(entry.getValue(), entry.getKey()))
+                .sorted(BY_POLICY_THEN_OTHERS)
+                .toList();
+    }
+
+    /**
+     * What was used at a time, or at that of the last charge if it is later; as it goes on under the policy. Of one that
+     * throttles nothing can be had before the moment to which it has put off the last request.
+     */
+    public static PolicyUsage of(Subject subject, long atMs, PolicyStates states) {
+        Policy policy = subject.policy;
+        StateKey key = subject.key;
+        PolicyState state = policy.terms().isEmpty() ? null : states.get(key);
+        long nowMs = state == null ? atMs : Math.max(atMs, state.requestedMs());
+        long clockMs = state == null ? atMs : Math.max(nowMs, state.lastMs());
+        PolicyState now = state == null
+                ? PolicyState.fresh(policy, clockMs, shelf -> states.segments(key, shelf))
+                : state.under(policy, clockMs, shelf -> states.segments(key, shelf));
+        long aheadMs = clockMs - nowMs;
+        boolean waits = aheadMs > 0 && policy.onExceed() instanceof OnExceed.Throttle;
+        List<PolicyUsage.OfLimit> limits = new ArrayList<>();
+        for (int i = 0; i < now.accounts().size(); i++) {
+            limits.add(ofLimit(policy.terms().get(i).label(), now.accounts().get(i), clockMs, aheadMs, waits));
+        }
+        return new PolicyUsage(policy, key.others(), state == null ? null : (Long) state.requestedMs(), limits, null);
+    }
+
+    /**
+     * What was used of a shared policy, and what is lent.
+     *
+     * @param ledger that of the key, as it is at the time and under the policy
+     */
+    public static SharedPolicyUsage of(Subject subject, PolicyLedger ledger) {
+        long atMs = ledger.ledger().clockMs();
+        List<LimitAccount<?>> accounts = ledger.ledger().accounts();
+        List<PolicyUsage.OfLimit> limits = new ArrayList<>();
+        for (int i = 0; i < accounts.size(); i++) {
+            limits.add(ofLimit(subject.policy.terms().get(i).label(), accounts.get(i), atMs, 0, false));
+        }
+        return new SharedPolicyUsage(
+                subject.policy,
+                subject.key.others(),
+                limits,
+                ledger.ledger().free(),
+                ledger.ledger().loans());
+    }
+
+    private static PolicyUsage.OfLimit ofLimit(
+            String label, LimitAccount<?> account, long clockMs, long aheadMs, boolean waits) {
+        Limit<?> limit = account.limit();
+        if (limit instanceof Unlimited) {
+            return new PolicyUsage.OfLimit(label, null, null, null, null, aheadMs);
+        }
+        long windowMs = limit.windowMs(clockMs);
+        long used = account.used(clockMs);
+        return new PolicyUsage.OfLimit(
+                label,
+                limit.capacity(),
+                windowMs == 0 ? null : (Long) windowMs,
+                waits ? Math.max(used, limit.capacity()) : used,
+                waits ? 0 : account.remaining(clockMs),
+                account.resetAfterMs(clockMs) + aheadMs);
+    }
+}

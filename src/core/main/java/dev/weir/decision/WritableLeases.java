@@ -1,0 +1,13 @@
+package dev.weir.decision;
+
+import dev.weir.event.StateKey;
+import dev.weir.lease.LeaseBook;
+
+/** The leases of shared limits that a process holds, for decisions that use them. */
+public interface WritableLeases extends HeldLeases {
+
+    void put(StateKey key, LeaseBook book);
+
+    /** Records that a request needs more of a key than is available: it is requested, whether the request waits or not. */
+    void miss(StateKey key, long cost);
+}

@@ -1,0 +1,15 @@
+package dev.weir.decision;
+
+import dev.weir.event.IdempotentAnswer;
+import dev.weir.event.StateKey;
+import dev.weir.policy.ContentHash;
+import dev.weir.policy.RequestKey;
+
+/** The states of keys, for decisions that charge them. */
+public interface WritablePolicyStates extends PolicyStates {
+
+    void put(StateKey key, PolicyState state);
+
+    /** Stores the first answer to a request; see {@link IdempotencyCache#put}. */
+    void remember(RequestKey key, ContentHash content, IdempotentAnswer answer, long atMs, long untilMs);
+}

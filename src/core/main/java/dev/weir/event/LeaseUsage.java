@@ -1,0 +1,37 @@
+package dev.weir.event;
+
+import java.util.Map;
+
+/**
+ * What a lease holder has decided by one lease since its last report: the sum over all these requests.
+ *
+ * @param policy the policy of the shared quota
+ * @param key the fields of the policy's key and their values; a field that the requests lack has an empty value
+ * @param sinceMs the time of the first request that was allowed, or of the first that was denied if none was, ms since the epoch
+ * @param untilMs the time of the last such request, ms since the epoch
+ */
+public record LeaseUsage(
+        Origin origin, PolicyVersion policy, Map<String, String> key, Amount amount, long sinceMs, long untilMs) {
+
+    /**
+     * Identifies a report.
+     *
+     * @param holder the lease holder
+     * @param lease the lease, as its ledger numbers it; 0 if the holder has had none so far
+     * @param number counts the reports of the holder, from 1
+     */
+    public record Origin(String holder, long lease, long number) {}
+
+    /**
+     * What was used.
+     *
+     * @param cost the total cost of the requests that were allowed
+     * @param requests the number of requests that were allowed
+     * @param denied the number of requests that this policy denied
+     */
+    public record Amount(long cost, long requests, long denied) {}
+
+    public LeaseUsage {
+        key = Map.copyOf(key);
+    }
+}

@@ -1,0 +1,138 @@
+package dev.weir.limit;
+
+/**
+ * Sliding window estimated from two counters: the previous window counts by the share of it that still overlaps the
+ * sliding one. Cheap at any limit; the estimate takes the previous window's requests as evenly spread.
+ *
+ * <pre>
+ *   7 a minute, previous 5, current 3, 18 s into the minute:  ⌊5 · 42/60⌋ + 3 = 6,  one more passes
+ * </pre>
+ *
+ * @param limit tokens a window
+ * @param perMs the window, aligned to the epoch
+ * @param strict rounds the previous window's share up instead of down
+ */
+public record SlidingWindowCounter(long limit, long perMs, boolean strict, boolean countDenied)
+        implements Limit<SlidingWindowCounter.Windows> {
+
+    /** @throws IllegalArgumentException if a number is not positive or their product is too large to weigh exactly */
+    public SlidingWindowCounter {
+        Limit.requireCapacity("limit", limit);
+        Limit.requirePositive("per", perMs);
+        if (limit > MAX_CAPACITY / perMs) {
+            throw new IllegalArgumentException("a limit of " + limit + " per " + perMs
+                    + " ms is too large to weigh exactly; the most is " + MAX_CAPACITY / perMs);
+        }
+    }
+
+    /**
+     * Two neighbouring windows.
+     *
+     * @param startMs where the current one starts
+     * @param previous counted in the window before it
+     * @param current counted in it
+     */
+    public record Windows(long startMs, long previous, long current) {}
+
+    @Override
+    public long capacity() {
+        return limit;
+    }
+
+    @Override
+    public long maxUsed() {
+        return MAX_LEVEL / perMs;
+    }
+
+    @Override
+    public long windowMs(long nowMs) {
+        return perMs;
+    }
+
+    @Override
+    public long windowEndsMs(long nowMs) {
+        return startMs(nowMs) + perMs;
+    }
+
+    @Override
+    public Windows fresh(long nowMs) {
+        return new Windows(startMs(nowMs), 0, 0);
+    }
+
+    @Override
+    public long available(Windows windows, long nowMs) {
+        Windows now = slide(windows, nowMs);
+        return limit - now.current() - share(now.previous(), nowMs - now.startMs());
+    }
+
+    @Override
+    public long waitMs(Windows windows, long cost, long nowMs) {
+        Windows now = slide(windows, nowMs);
+        long room = limit - cost;
+        long elapsedMs = Math.max(nowMs - now.startMs(), elapsedUntilMs(now.previous(), room - now.current()));
+        if (elapsedMs >= perMs) { // in the next window, with today's current as its previous
+            elapsedMs = perMs + elapsedUntilMs(now.current(), room);
+        }
+        return now.startMs() + elapsedMs - nowMs;
+    }
+
+    @Override
+    public Windows charge(Windows windows, long cost, long nowMs) {
+        Windows now = slide(windows, nowMs);
+        long current = Limit.addToLevel(now.current(), cost);
+        if (current > limit) {
+            current = Math.min(MAX_LEVEL / perMs, current); // so that a debt can still be weighed
+        }
+        long credit = Math.max(0, -Math.max(cost, -MAX_LEVEL));
+        long owed = Math.min(0, now.current() - credit); // given back beyond this window
+        return new Windows(now.startMs(), Limit.addToLevel(now.previous(), owed), current);
+    }
+
+    @Override
+    public boolean continues(Limit<?> old) {
+        return old instanceof SlidingWindowCounter counter && counter.perMs == perMs;
+    }
+
+    @Override
+    public Windows adopt(LimitAccount<?> old, long mostUsed, long nowMs) {
+        if (!continues(old.limit())) {
+            return Limit.super.adopt(old, mostUsed, nowMs);
+        }
+        Windows windows = slide((Windows) old.state(), nowMs);
+        return new Windows(windows.startMs(), windows.previous(), Math.min(mostUsed, windows.current()));
+    }
+
+    /** The first elapsed time of a window at which the share of {@code previous} is at most {@code room}. */
+    private long elapsedUntilMs(long previous, long room) {
+        if (room < 0) {
+            return perMs;
+        }
+        if (previous <= room) {
+            return 0;
+        }
+        return strict
+                ? perMs - room * perMs / previous // previous · left ≤ room · per
+                : perMs - (((room + 1) * perMs - 1) / previous); // previous · left < (room + 1) · per
+    }
+
+    private long share(long previous, long elapsedMs) {
+        if (previous == 0) {
+            return 0;
+        }
+        long weighed = previous * (perMs - elapsedMs);
+        return strict ? weighed / perMs + (weighed % perMs == 0 ? 0 : 1) : weighed / perMs;
+    }
+
+    private Windows slide(Windows windows, long nowMs) {
+        long elapsedMs = nowMs - windows.startMs();
+        if (elapsedMs >= 0 && elapsedMs < perMs) {
+            return windows;
+        }
+        long startMs = startMs(nowMs);
+        return new Windows(startMs, windows.startMs() == startMs - perMs ? windows.current() : 0, 0);
+    }
+
+    private long startMs(long nowMs) {
+        return nowMs - Math.floorMod(nowMs, perMs);
+    }
+}

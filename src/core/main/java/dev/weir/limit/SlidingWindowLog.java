@@ -1,0 +1,299 @@
+package dev.weir.limit;
+
+/**
+ * Sliding window log: the exact one. At most {@code limit} is admitted in any window {@code (t − per, t]}; an entry
+ * whose age is {@code per} is gone.
+ *
+ * @param limit tokens in any window
+ * @param perMs the window's length
+ */
+// How a request costs the same whatever the limit is: entries are kept in segments of 32, each entry with the sum of
+// all costs so far. The state carries the newest segment and a cursor on the oldest live entry; full segments lie in a
+// store of their own, so a request writes the state and, once in 32 requests, one segment.
+//
+//      first        head                      tail
+//        │ deleted    │ oldest live entry       │ in the state
+//   ┌────▼────┬────┬──▼──────┬─────────┬─────┬──▼──────┐        used = lastSum − sum before the oldest live entry
+//   │ garbage │  … │ ▒▒│ live │  live   │  …  │ live   │        wait(c): the first entry whose end frees enough
+//   └─────────┴────┴─────────┴─────────┴─────┴─────────┘
+//
+// What has left the window is found by galloping from the cursor, so by O(log n) reads even after a long pause, and the
+// garbage is deleted two segments a request. Requests of the same millisecond share an entry, so there are never more
+// entries than milliseconds in the window, nor than the limit has tokens.
+public record SlidingWindowLog(long limit, long perMs, boolean countDenied) implements Limit<SlidingWindowLog.Log> {
+
+    /** How many dead segments one request deletes at most. */
+    static final int DELETES_PER_CHARGE = 2;
+
+    /** How many segments of denied requests a log holds beyond those of its limit. */
+    static final int EXCESS_SEGMENTS = 1_000;
+
+    /** @throws IllegalArgumentException if a number is not positive */
+    public SlidingWindowLog {
+        Limit.requireCapacity("limit", limit);
+        Limit.requirePositive("per", perMs);
+    }
+
+    /**
+     * A log, but for its full segments.
+     *
+     * @param shelf tells this log's segments from those of other logs under the same key
+     * @param segments where the full segments are; a {@link #fresh} log has none until it is put {@link #on} a shelf
+     * @param first the oldest segment that was not deleted yet
+     * @param head the segment of the oldest live entry
+     * @param gone the sum before the oldest live entry
+     * @param oldestMs the time of the oldest live entry; without a meaning while nothing is live
+     * @param tailNumber the number of the newest segment
+     * @param tail the newest segment
+     */
+    public record Log(
+            int shelf,
+            Segments segments,
+            long first,
+            long head,
+            long gone,
+            long oldestMs,
+            long tailNumber,
+            LogSegment tail) {
+
+        /** The cost of the entries that were live at the last charge. */
+        long live() {
+            return tail.lastSum() - gone;
+        }
+
+        /** This log with its full segments on a shelf of its own. */
+        public Log on(int newShelf, Segments newSegments) {
+            return new Log(newShelf, newSegments, first, head, gone, oldestMs, tailNumber, tail);
+        }
+
+        /** This log when it is not needed any more: all of its full segments are garbage. */
+        public Log retired() {
+            return new Log(shelf, segments, first, tailNumber, 0, 0, tailNumber, LogSegment.empty(0));
+        }
+
+        /** This log with a bounded number of its dead segments deleted; see {@link #hasGarbage}. */
+        public Log trimmed() {
+            long end = Math.min(head, first + DELETES_PER_CHARGE);
+            for (long number = first; number < end; number++) {
+                segments.delete(number);
+            }
+            return end == first ? this : new Log(shelf, segments, end, head, gone, oldestMs, tailNumber, tail);
+        }
+
+        /** Whether dead segments are left in the store. */
+        public boolean hasGarbage() {
+            return first < head;
+        }
+    }
+
+    /** Where an entry is: its segment, its place there, and that segment. */
+    private record Place(long number, int index, LogSegment segment) {
+        long timeMs() {
+            return segment.timeMs(index);
+        }
+
+        long sumBefore() {
+            return segment.sum(index - 1);
+        }
+    }
+
+    /** Holds for an entry and then for all that follow it. */
+    private interface Condition {
+        boolean holds(long timeMs, long sum);
+    }
+
+    @Override
+    public long capacity() {
+        return limit;
+    }
+
+    @Override
+    public long maxUsed() {
+        return MAX_LEVEL;
+    }
+
+    /** Each denial is an entry of its own, and leaves when it is as old as the window. */
+    @Override
+    public long maxUsedByDenied() {
+        return MAX_LEVEL;
+    }
+
+    @Override
+    public long windowMs(long nowMs) {
+        return perMs;
+    }
+
+    @Override
+    public Log fresh(long nowMs) {
+        return new Log(0, null, 0, 0, 0, 0, 0, LogSegment.empty(0));
+    }
+
+    @Override
+    public long available(Log log, long nowMs) {
+        return limit - slide(log, nowMs).live();
+    }
+
+    @Override
+    public long waitMs(Log log, long cost, long nowMs) {
+        Log now = slide(log, nowMs);
+        long excess = now.live() - (limit - cost); // must leave the window first
+        if (excess <= 0) {
+            return 0;
+        }
+        long lastMs = excess == now.live()
+                ? now.tail.lastTimeMs()
+                : find(now, (timeMs, sum) -> sum - now.gone >= excess).timeMs();
+        return lastMs + perMs - nowMs;
+    }
+
+    @Override
+    public Log charge(Log log, long cost, long nowMs) {
+        Log now = slide(log, nowMs);
+        Log charged = cost < 0
+                ? giveBack(now, -Math.max(cost, -MAX_LEVEL))
+                : append(now, Math.min(cost, MAX_LEVEL - now.live()), nowMs);
+        return charged.trimmed();
+    }
+
+    @Override
+    public long forgettableAtMs(Log log, long nowMs) {
+        return slide(log, nowMs).live() == 0 ? nowMs : log.tail.lastTimeMs() + perMs;
+    }
+
+    @Override
+    public boolean continues(Limit<?> old) {
+        return old instanceof SlidingWindowLog;
+    }
+
+    @Override
+    public Log adopt(LimitAccount<?> old, long mostUsed, long nowMs) {
+        return old.limit() instanceof SlidingWindowLog log
+                ? log.slide((Log) old.state(), nowMs) // what has left the old window does not come back in a longer one
+                : charge(fresh(nowMs), old.used(nowMs), nowMs); // all of it leaves after one window
+    }
+
+    /** The log without the entries that have left the window. */
+    private Log slide(Log log, long nowMs) {
+        long cutoffMs = nowMs - perMs;
+        if (log.live() == 0 || log.oldestMs > cutoffMs) {
+            return log;
+        }
+        return log.tail.lastTimeMs() <= cutoffMs
+                ? emptied(log)
+                : from(log, find(log, (timeMs, sum) -> timeMs > cutoffMs));
+    }
+
+    private static Log emptied(Log log) {
+        LogSegment tail = LogSegment.empty(log.tail.lastSum());
+        return new Log(log.shelf, log.segments, log.first, log.tailNumber, tail.lastSum(), 0, log.tailNumber, tail);
+    }
+
+    private static Log from(Log log, Place oldest) {
+        return new Log(
+                log.shelf,
+                log.segments,
+                log.first,
+                oldest.number,
+                oldest.sumBefore(),
+                oldest.timeMs(),
+                log.tailNumber,
+                log.tail);
+    }
+
+    private Log append(Log log, long cost, long nowMs) {
+        if (cost == 0) {
+            return log;
+        }
+        boolean spills = log.tail.isFull() && log.tail.lastTimeMs() != nowMs;
+        if (spills) {
+            log.segments.put(log.tailNumber, log.tail);
+        }
+        LogSegment tail = (spills ? LogSegment.empty(log.tail.lastSum()) : log.tail).with(nowMs, cost);
+        Log next = new Log(
+                log.shelf,
+                log.segments,
+                log.first,
+                log.head,
+                log.gone,
+                log.live() == 0 ? nowMs : log.oldestMs,
+                spills ? log.tailNumber + 1 : log.tailNumber,
+                tail);
+        // Denied requests pile up beyond the limit, without end if nobody stops. Past a bound, the older go that the
+        // newest outweigh: they change no answer, but for what a credit or a raised limit would have left of them.
+        boolean overfull = next.tailNumber - next.head > limit / LogSegment.CAPACITY + EXCESS_SEGMENTS;
+        return countDenied && overfull && next.live() - cost >= limit
+                ? from(next, find(next, (timeMs, sum) -> tail.lastSum() - sum < limit))
+                : next;
+    }
+
+    /** Takes back from the newest entries, so that what is given back is free at once. */
+    private static Log giveBack(Log log, long credit) {
+        if (credit >= log.live()) {
+            return emptied(log);
+        }
+        Log now = log;
+        long left = credit;
+        while (left > 0) {
+            LogSegment tail = now.tail;
+            long part = Math.min(left, tail.lastSum() - tail.sum(tail.size() - 2));
+            left -= part;
+            now = withTail(now, now.tailNumber, tail.withLess(part));
+            if (now.tail.size() == 0) {
+                long number = now.tailNumber - 1;
+                now = withTail(now, number, now.segments.get(number));
+                now.segments.delete(number);
+            }
+        }
+        return now;
+    }
+
+    private static Log withTail(Log log, long number, LogSegment tail) {
+        return new Log(log.shelf, log.segments, log.first, log.head, log.gone, log.oldestMs, number, tail);
+    }
+
+    /** The first live entry for which the condition holds; it must hold for the newest. */
+    private static Place find(Log log, Condition condition) {
+        long low = log.head;
+        long step = 1;
+        LogSegment segment = segment(log, low);
+        while (!holdsAtEnd(segment, condition)) { // gallop
+            low++;
+            long probe = Math.min(log.tailNumber, low + step);
+            LogSegment probed = segment(log, probe);
+            if (holdsAtEnd(probed, condition)) {
+                long high = probe;
+                while (low < high) { // then halve
+                    long middle = low + (high - low) / 2;
+                    if (holdsAtEnd(segment(log, middle), condition)) {
+                        high = middle;
+                    } else {
+                        low = middle + 1;
+                    }
+                }
+                segment = segment(log, low);
+            } else {
+                low = probe;
+                step *= 2;
+            }
+        }
+        int index = 0;
+        int high = segment.size() - 1;
+        while (index < high) {
+            int middle = (index + high) >>> 1;
+            if (condition.holds(segment.timeMs(middle), segment.sum(middle))) {
+                high = middle;
+            } else {
+                index = middle + 1;
+            }
+        }
+        return new Place(low, index, segment);
+    }
+
+    private static boolean holdsAtEnd(LogSegment segment, Condition condition) {
+        return condition.holds(segment.lastTimeMs(), segment.lastSum());
+    }
+
+    private static LogSegment segment(Log log, long number) {
+        return number == log.tailNumber ? log.tail : log.segments.get(number);
+    }
+}

@@ -1,0 +1,70 @@
+package dev.weir.policy;
+
+import dev.weir.event.Request;
+import java.nio.ByteBuffer;
+import java.security.MessageDigest;
+import java.security.NoSuchAlgorithmException;
+import java.util.TreeMap;
+
+/**
+ * The SHA-256 hash of what a request asks for, so that a repeat can be compared with the first request without storing that.
+ * Finding two different contents with one hash is infeasible, also for a caller who chooses both.
+ *
+ * <p>The content is the cost, the tier, the size, the attributes and the payload. It does not include the client, the kind and
+ * the id, which are the {@link RequestKey}, nor what a producer may legitimately change when it sends a request again: the
+ * timestamp, the deadline and the headers.
+ */
+// The hashed bytes are unambiguous: each part has a fixed size or is preceded by its length, and a part that is missing
+// has the length -1. Texts are hashed as UTF-16 units, because encoding to UTF-8 would replace unpaired surrogates.
+//
+//   cost  size  tier  number of attributes  (name  value) in the order of the names  payload
+public record ContentHash(long first, long second, long third, long fourth) {
+
+    private static final int MISSING = -1;
+
+    /** The hash of a request's content. */
+    public static ContentHash of(Request request) {
+        TreeMap<String, String> attributes = new TreeMap<>(request.attributes());
+        int bytes = Long.BYTES + Integer.BYTES + Long.BYTES + bytes(request.tier()) + Integer.BYTES + Integer.BYTES;
+        for (var attribute : attributes.entrySet()) {
+            bytes += bytes(attribute.getKey()) + bytes(attribute.getValue());
+        }
+        ByteBuffer content = ByteBuffer.allocate(bytes);
+        content.putLong(request.cost());
+        content.putInt(request.sizeBytes() == null ? MISSING : Long.BYTES);
+        content.putLong(request.sizeBytes() == null ? 0 : request.sizeBytes());
+        put(request.tier(), content);
+        content.putInt(attributes.size());
+        attributes.forEach((name, value) -> {
+            put(name, content);
+            put(value, content);
+        });
+        content.putInt(request.payload() == null ? MISSING : request.payload().length);
+        MessageDigest digest = sha256();
+        digest.update(content.flip());
+        if (request.payload() != null) {
+            digest.update(request.payload());
+        }
+        ByteBuffer hash = ByteBuffer.wrap(digest.digest());
+        return new ContentHash(hash.getLong(), hash.getLong(), hash.getLong(), hash.getLong());
+    }
+
+    private static int bytes(String text) {
+        return Integer.BYTES + (text == null ? 0 : Character.BYTES * text.length());
+    }
+
+    private static void put(String text, ByteBuffer into) {
+        into.putInt(text == null ? MISSING : text.length());
+        for (int i = 0; text != null && i < text.length(); i++) {
+            into.putChar(text.charAt(i));
+        }
+    }
+
+    private static MessageDigest sha256() {
+        try {
+            return MessageDigest.getInstance("SHA-256");
+        } catch (NoSuchAlgorithmException e) {
+            throw new IllegalStateException("every Java platform has SHA-256", e);
+        }
+    }
+}

@@ -1,0 +1,90 @@
+package dev.weir.policy;
+
+import java.util.Map;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+
+/** Durations and sizes as the policy file writes them. */
+public final class DurationsAndSizes {
+
+    private static final Pattern FORM = Pattern.compile("(\\d{1,18})\\s*([A-Za-z]*)");
+
+    private static final Map<String, Long> MS = Map.ofEntries(
+            Map.entry("ms", 1L),
+            Map.entry("s", 1_000L),
+            Map.entry("second", 1_000L),
+            Map.entry("seconds", 1_000L),
+            Map.entry("m", 60_000L),
+            Map.entry("minute", 60_000L),
+            Map.entry("minutes", 60_000L),
+            Map.entry("h", 3_600_000L),
+            Map.entry("hour", 3_600_000L),
+            Map.entry("hours", 3_600_000L),
+            Map.entry("d", 86_400_000L),
+            Map.entry("day", 86_400_000L),
+            Map.entry("days", 86_400_000L));
+
+    private static final Map<String, Long> BYTES = Map.ofEntries(
+            Map.entry("", 1L),
+            Map.entry("B", 1L),
+            Map.entry("KB", 1_000L),
+            Map.entry("MB", 1_000_000L),
+            Map.entry("GB", 1_000_000_000L),
+            Map.entry("KiB", 1L << 10),
+            Map.entry("MiB", 1L << 20),
+            Map.entry("GiB", 1L << 30));
+
+    private DurationsAndSizes() {}
+
+    /**
+     * Milliseconds of a duration such as {@code 500ms}, {@code 11s}, {@code 1m}, {@code 2h}, {@code 1d}.
+     *
+     * @throws IllegalArgumentException if it is none, or not positive
+     */
+    public static long durationMs(String text) {
+        return parse(text, MS, "a duration such as 500ms, 11s, 1m, 2h or 1d");
+    }
+
+    /**
+     * As {@link #durationMs}, where none is a duration too: {@code 0} of any unit, or alone.
+     *
+     * @throws IllegalArgumentException if it is none
+     */
+    public static long durationOrNoneMs(String text) {
+        Matcher matcher = FORM.matcher(text.strip());
+        boolean unit = matcher.matches() && (matcher.group(2).isEmpty() || MS.containsKey(matcher.group(2)));
+        return unit && Long.parseLong(matcher.group(1)) == 0 ? 0 : durationMs(text);
+    }
+
+    /**
+     * Bytes of a size such as {@code 1500}, {@code 64KiB}, {@code 10MB}.
+     *
+     * @throws IllegalArgumentException if it is none, or not positive
+     */
+    public static long sizeBytes(String text) {
+        return parse(text, BYTES, "a size such as 1500, 64KiB or 10MB");
+    }
+
+    /** A duration in the largest unit that it is a whole number of: 90,000 ms is {@code 90s}. */
+    public static String duration(long ms) {
+        for (String unit : new String[] {"d", "h", "m", "s"}) {
+            if (ms % MS.get(unit) == 0) {
+                return ms / MS.get(unit) + unit;
+            }
+        }
+        return ms + "ms";
+    }
+
+    private static long parse(String text, Map<String, Long> units, String expected) {
+        Matcher matcher = FORM.matcher(text.strip());
+        Long unit = matcher.matches() ? units.get(matcher.group(2)) : null;
+        long count = unit == null ? 0 : Long.parseLong(matcher.group(1));
+        if (count < 1) {
+            throw new IllegalArgumentException("must be " + expected + ", is '" + text + "'");
+        }
+        if (count > Long.MAX_VALUE / unit) {
+            throw new IllegalArgumentException("is too large: '" + text + "'");
+        }
+        return count * unit;
+    }
+}

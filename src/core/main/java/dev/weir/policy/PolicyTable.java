@@ -1,0 +1,359 @@
+package dev.weir.policy;
+
+import dev.weir.event.Request;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.Collection;
+import java.util.Comparator;
+import java.util.HashMap;
+import java.util.LinkedHashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.SortedMap;
+import java.util.TreeMap;
+
+/**
+ * All policies in force, and which of them apply to a request: of each layer, the one with the highest priority that
+ * matches. Immutable.
+ *
+ * <p>Of a policy there may be several versions: at a request's time the newest holds whose {@code effectiveFromMs} has
+ * come.
+ */
+// A request must not be held against every policy. Each policy is filed under one of its conditions: the one whose
+// words are the rarest over all policies. A word is a literal value ("tier = free") or the literal start of a glob
+// ("endpoint starts with /articles/"). A request walks down the tree of words of each field that has one, by its own
+// value, and tries what it finds there, best first. A policy without a condition, or whose globs all begin with a
+// wildcard, is tried each time, unless a better one was found.
+public final class PolicyTable {
+
+    /** The table without policies. */
+    public static final PolicyTable EMPTY = new PolicyTable(List.of());
+
+    private static final long FNV_OFFSET = 0xCBF29CE484222325L;
+    private static final long FNV_PRIME = 0x100000001B3L;
+
+    /** The finalizer of MurmurHash3. */
+    private static final long MIX_1 = 0xFF51AFD7ED558CCDL;
+
+    private static final long MIX_2 = 0xC4CEB9FE1A85EC53L;
+
+    private static final Comparator<Policy> BEST_FIRST =
+            Comparator.comparingInt(Policy::priority).reversed().thenComparing(Policy::id);
+
+    /** Something that a field's value equals, or starts with. */
+    // Comparable, so that a map finds words of the same hash, whoever chose them, by their order
+    private record Word(String field, boolean whole, String text) implements Comparable<Word> {
+        @Override
+        public int compareTo(Word other) {
+            int order = text.compareTo(other.text);
+            if (order == 0) {
+                order = field.compareTo(other.field);
+            }
+            return order == 0 ? Boolean.compare(whole, other.whole) : order;
+        }
+
+        static Word of(String field, Glob glob) {
+            return new Word(field, glob.isLiteral(), glob.literalPrefix());
+        }
+    }
+
+    /**
+     * A policy and its place among all of its layer: 0 applies before 1.
+     *
+     * @param untilMs when a later version of it takes over
+     */
+    private record Ranked(int layer, int rank, Policy policy, long untilMs) {
+        boolean applies(Request request, long atMs) {
+            return atMs >= policy.effectiveFromMs()
+                    && atMs < untilMs
+                    && policy.match().matches(request);
+        }
+    }
+
+    /**
+     * Policies that are tried together.
+     *
+     * @param bestFirst those of one layer
+     * @param others those of the layers behind it, null if there are none
+     */
+    @SuppressWarnings("ArrayRecordComponent") // built once, never compared
+    private record Candidates(Ranked[] bestFirst, Candidates others) {
+
+        /** @param ranked by layer, and of each layer the best first */
+        static Candidates of(List<Ranked> ranked) {
+            Candidates all = null;
+            for (int end = ranked.size(), begin = end - 1; begin >= 0; begin--) {
+                if (begin == 0 || ranked.get(begin - 1).layer != ranked.get(begin).layer) {
+                    all = new Candidates(ranked.subList(begin, end).toArray(Ranked[]::new), all);
+                    end = begin;
+                }
+            }
+            return all;
+        }
+    }
+
+    /** What is filed under a text: as the start of a value, and as a whole one; null if nothing is. */
+    private record Filed(Candidates starts, Candidates whole) {}
+
+    /** What is being filed under a text. */
+    private record Filing(List<Ranked> starts, List<Ranked> whole) {
+        Filing() {
+            this(new ArrayList<>(1), new ArrayList<>(1));
+        }
+
+        Filed filed() {
+            return new Filed(Candidates.of(starts), Candidates.of(whole));
+        }
+    }
+
+    /** A field and the words that policies are filed under. */
+    private record Field(String name, RadixTree<Filed> words) {
+
+        static Field of(String name, SortedMap<String, Filing> filings) {
+            SortedMap<String, Filed> words = new TreeMap<>();
+            filings.forEach((text, filing) -> words.put(text, filing.filed()));
+            return new Field(name, RadixTree.of(words));
+        }
+    }
+
+    private final int layers;
+    private final Candidates always;
+    private final Field[] fields;
+    private final Map<String, TreeMap<Long, Policy>> byId = new HashMap<>();
+    private final long lastChangeMs;
+    private final long checksum;
+
+    /** @throws IllegalArgumentException if two policies have the same id and version */
+    public PolicyTable(Collection<Policy> policies) {
+        Map<String, List<Policy>> byLayer = new TreeMap<>();
+        Map<Word, Integer> frequency = new HashMap<>();
+        for (Policy policy : policies) {
+            if (byId.computeIfAbsent(policy.id(), id -> new TreeMap<>()).put(policy.version(), policy) != null) {
+                throw new IllegalArgumentException("two policies have the id " + policy.id());
+            }
+        }
+        checksum = checksum(policies);
+        Map<Policy, Long> untilMs = untilMs();
+        for (Policy policy : policies) {
+            byLayer.computeIfAbsent(policy.layer(), layer -> new ArrayList<>()).add(policy);
+            policy.match()
+                    .conditions()
+                    .forEach((field, globs) ->
+                            globs.forEach(glob -> frequency.merge(Word.of(field, glob), 1, Integer::sum)));
+        }
+        layers = byLayer.size();
+        lastChangeMs =
+                policies.stream().mapToLong(Policy::effectiveFromMs).max().orElse(0);
+        List<Ranked> unfiled = new ArrayList<>();
+        Map<String, SortedMap<String, Filing>> byField = new TreeMap<>();
+        int layer = 0;
+        for (List<Policy> ofLayer : byLayer.values()) {
+            ofLayer.sort(BEST_FIRST);
+            for (int rank = 0; rank < ofLayer.size(); rank++) {
+                Policy policy = ofLayer.get(rank);
+                Ranked ranked = new Ranked(layer, rank, policy, untilMs.getOrDefault(policy, Long.MAX_VALUE));
+                Set<Word> words = rarest(policy.match(), frequency);
+                if (words.isEmpty()) {
+                    unfiled.add(ranked);
+                }
+                words.forEach(word -> file(ranked, word, byField));
+            }
+            layer++;
+        }
+        always = Candidates.of(unfiled);
+        fields = byField.entrySet().stream()
+                .map(words -> Field.of(words.getKey(), words.getValue()))
+                .toArray(Field[]::new);
+    }
+
+    private static void file(Ranked ranked, Word word, Map<String, SortedMap<String, Filing>> byField) {
+        Filing filing = byField.computeIfAbsent(word.field, field -> new TreeMap<>())
+                .computeIfAbsent(word.text, text -> new Filing());
+        (word.whole ? filing.whole : filing.starts).add(ranked);
+    }
+
+    /** The policies that apply to a request: at most one a layer, layers in alphabetical order. */
+    public List<Policy> applicable(Request request) {
+        return List.of(applying(request, request.timestampMs()));
+    }
+
+    /** Whether some version takes over after a time. */
+    public boolean changesAfter(long atMs) {
+        return lastChangeMs > atMs;
+    }
+
+    /** All versions of a policy. */
+    public Collection<Policy> versions(String id) {
+        TreeMap<Long, Policy> versions = byId.get(id);
+        return versions == null ? List.of() : versions.values();
+    }
+
+    /** As {@link #applicable}, by the versions that hold at a time, whatever the request's own time is. */
+    public Policy[] applying(Request request, long atMs) {
+        Ranked[] best = new Ranked[layers];
+        find(request, atMs, best);
+        int size = 0;
+        for (Ranked ranked : best) {
+            size += ranked == null ? 0 : 1;
+        }
+        Policy[] applying = new Policy[size];
+        int next = 0;
+        for (Ranked ranked : best) {
+            if (ranked != null) {
+                applying[next++] = ranked.policy;
+            }
+        }
+        return applying;
+    }
+
+    /** Finds what is {@link #applicable} to a request that comes at {@code atMs}, whatever its own time is. */
+    public void find(Request request, long atMs, Search into) {
+        into.clear(layers);
+        find(request, atMs, into.found);
+        into.close();
+    }
+
+    /** Which policies apply to a request; room that is used again for the next one, by one thread. */
+    public static final class Search {
+
+        private Ranked[] found = {};
+        private int size;
+
+        private void clear(int layers) {
+            if (found.length < layers) {
+                found = new Ranked[layers];
+            }
+            Arrays.fill(found, null);
+        }
+
+        private void close() {
+            size = 0;
+            for (Ranked ranked : found) {
+                if (ranked != null) {
+                    found[size++] = ranked;
+                }
+            }
+        }
+
+        /** How many apply. */
+        public int size() {
+            return size;
+        }
+
+        /** One of them; layers are in alphabetical order. */
+        public Policy policy(int index) {
+            return found[index].policy;
+        }
+    }
+
+    private void find(Request request, long atMs, Ranked[] best) {
+        improve(best, always, request, atMs);
+        for (Field field : fields) {
+            String value = request.field(field.name);
+            for (RadixTree<Filed> at = value == null ? null : field.words; at != null; at = at.behind(value)) {
+                if (at.value() != null) {
+                    improve(best, at.value().starts, request, atMs);
+                    improve(best, at.length() == value.length() ? at.value().whole : null, request, atMs);
+                }
+            }
+        }
+    }
+
+    /** Puts those that apply in the place of worse ones, by their layer. */
+    private static void improve(Ranked[] best, Candidates candidates, Request request, long atMs) {
+        for (Candidates some = candidates; some != null; some = some.others) {
+            Ranked so = best[some.bestFirst[0].layer];
+            for (Ranked candidate : some.bestFirst) {
+                if (so != null && candidate.rank >= so.rank) {
+                    break;
+                }
+                if (candidate.applies(request, atMs)) {
+                    best[candidate.layer] = candidate;
+                    break;
+                }
+            }
+        }
+    }
+
+    /**
+     * Identifies the versions of all policies in this table, whatever the order in which they were applied: 0 to 2^32 - 1, 0 for an
+     * empty table. The same on every machine.
+     */
+    public long checksum() {
+        return checksum;
+    }
+
+    /** The checksum of a table with these policies: the sum of their own checksums, modulo 2^32. */
+    public static long checksum(Collection<Policy> policies) {
+        int sum = 0;
+        for (Policy policy : policies) {
+            sum += (int) checksum(policy);
+        }
+        return Integer.toUnsignedLong(sum);
+    }
+
+    /** 64-bit FNV-1a of the id and the version, mixed so that a sum of such numbers says something of each. */
+    private static long checksum(Policy policy) {
+        long hash = FNV_OFFSET;
+        for (int i = 0; i < policy.id().length(); i++) {
+            hash = (hash ^ policy.id().charAt(i)) * FNV_PRIME;
+        }
+        hash = (hash ^ policy.version()) * FNV_PRIME;
+        hash = (hash ^ hash >>> 33) * MIX_1;
+        hash = (hash ^ hash >>> 33) * MIX_2;
+        return hash ^ hash >>> 33;
+    }
+
+    /** The version of a policy that holds at a time, null if none does. */
+    public Policy inForce(String id, long atMs) {
+        for (Policy policy :
+                byId.getOrDefault(id, new TreeMap<>()).descendingMap().values()) {
+            if (policy.effectiveFromMs() <= atMs) {
+                return policy;
+            }
+        }
+        return null;
+    }
+
+    /** The version of a policy that was applied last, null if there is none. */
+    public Policy newest(String id) {
+        TreeMap<Long, Policy> versions = byId.get(id);
+        return versions == null ? null : versions.lastEntry().getValue();
+    }
+
+    /** When a later version takes over, of the policies that have one. */
+    private Map<Policy, Long> untilMs() {
+        Map<Policy, Long> untilMs = new HashMap<>();
+        for (TreeMap<Long, Policy> versions : byId.values()) {
+            long earliestMs = Long.MAX_VALUE;
+            for (Policy policy : versions.descendingMap().values()) {
+                if (earliestMs != Long.MAX_VALUE) {
+                    untilMs.put(policy, earliestMs);
+                }
+                earliestMs = Math.min(earliestMs, policy.effectiveFromMs());
+            }
+        }
+        return untilMs;
+    }
+
+    /** The words of the condition whose most frequent word is the least frequent; none if no condition has a start. */
+    private static Set<Word> rarest(Match match, Map<Word, Integer> frequency) {
+        Set<Word> rarest = Set.of();
+        int least = Integer.MAX_VALUE;
+        for (Map.Entry<String, List<Glob>> condition : match.conditions().entrySet()) {
+            Set<Word> words = new LinkedHashSet<>();
+            int most = 0;
+            for (Glob glob : condition.getValue()) {
+                Word word = Word.of(condition.getKey(), glob);
+                most = Math.max(most, word.text.isEmpty() && !word.whole ? Integer.MAX_VALUE : frequency.get(word));
+                words.add(word);
+            }
+            if (most < least) {
+                least = most;
+                rarest = words;
+            }
+        }
+        return rarest;
+    }
+}

@@ -1,0 +1,100 @@
+package dev.weir.policy;
+
+import dev.weir.event.Rejection;
+import dev.weir.event.Request;
+import dev.weir.event.RequestKind;
+import java.util.Map;
+import java.util.Optional;
+
+/**
+ * What a request must keep to before it is decided. The length of a text is counted in Unicode code points.
+ *
+ * @param maxPayloadBytes the largest payload
+ * @param maxAttributes the most attributes
+ * @param maxAttributeLength the longest attribute name or value
+ * @param maxCost the largest cost, of either sign
+ */
+public record RequestRules(int maxPayloadBytes, int maxAttributes, int maxAttributeLength, long maxCost) {
+
+    /** The longest requestId, client and tier. */
+    public static final int MAX_NAME_LENGTH = 256;
+
+    /** The last millisecond of the year 9999. */
+    public static final long MAX_TIMESTAMP_MS = 253_402_300_799_999L;
+
+    /** What is wrong with a request and where. */
+    public record Violation(Rejection rejection, String detail) {}
+
+    /** The first rule that the request breaks, if it breaks one. */
+    public Optional<Violation> check(Request request) {
+        if (request.client().isEmpty()) {
+            return violation(Rejection.NO_CLIENT, "client is empty");
+        }
+        if (isTooLong(request.client())) {
+            return tooLong(Rejection.CLIENT_TOO_LONG, "client", request.client());
+        }
+        if (request.requestId().isEmpty()) {
+            return violation(Rejection.NO_REQUEST_ID, "requestId is empty");
+        }
+        if (isTooLong(request.requestId())) {
+            return tooLong(Rejection.REQUEST_ID_TOO_LONG, "requestId", request.requestId());
+        }
+        if (request.tier() != null && isTooLong(request.tier())) {
+            return tooLong(Rejection.TIER_TOO_LONG, "tier", request.tier());
+        }
+        if (request.cost() < 0 && request.kind() != RequestKind.SETTLE) {
+            return violation(Rejection.NEGATIVE_COST, "cost is " + request.cost());
+        }
+        if (request.cost() > maxCost || request.cost() < -maxCost) {
+            return violation(Rejection.COST_TOO_LARGE, "cost is " + request.cost() + ", the most is " + maxCost);
+        }
+        if (request.sizeBytes() != null && request.sizeBytes() < 0) {
+            return violation(Rejection.NEGATIVE_SIZE, "sizeBytes is " + request.sizeBytes());
+        }
+        if (request.payload() != null && request.payload().length > maxPayloadBytes) {
+            return violation(
+                    Rejection.PAYLOAD_TOO_LARGE,
+                    "payload has " + request.payload().length + " bytes, the most is " + maxPayloadBytes);
+        }
+        if (request.timestampMs() < 0 || request.timestampMs() > MAX_TIMESTAMP_MS) {
+            return violation(Rejection.TIMESTAMP_OUT_OF_RANGE, "timestamp is " + request.timestampMs());
+        }
+        if (request.kind() == RequestKind.CANCEL && !Policy.isName(request.queue())) {
+            return violation(Rejection.NO_QUEUE, "queue must be that of the QUEUED decision, is " + request.queue());
+        }
+        return checkAttributes(request.attributes());
+    }
+
+    private Optional<Violation> checkAttributes(Map<String, String> attributes) {
+        if (attributes.size() > maxAttributes) {
+            return violation(
+                    Rejection.ATTRIBUTES_TOO_LARGE, attributes.size() + " attributes, the most is " + maxAttributes);
+        }
+        for (Map.Entry<String, String> attribute : attributes.entrySet()) {
+            int longest = Math.max(length(attribute.getKey()), length(attribute.getValue()));
+            if (longest > maxAttributeLength) {
+                return violation(
+                        Rejection.ATTRIBUTES_TOO_LARGE,
+                        "an attribute has " + longest + " characters, the most is " + maxAttributeLength);
+            }
+        }
+        return Optional.empty();
+    }
+
+    /** Whether a text is longer than a requestId, a client or a tier may be. */
+    public static boolean isTooLong(String name) {
+        return name.length() > MAX_NAME_LENGTH && length(name) > MAX_NAME_LENGTH;
+    }
+
+    private static int length(String text) {
+        return text.codePointCount(0, text.length());
+    }
+
+    private static Optional<Violation> tooLong(Rejection rejection, String field, String value) {
+        return violation(rejection, field + " has " + length(value) + " characters, the most is " + MAX_NAME_LENGTH);
+    }
+
+    private static Optional<Violation> violation(Rejection rejection, String detail) {
+        return Optional.of(new Violation(rejection, detail));
+    }
+}

@@ -1,0 +1,93 @@
+package dev.weir.shape;
+
+import dev.weir.shape.QueueView.OfKey;
+import dev.weir.shape.backlog.BucketId;
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.TreeSet;
+
+/**
+ * The buckets of a queue with the most waiting requests and those with the longest wait, up to {@value #MOST} of each. An update costs
+ * O(log {@value #MOST}) and the heap is bounded, however many keys are in use.
+ *
+ * <p>The figures of each listed bucket are exact. A bucket that longer ones have pushed out is listed again at its next update, not at the
+ * moment at which the others become shorter: a bucket in which requests wait is updated at each admission and each release.
+ */
+final class LongestKeys {
+
+    /** How many buckets are listed in each of the two orders. */
+    static final int MOST = 32;
+
+    private static final Comparator<OfKey> MOST_WAITING =
+            Comparator.comparingLong(OfKey::waiting).reversed().thenComparing(LongestKeys::id);
+    private static final Comparator<OfKey> LONGEST_WAIT =
+            Comparator.comparingLong(OfKey::oldestWaitMs).reversed().thenComparing(LongestKeys::id);
+
+    /** @param sinceMs when the request that has waited longest began to wait, ms since the epoch */
+    private record Entry(BucketId id, long waiting, long sinceMs) {}
+
+    private final Map<BucketId, Entry> entries = new HashMap<>();
+    private final TreeSet<Entry> mostWaiting =
+            new TreeSet<>(Comparator.comparingLong(Entry::waiting).reversed().thenComparing(Entry::id));
+    private final TreeSet<Entry> longestWait =
+            new TreeSet<>(Comparator.comparingLong(Entry::sinceMs).thenComparing(Entry::id));
+
+    /**
+     * Records how a bucket is after a change.
+     *
+     * @param waiting how many requests wait in it, 0 or more
+     * @param sinceMs when the one that has waited longest began to wait, ms since the epoch; null if none waits
+     */
+    void update(BucketId id, long waiting, Long sinceMs) {
+        Entry before = entries.remove(id);
+        if (before != null) {
+            mostWaiting.remove(before);
+            longestWait.remove(before);
+        }
+        if (waiting == 0) {
+            return;
+        }
+        Entry entry = new Entry(id, waiting, sinceMs);
+        if (isAmongFirst(entry, mostWaiting) || isAmongFirst(entry, longestWait)) {
+            entries.put(id, entry);
+            mostWaiting.add(entry);
+            longestWait.add(entry);
+            trim(mostWaiting, longestWait);
+            trim(longestWait, mostWaiting);
+        }
+    }
+
+    private static boolean isAmongFirst(Entry entry, TreeSet<Entry> order) {
+        return order.size() < MOST || order.comparator().compare(entry, order.last()) < 0;
+    }
+
+    private void trim(TreeSet<Entry> order, TreeSet<Entry> other) {
+        if (order.size() > MOST) {
+            Entry last = order.pollLast();
+            if (!other.contains(last)) {
+                entries.remove(last.id());
+            }
+        }
+    }
+
+    /** The listed buckets, in no particular order. */
+    List<BucketId> ids() {
+        return List.copyOf(entries.keySet());
+    }
+
+    /** Those of some keys that are among the first {@value #MOST} in one of the two orders: most waiting first, then by key. */
+    static List<OfKey> of(List<OfKey> keys) {
+        TreeSet<OfKey> first = new TreeSet<>(MOST_WAITING);
+        for (Comparator<OfKey> order : List.of(MOST_WAITING, LONGEST_WAIT)) {
+            keys.stream().sorted(order).limit(MOST).forEach(first::add);
+        }
+        return new ArrayList<>(first);
+    }
+
+    private static BucketId id(OfKey key) {
+        return BucketId.of("", key.key());
+    }
+}

@@ -1,0 +1,513 @@
+package dev.weir.shape;
+
+import dev.weir.decision.IdempotencyCache;
+import dev.weir.decision.KeyValueTable;
+import dev.weir.event.Admission;
+import dev.weir.event.Decision;
+import dev.weir.event.LimitStatus;
+import dev.weir.event.Reason;
+import dev.weir.event.RequestKind;
+import dev.weir.shape.backlog.BucketId;
+import dev.weir.shape.backlog.QueueBacklog;
+import dev.weir.shape.backlog.QueueDecisions;
+import dev.weir.shape.backlog.QueueRules;
+import dev.weir.shape.backlog.QueueStore;
+import dev.weir.shape.backlog.QueueStore.Place;
+import dev.weir.shape.backlog.QueueTotal;
+import dev.weir.shape.backlog.Slot.Waiting;
+import dev.weir.shape.backlog.WorkBudget;
+import dev.weir.shape.total.OutflowState;
+import dev.weir.shape.total.SlotGrant;
+import dev.weir.shape.total.SlotLedger;
+import dev.weir.shape.total.SlotMessenger;
+import dev.weir.shape.total.SlotReport;
+import dev.weir.shape.total.Timers;
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.Deque;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.TreeMap;
+
+/**
+ * Many queues, each of one leaky bucket or of one for each of its keys. A tick works on the {@link Buckets} that are due and on no others, so
+ * its cost does not grow with their number. A bucket of a key is forgotten once nothing waits in it and what has left no longer matters.
+ * Time is an argument and never runs backwards, unless it steps back.
+ */
+public final class Shaper {
+
+    /** The last moment that can be told in nanoseconds, with room for what waits: the year 2200, in ms. */
+    public static final long LAST_MS = 7_258_118_400_000L;
+
+    /** How many steps one bucket may take before it is the next one's turn. */
+    private static final int STEPS_A_TURN = 500;
+
+    private static final long NANOS_PER_MS = 1_000_000;
+
+    /** What the queues are to do. */
+    public interface Rules {
+
+        /** The rules in force, null if there is no such queue. */
+        QueueRules of(String queue);
+    }
+
+    /** Where the queues are kept. */
+    public interface Stores {
+
+        /** What waits in a bucket. */
+        QueueStore of(BucketId bucket);
+
+        /** The state of a bucket with a key, null if there is none. */
+        BucketState load(BucketId bucket);
+
+        void save(BucketState state);
+
+        void save(QueueState state);
+
+        /** When the buckets are due whose states name timers. */
+        KeyValueTable<TimerKey, BucketId> timers();
+
+        /** Forgets the state of a bucket in which nothing waits. */
+        void delete(BucketId bucket);
+
+        /** Saves what the ledger of a queue's total has given out. */
+        void saveLedger(String queue, OutflowState slotsGiven);
+
+        void deleteLedger(String queue);
+
+        /** The queues' answers to requests that may be repeated. */
+        IdempotencyCache firstAnswers();
+    }
+
+    /** The messenger of a shaper that has all keys: what it sends arrives as soon as its work is done. */
+    private final class Alone implements SlotMessenger {
+        final Deque<Runnable> arriving = new ArrayDeque<>();
+        long nowNanos;
+
+        @Override
+        public int partition() {
+            return 0;
+        }
+
+        @Override
+        public long expectedDelayMs() {
+            return 0;
+        }
+
+        @Override
+        public void report(SlotReport report) {
+            arriving.add(() -> receive(report, nowNanos));
+        }
+
+        @Override
+        public void grant(SlotGrant grant) {
+            arriving.add(() -> receive(grant, nowNanos));
+        }
+
+        void deliver(long atNanos) {
+            nowNanos = atNanos;
+            while (!arriving.isEmpty()) {
+                arriving.remove().run();
+            }
+        }
+    }
+
+    private final Rules rules;
+    private final Stores stores;
+    private final IdempotentOutlet outlet;
+    private final Buckets buckets;
+    private final Map<String, SlotLedger> ledgers = new TreeMap<>();
+    private final Timers<String> ledgerTimers = new Timers<>();
+    private final Alone alone;
+    private final SlotMessenger messenger;
+
+    /**
+     * A shaper that has all keys.
+     *
+     * @param hotKeys how many keys are on the heap at most, 1 or more
+     */
+    public Shaper(Rules rules, Stores stores, Outlet outlet, int hotKeys) {
+        this(rules, stores, outlet, null, hotKeys);
+    }
+
+    /**
+     * A shaper that has the keys of one partition of several.
+     *
+     * @param messenger null for a shaper that has all keys
+     * @param hotKeys how many keys are on the heap at most, 1 or more
+     */
+    public Shaper(Rules rules, Stores stores, Outlet outlet, SlotMessenger messenger, int hotKeys) {
+        this.rules = rules;
+        this.stores = stores;
+        this.outlet = new IdempotentOutlet(stores.firstAnswers(), outlet);
+        alone = messenger == null ? new Alone() : null;
+        this.messenger = messenger == null ? alone : messenger;
+        buckets = new Buckets(stores, this.outlet, this.messenger, hotKeys);
+    }
+
+    /** Restores the ledger of a queue's total. */
+    public void restore(String queue, OutflowState slotsGiven) {
+        SlotLedger ledger = new SlotLedger(queue, slotsGiven);
+        ledgers.put(queue, ledger);
+        ledgerTimers.set(queue, ledger.dueNanos());
+    }
+
+    /** Restores a queue, before its buckets. */
+    public void restore(QueueState state) {
+        buckets.restore(state);
+    }
+
+    /** Restores a bucket. If its state does not say what waits in it, {@link #restore(BucketId, Place, Waiting)} follows. */
+    public void restore(BucketState state) {
+        buckets.restore(state);
+    }
+
+    /** Restores a request that waits in a restored bucket; requests of one flow come in the order of their positions. */
+    public void restore(BucketId id, Place place, Waiting request) {
+        buckets.queue(id.queue()).hot.get(id).restore(place.position(), request);
+    }
+
+    /** Goes on once all is restored. */
+    public void resume() {
+        buckets.resume();
+    }
+
+    /**
+     * Lets a request into its bucket, or withdraws one from it; answers in any case. A repeat is answered as the first time,
+     * whatever became of the request since.
+     *
+     * @param number its place in the order of arrival
+     * @param enqueuedAtMs when it came, not after now
+     */
+    public void admit(Admission admission, long number, long enqueuedAtMs, long nowNanos) {
+        if (admission.repeated()) {
+            outlet.repeat(admission, nowNanos / NANOS_PER_MS);
+            return;
+        }
+        QueueRules current = rules.of(admission.queue());
+        apply(admission.queue(), current, nowNanos);
+        Decision fault = fault(admission, current, nowNanos);
+        LeakyBucketQueue bucket = fault == null ? bucket(BucketId.of(admission), current, nowNanos) : null;
+        if (bucket == null) {
+            outlet.decide(admission, fault == null ? noQueue(admission, nowNanos) : fault);
+            return;
+        }
+        if (isCancel(admission)) {
+            bucket.cancel(admission, nowNanos);
+        } else {
+            bucket.offer(admission, number, enqueuedAtMs, nowNanos);
+        }
+        buckets.settle(bucket, 0, nowNanos);
+    }
+
+    /** Takes what a partition wants of the total of a queue whose ledger is here. */
+    public void receive(SlotReport report, long nowNanos) {
+        QueueRules current = rules.of(report.queue());
+        SlotLedger ledger =
+                ledgers.computeIfAbsent(report.queue(), queue -> new SlotLedger(queue, SlotLedger.fresh(nowNanos)));
+        ledger.report(report, current, nowNanos);
+        ledgerTimers.set(report.queue(), Math.max(nowNanos, ledger.dueNanos()));
+    }
+
+    /** Takes slots that were given to this partition. */
+    public void receive(SlotGrant grant, long nowNanos) {
+        QueueBuckets queue = buckets.queue(grant.queue());
+        if (queue != null && queue.slots() != null) {
+            queue.slots().receive(grant, nowNanos);
+            buckets.planSlots(queue, nowNanos);
+        }
+    }
+
+    /** When restored buckets and ledgers were written last, in ms since the epoch; 0 if there are none. */
+    public long writtenMs() {
+        long writtenNanos = buckets.writtenNanos();
+        for (SlotLedger ledger : ledgers.values()) {
+            writtenNanos = Math.max(writtenNanos, ledger.state().clockNanos());
+        }
+        return writtenNanos / NANOS_PER_MS;
+    }
+
+    /** Sets the time of all queues back, because it was wrong. */
+    public void stepBack(long nowNanos) {
+        buckets.stepBack(nowNanos);
+        for (String queue : List.copyOf(ledgers.keySet())) {
+            ledgers.get(queue).stepBack(nowNanos);
+            settleLedger(queue, nowNanos);
+        }
+    }
+
+    /** Whether it has to know the time: something waits here, or wants a slot of a total whose ledger is here. */
+    public boolean needsTime() {
+        return hasWaiting() || !ledgers.isEmpty();
+    }
+
+    /** How many keys of all queues are on the heap. */
+    public long hotKeys() {
+        return buckets.hot();
+    }
+
+    /** Whether any request waits. */
+    public boolean hasWaiting() {
+        return buckets.waiting() > 0;
+    }
+
+    /**
+     * Puts changed rules in force, for what waits as well: some buckets follow now, the others with each {@link #tick}, and each at the latest
+     * when something is to be done with it.
+     */
+    public void refresh(long nowNanos) {
+        buckets.queues().keySet().forEach(id -> apply(id, rules.of(id), nowNanos));
+    }
+
+    /**
+     * Releases and lets expire what is due, and lets buckets follow changed rules.
+     *
+     * @param steps how much is done at most: up to half of it for changed rules, and half of the rest for queues with a total, so that none
+     *     of them waits for the others. What is left over is due at once
+     */
+    public void tick(long nowNanos, int steps) {
+        WorkBudget changes = new WorkBudget(Math.max(1, steps / 2));
+        buckets.catchUp(nowNanos, changes);
+        while (ledgerTimers.firstNanos() <= nowNanos) {
+            giveSlots(ledgerTimers.first(), nowNanos);
+        }
+        deliver(nowNanos);
+        int left = steps - changes.spent();
+        left -= workInSlots(nowNanos, (left + 1) / 2);
+        left = work(nowNanos, left);
+        workInSlots(nowNanos, left);
+        deliver(nowNanos);
+    }
+
+    /** Works on the queues with a total that have something due; returns how many steps that took. */
+    private int workInSlots(long nowNanos, int steps) {
+        int spent = 0;
+        while (spent < steps && buckets.slotTimers().firstNanos() <= nowNanos) {
+            QueueBuckets queue = buckets.queue(buckets.slotTimers().first());
+            spent += releaseInSlots(queue, nowNanos, Math.min(steps - spent, STEPS_A_TURN));
+        }
+        return spent;
+    }
+
+    /** Works on the buckets that are due: hot ones and cold ones by turns. Returns how many steps are left. */
+    private int work(long nowNanos, int steps) {
+        int left = steps;
+        boolean isMore = true;
+        while (left > 0 && isMore) {
+            LeakyBucketQueue bucket = buckets.due(nowNanos);
+            isMore = bucket != null;
+            if (isMore) {
+                WorkBudget turn = new WorkBudget(Math.min(left, STEPS_A_TURN));
+                if (buckets.queue(bucket.id().queue()).slots() == null) {
+                    bucket.drain(nowNanos, turn);
+                } else {
+                    bucket.expire(nowNanos, turn);
+                }
+                left -= Math.max(1, turn.spent());
+                buckets.settle(bucket, nowNanos, nowNanos);
+            }
+            WorkBudget reading = new WorkBudget(left);
+            isMore |= left > 0 && buckets.readDue(nowNanos, reading);
+            left -= reading.spent();
+        }
+        return left;
+    }
+
+    private void giveSlots(String id, long nowNanos) {
+        SlotLedger ledger = ledgers.get(id);
+        QueueRules current = rules.of(id);
+        if (current != null && current.total() != null) {
+            ledger.setRules(current.total(), current.tiers());
+        }
+        ledger.grant(nowNanos).forEach(messenger::grant);
+        settleLedger(id, nowNanos);
+    }
+
+    private void settleLedger(String id, long nowNanos) {
+        SlotLedger ledger = ledgers.get(id);
+        if (ledger.isIdle(nowNanos)) {
+            ledgers.remove(id);
+            ledgerTimers.cancel(id);
+            stores.deleteLedger(id);
+            return;
+        }
+        if (ledger.takeChanged()) {
+            stores.saveLedger(id, ledger.state());
+        }
+        ledgerTimers.set(id, Math.max(nowNanos, ledger.dueNanos()));
+    }
+
+    /** Releases what has a slot that is due, and reports if a report is due; returns how many steps that took. */
+    private int releaseInSlots(QueueBuckets queue, long nowNanos, int most) {
+        PartitionSlots slots = queue.slots();
+        buckets.readContending(queue, nowNanos); // after a restart, the hot ones need not be the first
+        long horizonNanos = nowNanos + queue.rules().lookAheadMs() * NANOS_PER_MS;
+        int steps = 1;
+        for (BucketId id = slots.first(nowNanos); id != null && steps < most; id = slots.first(nowNanos)) {
+            LeakyBucketQueue bucket = queue.hot.get(id);
+            long cost = bucket.headCost();
+            long turnNanos = bucket.headTurnNanos();
+            long atNanos = slots.slotNanos(cost, turnNanos, nowNanos);
+            if (atNanos > horizonNanos) {
+                break;
+            }
+            steps++;
+            if (atNanos > bucket.headExpiryNanos()) {
+                buckets.forgetSlot(bucket, nowNanos);
+            } else {
+                slots.take(id, cost, turnNanos, nowNanos);
+                bucket.releaseHead(atNanos, nowNanos);
+                buckets.settle(bucket, 0, nowNanos);
+            }
+        }
+        SlotReport report = slots.report(queue.backlog.requests(), nowNanos);
+        if (report != null) {
+            messenger.report(report);
+        }
+        buckets.planSlots(queue, nowNanos);
+        return steps;
+    }
+
+    private void deliver(long nowNanos) {
+        if (alone != null) {
+            alone.deliver(nowNanos);
+        }
+    }
+
+    /** When there is something to do; {@link Long#MAX_VALUE} if nothing waits and there is nothing to forget. */
+    public long dueNanos() {
+        return Math.min(buckets.dueNanos(), ledgerTimers.firstNanos());
+    }
+
+    /** What a request would be answered that came now; leaves all as it is. */
+    public Decision check(Admission admission, long nowNanos) {
+        if (admission.repeated()) {
+            return outlet.again(admission, nowNanos / NANOS_PER_MS);
+        }
+        QueueRules current = rules.of(admission.queue());
+        Decision fault = fault(admission, current, nowNanos);
+        if (fault != null) {
+            return fault;
+        }
+        LeakyBucketQueue bucket = glance(BucketId.of(admission), current, nowNanos);
+        return bucket == null ? noQueue(admission, nowNanos) : bucket.check(admission, current, nowNanos);
+    }
+
+    /** A queue as it is now, as far as it is here; null if there is none. Leaves all as it is. */
+    public QueueView view(String id, long nowNanos) {
+        QueueRules current = rules.of(id);
+        QueueBuckets queue = buckets.queue(id);
+        QueueRules last = current != null ? current : queue == null ? null : queue.rules();
+        if (last == null || !last.isKeyed()) {
+            return view(new BucketId(id, List.of()), nowNanos);
+        }
+        if (queue == null) {
+            return QueueView.ofNoBuckets(last);
+        }
+        List<QueueView.OfKey> longest = new ArrayList<>();
+        for (BucketId bucket : queue.longest.ids()) {
+            longest.add(buckets.peek(bucket).viewOfKey(current, nowNanos));
+        }
+        return together(queue, last, current == null, longest, nowNanos);
+    }
+
+    /** A bucket as it is now, null if there is no such queue; leaves all as it is. */
+    public QueueView view(BucketId id, long nowNanos) {
+        QueueRules current = rules.of(id.queue());
+        LeakyBucketQueue bucket = glance(id, current, nowNanos);
+        return bucket == null ? null : bucket.view(current, nowNanos);
+    }
+
+    /** The first of the queues that anything was sent to, by id, as they are now; leaves all as they are. */
+    public List<QueueView> views(int most, long nowNanos) {
+        List<QueueView> views = new ArrayList<>();
+        buckets.queues().keySet().stream().limit(most).forEach(id -> views.add(view(id, nowNanos)));
+        return views;
+    }
+
+    private static QueueView together(
+            QueueBuckets queue, QueueRules rules, boolean isDeleted, List<QueueView.OfKey> longest, long nowNanos) {
+        QueueBacklog backlog = queue.backlog;
+        Long sinceMs = backlog.oldestEnqueuedAtMs();
+        return new QueueView(
+                rules,
+                isDeleted,
+                backlog.requests(),
+                backlog.tokens(),
+                QueueView.tiers(rules, backlog.requestsByTier()),
+                sinceMs == null ? null : (Long) Math.max(0, nowNanos / NANOS_PER_MS - sinceMs),
+                null,
+                null,
+                queue.size(),
+                (long) queue.hot.size(),
+                QueueView.drainMs(rules, backlog.tokens(), longest),
+                LongestKeys.of(longest));
+    }
+
+    /** A bucket to look at; one that nothing has been sent to yet is made up. */
+    private LeakyBucketQueue glance(BucketId id, QueueRules current, long nowNanos) {
+        LeakyBucketQueue bucket = buckets.peek(id);
+        return bucket == null && current != null ? buckets.fresh(id, current, nowNanos) : bucket;
+    }
+
+    /** Why there is no bucket for a request of a queue that there is; null if there can be one. */
+    private Decision fault(Admission admission, QueueRules current, long nowNanos) {
+        if (current == null) {
+            return null;
+        }
+        Map<String, String> key = current.keyOf(admission.request());
+        if (key.size() < current.key().size()) {
+            Set<String> known = key.keySet();
+            String missing = current.key().stream()
+                    .filter(field -> !known.contains(field))
+                    .findFirst()
+                    .orElseThrow();
+            return QueueDecisions.noKey(admission, missing, nowNanos / NANOS_PER_MS);
+        }
+        if (!key.equals(admission.key())) {
+            return noQueue(admission, nowNanos); // sent before its sender knew the key fields: the partition is wrong
+        }
+        QueueBuckets queue = buckets.queue(admission.queue());
+        boolean isFull = queue != null
+                && queue.slots() != null
+                && queue.slots().isFull(queue.backlog.requests())
+                && !isCancel(admission);
+        return isFull ? full(admission, current.total(), nowNanos) : null;
+    }
+
+    /** There may be room again after the next slot. */
+    private static Decision full(Admission admission, QueueTotal total, long nowNanos) {
+        return QueueDecisions.denied(
+                admission,
+                Reason.QUEUE_FULL,
+                LimitStatus.of("total.capacity", total.capacity()),
+                total.drainMs(1),
+                nowNanos / NANOS_PER_MS);
+    }
+
+    private static Decision noQueue(Admission admission, long nowNanos) {
+        long nowMs = nowNanos / NANOS_PER_MS;
+        return isCancel(admission)
+                ? QueueDecisions.cancel(admission, false, nowMs)
+                : QueueDecisions.noQueue(admission, nowMs);
+    }
+
+    /** Null if there is no such queue. */
+    private LeakyBucketQueue bucket(BucketId id, QueueRules current, long nowNanos) {
+        LeakyBucketQueue bucket = buckets.get(id, nowNanos);
+        return bucket == null && current != null ? buckets.create(id, current, nowNanos) : bucket;
+    }
+
+    /** @param current null if there is no such queue any more */
+    private void apply(String id, QueueRules current, long nowNanos) {
+        QueueBuckets queue = buckets.queue(id);
+        if (queue != null) {
+            buckets.apply(current, queue, nowNanos);
+        }
+    }
+
+    private static boolean isCancel(Admission admission) {
+        return admission.request().kind() == RequestKind.CANCEL;
+    }
+}

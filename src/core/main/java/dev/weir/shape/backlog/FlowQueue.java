@@ -1,0 +1,220 @@
+package dev.weir.shape.backlog;
+
+import dev.weir.decision.KeyValueTable;
+import dev.weir.shape.backlog.BucketContents.FlowFigures;
+import dev.weir.shape.backlog.QueueStore.Place;
+import dev.weir.shape.backlog.Slot.Gap;
+import dev.weir.shape.backlog.Slot.Waiting;
+
+/**
+ * The requests of one flow, first come first served, in consecutive slots; of them, only the head's figures are in memory.
+ *
+ * <pre>
+ *   slot      3     4        5    6        7     8
+ *           ┌─────┬────────┬────┬────────┬─────┬─────┐
+ *           │ a   │ gap →6 │    │ gap →4 │ b   │ c   │      three requests have left from the middle
+ *           └─────┴────────┴────┴────────┴─────┴─────┘
+ *             head                               tail
+ * </pre>
+ *
+ * <p>Neighbouring gaps are always one, and both of its ends tell where the other is. So the next request from either
+ * side is at most one gap away, and no call touches more than a handful of slots, however many have left.
+ */
+public final class FlowQueue {
+
+    private final Flow flow;
+    private final KeyValueTable<Place, Slot> slots;
+    private long first;
+    private long last;
+    private long size;
+    private long tokens;
+    private long headCost;
+    private long headNumber;
+    private long headEnqueuedAtMs;
+    private long headExpiresAtMs;
+    private long tailNumber;
+    private long latestExpiryMs;
+
+    /** A line in which nobody waits. */
+    FlowQueue(Flow flow, KeyValueTable<Place, Slot> slots) {
+        this.flow = flow;
+        this.slots = slots;
+        this.last = -1;
+        this.latestExpiryMs = Long.MIN_VALUE;
+    }
+
+    /** Continues from what {@link #figures} returned. */
+    FlowQueue(FlowFigures figures, KeyValueTable<Place, Slot> slots) {
+        flow = figures.flow();
+        this.slots = slots;
+        first = figures.first();
+        last = figures.last();
+        size = figures.size();
+        tokens = figures.tokens();
+        headCost = figures.headCost();
+        headNumber = figures.headNumber();
+        headEnqueuedAtMs = figures.headEnqueuedAtMs();
+        headExpiresAtMs = figures.headExpiresAtMs();
+        tailNumber = figures.tailNumber();
+        latestExpiryMs = figures.latestExpiryMs();
+    }
+
+    FlowFigures figures() {
+        return new FlowFigures(
+                flow,
+                first,
+                last,
+                size,
+                tokens,
+                headCost,
+                headNumber,
+                headEnqueuedAtMs,
+                headExpiresAtMs,
+                tailNumber,
+                latestExpiryMs);
+    }
+
+    public Flow flow() {
+        return flow;
+    }
+
+    boolean isEmpty() {
+        return size == 0;
+    }
+
+    /** How many wait. */
+    long size() {
+        return size;
+    }
+
+    /** What they cost, as far as a {@link QueueOccupancy} counts it. */
+    long tokens() {
+        return tokens;
+    }
+
+    public Place head() {
+        return new Place(flow, first);
+    }
+
+    public Place tail() {
+        return new Place(flow, last);
+    }
+
+    public long headCost() {
+        return headCost;
+    }
+
+    long headNumber() {
+        return headNumber;
+    }
+
+    public long headEnqueuedAtMs() {
+        return headEnqueuedAtMs;
+    }
+
+    public long headExpiresAtMs() {
+        return headExpiresAtMs;
+    }
+
+    long tailNumber() {
+        return tailNumber;
+    }
+
+    /** Whether one that came now would expire no earlier than all those ahead of it. */
+    boolean expiresInOrder(long expiresAtMs) {
+        return expiresAtMs >= latestExpiryMs;
+    }
+
+    /** Where one that came now would wait. */
+    Place next() {
+        return new Place(flow, last + 1);
+    }
+
+    /** Lets one wait behind the others. */
+    void append(Waiting waiting) {
+        slots.put(next(), waiting);
+        take(last + 1, waiting);
+    }
+
+    /** Takes note of what a slot holds, in the order of the slots, when the line is built anew from its store. */
+    void restore(long position, Waiting waiting) {
+        if (isEmpty()) {
+            first = position;
+        }
+        take(position, waiting);
+    }
+
+    /** Lets one go, from wherever it waits. */
+    void remove(long position, Waiting waiting) {
+        size--;
+        tokens -= QueueOccupancy.counted(waiting.cost());
+        if (size == 0) {
+            slots.delete(place(position));
+        } else if (position == first) {
+            slots.delete(place(position));
+            Found next = next(position, 1);
+            first = next.position;
+            noteHead(next.waiting);
+        } else if (position == last) {
+            slots.delete(place(position));
+            Found next = next(position, -1);
+            last = next.position;
+            tailNumber = next.waiting.number();
+        } else {
+            leaveGap(position);
+        }
+    }
+
+    private void take(long position, Waiting waiting) {
+        last = position;
+        tailNumber = waiting.number();
+        if (size++ == 0) {
+            noteHead(waiting);
+        }
+        tokens += QueueOccupancy.counted(waiting.cost());
+        if (waiting.alarm() == null) {
+            latestExpiryMs = waiting.expiresAtMs();
+        }
+    }
+
+    private void noteHead(Waiting waiting) {
+        headCost = waiting.cost();
+        headNumber = waiting.number();
+        headEnqueuedAtMs = waiting.enqueuedAtMs();
+        headExpiresAtMs = waiting.expiresAtMs();
+    }
+
+    private record Found(long position, Waiting waiting) {}
+
+    /** The next request in a direction; a gap in between is closed. */
+    private Found next(long position, int direction) {
+        long beside = position + direction;
+        Slot slot = slots.get(place(beside));
+        if (slot instanceof Gap gap) {
+            slots.delete(place(beside));
+            slots.delete(place(gap.otherEnd()));
+            beside = gap.otherEnd() + direction;
+            slot = slots.get(place(beside));
+        }
+        if (slot instanceof Waiting waiting) {
+            return new Found(beside, waiting);
+        }
+        throw new IllegalStateException("nobody waits at " + beside + " of " + flow);
+    }
+
+    private void leaveGap(long position) {
+        long from = slots.get(place(position - 1)) instanceof Gap before ? before.otherEnd() : position;
+        long to = slots.get(place(position + 1)) instanceof Gap behind ? behind.otherEnd() : position;
+        for (long inner = position - 1; inner <= position + 1; inner++) {
+            if (inner > from && inner < to) {
+                slots.delete(place(inner));
+            }
+        }
+        slots.put(place(from), new Gap(to));
+        slots.put(place(to), new Gap(from));
+    }
+
+    private Place place(long position) {
+        return new Place(flow, position);
+    }
+}

@@ -1,0 +1,147 @@
+package dev.weir.shape.backlog;
+
+import dev.weir.limit.Limit;
+import dev.weir.limit.Rate;
+import java.math.BigInteger;
+
+/**
+ * When the requests of a queue may leave: GCRA (ITU-T I.371) in nanoseconds. Over every interval of length t, what
+ * leaves costs at most {@code burst + t · rate}, however long the queue stood still: time that passed unused is lost. A
+ * request of cost c takes c slots; one that costs more than the burst leaves when the burst is free, and those after it
+ * wait until its slots have passed. A moment is a whole nanosecond, rounded up: never early, and where the rate is no
+ * whole number of nanoseconds a slot, up to one late.
+ *
+ * <pre>
+ *   100 a second, burst 1:   a at 0 ms (cost 1),  b at 10 ms (cost 3),  c at 40 ms
+ * </pre>
+ */
+public final class Pacing {
+
+    private static final long NANOS_PER_MS = 1_000_000;
+    private static final long MAX_PER_MS = 30 * 24 * 60 * 60 * 1000L;
+
+    /** No arrival is put later, in nanoseconds since the epoch: in the year 2223. */
+    private static final long LAST_NANOS = 8_000_000_000_000_000_000L;
+
+    private final Rate rate; // its units are those of a nanosecond: one has rate.unitsPerMs() of them
+    private final long burst;
+
+    private Pacing(Rate rate, long burst) {
+        this.rate = rate;
+        this.burst = burst;
+    }
+
+    /**
+     * The theoretical arrival time: when the slots of all that has left will have passed.
+     *
+     * @param nanos whole nanoseconds since the epoch
+     * @param part of one more, in units of the rate: 0 to the tokens of its lowest terms − 1
+     */
+    public record Arrival(long nanos, long part) {
+
+        /** The first whole nanosecond that is not before it. */
+        public long ceilNanos() {
+            return part > 0 ? nanos + 1 : nanos;
+        }
+    }
+
+    /** How long some tokens take, exactly. */
+    private record Span(long nanos, long part) {}
+
+    /**
+     * A pace.
+     *
+     * @param limit how much leaves in {@code perMs}, 1 to 2<sup>61</sup>
+     * @param perMs 1 ms to 30 days
+     * @param burst how much may leave back to back, 1 to 2<sup>61</sup>
+     * @throws IllegalArgumentException if a number is out of its range
+     */
+    public static Pacing of(long limit, long perMs, long burst) {
+        if (perMs < 1 || perMs > MAX_PER_MS) {
+            throw new IllegalArgumentException("per must be 1 ms to 30 days, is " + perMs + " ms");
+        }
+        requireTokens("limit", limit);
+        requireTokens("burst", burst);
+        return new Pacing(Rate.of(limit, perMs * NANOS_PER_MS), burst);
+    }
+
+    /** The state of a queue that has released nothing. */
+    public Arrival fresh(long nowNanos) {
+        return new Arrival(nowNanos, 0);
+    }
+
+    /** The first moment, from now on, at which a request of this cost may leave. */
+    public long earliestNanos(Arrival arrival, long cost, long nowNanos) {
+        Span free = span(burst - Math.min(cost, burst));
+        long nanos = arrival.nanos - free.nanos + (arrival.part > free.part ? 1 : 0);
+        return Math.max(nanos, nowNanos);
+    }
+
+    /** The state once a request of this cost has left at a moment that was {@linkplain #earliestNanos early enough}. */
+    public Arrival released(Arrival arrival, long cost, long atNanos) {
+        Span slots = span(cost);
+        boolean idle = arrival.nanos < atNanos;
+        long part = (idle ? 0 : arrival.part) + slots.part;
+        long carry = part / rate.unitsPerMs();
+        long from = (idle ? atNanos : arrival.nanos) + carry;
+        long nanos = slots.nanos > LAST_NANOS - from ? LAST_NANOS : from + slots.nanos;
+        return new Arrival(nanos, part % rate.unitsPerMs());
+    }
+
+    /** The moment so many slots after another. */
+    public Arrival after(Arrival arrival, long tokens) {
+        return released(arrival, tokens, arrival.nanos);
+    }
+
+    /** How many whole slots fit into so many nanoseconds. */
+    public long slotsIn(long nanos) {
+        if (Math.multiplyHigh(nanos, rate.unitsPerMs()) == 0 && nanos * rate.unitsPerMs() >= 0) {
+            return Math.min(Limit.MAX_LEVEL, nanos * rate.unitsPerMs() / rate.unitsPerToken());
+        }
+        return BigInteger.valueOf(nanos)
+                .multiply(BigInteger.valueOf(rate.unitsPerMs()))
+                .divide(BigInteger.valueOf(rate.unitsPerToken()))
+                .min(BigInteger.valueOf(Limit.MAX_LEVEL))
+                .longValueExact();
+    }
+
+    /**
+     * The state after a change of pace, from that under the old one: what has been used of the burst stays used, in
+     * tokens, and what waits goes on at the new pace from now on.
+     */
+    public Arrival adopt(Pacing old, Arrival arrival, long nowNanos) {
+        if (old.rate.equals(rate)) {
+            return arrival;
+        }
+        long aheadNanos = Math.max(0, arrival.ceilNanos() - nowNanos);
+        BigInteger scaled = BigInteger.valueOf(aheadNanos)
+                .multiply(BigInteger.valueOf(old.rate.tokens()))
+                .multiply(BigInteger.valueOf(rate.perMs()));
+        BigInteger divisor = BigInteger.valueOf(old.rate.perMs()).multiply(BigInteger.valueOf(rate.tokens()));
+        BigInteger roundedUp = scaled.add(divisor).subtract(BigInteger.ONE).divide(divisor);
+        return new Arrival(nowNanos + cut(roundedUp), 0);
+    }
+
+    private Span span(long tokens) {
+        long units = rate.unitsPerToken();
+        if (Math.multiplyHigh(tokens, units) == 0 && tokens * units >= 0) {
+            return new Span(
+                    Math.min(Limit.MAX_LEVEL, tokens * units / rate.unitsPerMs()), tokens * units % rate.unitsPerMs());
+        }
+        BigInteger[] parts = BigInteger.valueOf(tokens)
+                .multiply(BigInteger.valueOf(units))
+                .divideAndRemainder(BigInteger.valueOf(rate.unitsPerMs()));
+        return new Span(cut(parts[0]), parts[1].longValueExact());
+    }
+
+    /** Some 73 years at most: longer is as long. */
+    private static long cut(BigInteger nanos) {
+        return nanos.min(BigInteger.valueOf(Limit.MAX_LEVEL)).longValueExact();
+    }
+
+    private static void requireTokens(String part, long tokens) {
+        if (tokens < 1 || tokens > Limit.MAX_LEVEL) {
+            throw new IllegalArgumentException(part + " must be 1 to " + Limit.MAX_LEVEL + ", is " + tokens);
+        }
+    }
+}

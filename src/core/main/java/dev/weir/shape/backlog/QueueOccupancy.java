@@ -1,0 +1,207 @@
+package dev.weir.shape.backlog;
+
+import java.util.Comparator;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.TreeMap;
+import java.util.TreeSet;
+
+/** All who wait in a queue, by priority and tier: how many are ahead of a newcomer, and who has to give way to it. */
+public final class QueueOccupancy {
+
+    /** What one request counts for at most, so that sums do not overflow: 2<sup>35</sup> tokens. */
+    private static final long MAX_COUNTED_COST = 1L << 35;
+
+    /** Beyond so many tiers of one priority, those beside the newcomer's are counted as one. */
+    private static final int MAX_TIERS_ASKED = 64;
+
+    /** What is ahead of somebody. */
+    public record Ahead(long requests, long tokens) {}
+
+    private static final class Tier {
+        final SizeHistogram requestsByClient = new SizeHistogram();
+        final SizeHistogram tokensByClient = new SizeHistogram();
+        TierShare share;
+        long requests;
+        long tokens;
+    }
+
+    private static final class Rank {
+        final Set<Tier> tiers = new HashSet<>(); // only sums are taken over it
+        final TreeSet<FlowQueue> newestLast =
+                new TreeSet<>(Comparator.comparingLong(FlowQueue::tailNumber).thenComparing(FlowQueue::flow));
+        long requests;
+        long tokens;
+        long weights;
+    }
+
+    private QueueRules rules;
+    private final Map<String, Tier> tiers = new HashMap<>();
+    private final TreeMap<Integer, Rank> ranks = new TreeMap<>();
+    private long size;
+    private long tokens;
+
+    QueueOccupancy(QueueRules rules) {
+        this.rules = rules;
+    }
+
+    /** The tokens that count of a request's cost. */
+    static long counted(long cost) {
+        return Math.min(cost, MAX_COUNTED_COST);
+    }
+
+    /** How many wait. */
+    public long size() {
+        return size;
+    }
+
+    /** What they cost together, as far as it counts. */
+    public long tokens() {
+        return tokens;
+    }
+
+    /** How many of a tier wait. */
+    public long size(String tier) {
+        Tier of = tiers.get(tier);
+        return of == null ? 0 : of.requests;
+    }
+
+    /** The tiers that somebody waits in. */
+    public Set<String> tiers() {
+        return tiers.keySet();
+    }
+
+    /** Changes what the tiers get, for those who wait as well. */
+    void setRules(QueueRules newRules) {
+        rules = newRules;
+        List<Rank> old = List.copyOf(ranks.values());
+        ranks.clear();
+        tiers.forEach((name, tier) -> {
+            tier.share = rules.share(name);
+            Rank rank = rank(tier);
+            rank.requests += tier.requests;
+            rank.tokens += tier.tokens;
+        });
+        for (Rank rank : old) {
+            for (FlowQueue line : rank.newestLast) {
+                rank(tiers.get(line.flow().tier())).newestLast.add(line);
+            }
+        }
+    }
+
+    /** Takes a line in, or back in after it has changed. */
+    void add(FlowQueue line) {
+        Tier tier = tiers.computeIfAbsent(line.flow().tier(), name -> {
+            Tier fresh = new Tier();
+            fresh.share = rules.share(name);
+            return fresh;
+        });
+        Rank rank = rank(tier);
+        rank.newestLast.add(line);
+        count(tier, rank, line.size(), line.tokens());
+        tier.requestsByClient.add(line.size());
+        tier.tokensByClient.add(line.tokens());
+    }
+
+    /** Takes a line out, as it was when it was taken in: to change it, or for good if {@link #forget} follows. */
+    void remove(FlowQueue line) {
+        Tier tier = tiers.get(line.flow().tier());
+        Rank rank = rank(tier);
+        rank.newestLast.remove(line);
+        tier.requestsByClient.remove(line.size());
+        tier.tokensByClient.remove(line.tokens());
+        count(tier, rank, -line.size(), -line.tokens());
+    }
+
+    /** Forgets a tier in which nobody waits any more. */
+    void forget(String name) {
+        Tier tier = tiers.get(name);
+        if (tier.requests == 0) {
+            tiers.remove(name);
+            Rank rank = rank(tier);
+            rank.tiers.remove(tier);
+            rank.weights -= tier.share.weight();
+            if (rank.tiers.isEmpty()) {
+                ranks.remove(tier.share.priority());
+            }
+        }
+    }
+
+    /** The lowest priority of those who wait. */
+    public int lowestPriority() {
+        return ranks.firstKey();
+    }
+
+    /** The line whose tail came last of all who have the lowest priority. */
+    public FlowQueue newestOfLowest() {
+        return ranks.firstEntry().getValue().newestLast.last();
+    }
+
+    /** All of a higher priority than a tier's. */
+    Ahead above(String tier) {
+        long requests = 0;
+        long tokens = 0;
+        for (Rank higher : ranks.tailMap(rules.share(tier).priority(), false).values()) {
+            requests += higher.requests;
+            tokens += higher.tokens;
+        }
+        return new Ahead(requests, tokens);
+    }
+
+    /**
+     * Who leaves before somebody of a tier, if each other client of the tier gets as much before: all of a higher
+     * priority; of its own tier, up to this much of each client; of others of its priority, by their weights.
+     */
+    Ahead ahead(String tier, long requestsEach, long tokensEach) {
+        TierShare share = rules.share(tier);
+        Tier own = tiers.get(tier);
+        long ownRequests = own == null ? 0 : own.requestsByClient.upTo(requestsEach);
+        long ownTokens = own == null ? 0 : own.tokensByClient.upTo(tokensEach);
+        Ahead above = above(tier);
+        long requests = above.requests + ownRequests;
+        long tokens = above.tokens + ownTokens;
+        Rank rank = ranks.get(share.priority());
+        if (rank == null) {
+            return new Ahead(requests, tokens);
+        }
+        if (rank.tiers.size() > MAX_TIERS_ASKED) {
+            long weights = rank.weights - (own == null ? 0 : share.weight());
+            requests += beside(rank.requests - (own == null ? 0 : own.requests), ownRequests, weights, share.weight());
+            tokens += beside(rank.tokens - (own == null ? 0 : own.tokens), ownTokens, weights, share.weight());
+            return new Ahead(requests, tokens);
+        }
+        for (Tier other : rank.tiers) {
+            if (other != own) {
+                requests += beside(other.requests, ownRequests, other.share.weight(), share.weight());
+                tokens += beside(other.tokens, ownTokens, other.share.weight(), share.weight());
+            }
+        }
+        return new Ahead(requests, tokens);
+    }
+
+    /** What others get of what they wait for, while one with that weight gets so much. */
+    private static long beside(long waiting, long meanwhile, long weight, long ownWeight) {
+        boolean more = meanwhile > Long.MAX_VALUE / weight;
+        return more ? waiting : Math.min(waiting, meanwhile * weight / ownWeight);
+    }
+
+    private void count(Tier tier, Rank rank, long requests, long moreTokens) {
+        tier.requests += requests;
+        tier.tokens += moreTokens;
+        rank.requests += requests;
+        rank.tokens += moreTokens;
+        size += requests;
+        tokens += moreTokens;
+    }
+
+    private Rank rank(Tier tier) {
+        Rank rank = ranks.computeIfAbsent(tier.share.priority(), priority -> new Rank());
+        if (rank.tiers.add(tier)) {
+            rank.weights += tier.share.weight();
+        }
+        return rank;
+    }
+}

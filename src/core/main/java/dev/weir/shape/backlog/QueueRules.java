@@ -1,0 +1,165 @@
+package dev.weir.shape.backlog;
+
+import dev.weir.event.Admission;
+import dev.weir.event.Request;
+import dev.weir.policy.Policy;
+import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
+
+/**
+ * What a queue is to do. With key fields, it is one leaky bucket for each combination of their values, and rate, burst, capacity and the
+ * longest wait are those of each bucket.
+ *
+ * @param id names it: 1 to 128 letters, digits, and {@code . _ -}
+ * @param version counts its changes, from 1
+ * @param limit how many tokens leave in {@code perMs}, 1 or more
+ * @param perMs 1 ms to 30 days
+ * @param burst how many tokens may leave back to back, 1 or more
+ * @param capacity how many requests may wait, 1 to {@value #MAX_CAPACITY}
+ * @param maxWaitMs how long one may wait, {@value #NO_MAX_WAIT} for as long as it takes
+ * @param lookAheadMs how far ahead of its time a release may be written, 0 to {@value #MAX_LOOK_AHEAD_MS}
+ * @param tiers what each tier gets; one that is not named gets {@link TierShare#DEFAULT}
+ * @param key the fields by whose values requests wait in different buckets; none: all wait in one
+ * @param total what all buckets together may do, null if they may do what each of them may; only with key fields
+ */
+public record QueueRules(
+        String id,
+        long version,
+        long limit,
+        long perMs,
+        long burst,
+        long capacity,
+        long maxWaitMs,
+        long lookAheadMs,
+        Map<String, TierShare> tiers,
+        List<String> key,
+        QueueTotal total) {
+
+    public static final long DEFAULT_CAPACITY = 10_000;
+    public static final long MAX_CAPACITY = 100_000_000;
+    public static final long NO_MAX_WAIT = Long.MAX_VALUE;
+    public static final long DEFAULT_LOOK_AHEAD_MS = 100;
+    public static final long MAX_LOOK_AHEAD_MS = 10_000;
+    public static final int MAX_TIERS = 1_000;
+    public static final long ALWAYS_FITS = 1_000;
+
+    private static final long HOUR_MS = 3_600_000;
+
+    /** @throws IllegalArgumentException if a part is out of its range; the message begins with the part's name */
+    public QueueRules {
+        tiers = Map.copyOf(tiers);
+        requireRange("capacity", capacity, 1, MAX_CAPACITY);
+        requireRange("max-wait", maxWaitMs, 1, NO_MAX_WAIT);
+        requireRange("look-ahead", lookAheadMs, 0, MAX_LOOK_AHEAD_MS);
+        requireRange("tiers", tiers.size(), 0, MAX_TIERS);
+        key = List.copyOf(key);
+        if (key.size() > Policy.MAX_KEY_FIELDS || key.stream().distinct().count() < key.size()) {
+            throw new IllegalArgumentException("key must be at most " + Policy.MAX_KEY_FIELDS + " different fields");
+        }
+        if (total != null && key.isEmpty()) {
+            throw new IllegalArgumentException(
+                    "total needs a key: without one, limit and per are those of the whole queue");
+        }
+        Pacing.of(limit, perMs, burst);
+    }
+
+    /** The rules of a queue without key fields. */
+    public QueueRules(
+            String id,
+            long version,
+            long limit,
+            long perMs,
+            long burst,
+            long capacity,
+            long maxWaitMs,
+            long lookAheadMs,
+            Map<String, TierShare> tiers) {
+        this(id, version, limit, perMs, burst, capacity, maxWaitMs, lookAheadMs, tiers, List.of(), null);
+    }
+
+    /** Whether it is one bucket for each combination of the values of some fields. */
+    public boolean isKeyed() {
+        return !key.isEmpty();
+    }
+
+    /** The request's values of the key fields, by name, without those that it lacks; empty if the queue has no key fields. */
+    public Map<String, String> keyOf(Request request) {
+        if (key.isEmpty()) {
+            return Map.of();
+        }
+        if (key.size() == 1) {
+            String value = request.field(key.get(0));
+            return value == null ? Map.of() : Map.of(key.get(0), value);
+        }
+        Map<String, String> values = new TreeMap<>();
+        for (String field : key) {
+            String value = request.field(field);
+            if (value != null) {
+                values.put(field, value);
+            }
+        }
+        return values;
+    }
+
+    /** When its requests may leave. */
+    public Pacing pacing() {
+        return Pacing.of(limit, perMs, burst);
+    }
+
+    /**
+     * The largest cost that is let in: what leaves in an hour, by the total if that is less, but at least the burst and {@value #ALWAYS_FITS}. A
+     * larger one would stand in everybody's way.
+     */
+    public long maxCost() {
+        long ofBucket = maxCost(limit, perMs, burst);
+        return total == null ? ofBucket : Math.min(ofBucket, maxCost(total.limit(), total.perMs(), burst));
+    }
+
+    private static long maxCost(long limit, long perMs, long burst) {
+        long periods = Math.max(1, HOUR_MS / perMs);
+        long anHours = limit > Long.MAX_VALUE / periods ? Long.MAX_VALUE : limit * periods;
+        return Math.max(Math.max(anHours, burst), ALWAYS_FITS);
+    }
+
+    /** The same with another look-ahead. */
+    public QueueRules withLookAheadMs(long ms) {
+        return new QueueRules(id, version, limit, perMs, burst, capacity, maxWaitMs, ms, tiers, key, total);
+    }
+
+    /** The same with another rate. */
+    public QueueRules withRate(long newLimit, long newPerMs) {
+        return new QueueRules(
+                id, version, newLimit, newPerMs, burst, capacity, maxWaitMs, lookAheadMs, tiers, key, total);
+    }
+
+    /** Whether what waits leaves at the same times and in the same order under these rules. */
+    public boolean hasPaceOf(QueueRules other) {
+        return limit == other.limit
+                && perMs == other.perMs
+                && burst == other.burst
+                && lookAheadMs == other.lookAheadMs
+                && tiers.equals(other.tiers)
+                && (total == null) == (other.total == null);
+    }
+
+    /** What a tier gets. */
+    public TierShare share(String tier) {
+        return tiers.getOrDefault(tier, TierShare.DEFAULT);
+    }
+
+    /**
+     * An admission on its way into its bucket.
+     *
+     * @param rules those of its queue, null if there is none
+     */
+    public static Admission keyed(Admission admission, QueueRules rules) {
+        return rules == null ? admission : admission.to(rules.keyOf(admission.request()));
+    }
+
+    private static void requireRange(String part, long value, long min, long max) {
+        if (value < min || value > max) {
+            throw new IllegalArgumentException(part + " must be " + min + " to " + max + ", is " + value);
+        }
+    }
+}

@@ -1,0 +1,136 @@
+package dev.weir.shape.backlog;
+
+import dev.weir.shape.backlog.BucketContents.PriorityOrder;
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.TreeMap;
+import java.util.TreeSet;
+
+/**
+ * Which of several tiers is served next: the higher priority first, always; within a priority by weight. Shares are asked for when a tier is
+ * served, so a change acts on what waits.
+ */
+public final class TierScheduler {
+
+    private Map<String, TierShare> shares;
+    private final TreeMap<Integer, StartTimeFairQueue<String>> byPriority = new TreeMap<>(Comparator.reverseOrder());
+    private final Set<String> waiting = new TreeSet<>();
+
+    /** @param shares by tier; a tier that is not named gets {@link TierShare#DEFAULT} */
+    public TierScheduler(Map<String, TierShare> shares) {
+        this.shares = Map.copyOf(shares);
+    }
+
+    /** Continues from what {@link #state} returned, with other shares perhaps. */
+    void restore(List<PriorityOrder> order) {
+        for (PriorityOrder priority : order) {
+            byPriority.put(priority.priority(), StartTimeFairQueue.of(priority.tiers()));
+        }
+        for (PriorityOrder priority : order) {
+            for (BucketContents.MemberTag tier : priority.tiers().members()) {
+                if (!tier.isAway()) {
+                    waiting.add(tier.member());
+                    move(tier.member(), priority.priority());
+                }
+            }
+        }
+    }
+
+    /** The tags of all tiers. */
+    List<PriorityOrder> state() {
+        List<PriorityOrder> order = new ArrayList<>();
+        byPriority.forEach(
+                (priority, tiers) -> order.add(new PriorityOrder(priority, StartTimeFairQueue.state(tiers))));
+        return order;
+    }
+
+    /** How many tags it holds. */
+    int tags() {
+        int count = 0;
+        for (StartTimeFairQueue<String> tiers : byPriority.values()) {
+            count += tiers.remembered();
+        }
+        return count;
+    }
+
+    /** Changes the shares, for tiers that wait as well. */
+    public void setShares(Map<String, TierShare> newShares) {
+        Map<String, TierShare> old = shares;
+        shares = Map.copyOf(newShares);
+        for (String tier : waiting) {
+            move(tier, old.getOrDefault(tier, TierShare.DEFAULT).priority());
+        }
+    }
+
+    private void move(String tier, int before) {
+        if (before != share(tier).priority()) {
+            remove(before, tier);
+            add(tier);
+        }
+    }
+
+    /** Adds a tier that did not wait. */
+    public void enter(String tier) {
+        waiting.add(tier);
+        add(tier);
+    }
+
+    public boolean isWaiting(String tier) {
+        return waiting.contains(tier);
+    }
+
+    boolean isEmpty() {
+        return waiting.isEmpty();
+    }
+
+    /** The tier to be served next, null if none waits. */
+    public String first() {
+        return byPriority.isEmpty() ? null : byPriority.firstEntry().getValue().first();
+    }
+
+    /**
+     * Records that a waiting tier was served.
+     *
+     * @param cost in tokens
+     * @param waitsOn whether it has more
+     */
+    public void served(String tier, long cost, boolean waitsOn) {
+        TierShare share = share(tier);
+        byPriority.get(share.priority()).serve(tier, cost, share.weight(), waitsOn);
+        if (!waitsOn) {
+            waiting.remove(tier);
+            forget(share.priority());
+        }
+    }
+
+    /** Removes a tier that has nothing left that waits, though it was not served. */
+    public void leave(String tier) {
+        waiting.remove(tier);
+        remove(share(tier).priority(), tier);
+    }
+
+    private void add(String tier) {
+        TierShare share = share(tier);
+        byPriority
+                .computeIfAbsent(share.priority(), priority -> new StartTimeFairQueue<>())
+                .enter(tier, share.weight());
+    }
+
+    private void remove(int priority, String tier) {
+        byPriority.get(priority).leave(tier);
+        forget(priority);
+    }
+
+    private void forget(int priority) {
+        if (byPriority.get(priority).isEmpty()) {
+            byPriority.remove(priority);
+        }
+    }
+
+    private TierShare share(String tier) {
+        return shares.getOrDefault(tier, TierShare.DEFAULT);
+    }
+}

@@ -1,0 +1,345 @@
+package dev.weir.decision;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.weir.event.Decision;
+import dev.weir.event.Outcome;
+import dev.weir.event.Reason;
+import dev.weir.event.Request;
+import dev.weir.event.RequestKind;
+import dev.weir.limit.Blocked;
+import dev.weir.limit.FixedWindow;
+import dev.weir.limit.Gcra;
+import dev.weir.limit.IntervalBucket;
+import dev.weir.limit.LeakyBucket;
+import dev.weir.limit.Limit;
+import dev.weir.limit.Model;
+import dev.weir.limit.Rate;
+import dev.weir.limit.SlidingWindowCounter;
+import dev.weir.limit.SlidingWindowLog;
+import dev.weir.limit.TokenBucket;
+import dev.weir.limit.Unlimited;
+import dev.weir.policy.OnExceed;
+import dev.weir.policy.Policy;
+import dev.weir.policy.PolicyTable;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Random;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/** Decisions over several layers and limits are those of the rules written down plainly, on plain models. */
+class DeciderModelTest {
+
+    private static final int TABLES = 60;
+    private static final int REQUESTS = 250;
+
+    /** What a policy has counted for one client. */
+    private static final class Book {
+        final List<Model> models = new ArrayList<>();
+        long lastMs = Long.MIN_VALUE;
+
+        void open(long nowMs) {
+            models.forEach(model -> model.open(nowMs));
+            lastMs = nowMs;
+        }
+    }
+
+    private final Map<String, Book> books = new HashMap<>();
+
+    /** One limit's part in the decision at hand. */
+    private record Part(Policy policy, int index, Limit<?> limit, Model model, boolean permits) {
+        String label() {
+            return policy.terms().get(index).label();
+        }
+    }
+
+    @ParameterizedTest
+    @ValueSource(longs = {1, 2, 3, 4, 5, 6})
+    void decidesByTheRules(long seed) {
+        for (int i = 0; i < TABLES; i++) {
+            Random random = new Random(seed * 1_000 + i);
+            List<Policy> policies = randomPolicies(random);
+            PolicyTable table = new PolicyTable(policies);
+            MapStates states = new MapStates();
+            books.clear();
+            long nowMs = random.nextInt(50);
+            for (int j = 0; j < REQUESTS; j++) {
+                nowMs += random.nextInt(3) == 0 ? random.nextInt(12) : 0;
+                Request request = randomRequest(random, nowMs - (random.nextInt(10) == 0 ? random.nextInt(20) : 0));
+                Expected expected = decideByTheRules(request, policies);
+                Decision decision = (Decision) Decider.local(states).decide(request, table);
+                assertThat(Expected.of(decision))
+                        .as("seed %d, table %d, request %d: %s by %s", seed, i, j, request, policies)
+                        .isEqualTo(expected);
+                if (request.cost() < 0) { // where nothing was left to give back, nothing is written
+                    policies.forEach(policy -> rewind(policy, request, states));
+                }
+            }
+        }
+    }
+
+    /** What is looked at of a decision. */
+    private record Expected(
+            Outcome outcome,
+            Reason reason,
+            String limitedBy,
+            Long remaining,
+            Long retryAfterMs,
+            boolean observed,
+            boolean shadowBanned,
+            int httpStatus,
+            long decidedAtMs) {
+
+        static Expected of(Decision decision) {
+            return new Expected(
+                    decision.outcome(),
+                    decision.reason(),
+                    decision.limitedBy(),
+                    decision.remaining(),
+                    decision.retryAfterMs(),
+                    decision.observed(),
+                    decision.shadowBanned(),
+                    decision.httpStatus(),
+                    decision.decidedAtMs());
+        }
+    }
+
+    private Book book(Policy policy, Request request) {
+        return books.computeIfAbsent(request.client() + " " + policy.id(), id -> {
+            Book book = new Book();
+            policy.terms().forEach(term -> book.models.add(Model.of(term.limit())));
+            return book;
+        });
+    }
+
+    private void rewind(Policy policy, Request request, MapStates states) {
+        PolicyState state = states.of(request.client(), policy.id());
+        book(policy, request).lastMs = state == null ? Long.MIN_VALUE : state.lastMs();
+    }
+
+    private Expected decideByTheRules(Request request, List<Policy> policies) {
+        long nowMs = request.timestampMs();
+        for (Policy policy : policies) {
+            nowMs = Math.max(nowMs, book(policy, request).lastMs);
+        }
+        boolean settles = request.kind() == RequestKind.SETTLE;
+        List<Part> parts = new ArrayList<>();
+        Policy tooLargeFor = null;
+        Policy tooLargeForObserver = null;
+        for (Policy policy : policies) {
+            boolean tooLarge = !settles
+                    && policy.maxSizeBytes() != null
+                    && request.sizeBytes() != null
+                    && request.sizeBytes() > policy.maxSizeBytes();
+            if (tooLarge && policy.observes()) {
+                tooLargeForObserver = tooLargeForObserver == null ? policy : tooLargeForObserver;
+            } else if (tooLarge) {
+                tooLargeFor = tooLargeFor == null ? policy : tooLargeFor;
+            }
+            for (int i = 0; i < policy.terms().size(); i++) {
+                Limit<?> limit = policy.terms().get(i).limit();
+                Model model = book(policy, request).models.get(i);
+                boolean permits = settles || request.cost() == 0 || request.cost() <= model.available(nowMs);
+                parts.add(new Part(policy, i, limit, model, permits));
+            }
+        }
+        boolean refused =
+                tooLargeFor != null || parts.stream().anyMatch(part -> !part.permits && !part.policy.observes());
+        if (request.kind() != RequestKind.PEEK && tooLargeFor == null && request.cost() != 0) {
+            for (Policy policy : policies) {
+                charge(policy, request, parts, refused, nowMs);
+            }
+            askAgain(request, parts, refused, nowMs);
+        }
+        if (tooLargeFor != null) {
+            boolean banned = tooLargeFor.onExceed() instanceof OnExceed.ShadowBan;
+            return new Expected(
+                    Outcome.DENIED, Reason.TOO_LARGE, "max-size", null, null, false, banned, banned ? 200 : 413, nowMs);
+        }
+        if (refused) {
+            Part longest = longestWait(parts, request, nowMs, false);
+            boolean banned = longest.policy.onExceed() instanceof OnExceed.ShadowBan;
+            return said(Outcome.DENIED, longest, request, nowMs, false, banned, banned ? 200 : 429);
+        }
+        if (tooLargeForObserver != null) {
+            return new Expected(Outcome.ALLOWED, Reason.TOO_LARGE, "max-size", null, null, true, false, 200, nowMs);
+        }
+        Part observed = longestWait(parts, request, nowMs, true);
+        if (observed != null) {
+            return said(Outcome.ALLOWED, observed, request, nowMs, true, false, 200);
+        }
+        Part least = leastRemaining(parts, nowMs);
+        Reason reason = settles ? Reason.SETTLED : Reason.WITHIN_LIMITS;
+        return least == null
+                ? new Expected(Outcome.ALLOWED, reason, null, null, 0L, false, false, 200, nowMs)
+                : new Expected(
+                        Outcome.ALLOWED,
+                        reason,
+                        least.label(),
+                        Math.max(0, least.model.available(nowMs)),
+                        0L,
+                        false,
+                        false,
+                        200,
+                        nowMs);
+    }
+
+    private void charge(Policy policy, Request request, List<Part> parts, boolean refused, long nowMs) {
+        boolean refuses = parts.stream().anyMatch(part -> part.policy.equals(policy) && !part.permits);
+        boolean tooLarge = policy.maxSizeBytes() != null
+                && request.sizeBytes() != null
+                && request.sizeBytes() > policy.maxSizeBytes()
+                && request.kind() != RequestKind.SETTLE;
+        for (Part part : parts) {
+            boolean counts = (!refused && !refuses && !tooLarge) || (part.limit.countDenied() && !tooLarge);
+            boolean counted = !(part.limit instanceof Unlimited) && !(part.limit instanceof Blocked);
+            if (part.policy.equals(policy) && counts && counted) {
+                boolean isDenied = refused || refuses || tooLarge;
+                long before = part.model.available(nowMs);
+                if (isDenied) {
+                    part.model.chargeDenied(request.cost(), part.limit, nowMs);
+                } else if (request.kind() == RequestKind.SETTLE) {
+                    long maxDebt = policy.terms().get(part.index).maxDebt();
+                    part.model.charge(part.model.inReserve(request.cost(), maxDebt, nowMs), nowMs);
+                } else {
+                    part.model.charge(request.cost(), nowMs);
+                }
+                if (part.model.available(nowMs) != before) {
+                    book(policy, request).open(nowMs);
+                }
+            }
+        }
+    }
+
+    /** A denial that was counted may let others refuse, too: the same cost passes when all of them permit it. */
+    private static void askAgain(Request request, List<Part> parts, boolean refused, long nowMs) {
+        if (request.kind() == RequestKind.SETTLE) {
+            return;
+        }
+        List<Policy> refusing =
+                parts.stream().filter(part -> !part.permits).map(Part::policy).toList();
+        parts.replaceAll(part -> refused || refusing.contains(part.policy)
+                ? new Part(
+                        part.policy, part.index, part.limit, part.model, request.cost() <= part.model.available(nowMs))
+                : part);
+    }
+
+    private static long waitMs(Part part, Request request, long nowMs) {
+        return request.cost() > part.limit.capacity() ? Long.MAX_VALUE : part.model.waitMs(request.cost(), nowMs);
+    }
+
+    private static Part longestWait(List<Part> parts, Request request, long nowMs, boolean observing) {
+        Part longest = null;
+        for (Part part : parts) {
+            if (!part.permits
+                    && part.policy.observes() == observing
+                    && (longest == null || waitMs(part, request, nowMs) > waitMs(longest, request, nowMs))) {
+                longest = part;
+            }
+        }
+        return longest;
+    }
+
+    private static Part leastRemaining(List<Part> parts, long nowMs) {
+        Part least = null;
+        for (boolean observing : new boolean[] {false, true}) {
+            for (Part part : parts) {
+                boolean eligible = part.policy.observes() == observing && !(part.limit instanceof Unlimited);
+                if (eligible
+                        && (least == null
+                                || (least.policy.observes() == observing
+                                        && Math.max(0, part.model.available(nowMs))
+                                                < Math.max(0, least.model.available(nowMs))))) {
+                    least = part;
+                }
+            }
+        }
+        return least;
+    }
+
+    private static Expected said(
+            Outcome outcome,
+            Part part,
+            Request request,
+            long nowMs,
+            boolean observed,
+            boolean shadowBanned,
+            int httpStatus) {
+        boolean never = request.cost() > part.limit.capacity();
+        return new Expected(
+                outcome,
+                never ? Reason.COST_NEVER_FITS : Reason.LIMIT_EXCEEDED,
+                part.label(),
+                Math.max(0, part.model.available(nowMs)),
+                never ? null : (Long) waitMs(part, request, nowMs),
+                observed,
+                shadowBanned,
+                httpStatus,
+                nowMs);
+    }
+
+    private static Request randomRequest(Random random, long timestampMs) {
+        RequestKind kind =
+                switch (random.nextInt(10)) {
+                    case 0 -> RequestKind.PEEK;
+                    case 1 -> RequestKind.SETTLE;
+                    default -> RequestKind.CONSUME;
+                };
+        long cost = random.nextInt(random.nextInt(5) == 0 ? 14 : 3);
+        if (kind == RequestKind.SETTLE && random.nextBoolean()) {
+            cost = -cost;
+        }
+        return new Request(
+                "r",
+                "c" + random.nextInt(2),
+                kind,
+                null,
+                cost,
+                random.nextInt(4) == 0 ? (Long) random.nextLong(120) : null,
+                Map.of(),
+                null,
+                null,
+                null,
+                Math.max(0, timestampMs),
+                new Request.Source(0, 0));
+    }
+
+    /** One policy a layer, so that all of them apply. */
+    private static List<Policy> randomPolicies(Random random) {
+        List<Policy> policies = new ArrayList<>();
+        for (int i = random.nextInt(3); i >= 0; i--) {
+            Limit<?>[] limits = new Limit<?>[1 + random.nextInt(3)];
+            for (int j = 0; j < limits.length; j++) {
+                limits[j] = randomLimit(random);
+            }
+            Policy policy =
+                    Samples.inLayer("layer" + (9 - i), Samples.policy("p" + random.nextInt(1_000) + "-" + i, limits));
+            policy = Samples.maxSize(random.nextInt(3) == 0 ? (Long) 90L : null, policy);
+            int action = random.nextInt(5);
+            policies.add(Samples.onExceed(
+                    action == 0 ? OnExceed.OBSERVE : action == 1 ? OnExceed.SHADOW_BAN : OnExceed.DENY, policy));
+        }
+        return policies;
+    }
+
+    private static Limit<?> randomLimit(Random random) {
+        long limit = 1 + random.nextLong(12);
+        long perMs = 1 + random.nextLong(30);
+        long burst = 1 + random.nextLong(15);
+        boolean countDenied = random.nextInt(4) == 0;
+        return switch (random.nextInt(15)) {
+            case 0, 1 -> new FixedWindow(limit, perMs, countDenied);
+            case 2, 3, 4 -> new SlidingWindowLog(limit, perMs, false); // one that counts denied ones loses its debt
+            case 5 -> new SlidingWindowCounter(limit, perMs, false, countDenied);
+            case 6 -> new SlidingWindowCounter(limit, perMs, true, countDenied);
+            case 7, 8 -> new TokenBucket(Rate.of(limit, perMs), burst, countDenied);
+            case 9 -> new LeakyBucket(Rate.of(limit, perMs), burst, countDenied);
+            case 10, 11 -> new Gcra(Rate.of(limit, perMs), burst, countDenied);
+            case 12, 13 -> new IntervalBucket(limit, perMs, burst, countDenied);
+            default -> random.nextBoolean() ? new Unlimited() : new Blocked();
+        };
+    }
+}

@@ -1,0 +1,729 @@
+package dev.weir.decision;
+
+import static dev.weir.decision.Samples.consume;
+import static dev.weir.decision.Samples.counter;
+import static dev.weir.decision.Samples.gcra;
+import static dev.weir.decision.Samples.inLayer;
+import static dev.weir.decision.Samples.keyed;
+import static dev.weir.decision.Samples.log;
+import static dev.weir.decision.Samples.match;
+import static dev.weir.decision.Samples.maxSize;
+import static dev.weir.decision.Samples.onExceed;
+import static dev.weir.decision.Samples.peek;
+import static dev.weir.decision.Samples.policy;
+import static dev.weir.decision.Samples.request;
+import static dev.weir.decision.Samples.settle;
+import static dev.weir.decision.Samples.sized;
+import static dev.weir.decision.Samples.table;
+import static dev.weir.decision.Samples.tokens;
+import static dev.weir.decision.Samples.window;
+import static dev.weir.decision.Samples.windowCountingDenied;
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException;
+
+import dev.weir.event.Decision;
+import dev.weir.event.LimitStatus;
+import dev.weir.event.Outcome;
+import dev.weir.event.PolicyVersion;
+import dev.weir.event.Reason;
+import dev.weir.event.Request;
+import dev.weir.limit.Blocked;
+import dev.weir.limit.Limit;
+import dev.weir.limit.SlidingWindowLog;
+import dev.weir.limit.Unlimited;
+import dev.weir.policy.OnExceed;
+import dev.weir.policy.Policy;
+import java.util.List;
+import java.util.Map;
+import org.junit.jupiter.api.Nested;
+import org.junit.jupiter.api.Test;
+
+class DeciderTest {
+
+    private final MapStates states = new MapStates();
+
+    private Decision decide(Request request, Policy... policies) {
+        return (Decision) Decider.local(states).decide(request, table(policies));
+    }
+
+    private static void assertAllowed(Decision decision, String limitedBy, long remaining) {
+        assertThat(decision.outcome()).isEqualTo(Outcome.ALLOWED);
+        assertThat(decision.limitedBy()).isEqualTo(limitedBy);
+        assertThat(decision.remaining()).isEqualTo(remaining);
+        assertThat(decision.retryAfterMs()).isZero();
+        assertThat(decision.httpStatus()).isEqualTo(200);
+    }
+
+    private static void assertDenied(Decision decision, String limitedBy, Long retryAfterMs) {
+        assertThat(decision.outcome()).isEqualTo(Outcome.DENIED);
+        assertThat(decision.limitedBy()).isEqualTo(limitedBy);
+        assertThat(decision.retryAfterMs()).isEqualTo(retryAfterMs);
+        assertThat(decision.httpStatus()).isEqualTo(429);
+    }
+
+    @Test
+    void aDecisionExplainsItself() {
+        assertThat(decide(consume(4, 1_000), policy("p", window(10, 60_000))))
+                .isEqualTo(new Decision(
+                                new Decision.Identity("r", "c", new Request.Source(3, 14)),
+                                new Decision.Status(Outcome.ALLOWED, Reason.WITHIN_LIMITS, 200),
+                                Decision.Timing.passed(1_000))
+                        .withLimit(new PolicyVersion("p", 1), new LimitStatus("p/0", 10L, 60_000L, 6L, 59_000L)));
+        assertThat(decide(consume(7, 2_000), policy("p", window(10, 60_000))))
+                .isEqualTo(new Decision(
+                                new Decision.Identity("r", "c", new Request.Source(3, 14)),
+                                new Decision.Status(Outcome.DENIED, Reason.LIMIT_EXCEEDED, 429),
+                                new Decision.Timing(2_000, 58_000L, null))
+                        .withLimit(new PolicyVersion("p", 1), new LimitStatus("p/0", 10L, 60_000L, 6L, 58_000L)));
+    }
+
+    @Test
+    void withoutAPolicyEverythingIsAllowed() {
+        Policy other = Samples.policy("p", "client", 0, match("tier", "gold"), window(1, 1_000));
+        Decision decision = decide(consume(99, 5), other);
+        assertThat(decision.outcome()).isEqualTo(Outcome.ALLOWED);
+        assertThat(decision.reason()).isEqualTo(Reason.NO_POLICY);
+        assertThat(decision.policyId()).isNull();
+        assertThat(decision.policyVersion()).isNull();
+        assertThat(decision.remaining()).isNull();
+        assertThat(decision.decidedAtMs()).isEqualTo(5);
+        assertThat(states.puts()).isZero();
+    }
+
+    @Test
+    void theSameInputGivesTheSameDecisions() {
+        Policy policy = policy("p", tokens(7, 11_000, 5), log(6, 10_000), counter(8, 9_000));
+        List<Request> requests = List.of(
+                consume(1, 0),
+                consume(3, 10),
+                peek(1, 20),
+                consume(4, 30),
+                settle(2, 40),
+                consume(1, 5_000),
+                consume(2, 9_999));
+        MapStates again = new MapStates();
+        for (Request request : requests) {
+            assertThat(Decider.local(again).decide(request, table(policy))).isEqualTo(decide(request, policy));
+        }
+    }
+
+    @Nested
+    class AllOrNothing {
+
+        @Test
+        void withinAPolicy_aRefusalByOneLimitChargesNone() {
+            Policy policy = policy("p", window(10, 60_000), window(3, 60_000));
+            assertDenied(decide(consume(4, 0), policy), "p/1", null);
+            assertThat(states.puts()).isZero();
+            assertAllowed(decide(consume(3, 0), policy), "p/1", 0);
+            assertDenied(decide(consume(1, 0), policy), "p/1", 60_000L);
+            assertAllowed(decide(peek(0, 0), policy), "p/1", 0);
+            assertThat(states.of("c", "p").accounts().get(0).used(0)).isEqualTo(3);
+        }
+
+        @Test
+        void acrossLayers_aRefusalByOnePolicyChargesNone() {
+            Policy first = inLayer("a", policy("p", window(10, 60_000)));
+            Policy second = inLayer("b", policy("q", window(3, 60_000)));
+            assertAllowed(decide(consume(2, 0), first, second), "q/0", 1);
+            assertDenied(decide(consume(2, 0), first, second), "q/0", 60_000L);
+            assertThat(states.of("c", "p").accounts().get(0).used(0)).isEqualTo(2);
+            assertThat(states.of("c", "q").accounts().get(0).used(0)).isEqualTo(2);
+            assertThat(states.puts()).isEqualTo(2);
+        }
+
+        @Test
+        void acrossLayers_theLastPolicyCanRefuseWhatTheFirstWouldCount() {
+            Policy first = inLayer("a", policy("p", log(10, 60_000)));
+            Policy second = inLayer("b", policy("q", new Blocked()));
+            assertDenied(decide(consume(1, 0), first, second), "q/0", null);
+            assertThat(states.puts()).isZero();
+        }
+
+        @Test
+        void aDenialWritesNothing() {
+            Policy policy = policy("p", tokens(1, 1_000, 1), log(5, 1_000));
+            decide(consume(1, 0), policy);
+            PolicyState before = states.of("c", "p");
+            assertDenied(decide(consume(1, 999), policy), "p/0", 1L);
+            assertThat(states.of("c", "p")).isSameAs(before);
+            assertThat(states.puts()).isOne();
+        }
+    }
+
+    @Nested
+    class Binding {
+
+        @Test
+        void onADenial_itIsTheRefusalWithTheLongestRetry() {
+            Policy policy = policy("p", window(2, 1_000), window(2, 60_000), window(2, 5_000), window(9, 90_000));
+            decide(consume(2, 0), policy);
+            assertDenied(decide(consume(1, 0), policy), "p/1", 60_000L);
+        }
+
+        @Test
+        void onADenial_aLimitThatPermitsDoesNotBindHoweverLittleRemains() {
+            Policy policy = policy("p", window(3, 60_000), tokens(1, 1_000, 2));
+            decide(consume(2, 0), policy);
+            Decision decision = decide(consume(1, 0), policy);
+            assertDenied(decision, "p/1", 1_000L);
+            assertThat(decision.remaining()).isZero();
+            assertThat(decision.resetAfterMs()).isEqualTo(2_000);
+            assertThat(decision.limit()).isEqualTo(2);
+        }
+
+        @Test
+        void onADenial_aCostThatNeverFitsOutlastsAnyWait() {
+            Policy policy = policy("p", window(2, 60_000), window(1, 1_000));
+            decide(consume(1, 0), policy);
+            Decision decision = decide(consume(2, 0), policy);
+            assertDenied(decision, "p/1", null);
+            assertThat(decision.reason()).isEqualTo(Reason.COST_NEVER_FITS);
+        }
+
+        @Test
+        void onADenial_aTieGoesToTheFirst() {
+            Policy policy = policy("p", window(2, 60_000), window(1, 60_000), window(1, 60_000));
+            decide(consume(1, 0), policy);
+            assertDenied(decide(consume(1, 0), policy), "p/1", 60_000L);
+            Policy first = inLayer("a", policy("z", window(1, 60_000)));
+            Policy second = inLayer("b", policy("y", window(1, 60_000)));
+            decide(consume(1, 0), first, second);
+            assertDenied(decide(consume(1, 0), first, second), "z/0", 60_000L);
+        }
+
+        @Test
+        void whenAllowed_itIsTheLimitWithTheLeastRemaining() {
+            Policy first = inLayer("a", policy("p", window(9, 60_000), window(5, 1_000)));
+            Policy second = inLayer("b", policy("q", window(4, 60_000), window(6, 1_000)));
+            assertAllowed(decide(consume(1, 0), first, second), "q/0", 3);
+            assertAllowed(decide(consume(1, 0), second, first), "q/0", 2);
+        }
+
+        @Test
+        void whenAllowed_aTieGoesToTheFirst() {
+            Policy first = inLayer("a", policy("p", window(5, 60_000), window(4, 1_000)));
+            Policy second = inLayer("b", policy("q", window(4, 60_000)));
+            assertAllowed(decide(consume(1, 0), first, second), "p/1", 3);
+        }
+
+        @Test
+        void whenAllowed_unlimitedNeverBinds() {
+            assertAllowed(decide(consume(1, 0), policy("p", new Unlimited(), window(5, 1_000))), "p/1", 4);
+        }
+
+        @Test
+        void ifEverythingIsUnlimited_thereIsNothingToSay() {
+            Decision decision = decide(consume(1, 0), policy("p", new Unlimited()));
+            assertThat(decision.outcome()).isEqualTo(Outcome.ALLOWED);
+            assertThat(decision.reason()).isEqualTo(Reason.WITHIN_LIMITS);
+            assertThat(decision.policyId()).isEqualTo("p");
+            assertThat(decision.limitedBy()).isNull();
+            assertThat(decision.limit()).isNull();
+            assertThat(decision.remaining()).isNull();
+            assertThat(decision.resetAfterMs()).isNull();
+            assertThat(states.puts()).isZero();
+        }
+    }
+
+    @Nested
+    class Peeking {
+
+        @Test
+        void saysWhatAConsumeWouldSay_butChargesNothing() {
+            Policy policy = policy("p", window(5, 60_000), log(4, 1_000), windowCountingDenied(9, 1_000));
+            decide(consume(1, 0), policy);
+            PolicyState before = states.of("c", "p");
+            assertAllowed(decide(peek(3, 1), policy), "p/1", 3);
+            assertDenied(decide(peek(4, 1), policy), "p/1", 999L);
+            assertDenied(decide(peek(10, 1), policy), "p/0", null);
+            assertThat(states.of("c", "p")).isSameAs(before);
+            assertThat(states.puts()).isOne();
+        }
+
+        @Test
+        void ofAStranger_leavesNoState() {
+            assertAllowed(decide(peek(3, 1), policy("p", log(4, 1_000))), "p/0", 4);
+            assertThat(states.all()).isEmpty();
+        }
+    }
+
+    @Nested
+    class Settling {
+
+        @Test
+        void chargesOnIntoDebt_andIsAlwaysAllowed() {
+            Policy policy = policy("p", tokens(1, 1_000, 10));
+            decide(consume(8, 0), policy);
+            Decision decision = decide(settle(5, 0), policy);
+            assertAllowed(decision, "p/0", 0);
+            assertThat(decision.reason()).isEqualTo(Reason.SETTLED);
+            assertThat(decision.resetAfterMs()).isEqualTo(13_000);
+            assertDenied(decide(consume(1, 0), policy), "p/0", 4_000L);
+            assertDenied(decide(consume(1, 3_999), policy), "p/0", 1L);
+            assertAllowed(decide(consume(1, 4_000), policy), "p/0", 0);
+        }
+
+        @Test
+        void debtIsAtMostOneFullLimit_howeverMuchIsSettled() {
+            for (Limit<?> limit : List.of(
+                    window(10, 60_000),
+                    log(10, 60_000),
+                    counter(10, 60_000),
+                    tokens(10, 60_000, 10),
+                    gcra(10, 60_000, 10),
+                    Samples.steps(10, 60_000, 10))) {
+                Policy policy = policy("p-" + limit.getClass().getSimpleName(), limit);
+                decide(settle(1_000_000_000_000L, 0), policy);
+                decide(settle(1, 0), policy);
+                assertThat(states.of("c", policy.id()).accounts().get(0).used(0))
+                        .isEqualTo(20);
+                assertThat(decide(consume(10, 0), policy).retryAfterMs()).isLessThanOrEqualTo(120_000);
+                decide(settle(-10, 0), policy);
+                assertAllowed(decide(peek(0, 0), policy), policy.id() + "/0", 0);
+                decide(settle(-1, 0), policy);
+                assertAllowed(decide(consume(1, 0), policy), policy.id() + "/0", 0);
+            }
+        }
+
+        @Test
+        void aPolicyBoundsTheDebt() {
+            for (long maxDebt : new long[] {0, 3, 1_000}) {
+                Policy policy = policy("p" + maxDebt, tokens(10, 60_000, 10));
+                policy = maxDebt(maxDebt, policy);
+                decide(consume(10, 0), policy);
+                decide(settle(500, 0), policy);
+                assertThat(states.of("c", policy.id()).accounts().get(0).used(0))
+                        .isEqualTo(10 + Math.min(500, maxDebt));
+            }
+        }
+
+        @Test
+        void aDebtThatCouldNotBeCountedExactlyIsRefused() {
+            long most = Limit.MAX_LEVEL / 11_000 - 7;
+            Limit<?> limit = gcra(7, 11_000, 7);
+            assertThat(new Policy.Term("g", limit, most).maxUsed()).isEqualTo(most + 7);
+            assertThatIllegalArgumentException()
+                    .isThrownBy(() -> new Policy.Term("g", limit, most + 1))
+                    .withMessage("max-debt must be 0 to " + most + " for g, is " + (most + 1));
+        }
+
+        private Policy maxDebt(long maxDebt, Policy policy) {
+            List<Policy.Term> terms = policy.terms().stream()
+                    .map(term -> new Policy.Term(term.label(), term.limit(), maxDebt))
+                    .toList();
+            return new Policy(
+                    policy.id(),
+                    1,
+                    0,
+                    "client",
+                    0,
+                    policy.match(),
+                    policy.key(),
+                    terms,
+                    null,
+                    policy.onExceed(),
+                    0,
+                    null);
+        }
+
+        @Test
+        void givesBackAtOnce_neverAboveTheCapacity() {
+            Policy policy = policy("p", window(10, 60_000));
+            decide(consume(8, 0), policy);
+            assertAllowed(decide(settle(-3, 1), policy), "p/0", 5);
+            assertAllowed(decide(settle(-300, 2), policy), "p/0", 10);
+            assertAllowed(decide(consume(10, 3), policy), "p/0", 0);
+        }
+
+        @Test
+        void outOfDebtAndBack() {
+            for (Limit<?> limit :
+                    List.of(window(10, 60_000), log(10, 60_000), counter(10, 60_000), gcra(10, 60_000, 10))) {
+                Policy policy = policy("p-" + limit.getClass().getSimpleName(), limit);
+                decide(consume(10, 0), policy);
+                decide(settle(7, 0), policy);
+                assertThat(decide(peek(1, 0), policy).remaining()).isZero();
+                decide(settle(-7, 0), policy);
+                assertThat(decide(peek(1, 0), policy).outcome()).isEqualTo(Outcome.DENIED);
+                decide(settle(-1, 0), policy);
+                assertThat(decide(peek(1, 0), policy).outcome()).isEqualTo(Outcome.ALLOWED);
+            }
+        }
+
+        @Test
+        void isNotHeldAgainstTheSize() {
+            Policy policy = maxSize(10L, policy("p", window(10, 60_000)));
+            assertAllowed(decide(sized(11, settle(3, 0)), policy), "p/0", 7);
+        }
+
+        @Test
+        void ofZero_changesNothing() {
+            assertAllowed(decide(settle(0, 0), policy("p", window(10, 60_000))), "p/0", 10);
+            assertThat(states.puts()).isZero();
+        }
+
+        @Test
+        void extremeCosts_saturate() {
+            for (Limit<?> limit : List.of(
+                    window(10, 60_000),
+                    log(10, 60_000),
+                    counter(10, 60_000),
+                    gcra(10, 60_000, 10),
+                    Samples.steps(1, 10, 1))) {
+                Policy policy = policy("p-" + limit.getClass().getSimpleName(), limit);
+                decide(consume(1, 0), policy);
+                decide(settle(Long.MAX_VALUE, 0), policy);
+                assertThat(decide(peek(1, 0), policy).retryAfterMs()).isPositive();
+                decide(settle(Long.MIN_VALUE, 0), policy);
+                decide(settle(Long.MIN_VALUE, 0), policy);
+                assertThat(decide(peek(1, 0), policy).remaining()).isEqualTo(limit.capacity());
+            }
+        }
+    }
+
+    @Nested
+    class CountingDenied {
+
+        @Test
+        void aDenialChargesOnlyTheLimitsThatCountIt() {
+            Policy policy = policy("p", window(2, 60_000), windowCountingDenied(3, 60_000));
+            decide(consume(2, 0), policy);
+            assertDenied(decide(consume(1, 0), policy), "p/0", 60_000L);
+            assertThat(states.of("c", "p").accounts().get(0).used(0)).isEqualTo(2);
+            assertThat(states.of("c", "p").accounts().get(1).used(0)).isEqualTo(3);
+        }
+
+        @Test
+        void aDenialByAnotherLayerCountsToo() {
+            Policy first = inLayer("a", policy("p", windowCountingDenied(10, 60_000)));
+            Policy second = inLayer("b", policy("q", new Blocked()));
+            decide(consume(4, 0), first, second);
+            assertThat(states.of("c", "p").accounts().get(0).used(0)).isEqualTo(4);
+        }
+
+        @Test
+        void theRetryIsThatAfterTheDenialWasCounted() {
+            Policy policy = policy("p", new SlidingWindowLog(2, 60_000, true));
+            decide(consume(1, 0), policy);
+            decide(consume(1, 10_000), policy);
+            assertDenied(decide(consume(1, 20_000), policy), "p/0", 50_000L);
+            assertThat(decide(peek(1, 69_999), policy).outcome()).isEqualTo(Outcome.DENIED);
+            assertThat(decide(peek(1, 70_000), policy).outcome()).isEqualTo(Outcome.ALLOWED);
+        }
+
+        @Test
+        void aPeekThatIsDeniedDoesNotCount() {
+            Policy policy = policy("p", windowCountingDenied(1, 60_000));
+            decide(peek(2, 0), policy);
+            assertThat(states.puts()).isZero();
+        }
+    }
+
+    @Nested
+    class Observing {
+
+        private final Policy watching = onExceed(OnExceed.OBSERVE, policy("w", window(2, 60_000)));
+
+        @Test
+        void neverDenies_butSaysThatItWould() {
+            assertAllowed(decide(consume(2, 0), watching), "w/0", 0);
+            Decision decision = decide(consume(1, 0), watching);
+            assertThat(decision.outcome()).isEqualTo(Outcome.ALLOWED);
+            assertThat(decision.observed()).isTrue();
+            assertThat(decision.reason()).isEqualTo(Reason.LIMIT_EXCEEDED);
+            assertThat(decision.httpStatus()).isEqualTo(200);
+            assertThat(decision.retryAfterMs()).isEqualTo(60_000);
+            assertThat(decision.policyId()).isEqualTo("w");
+        }
+
+        @Test
+        void whatItWouldDenyIsNotCharged_asIfItEnforced() {
+            decide(consume(1, 0), watching);
+            decide(consume(2, 0), watching);
+            assertThat(states.of("c", "w").accounts().get(0).used(0)).isOne();
+        }
+
+        @Test
+        void doesNotKeepOthersFromCharging() {
+            Policy enforcing = inLayer("z", policy("p", window(5, 60_000)));
+            decide(consume(3, 0), watching, enforcing);
+            assertThat(states.of("c", "w")).isNull();
+            assertThat(states.of("c", "p").accounts().get(0).used(0)).isEqualTo(3);
+        }
+
+        @Test
+        void aRefusalByAnotherPolicyIsNoneOfItsOwn() {
+            Policy enforcing = inLayer("z", policy("p", window(5, 60_000)));
+            Decision decision = decide(consume(6, 0), watching, enforcing);
+            assertDenied(decision, "p/0", null);
+            assertThat(decision.observed()).isFalse();
+            assertThat(states.puts()).isZero();
+        }
+
+        @Test
+        void whenAllIsWell_anEnforcingLimitBindsBeforeOneThatWatches() {
+            Policy enforcing = inLayer("z", policy("p", window(5, 60_000)));
+            assertAllowed(decide(consume(1, 0), watching, enforcing), "p/0", 4);
+            Policy first = inLayer("a", policy("q", window(5, 60_000)));
+            assertAllowed(decide(consume(1, 0), watching, first), "q/0", 4);
+        }
+
+        @Test
+        void aTooLargeRequestIsObserved_andNotCharged() {
+            Policy policy = maxSize(10L, onExceed(OnExceed.OBSERVE, policy("w", windowCountingDenied(5, 60_000))));
+            Decision decision = decide(sized(11, consume(1, 0)), policy);
+            assertThat(decision.outcome()).isEqualTo(Outcome.ALLOWED);
+            assertThat(decision.observed()).isTrue();
+            assertThat(decision.reason()).isEqualTo(Reason.TOO_LARGE);
+            assertThat(decision.httpStatus()).isEqualTo(200);
+            assertThat(states.puts()).as("as if it enforced").isZero();
+        }
+
+        @Test
+        void whatItWouldDenyCountsWhereDeniedRequestsCount() {
+            Policy policy = onExceed(OnExceed.OBSERVE, policy("w", windowCountingDenied(2, 60_000)));
+            decide(consume(3, 0), policy);
+            assertThat(states.of("c", "w").accounts().get(0).used(0)).isEqualTo(3);
+        }
+    }
+
+    @Nested
+    class ShadowBanning {
+
+        private final Policy banning = onExceed(OnExceed.SHADOW_BAN, policy("s", window(1, 60_000)));
+
+        @Test
+        void deniesWhileTheOutsideIsToldThatAllIsWell() {
+            assertThat(decide(consume(1, 0), banning).shadowBanned()).isFalse();
+            Decision decision = decide(consume(1, 0), banning);
+            assertThat(decision.outcome()).isEqualTo(Outcome.DENIED);
+            assertThat(decision.shadowBanned()).isTrue();
+            assertThat(decision.httpStatus()).isEqualTo(200);
+            assertThat(decision.retryAfterMs()).isEqualTo(60_000);
+        }
+
+        @Test
+        void onlyWhereItsOwnLimitBinds() {
+            Policy open = inLayer("z", policy("p", window(1, 90_000)));
+            decide(consume(1, 0), banning, open);
+            Decision decision = decide(consume(1, 0), banning, open);
+            assertDenied(decision, "p/0", 90_000L);
+            assertThat(decision.shadowBanned()).isFalse();
+        }
+    }
+
+    @Nested
+    class Sizes {
+
+        private final Policy policy = maxSize(100L, policy("p", windowCountingDenied(5, 60_000)));
+
+        @Test
+        void aLargerRequestIsDenied413_andNothingIsCharged() {
+            Decision decision = decide(sized(101, consume(1, 0)), policy);
+            assertThat(decision.outcome()).isEqualTo(Outcome.DENIED);
+            assertThat(decision.reason()).isEqualTo(Reason.TOO_LARGE);
+            assertThat(decision.httpStatus()).isEqualTo(413);
+            assertThat(decision.limitedBy()).isEqualTo("max-size");
+            assertThat(decision.limit()).isEqualTo(100);
+            assertThat(decision.retryAfterMs()).isNull();
+            assertThat(decision.remaining()).isNull();
+            assertThat(states.puts()).isZero();
+        }
+
+        @Test
+        void theSizeItselfIsNotTooLarge() {
+            assertAllowed(decide(sized(100, consume(1, 0)), policy), "p/0", 4);
+        }
+
+        @Test
+        void outlastsEveryOtherRefusal() {
+            Policy first = inLayer("a", policy("q", new Blocked()));
+            assertThat(decide(sized(101, consume(1, 0)), first, policy).httpStatus())
+                    .isEqualTo(413);
+            assertThat(states.puts()).isZero();
+        }
+
+        @Test
+        void chargesNoOtherLayerEither() {
+            Policy first = inLayer("a", policy("q", windowCountingDenied(5, 60_000)));
+            decide(sized(101, consume(1, 0)), first, policy);
+            assertThat(states.puts()).isZero();
+        }
+    }
+
+    @Nested
+    class CostOfZero {
+
+        @Test
+        void isAllowedInDebtAndAtALimitOfZero_andTellsTheState() {
+            Policy policy = policy("p", window(5, 60_000));
+            decide(consume(2, 0), policy);
+            assertAllowed(decide(consume(0, 0), policy), "p/0", 3);
+            decide(settle(9, 0), policy);
+            assertAllowed(decide(consume(0, 0), policy), "p/0", 0);
+            assertAllowed(decide(consume(0, 0), policy("b", new Blocked())), "b/0", 0);
+        }
+
+        @Test
+        void writesNothing() {
+            decide(consume(0, 0), policy("p", log(5, 60_000), tokens(1, 1, 1)));
+            assertThat(states.puts()).isZero();
+        }
+    }
+
+    @Nested
+    class Keys {
+
+        private final Policy policy = keyed(List.of("client", "endpoint"), policy("p", window(1, 60_000)));
+
+        @Test
+        void clientsDoNotShare() {
+            assertThat(decide(request("a", null, Map.of()), policy).outcome()).isEqualTo(Outcome.ALLOWED);
+            assertThat(decide(request("b", null, Map.of()), policy).outcome()).isEqualTo(Outcome.ALLOWED);
+            assertThat(decide(request("a", null, Map.of()), policy).outcome()).isEqualTo(Outcome.DENIED);
+        }
+
+        @Test
+        void theValuesOfTheKeyDoNotShare() {
+            for (String endpoint : List.of("/a", "/b")) {
+                Request request = request("a", null, Map.of("endpoint", endpoint));
+                assertThat(decide(request, policy).outcome()).isEqualTo(Outcome.ALLOWED);
+                assertThat(decide(request, policy).outcome()).isEqualTo(Outcome.DENIED);
+            }
+        }
+    }
+
+    @Nested
+    class TimeThatGoesBack {
+
+        @Test
+        void isHeldAtTheLastCharge() {
+            Policy policy = policy("p", tokens(1, 1_000, 1));
+            decide(consume(1, 10_000), policy);
+            Decision decision = decide(consume(1, 3_000), policy);
+            assertDenied(decision, "p/0", 1_000L);
+            assertThat(decision.decidedAtMs()).isEqualTo(10_000);
+            assertAllowed(decide(consume(1, 11_000), policy), "p/0", 0);
+        }
+
+        @Test
+        void isHeldAtTheLatestChargeOfAllLayers() {
+            Policy first = inLayer("a", policy("p", window(9, 1_000)));
+            Policy second = inLayer("b", policy("q", window(9, 1_000)));
+            decide(consume(1, 5_500), second);
+            assertThat(decide(consume(1, 1_000), first, second).decidedAtMs()).isEqualTo(5_500);
+            assertThat(states.of("c", "p").lastMs()).isEqualTo(5_500);
+        }
+
+        @Test
+        void isItsOwnAgainForAnotherClient() {
+            Policy policy = policy("p", window(9, 1_000));
+            decide(consume(1, 5_500), policy);
+            assertThat(decide(request("other", null, Map.of()), policy).decidedAtMs())
+                    .isZero();
+        }
+
+        @Test
+        void neverFreesWhatTheLogHolds() {
+            Policy policy = policy("p", log(2, 1_000));
+            decide(consume(2, 10_000), policy);
+            assertDenied(decide(consume(1, 8_000), policy), "p/0", 1_000L);
+            decide(settle(1, 500), policy);
+            assertDenied(decide(consume(2, 10_999), policy), "p/0", 1L);
+            assertAllowed(decide(consume(2, 11_000), policy), "p/0", 0);
+        }
+    }
+
+    @Nested
+    class APolicyChangedUnderLiveState {
+
+        @Test
+        void keepsWhatWasUsed() {
+            decide(consume(8, 0), policy("p", window(10, 60_000)));
+            assertAllowed(decide(consume(1, 1), policy("p", window(20, 60_000))), "p/0", 11);
+            assertDenied(decide(consume(1, 2), policy("p", window(5, 60_000))), "p/0", 59_998L);
+        }
+
+        @Test
+        void keepsItAcrossAlgorithms() {
+            decide(consume(8, 0), policy("p", window(10, 60_000)));
+            assertAllowed(decide(consume(1, 1), policy("p", log(10, 60_000))), "p/0", 1);
+            assertAllowed(decide(consume(1, 1), policy("p", tokens(10, 60_000, 10))), "p/0", 0);
+            assertDenied(decide(consume(1, 1), policy("p", counter(10, 60_000))), "p/0", 60_000L);
+        }
+
+        @Test
+        void keepsItInAnotherOrder() {
+            decide(consume(3, 0), policy("p", window(10, 60_000), window(5, 1_000)));
+            Policy swapped = policy("p", window(5, 1_000), window(10, 60_000));
+            assertThat(decide(consume(2, 1), swapped).outcome()).isEqualTo(Outcome.ALLOWED);
+            assertThat(states.of("c", "p").accounts().get(0).used(1)).isEqualTo(5);
+            assertThat(states.of("c", "p").accounts().get(1).used(1)).isEqualTo(5);
+        }
+
+        @Test
+        void aLimitThatIsAddedStartsFresh_oneThatIsRemovedIsGone() {
+            decide(consume(3, 0), policy("p", window(10, 60_000)));
+            assertAllowed(decide(consume(3, 1), policy("p", window(10, 60_000), window(4, 1_000))), "p/1", 1);
+            assertAllowed(decide(consume(4, 2), policy("p", window(10, 60_000))), "p/0", 0);
+            assertThat(states.of("c", "p").accounts()).hasSize(1);
+        }
+
+        /** The old count was to last for a day; under the new terms it flows off, also while everything is denied. */
+        @Test
+        void theWaitUnderTheNewTermsBeginsWithTheFirstRequestAfterTheChange() {
+            decide(consume(100, 0), policy("p", window(100, 86_400_000)));
+            Policy changed = policy("p", tokens(100, 10_000, 100));
+            assertDenied(decide(consume(1, 1_000), changed), "p/0", 100L);
+            assertDenied(decide(consume(1, 1_050), changed), "p/0", 50L);
+            assertAllowed(decide(consume(1, 1_100), changed), "p/0", 0);
+        }
+
+        @Test
+        void aDenialAfterTheChangeWritesNothingIfNothingIsUsed() {
+            decide(consume(1, 0), policy("p", window(10, 1_000)));
+            Policy changed = policy("p", window(5, 1_000));
+            assertThat(decide(consume(6, 100_000), changed).outcome()).isEqualTo(Outcome.DENIED);
+            assertThat(decide(consume(1, 50_000), changed).decidedAtMs())
+                    .as("as if the state had been forgotten")
+                    .isEqualTo(50_000);
+        }
+
+        @Test
+        void aPeekAfterTheChangeWritesNothing() {
+            decide(consume(100, 0), policy("p", window(100, 86_400_000)));
+            PolicyState before = states.of("c", "p");
+            assertDenied(decide(peek(1, 1_000), policy("p", tokens(100, 10_000, 100))), "p/0", 100L);
+            assertThat(states.of("c", "p")).isSameAs(before);
+        }
+
+        @Test
+        void theSameLimitsUnderANewVersionChangeNothing() {
+            decide(consume(3, 0), policy("p", log(10, 60_000)));
+            Policy renamed = maxSize(10L, policy("p", log(10, 60_000)));
+            assertAllowed(decide(consume(3, 1), renamed), "p/0", 4);
+        }
+
+        @Test
+        void aLogThatIsNoLongerUsedIsDeletedBitByBit() {
+            Policy logs = policy("p", log(1_000, 100_000), log(500, 100_000));
+            for (int i = 1; i <= 400; i++) {
+                decide(consume(1, i), logs);
+            }
+            assertThat(states.segments()).isEqualTo(24);
+            Policy changed = policy("p", log(500, 100_000), window(2_000, 100_000));
+            for (int i = 0; i < 5; i++) {
+                decide(consume(1, 401), changed);
+                assertThat(states.segments()).isEqualTo(22 - 2 * i);
+            }
+            for (int i = 0; i < 5; i++) {
+                decide(consume(1, 401), changed);
+            }
+            assertThat(states.segments()).as("those of the log that is left").isEqualTo(12);
+            assertThat(states.of("c", "p").retired()).isEmpty();
+            assertThat(decide(peek(91, 401), changed).outcome()).isEqualTo(Outcome.DENIED);
+            assertThat(decide(peek(90, 401), changed).outcome()).isEqualTo(Outcome.ALLOWED);
+        }
+    }
+}

@@ -1,0 +1,167 @@
+package dev.weir.decision;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.weir.event.Decision;
+import dev.weir.event.Request;
+import dev.weir.event.RequestKind;
+import dev.weir.event.StateKey;
+import dev.weir.lease.LeaseBook;
+import dev.weir.lease.LeaseBooks;
+import dev.weir.lease.LeaseTerms;
+import dev.weir.limit.Limit;
+import dev.weir.limit.Unlimited;
+import dev.weir.policy.Glob;
+import dev.weir.policy.Match;
+import dev.weir.policy.OnExceed;
+import dev.weir.policy.Policy;
+import dev.weir.policy.PolicyTable;
+import dev.weir.policy.Sharing;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.OptionalLong;
+import java.util.SplittableRandom;
+import org.junit.jupiter.api.Test;
+
+/** What is decided without the decider is what the decider decides. */
+class LeasedPolicyDeciderTest {
+
+    private static final long NOW = 1_000_000;
+    private static final LeaseTerms TERMS = LeaseTerms.DEFAULTS;
+
+    private final SplittableRandom random = new SplittableRandom(5);
+    private final Map<StateKey, LeaseBook> books = new HashMap<>();
+    private final Map<StateKey, LeaseTerms> terms = new HashMap<>();
+    private final WritableLeases held = new WritableLeases() {
+        @Override
+        public LeaseBook book(StateKey key) {
+            return books.get(key);
+        }
+
+        @Override
+        public void put(StateKey key, LeaseBook book) {
+            books.put(key, book);
+        }
+
+        @Override
+        public void miss(StateKey key, long cost) {}
+
+        @Override
+        public boolean isAwaited(StateKey key) {
+            return false;
+        }
+
+        @Override
+        public LeaseTerms terms(StateKey key) {
+            return terms.get(key);
+        }
+
+        @Override
+        public long roundTripMs() {
+            return 30;
+        }
+
+        @Override
+        public long leaseWaitMs() {
+            return 100;
+        }
+    };
+
+    @Test
+    void who_holds_enough_of_all_has_the_deciders_decision() {
+        int permitted = 0;
+        for (int round = 0; round < 20_000; round++) {
+            PolicyTable table = new PolicyTable(policies());
+            Request request = request(NOW + random.nextInt(5_000));
+            books.clear();
+            terms.clear();
+            PolicyTable.Search search = new PolicyTable.Search();
+            table.find(request(0), request.timestampMs(), search);
+            List<Policy> found = new ArrayList<>();
+            for (int i = 0; i < search.size(); i++) {
+                found.add(search.policy(i));
+                long amount = 1L + random.nextInt(6);
+                StateKey key = found.get(i).stateKey(request);
+                terms.put(key, found.get(i).terms(TERMS));
+                books.put(key, LeaseBooks.holding(amount, NOW, 60_000));
+            }
+            assertThat(found).isEqualTo(table.applicable(request));
+            Decision quick = quick(request, found);
+            if (quick != null) {
+                permitted++;
+                LeaseContext leases = new LeaseContext(held, request.timestampMs(), true, true);
+                Decider decider = Decider.readOnly(PolicyStates.NONE, leases);
+                assertThat(decider.decide(request, table)).isEqualTo(quick);
+            }
+        }
+        assertThat(permitted).isGreaterThan(5_000);
+    }
+
+    /** Null if not enough is held, or nothing applies. */
+    private Decision quick(Request request, List<Policy> found) {
+        LeasedPolicyDecider binding = null;
+        long remaining = 0;
+        for (Policy policy : found) {
+            LeasedPolicyDecider leased = new LeasedPolicyDecider(policy, TERMS);
+            long available = LeaseBooks.available(books.get(policy.stateKey(request)), request.timestampMs());
+            if (available < request.cost() || !leased.permitsSize(request)) {
+                return null;
+            }
+            long left = available - request.cost();
+            if (binding == null || leased.binds(left, binding, remaining)) {
+                binding = leased;
+                remaining = left;
+            }
+        }
+        return binding == null ? null : binding.permits(request, remaining, request.timestampMs());
+    }
+
+    private List<Policy> policies() {
+        List<Policy> policies = new ArrayList<>();
+        for (String layer : List.of("a", "b", "c")) {
+            for (int i = random.nextInt(3); i > 0; i--) {
+                List<Policy.Term> terms = new ArrayList<>();
+                for (int term = 1 + random.nextInt(2); term > 0; term--) {
+                    Limit<?> limit =
+                            random.nextInt(4) == 0 ? new Unlimited() : Samples.window(10 + random.nextInt(3), 60_000);
+                    terms.add(new Policy.Term(layer + i + "/" + term, limit));
+                }
+                Match match = random.nextBoolean()
+                        ? Match.ALL
+                        : new Match(Map.of("endpoint", List.of(new Glob(random.nextBoolean() ? "/a*" : "/b"))));
+                policies.add(new Policy(
+                        layer + i,
+                        1,
+                        random.nextInt(4) == 0 ? NOW + 2_500 : 0,
+                        layer,
+                        0,
+                        match,
+                        random.nextBoolean() ? List.of() : List.of("client", "endpoint"),
+                        terms,
+                        random.nextInt(4) == 0 ? (Long) 10L : null,
+                        random.nextInt(4) == 0 ? OnExceed.OBSERVE : OnExceed.DENY,
+                        0,
+                        new Sharing(OptionalLong.of(100), true)));
+            }
+        }
+        return policies;
+    }
+
+    private Request request(long timestampMs) {
+        return new Request(
+                "r",
+                "c",
+                RequestKind.CONSUME,
+                null,
+                1 + timestampMs % 3,
+                timestampMs % 5 == 0 ? 20L : 5L,
+                Map.of("endpoint", "/abc"),
+                null,
+                null,
+                null,
+                timestampMs,
+                Request.Source.NONE);
+    }
+}

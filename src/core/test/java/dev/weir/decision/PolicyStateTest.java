@@ -1,0 +1,301 @@
+package dev.weir.decision;
+
+import static dev.weir.decision.Samples.consume;
+import static dev.weir.decision.Samples.counter;
+import static dev.weir.decision.Samples.gcra;
+import static dev.weir.decision.Samples.leaky;
+import static dev.weir.decision.Samples.log;
+import static dev.weir.decision.Samples.peek;
+import static dev.weir.decision.Samples.policy;
+import static dev.weir.decision.Samples.settle;
+import static dev.weir.decision.Samples.steps;
+import static dev.weir.decision.Samples.table;
+import static dev.weir.decision.Samples.tokens;
+import static dev.weir.decision.Samples.window;
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.weir.event.Decision;
+import dev.weir.event.Request;
+import dev.weir.event.StateKey;
+import dev.weir.limit.Blocked;
+import dev.weir.limit.IntervalBucket;
+import dev.weir.limit.Limit;
+import dev.weir.limit.LimitAccount;
+import dev.weir.limit.SlidingWindowLog;
+import dev.weir.limit.SlidingWindowLog.Log;
+import dev.weir.limit.Unlimited;
+import dev.weir.policy.Policy;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.List;
+import java.util.Random;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+class PolicyStateTest {
+
+    private static final StateKey KEY = new StateKey("c", "p", List.of());
+
+    private final MapStates states = new MapStates();
+
+    private PolicyState after(long cost, long nowMs, Limit<?>... limits) {
+        Decider.local(states).decide(consume(cost, nowMs), table(policy("p", limits)));
+        return states.of("c", "p");
+    }
+
+    private PolicyState under(PolicyState state, long nowMs, Limit<?>... limits) {
+        return state.under(policy("p", limits), nowMs, shelf -> states.segments(KEY, shelf));
+    }
+
+    private static List<Long> used(PolicyState state, long nowMs) {
+        return state.accounts().stream().map(account -> account.used(nowMs)).toList();
+    }
+
+    private static List<Integer> shelvesOf(PolicyState state) {
+        return state.accounts().stream()
+                .filter(account -> account.state() instanceof Log)
+                .map(account -> ((Log) account.state()).shelf())
+                .toList();
+    }
+
+    @Test
+    void underTheSameLimits_isTheSameState() {
+        PolicyState state = after(2, 0, window(5, 1_000), log(5, 1_000));
+        assertThat(under(state, 500, window(5, 1_000), log(5, 1_000))).isSameAs(state);
+    }
+
+    @Test
+    void aFreshState_isFull() {
+        PolicyState state = PolicyState.fresh(
+                policy("p", window(5, 1_000), log(6, 1_000), log(7, 1_000)), 3, shelf -> states.segments(KEY, shelf));
+        assertThat(state.lastMs()).isEqualTo(3);
+        assertThat(used(state, 3)).containsExactly(0L, 0L, 0L);
+        assertThat(shelvesOf(state)).containsExactly(0, 1);
+        assertThat(state.retired()).isEmpty();
+    }
+
+    @Test
+    void theSameLimitGoesOnFirst_whereverItStands() {
+        after(2, 0, window(5, 1_000), window(6, 2_000));
+        PolicyState state = after(1, 1_000, window(5, 1_000), window(6, 2_000));
+        assertThat(used(state, 1_000)).containsExactly(1L, 3L);
+        assertThat(used(under(state, 1_000, window(6, 2_000), window(5, 1_000)), 1_000))
+                .containsExactly(3L, 1L);
+        assertThat(used(under(state, 1_000, window(9, 9_000), window(6, 2_000)), 1_000))
+                .containsExactly(1L, 3L);
+        assertThat(used(under(state, 1_000, window(6, 2_000)), 1_000)).containsExactly(3L);
+    }
+
+    @Test
+    void thenOneOfTheSameAlgorithm() {
+        after(2, 0, window(5, 1_000), log(6, 2_000));
+        PolicyState state = after(1, 1_000, window(5, 1_000), log(6, 2_000));
+        assertThat(used(state, 1_000)).containsExactly(1L, 3L);
+        assertThat(used(under(state, 1_000, log(60, 2_000), window(50, 1_000)), 1_000))
+                .containsExactly(3L, 1L);
+    }
+
+    @Test
+    void thenWhatIsLeft() {
+        PolicyState state = after(3, 0, window(5, 1_000));
+        for (Limit<?> limit : List.of(
+                log(9, 1_000),
+                counter(9, 1_000),
+                tokens(9, 1_000, 9),
+                leaky(9, 1_000, 9),
+                gcra(9, 1_000, 9),
+                steps(9, 1_000, 9))) {
+            assertThat(used(under(state, 0, limit), 0)).as("%s", limit).containsExactly(3L);
+        }
+    }
+
+    @Test
+    void elseALimitStartsFresh() {
+        PolicyState state = after(3, 0, window(5, 1_000));
+        assertThat(used(under(state, 0, window(5, 1_000), window(5, 2_000), log(5, 1_000)), 0))
+                .containsExactly(3L, 0L, 0L);
+    }
+
+    @Test
+    void twoOfTheSameLimitStayTwo() {
+        PolicyState state = after(3, 0, log(5, 1_000), log(5, 1_000));
+        assertThat(shelvesOf(state)).containsExactly(0, 1);
+        assertThat(shelvesOf(under(state, 0, log(5, 1_000), log(5, 1_000), log(5, 1_000))))
+                .containsExactly(0, 1, 2);
+    }
+
+    @Test
+    void unlimitedAndBlockedKeepNothing() {
+        PolicyState state = after(3, 0, window(5, 1_000));
+        assertThat(used(under(state, 0, new Unlimited()), 0)).containsExactly(0L);
+        assertThat(used(under(state, 0, new Blocked()), 0)).containsExactly(0L);
+        assertThat(used(under(under(state, 0, new Unlimited()), 0, window(5, 1_000)), 0))
+                .containsExactly(0L);
+    }
+
+    @Test
+    void aLogKeepsItsShelf_aNewOneGetsOneThatNobodyUses() {
+        PolicyState state = after(3, 0, log(5, 1_000), log(6, 1_000));
+        assertThat(shelvesOf(under(state, 0, log(6, 1_000), log(5, 1_000)))).containsExactly(1, 0);
+        assertThat(shelvesOf(under(state, 0, log(6, 1_000)))).containsExactly(1);
+        assertThat(shelvesOf(under(state, 0, log(6, 1_000), log(7, 1_000), log(8, 1_000))))
+                .containsExactly(1, 0, 2);
+        PolicyState without = under(state, 0, window(9, 9), window(8, 8));
+        assertThat(without.retired()).hasSize(2);
+        assertThat(shelvesOf(under(without, 0, log(5, 1_000), log(6, 1_000)))).containsExactly(2, 3);
+    }
+
+    @Test
+    void changingTermsWritesNothingByItself() {
+        for (int i = 1; i <= 100; i++) {
+            after(1, i, log(1_000, 100_000));
+        }
+        PolicyState state = states.of("c", "p");
+        int segments = states.segments();
+        under(state, 200, window(1_000, 100_000));
+        under(state, 200, log(1_000, 50));
+        assertThat(states.segments()).isEqualTo(segments);
+        assertThat(states.of("c", "p")).isSameAs(state);
+    }
+
+    @Test
+    void isForgettableWhenAllOfItsAccountsAre() {
+        PolicyState state = after(3, 500, window(5, 1_000), log(5, 2_000), tokens(1, 1_000, 5));
+        assertThat(state.forgettableAtMs()).isEqualTo(3_500);
+        assertThat(after(1, 600, window(9, 9_000)).forgettableAtMs()).isEqualTo(9_000);
+    }
+
+    @Test
+    void isNeverForgettableBeforeItsLastCharge() {
+        after(3, 500, window(5, 1_000));
+        Decider.local(states).decide(settle(-3, 600), table(policy("p", window(5, 1_000))));
+        PolicyState state = states.of("c", "p");
+        assertThat(state.lastMs()).isEqualTo(600);
+        assertThat(state.forgettableAtMs()).isGreaterThanOrEqualTo(600);
+    }
+
+    @Test
+    void withoutALog_isForgottenAtOnce() {
+        assertThat(after(3, 0, window(5, 1_000), tokens(1, 1, 5)).forgotten()).isNull();
+        assertThat(after(1, 0, log(5, 1_000)).forgotten())
+                .as("a log without full segments")
+                .isNull();
+    }
+
+    @Test
+    void withALog_isForgottenInBoundedRounds() {
+        for (int i = 1; i <= 33 + 4 * 32; i++) {
+            after(1, i, log(1_000, 100_000));
+        }
+        assertThat(states.segments()).isEqualTo(5);
+        assertThat(states.forget(KEY)).isEqualTo(3);
+        assertThat(states.segments()).isZero();
+    }
+
+    @Test
+    void aRequestInTheMidstOfForgettingStartsFreshBesideTheGarbage() {
+        for (int i = 1; i <= 1_000; i++) {
+            after(1, i, log(1_000, 5_000));
+        }
+        states.put(KEY, states.of("c", "p").forgotten());
+        int garbage = states.segments();
+        PolicyState state = after(1, 10_000, log(1_000, 5_000));
+        assertThat(used(state, 10_000)).containsExactly(1L);
+        assertThat(shelvesOf(state)).containsExactly(1);
+        assertThat(states.segments()).isEqualTo(garbage - 2);
+        for (int i = 0; i < garbage / 2; i++) {
+            after(1, 10_000, log(1_000, 5_000));
+        }
+        assertThat(states.segments()).isZero();
+        assertThat(states.of("c", "p").retired()).isEmpty();
+    }
+
+    /** Whatever changes: the waits stay finite, every segment that is read is there, and in the end none is left. */
+    @ParameterizedTest
+    @ValueSource(longs = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10})
+    void randomChangesUnderTraffic_leaveNoSegmentBehind(long seed) {
+        Random random = new Random(seed);
+        Policy policy = randomPolicy(random);
+        long nowMs = 0;
+        for (int i = 0; i < 8_000; i++) {
+            nowMs += random.nextInt(300) == 0 ? random.nextInt(3_000) : random.nextInt(3);
+            policy = random.nextInt(400) == 0 ? randomPolicy(random) : policy;
+            Request request = random.nextInt(40) == 0
+                    ? settle(random.nextInt(41) - 20L, nowMs)
+                    : consume(random.nextInt(3), nowMs);
+            Decision decision = (Decision) Decider.local(states).decide(request, table(policy));
+            assertThat(decision.resetAfterMs() == null || decision.resetAfterMs() >= 0)
+                    .isTrue();
+            PolicyState state = states.of("c", "p");
+            if (state != null) {
+                assertThat(state.accounts().stream().map(LimitAccount::limit).toList())
+                        .as("seed %d, request %d", seed, i)
+                        .hasSizeLessThanOrEqualTo(4);
+                assertThat(shelvesOf(state)).doesNotHaveDuplicates();
+                assertThat(states.segments()).isLessThan(600);
+            }
+            if (state != null && random.nextInt(500) == 0) { // idle until it is forgettable
+                nowMs = Math.max(nowMs, state.forgettableAtMs());
+                states.forget(KEY);
+                assertThat(states.segments()).isZero();
+            }
+        }
+        if (states.of("c", "p") != null) {
+            states.forget(KEY);
+        }
+        assertThat(states.segments()).isZero();
+    }
+
+    /** A state that is forgotten as soon as it may be decides like one that is kept for ever. */
+    @ParameterizedTest
+    @ValueSource(longs = {1, 2, 3, 4, 5, 6, 7, 8})
+    void forgettingNeverChangesADecision(long seed) {
+        Random random = new Random(seed);
+        MapStates kept = new MapStates();
+        Policy policy = randomPolicy(random);
+        long nowMs = 0;
+        int forgotten = 0;
+        for (int i = 0; i < 6_000; i++) {
+            nowMs += switch (random.nextInt(60)) {
+                case 0 -> random.nextLong(3_000);
+                case 1 -> IntervalBucket.PHASE_KEPT_MS + random.nextLong(100);
+                default -> random.nextLong(4);
+            };
+            policy = random.nextInt(100) == 0 ? randomPolicy(random) : policy;
+            PolicyState state = states.of("c", "p");
+            if (state != null && nowMs >= state.forgettableAtMs()) {
+                states.forget(KEY);
+                forgotten++;
+            }
+            long cost = 1 + random.nextLong(80);
+            Request request =
+                    switch (random.nextInt(20)) {
+                        case 0 -> settle(cost, nowMs);
+                        case 1 -> settle(-cost, nowMs);
+                        case 2 -> peek(cost, nowMs);
+                        default -> consume(cost, nowMs);
+                    };
+            assertThat(Decider.local(states).decide(request, table(policy)))
+                    .as("seed %d, request %d by %s", seed, i, policy)
+                    .isEqualTo(Decider.local(kept).decide(request, table(policy)));
+        }
+        assertThat(forgotten).as("worthwhile cases").isGreaterThan(50);
+    }
+
+    private static Policy randomPolicy(Random random) {
+        List<Limit<?>> limits = new ArrayList<>(List.of(
+                log(200 + random.nextInt(3), 500),
+                log(300, 700 + random.nextInt(3)),
+                log(2_000, 2_500),
+                new SlidingWindowLog(100, 1_000, true),
+                window(500, 1_000),
+                counter(500, 1_000),
+                tokens(1, 2, 100),
+                gcra(1, 2, 200),
+                new IntervalBucket(10, 20, 300, false),
+                new Unlimited()));
+        Collections.shuffle(limits, random);
+        return policy("p", limits.subList(0, 1 + random.nextInt(4)).toArray(Limit<?>[]::new));
+    }
+}

@@ -1,0 +1,193 @@
+package dev.weir.decision;
+
+import dev.weir.event.Request;
+import dev.weir.event.RequestKind;
+import dev.weir.limit.CalendarPeriod;
+import dev.weir.limit.CalendarWindow;
+import dev.weir.limit.FixedWindow;
+import dev.weir.limit.Gcra;
+import dev.weir.limit.IntervalBucket;
+import dev.weir.limit.LeakyBucket;
+import dev.weir.limit.Limit;
+import dev.weir.limit.Rate;
+import dev.weir.limit.SlidingWindowCounter;
+import dev.weir.limit.SlidingWindowLog;
+import dev.weir.limit.TokenBucket;
+import dev.weir.policy.Glob;
+import dev.weir.policy.Match;
+import dev.weir.policy.OnExceed;
+import dev.weir.policy.Policy;
+import dev.weir.policy.PolicyTable;
+import java.time.ZoneId;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
+
+/** Short ways to write policies and requests. */
+public final class Samples {
+
+    private Samples() {}
+
+    public static FixedWindow window(long limit, long perMs) {
+        return new FixedWindow(limit, perMs, false);
+    }
+
+    static FixedWindow windowCountingDenied(long limit, long perMs) {
+        return new FixedWindow(limit, perMs, true);
+    }
+
+    static CalendarWindow calendar(long limit, CalendarPeriod period, String zone) {
+        return new CalendarWindow(limit, period, ZoneId.of(zone), false);
+    }
+
+    static SlidingWindowLog log(long limit, long perMs) {
+        return new SlidingWindowLog(limit, perMs, false);
+    }
+
+    static SlidingWindowCounter counter(long limit, long perMs) {
+        return new SlidingWindowCounter(limit, perMs, false, false);
+    }
+
+    public static TokenBucket tokens(long limit, long perMs, long burst) {
+        return new TokenBucket(Rate.of(limit, perMs), burst, false);
+    }
+
+    static LeakyBucket leaky(long limit, long perMs, long burst) {
+        return new LeakyBucket(Rate.of(limit, perMs), burst, false);
+    }
+
+    static Gcra gcra(long limit, long perMs, long burst) {
+        return new Gcra(Rate.of(limit, perMs), burst, false);
+    }
+
+    static IntervalBucket steps(long limit, long perMs, long burst) {
+        return new IntervalBucket(limit, perMs, burst, false);
+    }
+
+    /** A policy for every request, with its limits labelled {@code id/0}, {@code id/1}, … */
+    public static Policy policy(String id, Limit<?>... limits) {
+        return policy(id, Policy.DEFAULT_LAYER, 0, Match.ALL, limits);
+    }
+
+    public static Policy policy(String id, String layer, int priority, Match match, Limit<?>... limits) {
+        List<Policy.Term> terms = new ArrayList<>();
+        for (Limit<?> limit : limits) {
+            terms.add(new Policy.Term(id + "/" + terms.size(), limit));
+        }
+        return new Policy(id, 1, 0, layer, priority, match, List.of("client"), terms, null, OnExceed.DENY, 0, null);
+    }
+
+    public static Policy inLayer(String layer, Policy policy) {
+        return changed(policy, layer, policy.key(), policy.maxSizeBytes(), policy.onExceed());
+    }
+
+    public static Policy onExceed(OnExceed onExceed, Policy policy) {
+        return changed(policy, policy.layer(), policy.key(), policy.maxSizeBytes(), onExceed);
+    }
+
+    public static Policy maxSize(Long bytes, Policy policy) {
+        return changed(policy, policy.layer(), policy.key(), bytes, policy.onExceed());
+    }
+
+    public static Policy keyed(List<String> key, Policy policy) {
+        return changed(policy, policy.layer(), key, policy.maxSizeBytes(), policy.onExceed());
+    }
+
+    static Policy idempotent(long windowMs, Policy policy) {
+        return new Policy(
+                policy.id(),
+                policy.version(),
+                policy.effectiveFromMs(),
+                policy.layer(),
+                policy.priority(),
+                policy.match(),
+                policy.key(),
+                policy.terms(),
+                policy.maxSizeBytes(),
+                policy.onExceed(),
+                windowMs,
+                policy.sharing());
+    }
+
+    private static Policy changed(Policy from, String layer, List<String> key, Long maxSizeBytes, OnExceed onExceed) {
+        return new Policy(
+                from.id(),
+                from.version(),
+                from.effectiveFromMs(),
+                layer,
+                from.priority(),
+                from.match(),
+                key,
+                from.terms(),
+                maxSizeBytes,
+                onExceed,
+                from.idempotencyMs(),
+                null);
+    }
+
+    public static PolicyTable table(Policy... policies) {
+        return new PolicyTable(Arrays.asList(policies));
+    }
+
+    /** A match from pairs of a field and its patterns, separated by bars: {@code match("tier", "free|gold")}. */
+    public static Match match(String... pairs) {
+        Map<String, List<Glob>> conditions = new TreeMap<>();
+        for (int i = 0; i < pairs.length; i += 2) {
+            conditions.put(
+                    pairs[i],
+                    Arrays.stream(pairs[i + 1].split("\\|", -1)).map(Glob::new).toList());
+        }
+        return new Match(conditions);
+    }
+
+    public static Request request(String client, String tier, Map<String, String> attributes) {
+        return new Request(
+                "r",
+                client,
+                RequestKind.CONSUME,
+                tier,
+                1,
+                null,
+                attributes,
+                null,
+                null,
+                null,
+                0,
+                new Request.Source(0, 0));
+    }
+
+    static Request consume(long cost, long timestampMs) {
+        return of(RequestKind.CONSUME, cost, timestampMs);
+    }
+
+    static Request peek(long cost, long timestampMs) {
+        return of(RequestKind.PEEK, cost, timestampMs);
+    }
+
+    static Request settle(long cost, long timestampMs) {
+        return of(RequestKind.SETTLE, cost, timestampMs);
+    }
+
+    static Request of(RequestKind kind, long cost, long timestampMs) {
+        return new Request(
+                "r", "c", kind, null, cost, null, Map.of(), null, null, null, timestampMs, new Request.Source(3, 14));
+    }
+
+    public static Request sized(long sizeBytes, Request request) {
+        return new Request(
+                request.requestId(),
+                request.client(),
+                request.kind(),
+                request.tier(),
+                request.cost(),
+                sizeBytes,
+                request.attributes(),
+                request.deadlineMs(),
+                request.payload(),
+                null,
+                request.timestampMs(),
+                request.source());
+    }
+}

@@ -1,0 +1,432 @@
+package dev.weir.decision;
+
+import static dev.weir.decision.Samples.idempotent;
+import static dev.weir.decision.Samples.inLayer;
+import static dev.weir.decision.Samples.keyed;
+import static dev.weir.decision.Samples.maxSize;
+import static dev.weir.decision.Samples.onExceed;
+import static dev.weir.decision.Samples.policy;
+import static dev.weir.decision.Samples.sized;
+import static dev.weir.decision.Samples.table;
+import static dev.weir.decision.Samples.tokens;
+import static dev.weir.decision.Samples.window;
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.weir.event.AwaitLease;
+import dev.weir.event.Decision;
+import dev.weir.event.DecisionResult;
+import dev.weir.event.Outcome;
+import dev.weir.event.Reason;
+import dev.weir.event.Request;
+import dev.weir.event.RequestKind;
+import dev.weir.event.StateKey;
+import dev.weir.lease.LeaseBook;
+import dev.weir.lease.LeaseBooks;
+import dev.weir.lease.LeaseResponse;
+import dev.weir.lease.LeaseSession;
+import dev.weir.lease.LeaseTerms;
+import dev.weir.limit.FixedWindow;
+import dev.weir.limit.Unlimited;
+import dev.weir.policy.Match;
+import dev.weir.policy.OnExceed;
+import dev.weir.policy.Policy;
+import dev.weir.policy.Sharing;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.OptionalLong;
+import java.util.Set;
+import org.junit.jupiter.api.Test;
+
+/** Limits that are shared, asked by what is held of them. */
+class SharedDeciderTest {
+
+    private static final long NOW = 1_000_000;
+    private static final LeaseTerms TERMS = LeaseTerms.DEFAULTS;
+
+    private final Policy own = policy("own", window(5, 60_000));
+    private final Policy all = inLayer("all", keyed(List.of(), policy("all", window(100, 60_000))));
+    private final StateKey ofAll = all.stateKey(request("alice", 1, NOW));
+    private final MapStates states = new MapStates();
+    private final Map<StateKey, LeaseBook> books = new HashMap<>();
+    private final Map<StateKey, Long> missed = new HashMap<>();
+    private final Set<StateKey> awaited = new HashSet<>();
+    private final WritableLeases held = new WritableLeases() {
+        @Override
+        public LeaseBook book(StateKey key) {
+            return books.getOrDefault(key, LeaseBook.empty());
+        }
+
+        @Override
+        public void put(StateKey key, LeaseBook book) {
+            books.put(key, book);
+        }
+
+        @Override
+        public void miss(StateKey key, long cost) {
+            missed.merge(key, cost, Long::sum);
+        }
+
+        @Override
+        public boolean isAwaited(StateKey key) {
+            return awaited.contains(key);
+        }
+
+        @Override
+        public LeaseTerms terms(StateKey key) {
+            return TERMS;
+        }
+
+        @Override
+        public long roundTripMs() {
+            return 30;
+        }
+
+        @Override
+        public long leaseWaitMs() {
+            return 100;
+        }
+    };
+
+    private DecisionResult first(Request request, Policy... policies) {
+        return new Decider(states, new LeaseContext(held, NOW, true, true)).decide(request, table(policies));
+    }
+
+    private DecisionResult last(Request request, Policy... policies) {
+        return new Decider(states, new LeaseContext(held, NOW, false, false)).decide(request, table(policies));
+    }
+
+    private Decision decided(DecisionResult ruling) {
+        return (Decision) ruling;
+    }
+
+    private void grant(StateKey key, long amount) {
+        LeaseBook book = books.getOrDefault(key, LeaseBook.empty());
+        books.put(key, LeaseBooks.plus(book, amount, NOW, TERMS.termMs()));
+    }
+
+    /** Requests a lease of what waits, and has it refused. */
+    private void refuse(StateKey key, long retryAfterMs) {
+        LeaseSession session = new LeaseSession("me", 1, () -> 0);
+        LeaseBook asked = books.get(key).next(session, 1, TERMS, NOW).book();
+        LeaseResponse refused = new LeaseResponse.Refused(asked.request().number(), NOW, retryAfterMs);
+        books.put(key, asked.responded(refused, TERMS, NOW));
+    }
+
+    private long held(StateKey key) {
+        return LeaseBooks.available(books.get(key), NOW);
+    }
+
+    private long ownUsed() {
+        PolicyState state = states.of("alice", "own");
+        return state == null ? 0 : state.accounts().get(0).used(NOW);
+    }
+
+    @Test
+    void the_state_of_what_is_shared_is_nobodys() {
+        assertThat(ofAll).isEqualTo(new StateKey(StateKey.NO_CLIENT, "all", List.of()));
+        assertThat(keyed(List.of("tier"), all)
+                        .stateKey(request("alice", 1, NOW))
+                        .others())
+                .hasSize(2)
+                .startsWith("tier");
+    }
+
+    @Test
+    void without_a_turn_what_is_shared_is_counted_for_all_clients_together() {
+        for (int i = 0; i < 100; i++) {
+            assertThat(decided(Decider.local(states).decide(request("c" + i, 1, NOW), table(all)))
+                            .outcome())
+                    .isEqualTo(Outcome.ALLOWED);
+        }
+        assertThat(decided(Decider.local(states).decide(request("another", 1, NOW), table(all)))
+                        .outcome())
+                .isEqualTo(Outcome.DENIED);
+    }
+
+    @Test
+    void a_mismatch_is_denied_without_a_wait_and_uses_nothing_of_what_is_held() {
+        Policy idempotent = new Policy(
+                all.id(),
+                1,
+                0,
+                all.layer(),
+                0,
+                all.match(),
+                all.key(),
+                all.terms(),
+                null,
+                all.onExceed(),
+                60_000,
+                all.sharing());
+        grant(ofAll, 3);
+        assertThat(decided(first(request("alice", 1, NOW), idempotent)).outcome())
+                .isEqualTo(Outcome.ALLOWED);
+        assertThat(decided(first(request("alice", 1, NOW), idempotent)).repeated())
+                .isTrue();
+        for (long cost : new long[] {0, 2, 50}) {
+            assertThat(decided(first(request("alice", cost, NOW), idempotent)).reason())
+                    .isEqualTo(Reason.IDEMPOTENCY_MISMATCH);
+        }
+        assertThat(held(ofAll)).isEqualTo(2);
+        assertThat(missed).isEmpty();
+    }
+
+    @Test
+    void what_is_held_is_used_together_with_ones_own() {
+        grant(ofAll, 3);
+        assertThat(decided(first(request("alice", 2, NOW), own, all)).outcome()).isEqualTo(Outcome.ALLOWED);
+        assertThat(held(ofAll)).isEqualTo(1);
+        assertThat(ownUsed()).isEqualTo(2);
+        assertThat(missed).isEmpty();
+    }
+
+    @Test
+    void where_nothing_is_at_hand_a_request_waits_and_nothing_is_charged() {
+        assertThat(first(request("alice", 2, NOW), own, all)).isEqualTo(new AwaitLease(ofAll, 100));
+        assertThat(ownUsed()).isZero();
+        assertThat(books.get(ofAll).demand().present()).isEqualTo(2);
+        assertThat(missed).containsEntry(ofAll, 2L);
+        assertThat(decided(last(request("alice", 2, NOW), own, all)).outcome()).isEqualTo(Outcome.DENIED);
+        assertThat(ownUsed()).isZero();
+        assertThat(books.get(ofAll).demand().present()).as("counted once").isEqualTo(2);
+    }
+
+    @Test
+    void one_that_waits_is_remembered_once_it_is_decided() {
+        Policy once = idempotent(60_000, all);
+        assertThat(first(request("alice", 2, NOW), once)).isInstanceOf(AwaitLease.class);
+        grant(ofAll, 5);
+        assertThat(decided(last(request("alice", 2, NOW), once)).repeated()).isFalse();
+        assertThat(decided(first(request("alice", 2, NOW), once)).repeated()).isTrue();
+        assertThat(held(ofAll)).isEqualTo(3);
+    }
+
+    @Test
+    void what_the_own_limits_deny_neither_waits_nor_counts_as_wanted() {
+        Decision decision = decided(first(request("alice", 6, NOW), own, all));
+        assertThat(decision.policyId()).isEqualTo("own");
+        assertThat(books).isEmpty();
+        assertThat(decided(first(sized(11, request("alice", 2, NOW)), maxSize(10L, all)))
+                        .reason())
+                .isEqualTo(Reason.TOO_LARGE);
+    }
+
+    private static Request request(String client, long cost, long timestampMs) {
+        return new Request(
+                "r",
+                client,
+                RequestKind.CONSUME,
+                null,
+                cost,
+                null,
+                Map.of(),
+                null,
+                null,
+                null,
+                timestampMs,
+                new Request.Source(0, 0));
+    }
+
+    @Test
+    void what_is_known_to_be_used_up_is_denied_at_once_with_the_time_to_come_again() {
+        first(request("alice", 1, NOW), all);
+        refuse(ofAll, 700);
+        Decision decision = decided(first(request("bob", 1, NOW), all));
+        assertThat(decision.outcome()).isEqualTo(Outcome.DENIED);
+        assertThat(decision.reason()).isEqualTo(Reason.LIMIT_EXCEEDED);
+        assertThat(decision.retryAfterMs()).isEqualTo(700);
+        assertThat(decision.limitedBy()).isEqualTo("all/0");
+        assertThat(decision.resetAfterMs()).isNull();
+    }
+
+    @Test
+    void a_cost_that_never_fits_does_not_wait() {
+        Decision decision = decided(first(request("alice", 101, NOW), all));
+        assertThat(decision.reason()).isEqualTo(Reason.COST_NEVER_FITS);
+    }
+
+    @Test
+    void who_comes_later_stands_behind_those_who_wait() {
+        grant(ofAll, 3);
+        awaited.add(ofAll);
+        assertThat(first(request("alice", 1, NOW), all)).isInstanceOf(AwaitLease.class);
+        assertThat(decided(last(request("alice", 1, NOW), all)).outcome()).isEqualTo(Outcome.ALLOWED);
+    }
+
+    @Test
+    void two_shared_quotas_are_used_both_or_neither() {
+        Policy other = inLayer("tenant", keyed(List.of("tier"), policy("tenant", window(10, 60_000))));
+        StateKey ofOther = other.stateKey(request("alice", 1, NOW));
+        grant(ofAll, 3);
+        assertThat(first(request("alice", 1, NOW), all, other)).isEqualTo(new AwaitLease(ofOther, 100));
+        assertThat(held(ofAll)).isEqualTo(3);
+        grant(ofOther, 1);
+        assertThat(decided(first(request("alice", 1, NOW), all, other)).outcome())
+                .isEqualTo(Outcome.ALLOWED);
+        assertThat(held(ofAll)).isEqualTo(2);
+        assertThat(held(ofOther)).isZero();
+    }
+
+    @Test
+    void who_only_observes_keeps_nobody_waiting() {
+        Decision decision = decided(first(request("alice", 1, NOW), onExceed(OnExceed.OBSERVE, all)));
+        assertThat(decision.outcome()).isEqualTo(Outcome.ALLOWED);
+        assertThat(decision.observed()).isTrue();
+        assertThat(books.get(ofAll).demand().present()).isEqualTo(1);
+    }
+
+    @Test
+    void a_decision_goes_by_the_time_of_its_turn_and_of_what_it_uses() {
+        books.put(ofAll, LeaseBooks.holding(5, NOW + 7, 5_000));
+        assertThat(decided(first(request("alice", 1, 5), all)).decidedAtMs()).isEqualTo(NOW + 7);
+    }
+
+    @Test
+    void a_quota_of_which_no_lease_has_arrived_is_not_at_hand_rather_than_exceeded() {
+        first(request("alice", 1, NOW), all);
+        Decision decision = decided(last(request("alice", 1, NOW), all));
+        assertThat(decision.reason()).isEqualTo(Reason.QUOTA_NOT_AT_HAND);
+        assertThat(decision.retryAfterMs()).as("a round trip").isEqualTo(30);
+        refuse(ofAll, 700);
+        assertThat(decided(last(request("alice", 1, NOW), all)).reason()).isEqualTo(Reason.LIMIT_EXCEEDED);
+    }
+
+    @Test
+    void a_limit_that_left_nothing_is_exceeded_though_a_request_for_more_is_under_way() {
+        first(request("alice", 1, NOW), all);
+        LeaseSession session = new LeaseSession("me", 1, () -> 0);
+        LeaseBook asked = books.get(ofAll).next(session, 1, TERMS, NOW - 100).book();
+        LeaseResponse refusal = new LeaseResponse.Refused(asked.request().number(), NOW, 100);
+        LeaseBook refused = asked.responded(refusal, TERMS, NOW - 100);
+        books.put(ofAll, refused.next(session, 1, TERMS, NOW).book());
+        Decision decision = decided(last(request("alice", 1, NOW), all));
+        assertThat(decision.reason()).isEqualTo(Reason.LIMIT_EXCEEDED);
+        assertThat(decision.retryAfterMs()).as("a round trip").isEqualTo(30);
+    }
+
+    @Test
+    void a_decision_is_explained_by_ones_own_limit_rather_than_by_what_is_at_hand() {
+        grant(ofAll, 2);
+        Decision decision = decided(first(request("alice", 1, NOW), own, all));
+        assertThat(decision.policyId()).isEqualTo("own");
+        assertThat(decision.remaining()).isEqualTo(4);
+    }
+
+    @Test
+    void of_several_limits_that_are_lent_together_the_tightest_explains() {
+        Policy two = keyed(List.of(), policy("two", tokens(100, 1_000, 100), window(10, 60_000)));
+        Decision decision = decided(last(request("alice", 1, NOW), two));
+        assertThat(decision.limitedBy()).isEqualTo("two/1");
+        assertThat(decided(first(request("alice", 11, NOW), two)).limitedBy()).isEqualTo("two/1");
+    }
+
+    private static Request settlement(String id, long cost) {
+        return new Request(
+                id,
+                "alice",
+                RequestKind.SETTLE,
+                null,
+                cost,
+                null,
+                Map.of(),
+                null,
+                null,
+                null,
+                NOW,
+                new Request.Source(0, 0));
+    }
+
+    private static void assertRefundDenied(DecisionResult ruling) {
+        assertThat((Decision) ruling)
+                .returns(Outcome.DENIED, Decision::outcome)
+                .returns(Reason.SHARED_LIMIT_REFUND, Decision::reason)
+                .returns(422, Decision::httpStatus)
+                .returns("all", Decision::policyId)
+                .returns("refund", Decision::limitedBy)
+                .returns(null, Decision::limit)
+                .returns(null, Decision::remaining)
+                .returns(null, Decision::retryAfterMs);
+    }
+
+    @Test
+    void a_refund_of_a_shared_limit_is_denied_and_nothing_is_charged_whatever_is_held() {
+        Policy counting = policy("own", new FixedWindow(5, 60_000, true));
+        first(request("alice", 2, NOW), counting);
+        for (long held : new long[] {0, 3}) {
+            if (held > 0) {
+                grant(ofAll, held);
+            }
+            Map<StateKey, LeaseBook> before = Map.copyOf(books);
+            assertRefundDenied(first(settlement("s", -1), counting, all));
+            assertRefundDenied(last(settlement("s", -1_000_000_000_000L), counting, all));
+            assertThat(books).isEqualTo(before);
+            assertThat(ownUsed()).isEqualTo(2);
+            assertThat(missed).isEmpty();
+        }
+        assertThat(decided(first(settlement("s", -1), counting)).reason())
+                .as("of limits of its own")
+                .isEqualTo(Reason.SETTLED);
+        assertThat(ownUsed()).isEqualTo(1);
+    }
+
+    @Test
+    void without_a_turn_a_refund_of_a_shared_limit_is_denied_too() {
+        Decider.local(states).decide(request("alice", 7, NOW), table(all));
+        assertRefundDenied(Decider.local(states).decide(settlement("s", -5), table(all)));
+        assertThat(states.all().get(ofAll).accounts().get(0).used(NOW)).isEqualTo(7);
+        Policy once = inLayer("own", idempotent(60_000, own));
+        assertRefundDenied(Decider.local(states).decide(settlement("t", -5), table(once, all)));
+    }
+
+    @Test
+    void a_denied_refund_is_answered_again_as_the_first_time() {
+        Policy once = inLayer("own", idempotent(60_000, own));
+        Decision first = decided(first(settlement("s", -1), once, all));
+        assertRefundDenied(first);
+        grant(ofAll, 3);
+        Decision again = decided(last(settlement("s", -1), once, all));
+        assertRefundDenied(again);
+        assertThat(again.repeated()).isTrue();
+        assertThat(again.decidedAtMs()).isEqualTo(first.decidedAtMs());
+    }
+
+    @Test
+    void a_refund_of_a_limit_that_is_lent_to_clients_is_denied() {
+        Policy lent = new Policy(
+                "all",
+                1,
+                0,
+                "all",
+                0,
+                Match.ALL,
+                List.of("client"),
+                all.terms(),
+                null,
+                OnExceed.DENY,
+                0,
+                new Sharing(OptionalLong.empty(), true));
+        assertRefundDenied(first(settlement("s", -1), lent));
+    }
+
+    @Test
+    void a_shared_policy_that_shapes_denies_a_refund_but_none_that_only_observes_or_counts_nothing() {
+        assertRefundDenied(first(settlement("s", -1), own, onExceed(new OnExceed.Shape("q"), all)));
+        assertThat(decided(first(settlement("s", -1), own, onExceed(OnExceed.SHADOW_BAN, all))))
+                .returns(Reason.SHARED_LIMIT_REFUND, Decision::reason)
+                .returns(200, Decision::httpStatus);
+
+        first(request("alice", 3, NOW), own);
+        assertThat(decided(first(settlement("s", -1), own, onExceed(OnExceed.OBSERVE, all))))
+                .returns(Outcome.ALLOWED, Decision::outcome)
+                .returns(Reason.SHARED_LIMIT_REFUND, Decision::reason)
+                .returns(true, Decision::observed);
+        assertThat(books).isEmpty();
+        assertThat(ownUsed()).isEqualTo(2);
+
+        Policy unlimited = inLayer("all", keyed(List.of(), policy("all", new Unlimited())));
+        assertThat(decided(first(settlement("s", -1), own, unlimited)).reason()).isEqualTo(Reason.SETTLED);
+        assertThat(ownUsed()).isEqualTo(1);
+    }
+}

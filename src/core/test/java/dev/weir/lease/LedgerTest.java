@@ -1,0 +1,263 @@
+package dev.weir.lease;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.weir.lease.LeaseRequest.Report;
+import dev.weir.limit.FixedWindow;
+import dev.weir.limit.Limit;
+import dev.weir.limit.LimitAccount;
+import dev.weir.limit.MapSegments;
+import dev.weir.limit.Rate;
+import dev.weir.limit.Segments;
+import dev.weir.limit.SlidingWindowCounter;
+import dev.weir.limit.SlidingWindowLog;
+import dev.weir.limit.TokenBucket;
+import java.util.List;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.MethodSource;
+
+class LedgerTest {
+
+    private static final LeaseTerms TERMS = new LeaseTerms(1_000, 100, 0);
+    private static final long NOW = 5_000;
+    private static final long FIRST = NOW << 20;
+
+    private Ledger ledger = Ledger.open(List.of(new TokenBucket(Rate.of(10, 10_000), 10, false)), NOW);
+
+    private LeaseResponse ask(String holder, long least, long want, long nowMs, Report... reports) {
+        LeaseRequest request = new LeaseRequest(9, holder, least, want, List.of(reports), 0, 0);
+        Ledger.Answer answer = ledger.ask(request, TERMS, nowMs);
+        ledger = answer.ledger();
+        return answer.response();
+    }
+
+    private static LeaseResponse granted(long lease, long amount, long fromMs, long untilMs) {
+        return new LeaseResponse.Granted(9, lease, amount, fromMs, fromMs, untilMs, false);
+    }
+
+    private static LeaseResponse grantedTheLast(long lease, long amount, long fromMs, long untilMs) {
+        return new LeaseResponse.Granted(9, lease, amount, fromMs, fromMs, untilMs, true);
+    }
+
+    @Test
+    void a_slice_is_what_is_wanted_if_there_is_enough_and_else_a_share() {
+        assertThat(ask("a", 1, 4, NOW)).isEqualTo(granted(FIRST, 4, NOW, NOW + 1_000));
+        assertThat(ask("b", 1, 9, NOW)).isEqualTo(granted(FIRST + 1, 3, NOW, NOW + 1_000));
+        assertThat(ask("c", 3, 9, NOW)).isEqualTo(grantedTheLast(FIRST + 2, 3, NOW, NOW + 1_000));
+        assertThat(ledger.free()).isZero();
+        assertThat(ledger.lent()).isEqualTo(10);
+    }
+
+    @Test
+    void where_there_is_not_enough_it_is_told_when_there_may_be() {
+        ask("a", 8, 8, NOW);
+        assertThat(ask("b", 3, 3, NOW)).isEqualTo(new LeaseResponse.Refused(9, NOW, 1_000));
+        assertThat(ask("b", 11, 11, NOW)).isEqualTo(new LeaseResponse.Refused(9, NOW, Long.MAX_VALUE));
+        assertThat(ask("b", 3, 3, NOW + 1_999)).as("one has flowed in").isInstanceOf(LeaseResponse.Granted.class);
+    }
+
+    @Test
+    void a_slice_ends_with_its_window_unless_that_ends_very_soon() {
+        ledger = Ledger.open(List.of(new FixedWindow(100, 5_700, false), new FixedWindow(100, 60_000, false)), NOW);
+        assertThat(ask("a", 1, 1, NOW)).isEqualTo(granted(FIRST, 1, NOW, NOW + 700));
+        assertThat(ask("a", 1, 1, NOW + 500)).isEqualTo(granted(FIRST + 1, 1, NOW + 500, NOW + 1_500));
+        ledger = Ledger.open(List.of(new SlidingWindowCounter(100, 2_800, false, false)), NOW);
+        assertThat(ask("a", 1, 1, NOW)).isEqualTo(granted(FIRST, 1, NOW, NOW + 600));
+    }
+
+    @Test
+    void what_is_given_back_is_free_at_once() {
+        ask("a", 10, 10, NOW);
+        assertThat(ask("a", 0, 0, NOW, new Report(FIRST, 3, NOW, 2))).isNull();
+        assertThat(ledger.free()).isEqualTo(5);
+        assertThat(ledger.lent()).isEqualTo(2);
+    }
+
+    @Test
+    void a_report_that_comes_twice_or_late_counts_once() {
+        ask("a", 10, 10, NOW);
+        Report early = new Report(FIRST, 3, NOW, 7);
+        Report late = new Report(FIRST, 5, NOW + 10, 4);
+        ask("a", 0, 0, NOW + 10, late);
+        Ledger once = ledger;
+        ask("a", 0, 0, NOW + 10, late);
+        ask("a", 0, 0, NOW + 10, early);
+        assertThat(ledger).isEqualTo(once);
+        assertThat(ledger.free()).isEqualTo(1);
+    }
+
+    @Test
+    void what_is_never_reported_is_charged_when_the_slice_ends() {
+        ask("a", 10, 10, NOW);
+        Ledger ended = ledger.at(NOW + 1_000);
+        assertThat(ended.lent()).isZero();
+        assertThat(ended.accounts().get(0).used(NOW + 1_000)).isEqualTo(10);
+        ledger = ended;
+        ask("a", 0, 0, NOW + 1_000, new Report(FIRST, 0, 0, 0));
+        assertThat(ledger.accounts().get(0).used(NOW + 1_000))
+                .as("too late to be given back")
+                .isEqualTo(10);
+    }
+
+    @Test
+    void a_lease_can_be_returned_for_a_grace_period_after_its_end() {
+        LeaseTerms withGrace = new LeaseTerms(1_000, 100, 500);
+        LeaseRequest request = new LeaseRequest(9, "a", 10, 10, List.of(), 0, 0);
+        Ledger lent = ledger.ask(request, withGrace, NOW).ledger();
+        assertThat(lent.at(NOW + 1_499).lent()).isEqualTo(10);
+        assertThat(lent.at(NOW + 1_500).lent()).isZero();
+        assertThat(lent.at(NOW + 1_500).accounts().get(0).used(NOW + 1_000)).isEqualTo(10);
+        LeaseRequest late = LeaseRequest.report("a", List.of(new Report(FIRST, 2, NOW + 900, 0)), 0);
+        Ledger returned = lent.ask(late, withGrace, NOW + 1_499).ledger();
+        assertThat(returned.lent()).isZero();
+        assertThat(returned.accounts().get(0).used(NOW + 900)).isEqualTo(2);
+    }
+
+    @Test
+    void a_use_by_a_clock_ahead_makes_it_later_but_not_later_than_its_slice_ends() {
+        ask("a", 10, 10, NOW);
+        ask("a", 0, 0, NOW + 1, new Report(FIRST, 4, NOW + 500, 6));
+        assertThat(ledger.clockMs()).isEqualTo(NOW + 500);
+        ask("a", 0, 0, NOW + 1, new Report(FIRST, 4, NOW + 500_000, 6));
+        assertThat(ledger.clockMs()).isEqualTo(NOW + 999);
+        assertThat(ledger.chargedMs()).isEqualTo(NOW + 500);
+    }
+
+    @Test
+    void a_limit_that_becomes_smaller_lends_nothing_until_enough_has_come_back() {
+        ask("a", 8, 8, NOW);
+        ask("a", 0, 0, NOW, new Report(FIRST, 6, NOW, 2));
+        ledger = ledger.at(NOW + 900);
+        TokenBucket smaller = new TokenBucket(Rate.of(10, 10_000), 5, false);
+        ledger = ledger.under(List.of(ledger.accounts().get(0).under(smaller, ledger.clockMs())));
+        assertThat(ledger.free()).isZero();
+        assertThat(ask("b", 1, 1, NOW + 900)).isInstanceOf(LeaseResponse.Refused.class);
+        long used = ledger.accounts().get(0).used(NOW + 900);
+        ask("a", 0, 0, NOW + 900, new Report(FIRST, 7, NOW, 0));
+        assertThat(ledger.accounts().get(0).used(NOW + 900))
+                .as("one more, at no time before the change")
+                .isEqualTo(used + 1);
+    }
+
+    @Test
+    void nobody_accounts_for_what_another_one_has() {
+        ask("a", 8, 8, NOW);
+        ask("b", 0, 0, NOW, new Report(FIRST, 0, 0, 0));
+        assertThat(ledger.lent()).isEqualTo(8);
+    }
+
+    private static LeaseRequest settlement(long tokens, Report... reports) {
+        return LeaseRequest.report("foreign", List.of(reports), tokens);
+    }
+
+    private long used() {
+        return ledger.accounts().get(0).used(ledger.clockMs());
+    }
+
+    static Stream<Limit<?>> limits() {
+        return LentLimits.of(40, 1_000);
+    }
+
+    @ParameterizedTest
+    @MethodSource("limits")
+    void a_settlement_leaves_at_most_the_maximum_used_and_lent(Limit<?> limit) {
+        List<Long> maxUsed = List.of(limit.capacity() + 5);
+        ledger = Ledger.open(List.of(limit), NOW);
+        if (limit instanceof SlidingWindowLog log) {
+            Segments segments = new MapSegments();
+            ledger = ledger.under(List.of(new LimitAccount<>(log, log.fresh(NOW).on(0, segments))));
+        }
+        ask("a", 30, 30, NOW);
+        ledger = ledger.ask(settlement(3), TERMS, maxUsed, NOW).ledger();
+        assertThat(used()).isEqualTo(3);
+        for (long tokens : List.of(1_000_000_000_000L, Long.MAX_VALUE, 1L)) {
+            ledger = ledger.ask(settlement(tokens), TERMS, maxUsed, NOW).ledger();
+            assertThat(used()).isEqualTo(limit.capacity() + 5 - 30);
+        }
+        ask("a", 0, 0, NOW, new Report(FIRST, 30, NOW, 0));
+        assertThat(used()).as("all that was lent is used").isEqualTo(limit.capacity() + 5);
+    }
+
+    @Test
+    void each_limit_has_a_maximum_of_its_own() {
+        ledger = Ledger.open(List.of(new FixedWindow(100, 60_000, false), new FixedWindow(7, 60_000, false)), NOW);
+        ledger = ledger.ask(settlement(1_000), TERMS, List.of(150L, 7L), NOW).ledger();
+        assertThat(ledger.accounts().get(0).used(NOW)).isEqualTo(150);
+        assertThat(ledger.accounts().get(1).used(NOW)).isEqualTo(7);
+        ledger = ledger.ask(settlement(1_000), TERMS, NOW).ledger();
+        assertThat(ledger.accounts().get(0).used(NOW)).as("without a maximum").isEqualTo(200);
+        assertThat(ledger.accounts().get(1).used(NOW)).isEqualTo(14);
+    }
+
+    @Test
+    void a_negative_settlement_refunds_nothing() {
+        ask("a", 8, 8, NOW);
+        ask("a", 0, 0, NOW, new Report(FIRST, 6, NOW, 2));
+        Ledger before = ledger;
+        for (long tokens : List.of(-1L, -1_000_000_000_000L, Long.MIN_VALUE)) {
+            ledger = ledger.ask(settlement(tokens), TERMS, NOW).ledger();
+            assertThat(ledger).isEqualTo(before);
+        }
+        LeaseRequest request = new LeaseRequest(9, "a", 3, 3, List.of(new Report(FIRST, 6, NOW, 0)), -50, 0);
+        Ledger.Answer answer = ledger.ask(request, TERMS, NOW);
+        assertThat(answer.response()).as("what it reports counts").isEqualTo(granted(FIRST + 1, 3, NOW, NOW + 1_000));
+        assertThat(answer.ledger().free()).isEqualTo(1);
+    }
+
+    /** One token becomes free each second. */
+    @Test
+    void of_two_refused_holders_the_one_that_was_refused_first_gets_the_next_token() {
+        useAll();
+        assertThat(ask("a", 1, 10, NOW)).isEqualTo(new LeaseResponse.Refused(9, NOW, 1_000));
+        assertThat(ask("b", 1, 10, NOW)).isEqualTo(new LeaseResponse.Refused(9, NOW, 2_000));
+        assertThat(ask("b", 1, 10, NOW + 1_000)).as("that is for a").isInstanceOf(LeaseResponse.Refused.class);
+        assertThat(ask("a", 1, 10, NOW + 1_001)).isEqualTo(grantedTheLast(FIRST + 1, 1, NOW + 1_001, NOW + 2_001));
+        ask("a", 1, 10, NOW + 1_010, new Report(FIRST + 1, 1, NOW + 1_001, 0));
+        assertThat(ask("a", 1, 10, NOW + 2_000)).as("that is for b").isInstanceOf(LeaseResponse.Refused.class);
+        assertThat(ask("b", 1, 10, NOW + 2_001)).isInstanceOf(LeaseResponse.Granted.class);
+        assertThat(ledger.refusals()).extracting(Ledger.Refusal::holder).containsExactly("a");
+    }
+
+    @Test
+    void a_refused_holder_that_does_not_return_in_time_loses_its_place() {
+        useAll();
+        ask("a", 1, 10, NOW);
+        assertThat(ledger.refusals()).containsExactly(new Ledger.Refusal("a", 1, 10, NOW + 1_200));
+        assertThat(ask("b", 1, 1, NOW + 1_199)).isInstanceOf(LeaseResponse.Refused.class);
+        assertThat(ask("b", 1, 1, NOW + 1_200)).isInstanceOf(LeaseResponse.Granted.class);
+        assertThat(ledger.refusals()).isEmpty();
+    }
+
+    @Test
+    void a_refused_holder_has_a_place_only_if_it_wants_as_much_again_within_two_leads() {
+        useAll();
+        ask("large", 3, 30, NOW);
+        ask("ahead", 0, 30, NOW);
+        assertThat(ledger.refusals()).isEmpty();
+        ledger = Ledger.open(List.of(new TokenBucket(Rate.of(100, 10_000), 100, false)), NOW);
+        ask("a", 100, 100, NOW);
+        ask("a", 0, 0, NOW, new Report(FIRST, 100, NOW, 0));
+        ask("slow", 1, 4, NOW);
+        assertThat(ledger.refusals()).as("one in 250 ms").isEmpty();
+        ask("fast", 1, 5, NOW);
+        assertThat(ledger.refusals()).hasSize(1);
+    }
+
+    @Test
+    void the_places_of_refused_holders_are_bounded() {
+        useAll();
+        for (int i = 0; i <= Ledger.MAX_REFUSALS; i++) {
+            ask("p" + i, 1, 10, NOW);
+        }
+        assertThat(ledger.refusals()).hasSize(Ledger.MAX_REFUSALS);
+        assertThat(ask("new", 1, 10, NOW + 1_000)).isInstanceOf(LeaseResponse.Refused.class);
+        assertThat(ask("p0", 1, 10, NOW + 1_000)).isInstanceOf(LeaseResponse.Granted.class);
+    }
+
+    private void useAll() {
+        ask("z", 10, 10, NOW);
+        ask("z", 0, 0, NOW, new Report(FIRST, 10, NOW, 0));
+    }
+}

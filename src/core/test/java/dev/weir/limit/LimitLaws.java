@@ -1,0 +1,437 @@
+package dev.weir.limit;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.util.List;
+import java.util.Random;
+import org.junit.jupiter.api.Test;
+
+/**
+ * What holds for every limit, whatever its algorithm, at each moment of any traffic. Each law is tried before every
+ * request of seeded random traffic, on a copy of the account, so that it disturbs nothing. A failure names the seed.
+ */
+abstract class LimitLaws<S> {
+
+    private static final int SEEDS = 25;
+    private static final int REQUESTS = 40;
+
+    /** The epoch, today, the year 9999, and a quarter of all the milliseconds there are. */
+    private static final long[] STARTS_MS = {0, 1_700_000_000_000L, 253_402_300_799_000L, Long.MAX_VALUE / 4};
+
+    /** The limits that the laws are tried on. */
+    abstract List<Terms<S>> terms();
+
+    /**
+     * Whether what is given back is had again at once, token for token. The sliding window counter gives back to the
+     * window before where this one has nothing left, and of that only a share counts.
+     */
+    boolean givesBackWhole() {
+        return true;
+    }
+
+    /**
+     * Whether the state knows how far it is in debt. A log that counts denied requests drops what is older than the
+     * newest that fill the limit alone, so its debt is somewhere below zero.
+     */
+    boolean knowsItsDebt() {
+        return true;
+    }
+
+    /** After how long the windows lie as they do now; {@link Long#MAX_VALUE} if that cannot be said. */
+    long repeatsAfterMs(Terms<S> terms) {
+        return terms.perMs();
+    }
+
+    /** A law, tried on an account just before a request. */
+    interface Law<S> {
+        void holds(Terms<S> terms, Trial<S> trial, long cost, long nowMs, Traffic traffic);
+    }
+
+    private void always(Law<S> law) {
+        for (Terms<S> terms : terms()) {
+            for (long startMs : STARTS_MS) {
+                for (int seed = 0; seed < SEEDS; seed++) {
+                    try {
+                        tryOut(law, terms, startMs, seed);
+                    } catch (AssertionError | RuntimeException e) {
+                        throw new AssertionError(terms.limit() + ", start " + startMs + ", seed " + seed, e);
+                    }
+                }
+            }
+        }
+    }
+
+    private void tryOut(Law<S> law, Terms<S> terms, long startMs, long seed) {
+        Traffic traffic = new Traffic(seed, terms.perMs());
+        long nowMs = startMs + traffic.random().nextLong(Math.min(terms.perMs(), 1L << 40));
+        Trial<S> trial = Trial.open(terms.limit(), nowMs);
+        for (int i = 0; i < REQUESTS; i++) {
+            nowMs = traffic.nextMs(trial, nowMs);
+            long cost = traffic.nextCost(trial, nowMs);
+            try {
+                law.holds(terms, trial.copy(), cost, nowMs, traffic);
+            } catch (AssertionError | RuntimeException e) {
+                throw new AssertionError("request " + i + ": " + cost + " at " + nowMs + " of " + trial, e);
+            }
+            traffic.pass(trial, cost, nowMs, knowsItsDebt());
+        }
+    }
+
+    /** What can be had, as far as the state knows it. */
+    private long known(Trial<S> trial, long nowMs) {
+        return knowsItsDebt() ? trial.available(nowMs) : trial.remaining(nowMs);
+    }
+
+    private void assertSameAnswers(Trial<S> one, Trial<S> other, Traffic traffic, long nowMs) {
+        assertThat(known(one, nowMs)).as("available").isEqualTo(known(other, nowMs));
+        if (one.capacity() > 0) {
+            for (long cost : new long[] {1, traffic.anyCost(one), one.capacity()}) {
+                assertThat(one.waitMs(cost, nowMs)).as("wait for %d", cost).isEqualTo(other.waitMs(cost, nowMs));
+            }
+        }
+    }
+
+    @Test
+    void neverOffersMoreThanTheCapacity() {
+        always((terms, trial, cost, nowMs, traffic) -> {
+            assertThat(trial.available(nowMs)).isLessThanOrEqualTo(trial.capacity());
+            assertThat(trial.charge(cost, nowMs).available(nowMs)).isLessThanOrEqualTo(trial.capacity());
+        });
+    }
+
+    @Test
+    void startsFull() {
+        always((terms, trial, cost, nowMs, traffic) -> {
+            Trial<S> fresh = Trial.open(terms.limit(), nowMs);
+            assertThat(fresh.available(nowMs)).isEqualTo(fresh.capacity());
+            assertThat(fresh.waitMs(fresh.capacity(), nowMs)).isZero();
+        });
+    }
+
+    @Test
+    void aChargeTakesExactlyItsCost() {
+        always((terms, trial, cost, nowMs, traffic) -> {
+            long before = known(trial, nowMs);
+            long used = trial.used(nowMs);
+            trial.charge(cost, nowMs);
+            if (terms.limit().capacity() == 0 || terms.limit() instanceof Unlimited) {
+                assertThat(trial.available(nowMs)).isEqualTo(before);
+            } else if (used <= terms.ceiling() - cost) {
+                assertThat(known(trial, nowMs)).isEqualTo(knowsItsDebt() ? before - cost : Math.max(0, before - cost));
+            }
+        });
+    }
+
+    @Test
+    void aChargeNeverFreesAnything() {
+        always((terms, trial, cost, nowMs, traffic) -> {
+            long before = known(trial, nowMs);
+            long waitMs = trial.waitMs(trial.capacity(), nowMs);
+            trial.charge(cost, nowMs);
+            assertThat(known(trial, nowMs)).isLessThanOrEqualTo(before);
+            assertThat(trial.waitMs(trial.capacity(), nowMs)).isGreaterThanOrEqualTo(waitMs);
+        });
+    }
+
+    @Test
+    void permitsACostOfZeroAndWhatIsAvailableAndNothingElse() {
+        always((terms, trial, cost, nowMs, traffic) -> {
+            long available = trial.available(nowMs);
+            assertThat(trial.permits(0, nowMs)).isTrue();
+            assertThat(trial.permits(cost, nowMs)).isEqualTo(cost == 0 || cost <= available);
+            if (available > 0) {
+                assertThat(trial.permits(available, nowMs)).isTrue();
+            }
+            if (available < Long.MAX_VALUE) {
+                assertThat(trial.permits(Math.max(0, available) + 1, nowMs)).isFalse();
+            }
+        });
+    }
+
+    @Test
+    void timeAloneNeverTakesAnything() {
+        always((terms, trial, cost, nowMs, traffic) -> {
+            long available = trial.available(nowMs);
+            for (int i = 0; i < 4; i++) {
+                long laterMs = traffic.nextMs(trial, nowMs);
+                assertThat(trial.available(laterMs)).isGreaterThanOrEqualTo(available);
+            }
+        });
+    }
+
+    @Test
+    void theWaitIsExact() {
+        always((terms, trial, cost, nowMs, traffic) -> {
+            if (trial.capacity() == 0) {
+                return;
+            }
+            long most = Math.min(trial.capacity(), Limit.MAX_LEVEL);
+            for (long any : new long[] {1, Math.min(2, most), traffic.anyCost(trial), traffic.anyCost(trial), most}) {
+                assertExactWait(trial, any, nowMs, traffic.random());
+            }
+        });
+    }
+
+    static void assertExactWait(Trial<?> trial, long cost, long nowMs, Random random) {
+        long waitMs = trial.waitMs(cost, nowMs);
+        assertThat(waitMs).as("wait for %d", cost).isNotNegative();
+        assertThat(waitMs == 0).as("%d passes now", cost).isEqualTo(trial.permits(cost, nowMs));
+        assertThat(trial.permits(cost, nowMs + waitMs))
+                .as("%d after %d", cost, waitMs)
+                .isTrue();
+        if (waitMs > 0) {
+            assertThat(trial.permits(cost, nowMs + waitMs - 1))
+                    .as("%d before %d", cost, waitMs)
+                    .isFalse();
+            assertThat(trial.permits(cost, nowMs + random.nextLong(waitMs)))
+                    .as("%d sooner", cost)
+                    .isFalse();
+        }
+    }
+
+    @Test
+    void afterTheWaitTheCostIsChargedLikeAnyOther() {
+        always((terms, trial, cost, nowMs, traffic) -> {
+            if (trial.capacity() == 0 || cost < 1 || cost > trial.capacity()) {
+                return;
+            }
+            long thenMs = nowMs + trial.waitMs(cost, nowMs);
+            long before = trial.available(thenMs);
+            assertThat(trial.request(cost, thenMs)).isTrue();
+            long expected = terms.limit() instanceof Unlimited ? before : before - cost;
+            assertThat(trial.available(thenMs)).isEqualTo(expected);
+        });
+    }
+
+    @Test
+    void anAccountSaysWhatRemainsAndWhenAllIsFreeAgain() {
+        always((terms, trial, cost, nowMs, traffic) -> {
+            LimitAccount<?> account = trial.account();
+            assertThat(account.remaining(nowMs)).isEqualTo(Math.max(0, trial.available(nowMs)));
+            long resetAfterMs = account.resetAfterMs(nowMs);
+            long freeMs = nowMs + resetAfterMs;
+            assertThat(trial.available(freeMs)).isEqualTo(trial.capacity());
+            if (resetAfterMs > 0) {
+                assertThat(trial.available(freeMs - 1)).isLessThan(trial.capacity());
+            }
+            if (!trial.limit().fits(cost)) {
+                assertThat(trial.permits(cost, nowMs)).isFalse();
+            } else if (!trial.permits(cost, nowMs)) {
+                assertThat(account.waitMs(cost, nowMs))
+                        .isPositive()
+                        .isEqualTo(trial.waitMs(cost, nowMs))
+                        .isLessThanOrEqualTo(resetAfterMs);
+            }
+        });
+    }
+
+    @Test
+    void givingBackAtOnceUndoesACharge() {
+        always((terms, trial, cost, nowMs, traffic) -> {
+            if (trial.used(nowMs) > terms.ceiling() - cost) {
+                return;
+            }
+            Trial<S> there = trial.copy().charge(cost, nowMs);
+            Trial<S> back = there.copy().charge(-cost, nowMs);
+            if (knowsItsDebt()) {
+                assertSameAnswers(back, trial, traffic, nowMs);
+            } else {
+                assertThat(back.remaining(nowMs)).isGreaterThanOrEqualTo(trial.remaining(nowMs));
+            }
+        });
+    }
+
+    @Test
+    void givingBackNeverFillsBeyondTheCapacity() {
+        always((terms, trial, cost, nowMs, traffic) -> {
+            long before = trial.available(nowMs);
+            long used = trial.used(nowMs);
+            long after = trial.charge(-cost, nowMs).available(nowMs);
+            assertThat(after).isBetween(before, trial.capacity());
+            assertThat(after - before).isLessThanOrEqualTo(Math.min(used, cost));
+            if (givesBackWhole()) {
+                assertThat(after - before).isEqualTo(Math.min(used, cost));
+            }
+        });
+    }
+
+    @Test
+    void givingBackNeverDelaysAnything() {
+        always((terms, trial, cost, nowMs, traffic) -> {
+            if (trial.capacity() > 0) {
+                long any = traffic.anyCost(trial);
+                long waitMs = trial.waitMs(any, nowMs);
+                assertThat(trial.charge(-cost, nowMs).waitMs(any, nowMs)).isLessThanOrEqualTo(waitMs);
+            }
+        });
+    }
+
+    @Test
+    void givingBackEverythingIsLikeAFreshStart() {
+        always((terms, trial, cost, nowMs, traffic) -> {
+            trial.charge(-Limit.MAX_LEVEL, nowMs);
+            assertThat(trial.available(nowMs)).isEqualTo(trial.capacity());
+            assertThat(trial.waitMs(trial.capacity(), nowMs)).isZero();
+        });
+    }
+
+    @Test
+    void aChargeLeavesTheStateBeforeItAsItWas() {
+        always((terms, trial, cost, nowMs, traffic) -> {
+            S state = trial.state();
+            String before = state.toString();
+            long available = trial.available(nowMs);
+            trial.copy().charge(cost, nowMs);
+            trial.copy().charge(-cost, nowMs);
+            assertThat(state.toString()).isEqualTo(before);
+            assertThat(trial.available(nowMs)).isEqualTo(available);
+        });
+    }
+
+    @Test
+    void splittingACostChangesNothing() {
+        always((terms, trial, cost, nowMs, traffic) -> {
+            long part = traffic.random().nextLong(cost + 1);
+            Trial<S> whole = trial.copy().charge(cost, nowMs);
+            Trial<S> parts = trial.copy().charge(part, nowMs).charge(cost - part, nowMs);
+            assertSameAnswers(parts, whole, traffic, nowMs);
+        });
+    }
+
+    @Test
+    void splittingWhatIsGivenBackChangesNothing() {
+        always((terms, trial, cost, nowMs, traffic) -> {
+            long part = traffic.random().nextLong(cost + 1);
+            Trial<S> whole = trial.copy().charge(-cost, nowMs);
+            Trial<S> parts = trial.copy().charge(-part, nowMs).charge(part - cost, nowMs);
+            assertSameAnswers(parts, whole, traffic, nowMs);
+        });
+    }
+
+    @Test
+    void atOneInstantTheOrderOfChargesDoesNotMatter() {
+        always((terms, trial, cost, nowMs, traffic) -> {
+            long more = traffic.nextCost(trial, nowMs);
+            Trial<S> one = trial.copy().charge(cost, nowMs).charge(more, nowMs).charge(1, nowMs);
+            Trial<S> other = trial.copy().charge(1, nowMs).charge(more, nowMs).charge(cost, nowMs);
+            assertSameAnswers(one, other, traffic, nowMs);
+        });
+    }
+
+    @Test
+    void onceForgettableItAnswersLikeAFreshOneForEver() {
+        always((terms, trial, cost, nowMs, traffic) -> {
+            traffic.pass(trial, cost, nowMs, knowsItsDebt());
+            long forgettableMs = trial.forgettableAtMs(nowMs);
+            assertThat(forgettableMs).isGreaterThanOrEqualTo(nowMs);
+            long atMs = forgettableMs + Math.max(0, traffic.random().nextInt(5) - 1);
+            Trial<S> fresh = Trial.open(terms.limit(), atMs);
+            boolean kept = false; // a fresh state is not kept before it is charged
+            for (int i = 0; i < 12; i++) {
+                fresh = kept ? fresh : Trial.open(terms.limit(), atMs);
+                assertSameAnswers(trial, fresh, traffic, atMs);
+                long next = traffic.nextCost(fresh, atMs);
+                S before = fresh.state();
+                assertThat(trial.request(next, atMs)).isEqualTo(fresh.request(next, atMs));
+                kept |= !fresh.state().equals(before);
+                atMs = traffic.nextMs(fresh, atMs);
+            }
+        });
+    }
+
+    @Test
+    void forgettableDoesNotDependOnWhenItIsAsked() {
+        always((terms, trial, cost, nowMs, traffic) -> {
+            traffic.pass(trial, cost, nowMs, knowsItsDebt());
+            long forgettableMs = trial.forgettableAtMs(nowMs);
+            long laterMs = traffic.nextMs(trial, nowMs);
+            if (laterMs < forgettableMs) {
+                assertThat(trial.forgettableAtMs(laterMs)).isEqualTo(forgettableMs);
+            }
+        });
+    }
+
+    @Test
+    void wholeWindowsLaterTheSameRequestsGetTheSameAnswers() {
+        for (Terms<S> terms : terms()) {
+            for (long startMs : STARTS_MS) {
+                long shiftMs = startMs / repeatsAfterMs(terms) * repeatsAfterMs(terms);
+                Traffic traffic = new Traffic(11, terms.perMs());
+                long nowMs = traffic.random().nextLong(Math.min(terms.perMs(), 1L << 40));
+                Trial<S> early = Trial.open(terms.limit(), nowMs);
+                Trial<S> late = Trial.open(terms.limit(), nowMs + shiftMs);
+                for (int i = 0; i < REQUESTS; i++) {
+                    nowMs = traffic.nextMs(early, nowMs);
+                    long cost = traffic.nextCost(early, nowMs);
+                    assertThat(late.available(nowMs + shiftMs)).isEqualTo(early.available(nowMs));
+                    assertThat(late.waitMs(Math.min(cost, late.capacity()), nowMs + shiftMs))
+                            .isEqualTo(early.waitMs(Math.min(cost, early.capacity()), nowMs));
+                    assertThat(late.request(cost, nowMs + shiftMs)).isEqualTo(early.request(cost, nowMs));
+                }
+            }
+        }
+    }
+
+    @Test
+    void aClientThatStopsIsServedAgainWithinTwoWindows_howeverMuchItWasDenied() {
+        for (Terms<S> terms : terms()) {
+            for (int seed = 0; seed < SEEDS; seed++) {
+                Traffic traffic = new Traffic(seed, terms.perMs());
+                long nowMs = 1_700_000_000_000L;
+                Trial<S> trial = Trial.open(terms.limit(), nowMs);
+                for (int i = 0; i < 5 * REQUESTS; i++) {
+                    nowMs += traffic.random().nextInt(4) == 0 ? traffic.random().nextLong(terms.perMs() / 8 + 2) : 0;
+                    trial.request(traffic.nextCost(trial, nowMs), nowMs);
+                    long served = Math.min(trial.capacity(), Limit.MAX_LEVEL);
+                    assertThat(trial.waitMs(served, nowMs))
+                            .as("%s, seed %d, request %d", terms.limit(), seed, i)
+                            .isLessThanOrEqualTo(2 * terms.limit().windowMs(nowMs));
+                }
+            }
+        }
+    }
+
+    @Test
+    void whatIsChargedUpToABoundLeavesNoMoreInUse() {
+        always((terms, trial, cost, nowMs, traffic) -> {
+            if (terms.limit().capacity() == 0 || terms.limit() instanceof Unlimited || !knowsItsDebt()) {
+                return;
+            }
+            long used = trial.used(nowMs);
+            long mostUsed = traffic.random().nextLong(terms.limit().maxUsed());
+            LimitAccount<S> bounded = trial.copy().account().chargeUpTo(mostUsed, cost, nowMs);
+            assertThat(bounded.used(nowMs)).isEqualTo(Math.max(used, Math.min(mostUsed, used + cost)));
+            LimitAccount<S> less = trial.copy().account().chargeUpTo(mostUsed, -cost, nowMs);
+            assertThat(less.used(nowMs)).isEqualTo(trial.charge(-cost, nowMs).used(nowMs));
+        });
+    }
+
+    @Test
+    void noCostOverflows() {
+        long[] extremes = {
+            Long.MAX_VALUE, Long.MAX_VALUE - 1, Limit.MAX_LEVEL + 1, Limit.MAX_LEVEL, -Limit.MAX_LEVEL, Long.MIN_VALUE
+        };
+        always((terms, trial, cost, nowMs, traffic) -> {
+            for (int i = 0; i < 3; i++) {
+                long extreme = extremes[traffic.random().nextInt(extremes.length)];
+                if (extreme > 0 && !(terms.limit() instanceof Unlimited)) {
+                    assertThat(trial.permits(extreme, nowMs))
+                            .as("permits %d", extreme)
+                            .isEqualTo(extreme <= trial.available(nowMs));
+                }
+                long before = known(trial, nowMs);
+                long after = known(trial.charge(extreme, nowMs), nowMs);
+                assertThat(after).as("available after %d", extreme).isLessThanOrEqualTo(trial.capacity());
+                if (extreme > 0) {
+                    assertThat(after).as("available after %d", extreme).isLessThanOrEqualTo(before);
+                } else {
+                    assertThat(after).as("available after %d", extreme).isGreaterThanOrEqualTo(before);
+                }
+                for (long any : new long[] {0, Math.min(1, trial.capacity()), trial.capacity()}) {
+                    assertThat(trial.waitMs(any, nowMs)).as("wait for %d", any).isNotNegative();
+                }
+                assertThat(trial.forgettableAtMs(nowMs)).isGreaterThanOrEqualTo(nowMs);
+            }
+        });
+    }
+}

@@ -1,0 +1,299 @@
+package dev.weir.limit;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.weir.limit.SlidingWindowLog.Log;
+import java.util.Random;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/** The log's segments: their edges, what is left behind in the store, and what a request costs. */
+class SlidingWindowLogTest {
+
+    /** A log of {@code entries} entries of cost 1, at 10, 20, 30, … */
+    private static Trial<Log> filled(int entries, long perMs) {
+        Trial<Log> trial = Trial.open(new SlidingWindowLog(entries, perMs, false), 0);
+        for (int i = 1; i <= entries; i++) {
+            assertThat(trial.request(1, 10L * i)).isTrue();
+        }
+        return trial;
+    }
+
+    /** How many segments the store holds that no live entry is in. */
+    private static long garbage(Trial<Log> trial) {
+        return trial.segments().size()
+                - (trial.state().tailNumber() - trial.state().head());
+    }
+
+    @ParameterizedTest
+    @CsvSource({"1, 0", "31, 0", "32, 0", "33, 1", "63, 1", "64, 1", "65, 2", "96, 2", "97, 3"})
+    void aSegmentIsPutAwayWhenTheThirtyThirdEntryComes(int entries, int segments) {
+        Trial<Log> trial = filled(entries, 10_000);
+        assertThat(trial.segments().size()).isEqualTo(segments);
+        assertThat(trial.available(10L * entries)).isZero();
+    }
+
+    @ParameterizedTest
+    @ValueSource(ints = {1, 31, 32, 33, 34, 63, 64, 65, 66, 100})
+    void entriesLeaveOneByOne(int entries) {
+        Trial<Log> trial = filled(entries, 10_000);
+        for (int gone = 0; gone <= entries; gone++) {
+            long nowMs = 10L * gone + 10_000;
+            assertThat(trial.available(nowMs)).as("at %d", nowMs).isEqualTo(gone);
+            assertThat(trial.available(nowMs + 9)).isEqualTo(gone);
+        }
+    }
+
+    @ParameterizedTest
+    @ValueSource(ints = {1, 31, 32, 33, 34, 63, 64, 65, 66, 100})
+    void everyWaitEndsWithTheEntryThatFreesEnough(int entries) {
+        Trial<Log> trial = filled(entries, 10_000);
+        long nowMs = 10L * entries;
+        for (int cost = 1; cost <= entries; cost++) {
+            assertThat(trial.waitMs(cost, nowMs)).as("wait for %d", cost).isEqualTo(10_000 + 10L * cost - nowMs);
+        }
+    }
+
+    @ParameterizedTest
+    @ValueSource(ints = {31, 32, 33, 64, 65, 100})
+    void entriesThatLeaveWhileNewOnesComeAreReplacedOneForOne(int entries) {
+        Trial<Log> trial = filled(entries, 10L * entries);
+        for (long nowMs = 10L * (entries + 1); nowMs < 100L * entries; nowMs += 10) {
+            assertThat(trial.permits(1, nowMs - 1)).isFalse();
+            assertThat(trial.request(1, nowMs)).isTrue();
+            assertThat(trial.permits(1, nowMs)).isFalse();
+            assertThat(trial.segments().size()).isLessThanOrEqualTo(entries / LogSegment.CAPACITY + 2);
+        }
+    }
+
+    @ParameterizedTest
+    @ValueSource(ints = {31, 32, 33, 64, 65, 200})
+    void afterAnIdleGapTheLogStartsOver(int entries) {
+        Trial<Log> trial = filled(entries, 10_000);
+        long nowMs = 1_000_000;
+        assertThat(trial.available(nowMs)).isEqualTo(entries);
+        for (int i = 0; i < entries; i++) {
+            assertThat(trial.request(1, nowMs + i)).isTrue();
+            assertThat(trial.available(nowMs + i)).isEqualTo(entries - i - 1);
+        }
+        assertThat(trial.waitMs(1, nowMs + entries)).isEqualTo(10_000 - entries);
+        assertThat(garbage(trial)).isZero();
+    }
+
+    @ParameterizedTest
+    @ValueSource(ints = {31, 32, 33, 64, 65, 100})
+    void givingBackTakesTheNewestEntriesAcrossSegments(int entries) {
+        long nowMs = 10L * entries;
+        for (int credit = 0; credit <= entries + 1; credit++) {
+            Trial<Log> trial = filled(entries, 10_000).charge(-credit, nowMs);
+            int left = Math.max(0, entries - credit);
+            assertThat(trial.available(nowMs)).isEqualTo(entries - left);
+            assertThat(trial.waitMs(entries, nowMs)).isEqualTo(left == 0 ? 0 : 10_000 + 10L * left - nowMs);
+            for (int gone = 0; gone <= left; gone++) {
+                assertThat(trial.available(10_000 + 10L * gone)).isEqualTo(entries - left + gone);
+            }
+            trial.charge(entries - left, nowMs);
+            assertThat(trial.available(nowMs)).isZero();
+            assertThat(trial.available(10_000 + nowMs - 1)).isEqualTo(Math.min(left, entries - 1));
+        }
+    }
+
+    @ParameterizedTest
+    @ValueSource(ints = {32, 33, 64, 65})
+    void takingAndGivingBackAtASegmentsEdgeLeavesNothingBehind(int entries) {
+        Trial<Log> trial = filled(entries, 10_000);
+        int segments = trial.segments().size();
+        for (int i = 0; i < 10; i++) {
+            long nowMs = 10L * entries + 1 + i;
+            trial.charge(1, nowMs).charge(-1, nowMs);
+            assertThat(trial.available(nowMs)).isZero();
+            assertThat(trial.segments().size()).isLessThanOrEqualTo(segments);
+        }
+    }
+
+    @Test
+    void anEntryOfWhichAPartIsGivenBackKeepsItsTime() {
+        Trial<Log> trial = Trial.open(new SlidingWindowLog(10, 1_000, false), 0);
+        trial.charge(4, 100).charge(6, 200).charge(-2, 300);
+        assertThat(trial.available(300)).isEqualTo(2);
+        assertThat(trial.waitMs(6, 300)).isEqualTo(800);
+        assertThat(trial.waitMs(10, 300)).isEqualTo(900);
+    }
+
+    @Test
+    void givingBackDoesNotReviveWhatHasLeftTheWindow() {
+        Trial<Log> trial = Trial.open(new SlidingWindowLog(10, 1_000, false), 0);
+        trial.charge(4, 100).charge(6, 1_050).charge(-8, 1_150);
+        assertThat(trial.available(1_150)).isEqualTo(10);
+        assertThat(trial.charge(10, 1_150).available(1_150)).isZero();
+    }
+
+    @Test
+    void requestsOfOneMillisecondShareAnEntry() {
+        Trial<Log> trial = Trial.open(new SlidingWindowLog(10_000, 1_000, false), 0);
+        for (int i = 0; i < 5_000; i++) {
+            trial.request(1, 7);
+        }
+        assertThat(trial.segments().calls()).isZero();
+        assertThat(trial.state().tail().size()).isOne();
+        assertThat(trial.waitMs(10_000, 7)).isEqualTo(1_000);
+    }
+
+    @Test
+    void aFullTailTakesMoreOfItsLastMillisecond() {
+        Trial<Log> trial = filled(32, 10_000);
+        trial.charge(5, 320);
+        assertThat(trial.segments().size()).isZero();
+        assertThat(trial.available(320)).isEqualTo(-5);
+    }
+
+    @Test
+    void anEntryOfAgePerIsGone() {
+        Trial<Log> trial = Trial.open(new SlidingWindowLog(1, 60_000, false), 0);
+        trial.charge(1, 0);
+        assertThat(trial.permits(1, 59_999)).isFalse();
+        assertThat(trial.permits(1, 60_000)).isTrue();
+    }
+
+    /** Long logs on traffic with gaps, debts and credits, against the plain list. */
+    @ParameterizedTest
+    @ValueSource(longs = {1, 2, 3, 4, 5, 6, 7, 8})
+    void longLogsAgreeWithTheModel(long seed) {
+        Random random = new Random(seed);
+        int limit = 50 + random.nextInt(400);
+        long perMs = 200 + random.nextLong(2_000);
+        Trial<Log> trial = Trial.open(new SlidingWindowLog(limit, perMs, false), 0);
+        Model model = Model.of(trial.limit());
+        long nowMs = 0;
+        for (int i = 0; i < 6_000; i++) {
+            nowMs += random.nextInt(200) == 0 ? random.nextLong(perMs * 5 / 4) : random.nextLong(4);
+            long available = model.available(nowMs);
+            assertThat(trial.available(nowMs)).as("request %d at %d", i, nowMs).isEqualTo(available);
+            long cost = 1 + random.nextLong(random.nextInt(20) == 0 ? limit : 2);
+            if (random.nextInt(30) == 0) {
+                long change = random.nextBoolean() ? cost : -cost;
+                trial.charge(change, nowMs);
+                model.charge(change, nowMs);
+            } else if (trial.request(cost, nowMs)) {
+                model.charge(cost, nowMs);
+            } else {
+                long waitMs = trial.waitMs(cost, nowMs);
+                assertThat(model.available(nowMs + waitMs)).isGreaterThanOrEqualTo(cost);
+                assertThat(model.available(nowMs + waitMs - 1)).isLessThan(cost);
+            }
+            assertThat(garbage(trial)).isBetween(0L, (long) limit / LogSegment.CAPACITY + 40);
+        }
+        trial.charge(1, nowMs + 10 * perMs);
+        for (int i = 0; garbage(trial) > 0; i++) {
+            assertThat(i).as("requests until the garbage is gone").isLessThan(200);
+            trial.charge(1, nowMs + 10 * perMs);
+        }
+        assertThat(trial.segments().size()).isZero();
+    }
+
+    @Test
+    void aRequestDeletesAtMostTwoSegmentsHoweverLongTheLogWas() {
+        Trial<Log> trial = filled(3_200, 100_000);
+        assertThat(trial.segments().size()).isEqualTo(99);
+        long nowMs = 1_000_000;
+        for (int left = 97; left > 0; left -= 2) {
+            trial.charge(1, nowMs);
+            assertThat(trial.segments().size()).isEqualTo(left);
+        }
+        trial.charge(1, nowMs);
+        assertThat(trial.segments().size()).isZero();
+    }
+
+    @Test
+    void aRetiredLogIsDeletedBitByBit() {
+        Trial<Log> trial = filled(330, 100_000);
+        Log log = trial.state().retired();
+        int rounds = 0;
+        while (log.hasGarbage()) {
+            log = log.trimmed();
+            rounds++;
+        }
+        assertThat(rounds).isEqualTo(5);
+        assertThat(trial.segments().size()).isZero();
+        assertThat(log.live()).isZero();
+    }
+
+    /** What a decision asks of a limit. */
+    private static void decide(Trial<?> trial, long cost, long nowMs) {
+        boolean permitted = trial.request(cost, nowMs);
+        trial.account().remaining(nowMs);
+        trial.account().resetAfterMs(nowMs);
+        if (!permitted) {
+            trial.waitMs(cost, nowMs);
+        }
+    }
+
+    /** The most calls to the store that one request makes, of requests that keep the log full for many windows. */
+    private static int mostCalls(int limit, int requestsAMs) {
+        Trial<Log> trial = Trial.open(new SlidingWindowLog(limit, limit, false), 0);
+        int most = 0;
+        for (long nowMs = 1; nowMs < 3L * limit + 1_000; nowMs++) {
+            for (int i = 0; i < requestsAMs; i++) {
+                int before = trial.segments().calls();
+                decide(trial, 1, nowMs);
+                most = Math.max(most, trial.segments().calls() - before);
+            }
+        }
+        return most;
+    }
+
+    @Test
+    void theCostOfARequestDoesNotGrowWithTheLimit() {
+        int small = mostCalls(1_000, 1);
+        assertThat(small).isLessThanOrEqualTo(10);
+        assertThat(mostCalls(10, 1)).isLessThanOrEqualTo(small);
+        assertThat(mostCalls(100_000, 1)).isEqualTo(small);
+    }
+
+    @Test
+    void theCostOfARefusalDoesNotGrowWithTheLimit() {
+        int small = mostCalls(1_000, 3);
+        assertThat(small).isLessThanOrEqualTo(10);
+        assertThat(mostCalls(10, 3)).isLessThanOrEqualTo(small);
+        assertThat(mostCalls(100_000, 3)).isEqualTo(small);
+    }
+
+    @Test
+    void afterAPauseTheOldestLiveEntryIsFoundInLogarithmicallyManyReads() {
+        Trial<Log> trial = Trial.open(new SlidingWindowLog(100_000, 100_000, false), 0);
+        for (long nowMs = 1; nowMs <= 100_000; nowMs++) {
+            trial.request(1, nowMs);
+        }
+        for (long pauseMs : new long[] {10, 1_000, 50_000, 99_999}) {
+            Trial<Log> copy = trial.copy();
+            int before = copy.segments().gets();
+            assertThat(copy.available(100_000 + pauseMs)).isEqualTo(pauseMs);
+            assertThat(copy.segments().gets() - before)
+                    .as("reads after %d ms", pauseMs)
+                    .isLessThan(30);
+        }
+    }
+
+    @Test
+    void deniedRequestsThatCountDoNotMakeTheLogLongerThanItsBound() {
+        Trial<Log> trial = Trial.open(new SlidingWindowLog(5, 1_000_000, true), 0);
+        for (long nowMs = 1; nowMs <= 100_000; nowMs++) {
+            trial.request(1, nowMs);
+            assertThat(trial.segments().size()).isLessThanOrEqualTo(SlidingWindowLog.EXCESS_SEGMENTS + 5);
+        }
+        assertThat(trial.waitMs(1, 100_000)).as("the newest five fill it").isEqualTo(1_000_000 - 4);
+        assertThat(trial.waitMs(5, 100_000)).isEqualTo(1_000_000);
+    }
+
+    @Test
+    void whatIsGivenBackOfCountedDenialsLeavesTheRestCounted() {
+        LimitAccount<Log> account = LimitAccount.open(new SlidingWindowLog(1, 1_000, true), 0)
+                .charge(1, 1) // admitted
+                .charge(1, 2) // denied, counted
+                .charge(-1, 3);
+        assertThat(account.limit().available(account.state(), 3)).isZero();
+        assertThat(account.limit().available(account.state(), 1_001)).isEqualTo(1);
+    }
+}

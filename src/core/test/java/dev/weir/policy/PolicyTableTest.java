@@ -1,0 +1,379 @@
+package dev.weir.policy;
+
+import static dev.weir.decision.Samples.match;
+import static dev.weir.decision.Samples.request;
+import static dev.weir.decision.Samples.table;
+import static dev.weir.decision.Samples.window;
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException;
+
+import dev.weir.decision.Samples;
+import dev.weir.event.Request;
+import dev.weir.event.RequestKind;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Random;
+import java.util.TreeMap;
+import org.junit.jupiter.api.Test;
+
+class PolicyTableTest {
+
+    private static Policy policy(String id, String layer, int priority, Match match) {
+        return Samples.policy(id, layer, priority, match, window(1, 1_000));
+    }
+
+    private static Policy policy(String id, int priority, String... pairs) {
+        return policy(id, Policy.DEFAULT_LAYER, priority, match(pairs));
+    }
+
+    private static List<String> applicable(PolicyTable table, Request request) {
+        return table.applicable(request).stream().map(Policy::id).toList();
+    }
+
+    @Test
+    void anEmptyTableAppliesNothing() {
+        assertThat(PolicyTable.EMPTY.applicable(request("c", "free", Map.of()))).isEmpty();
+    }
+
+    @Test
+    void theHighestPriorityThatMatchesApplies() {
+        PolicyTable table = table(
+                policy("all", 0), policy("free", 5, "tier", "free"), policy("articles", 9, "endpoint", "/articles/**"));
+        Map<String, String> articles = Map.of("endpoint", "/articles/1");
+        assertThat(applicable(table, request("c", "free", articles))).containsExactly("articles");
+        assertThat(applicable(table, request("c", "free", Map.of()))).containsExactly("free");
+        assertThat(applicable(table, request("c", "gold", Map.of("endpoint", "/"))))
+                .containsExactly("all");
+    }
+
+    @Test
+    void aTieGoesToTheIdThatSortsFirst() {
+        assertThat(applicable(table(policy("b", 1), policy("a", 1), policy("c", 0)), request("c", null, Map.of())))
+                .containsExactly("a");
+        assertThat(applicable(
+                        table(policy("b", 1, "tier", "free"), policy("a", 1, "client", "c")),
+                        request("c", "free", Map.of())))
+                .containsExactly("a");
+    }
+
+    @Test
+    void the_checksum_identifies_the_versions_whatever_their_order() {
+        Policy a1 = version(1, 0, policy("a", 0));
+        Policy a2 = version(2, 0, policy("a", 0));
+        Policy b1 = version(1, 0, policy("b", 0));
+        Policy b2 = version(2, 0, policy("b", 0));
+        assertThat(PolicyTable.EMPTY.checksum()).isZero();
+        assertThat(table(a1, b2).checksum())
+                .isEqualTo(table(b2, a1).checksum())
+                .isEqualTo((table(a1).checksum() + table(b2).checksum()) & 0xFFFF_FFFFL)
+                .isEqualTo(PolicyTable.checksum(List.of(b2, a1)));
+        assertThat(List.of(table(a1), table(a2), table(a1, a2), table(a1, b1), table(a1, b2), table(a2, b1)))
+                .extracting(PolicyTable::checksum)
+                .doesNotHaveDuplicates()
+                .allMatch(checksum -> checksum > 0 && checksum <= 0xFFFF_FFFFL);
+        assertThat(table(a1).checksum()).as("the same on every machine").isEqualTo(995_218_672L);
+    }
+
+    private static Policy version(long version, long effectiveFromMs, Policy of) {
+        return new Policy(
+                of.id(),
+                version,
+                effectiveFromMs,
+                of.layer(),
+                of.priority(),
+                of.match(),
+                of.key(),
+                of.terms(),
+                of.maxSizeBytes(),
+                of.onExceed(),
+                of.idempotencyMs(),
+                of.sharing());
+    }
+
+    private static List<Long> versionsAt(PolicyTable table, long timestampMs) {
+        Request request = new Request(
+                "r",
+                "c",
+                RequestKind.CONSUME,
+                "free",
+                1,
+                null,
+                Map.of(),
+                null,
+                null,
+                null,
+                timestampMs,
+                new Request.Source(0, 0));
+        return table.applicable(request).stream().map(Policy::version).toList();
+    }
+
+    @Test
+    void aPolicyAppliesFromItsTimeOn() {
+        PolicyTable table = table(version(1, 100, policy("p", 0)));
+        assertThat(versionsAt(table, 99)).isEmpty();
+        assertThat(versionsAt(table, 100)).containsExactly(1L);
+    }
+
+    @Test
+    void ofSeveralVersionsTheNewestWhoseTimeHasComeApplies() {
+        PolicyTable table = table(
+                version(3, 200, policy("p", -5, "tier", "free")),
+                version(1, 0, policy("p", 0)),
+                version(2, 100, policy("p", 9, "tier", "*")),
+                version(4, 150, policy("other", -1)));
+        assertThat(versionsAt(table, 0)).containsExactly(1L);
+        assertThat(versionsAt(table, 99)).containsExactly(1L);
+        assertThat(versionsAt(table, 100)).containsExactly(2L);
+        assertThat(versionsAt(table, 199)).containsExactly(2L);
+        assertThat(versionsAt(table, 200))
+                .as("the other has the higher priority then")
+                .containsExactly(4L);
+    }
+
+    @Test
+    void aLaterVersionThatHoldsSoonerReplacesTheOnesBefore() {
+        PolicyTable table =
+                table(version(1, 0, policy("p", 0)), version(2, 100, policy("p", 0)), version(3, 50, policy("p", 0)));
+        assertThat(versionsAt(table, 49)).containsExactly(1L);
+        assertThat(versionsAt(table, 50)).containsExactly(3L);
+        assertThat(versionsAt(table, 100)).containsExactly(3L);
+    }
+
+    @Test
+    void inForceIsTheNewestVersionWhoseTimeHasComeWhicheverApplies() {
+        PolicyTable table = table(
+                version(1, 10, policy("p", 0)),
+                version(2, 100, policy("p", 0)),
+                version(3, 50, policy("p", 0)),
+                version(4, 0, policy("other", 9)));
+        assertThat(table.inForce("p", 9)).isNull();
+        assertThat(table.inForce("p", 49).version()).isEqualTo(1);
+        assertThat(table.inForce("p", 50).version()).isEqualTo(3);
+        assertThat(table.inForce("p", 100).version()).isEqualTo(3);
+        assertThat(table.inForce("nobody", 100)).isNull();
+    }
+
+    @Test
+    void aNegativePriorityStandsBack() {
+        assertThat(applicable(table(policy("a", -1, "tier", "free"), policy("b", 0)), request("c", "free", Map.of())))
+                .containsExactly("b");
+    }
+
+    @Test
+    void extremePrioritiesAreOrdered() {
+        assertThat(applicable(
+                        table(policy("a", Integer.MIN_VALUE), policy("b", Integer.MAX_VALUE), policy("c", 0)),
+                        request("c", null, Map.of())))
+                .containsExactly("b");
+    }
+
+    @Test
+    void oneOfEachLayerApplies() {
+        PolicyTable table = table(
+                policy("y1", "y", 1, Match.ALL),
+                policy("y2", "y", 2, match("tier", "free")),
+                policy("x1", "x", 0, match("tier", "free")),
+                policy("z1", "z", 0, match("tier", "gold")));
+        assertThat(applicable(table, request("c", "free", Map.of()))).containsExactly("x1", "y2");
+        assertThat(applicable(table, request("c", "gold", Map.of()))).containsExactly("y1", "z1");
+        assertThat(applicable(table, request("c", null, Map.of()))).containsExactly("y1");
+    }
+
+    @Test
+    void anyValueOfAListLeadsToThePolicy() {
+        PolicyTable table = table(policy("some", 0, "tier", "free|gold|b*"));
+        for (String tier : List.of("free", "gold", "b", "bronze")) {
+            assertThat(applicable(table, request("c", tier, Map.of()))).as(tier).containsExactly("some");
+        }
+        assertThat(applicable(table, request("c", "silver", Map.of()))).isEmpty();
+        assertThat(applicable(table, request("c", null, Map.of()))).isEmpty();
+    }
+
+    @Test
+    void aGlobIsFoundByItsStart() {
+        PolicyTable table = table(
+                policy("short", 0, "endpoint", "/a*"),
+                policy("long", 1, "endpoint", "/a/b/c/**"),
+                policy("end", 2, "endpoint", "**.json"));
+        assertThat(applicable(table, request("c", null, Map.of("endpoint", "/a"))))
+                .containsExactly("short");
+        assertThat(applicable(table, request("c", null, Map.of("endpoint", "/a/b/c/d"))))
+                .containsExactly("long");
+        assertThat(applicable(table, request("c", null, Map.of("endpoint", "/a/b/c/d.json"))))
+                .containsExactly("end");
+        assertThat(applicable(table, request("c", null, Map.of("endpoint", "/"))))
+                .isEmpty();
+        assertThat(applicable(table, request("c", null, Map.of("endpoint", ""))))
+                .isEmpty();
+    }
+
+    @Test
+    void anEmptyLiteralIsAValueLikeAnyOther() {
+        PolicyTable table = table(policy("none", 1, "region", ""), policy("some", 0, "region", "*"));
+        assertThat(applicable(table, request("c", null, Map.of("region", "")))).containsExactly("none");
+        assertThat(applicable(table, request("c", null, Map.of("region", "eu"))))
+                .containsExactly("some");
+        assertThat(applicable(table, request("c", null, Map.of()))).isEmpty();
+    }
+
+    @Test
+    void anEscapedWildcardIsALiteral() {
+        PolicyTable table = table(policy("star", 0, "endpoint", "/a\\*"));
+        assertThat(applicable(table, request("c", null, Map.of("endpoint", "/a*"))))
+                .containsExactly("star");
+        assertThat(applicable(table, request("c", null, Map.of("endpoint", "/ab"))))
+                .isEmpty();
+    }
+
+    @Test
+    void twoPoliciesOfOneIdAreRefused() {
+        assertThatIllegalArgumentException()
+                .isThrownBy(() -> table(policy("a", "x", 0, Match.ALL), policy("a", "y", 0, Match.ALL)))
+                .withMessage("two policies have the id a");
+    }
+
+    /** The definition: of each layer, the best of all policies that match. */
+    private static List<String> byScanning(List<Policy> policies, Request request) {
+        TreeMap<String, Policy> best = new TreeMap<>();
+        for (Policy policy : policies) {
+            if (matches(policy.match(), request)) {
+                best.merge(policy.layer(), policy, PolicyTableTest::better);
+            }
+        }
+        return best.values().stream().map(Policy::id).toList();
+    }
+
+    private static Policy better(Policy one, Policy other) {
+        if (one.priority() != other.priority()) {
+            return one.priority() > other.priority() ? one : other;
+        }
+        return one.id().compareTo(other.id()) < 0 ? one : other;
+    }
+
+    private static boolean matches(Match match, Request request) {
+        return match.conditions().entrySet().stream().allMatch(condition -> {
+            String value = request.field(condition.getKey());
+            return value != null
+                    && condition.getValue().stream().anyMatch(glob -> NaiveGlob.matches(glob.toString(), value));
+        });
+    }
+
+    @Test
+    void randomTablesApplyWhatAScanOfAllPoliciesFinds() {
+        int found = 0;
+        for (int seed = 0; seed < 400; seed++) {
+            Random random = new Random(seed);
+            List<Policy> policies = new ArrayList<>();
+            for (int i = random.nextInt(25); i >= 0; i--) {
+                policies.add(policy(
+                        "p" + random.nextInt(1_000) + "-" + i,
+                        "layer" + random.nextInt(3),
+                        random.nextInt(4) - 1,
+                        randomMatch(random)));
+            }
+            PolicyTable table = new PolicyTable(policies);
+            for (int i = 0; i < 60; i++) {
+                Request request = randomRequest(random);
+                List<String> expected = byScanning(policies, request);
+                found += expected.size();
+                assertThat(applicable(table, request))
+                        .as("seed %d: %s of %s", seed, request, policies)
+                        .isEqualTo(expected);
+            }
+        }
+        assertThat(found).as("worthwhile cases").isGreaterThan(10_000);
+    }
+
+    private static final String[] FIELDS = {"client", "tier", "endpoint", "method"};
+    private static final String[] VALUES = {"", "a", "b", "ab", "a/", "a/b", "/a", "/a/b", "aab", "b/a"};
+    private static final String[] PATTERNS = {
+        "", "a", "b", "ab", "a/b", "/a/b", "*", "**", "a*", "a**", "/a/*", "*b", "**b", "a?", "?", "a/**", "aa*", "\\a"
+    };
+
+    private static Match randomMatch(Random random) {
+        Map<String, List<Glob>> conditions = new HashMap<>();
+        for (int i = random.nextInt(4); i > 0; i--) {
+            List<Glob> globs = new ArrayList<>();
+            for (int j = random.nextInt(3); j >= 0; j--) {
+                globs.add(new Glob(PATTERNS[random.nextInt(PATTERNS.length)]));
+            }
+            conditions.put(FIELDS[random.nextInt(FIELDS.length)], globs);
+        }
+        return new Match(conditions);
+    }
+
+    private static Request randomRequest(Random random) {
+        Map<String, String> attributes = new HashMap<>();
+        for (String field : List.of("endpoint", "method", "other")) {
+            if (random.nextInt(4) > 0) {
+                attributes.put(field, VALUES[random.nextInt(VALUES.length)]);
+            }
+        }
+        String tier = random.nextInt(4) == 0 ? null : VALUES[random.nextInt(VALUES.length)];
+        return request(VALUES[random.nextInt(VALUES.length)], tier, attributes);
+    }
+
+    /** Attributes that count how often they are looked at. */
+    private static final class CountedMap extends HashMap<String, String> {
+        private int gets;
+
+        CountedMap(Map<String, String> attributes) {
+            super(attributes);
+        }
+
+        @Override
+        public String get(Object key) {
+            gets++;
+            return super.get(key);
+        }
+    }
+
+    private static int looksAtAttributes(PolicyTable table, Map<String, String> attributes, String expected) {
+        CountedMap counted = new CountedMap(attributes);
+        assertThat(applicable(table, request("c", null, counted))).containsExactly(expected);
+        return counted.gets;
+    }
+
+    /** A policy a plan, a policy an endpoint of each plan, a policy a path's start; one for all. */
+    private static PolicyTable largeTable(int policies) {
+        List<Policy> all = new ArrayList<>();
+        for (int i = 0; i < policies; i++) {
+            all.add(policy("plan-" + i, 1, "plan", "plan-" + i, "method", "GET|PUT"));
+            all.add(policy("both-" + i, 2, "plan", "plan-" + i, "endpoint", "/search"));
+            all.add(policy("path-" + i, 3, "endpoint", "/path-" + i + "/**", "method", "*"));
+        }
+        all.add(policy("all", 0));
+        Collections.shuffle(all, new Random(4));
+        return new PolicyTable(all);
+    }
+
+    @Test
+    void aLookUpDoesNotTryEveryPolicy() {
+        PolicyTable small = largeTable(10);
+        PolicyTable large = largeTable(10_000);
+        Map<Map<String, String>, String> requests = Map.of(
+                Map.of("plan", "plan-7", "method", "GET", "endpoint", "/"), "plan-7",
+                Map.of("plan", "plan-7", "method", "GET", "endpoint", "/search"), "both-7",
+                Map.of("plan", "plan-7", "method", "GET", "endpoint", "/path-3/x"), "path-3",
+                Map.of("plan", "none", "method", "GET", "endpoint", "/path-3"), "all",
+                Map.of("plan", "none", "method", "GET", "endpoint", "/nowhere-at-all-in-any-path"), "all");
+        requests.forEach((attributes, expected) -> {
+            int looks = looksAtAttributes(small, attributes, expected);
+            assertThat(looks).as("looks for %s", expected).isLessThan(15);
+            assertThat(looksAtAttributes(large, attributes, expected)).isEqualTo(looks);
+        });
+    }
+
+    @Test
+    void policiesThatShareAllTheirWordsAreTriedBestFirst() {
+        List<Policy> all = new ArrayList<>();
+        for (int i = 0; i < 1_000; i++) {
+            all.add(policy("p" + i, i, "plan", "free"));
+        }
+        assertThat(looksAtAttributes(new PolicyTable(all), Map.of("plan", "free"), "p999"))
+                .isLessThan(5);
+    }
+}

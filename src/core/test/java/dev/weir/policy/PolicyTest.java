@@ -1,0 +1,85 @@
+package dev.weir.policy;
+
+import static dev.weir.decision.Samples.keyed;
+import static dev.weir.decision.Samples.maxSize;
+import static dev.weir.decision.Samples.policy;
+import static dev.weir.decision.Samples.request;
+import static dev.weir.decision.Samples.sized;
+import static dev.weir.decision.Samples.window;
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException;
+
+import dev.weir.decision.Samples;
+import dev.weir.event.Request;
+import dev.weir.event.StateKey;
+import dev.weir.limit.Limit;
+import java.util.Collections;
+import java.util.List;
+import java.util.Map;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+class PolicyTest {
+
+    @ParameterizedTest
+    @ValueSource(strings = {"", " ", "a b", "a/b", "ä", "a\n"})
+    void refusesIdsAndLayersThatAreNoNames(String name) {
+        assertThatIllegalArgumentException()
+                .isThrownBy(() -> policy(name, window(1, 1)))
+                .withMessageContaining("id must be");
+        assertThatIllegalArgumentException()
+                .isThrownBy(() -> Samples.inLayer(name, policy("a", window(1, 1))))
+                .withMessageContaining("layer must be");
+    }
+
+    @Test
+    void namesHaveUpTo128Characters() {
+        assertThat(policy("a".repeat(128), window(1, 1)).id()).hasSize(128);
+        assertThatIllegalArgumentException().isThrownBy(() -> policy("a".repeat(129), window(1, 1)));
+    }
+
+    @Test
+    void hasOneToSixteenLimits() {
+        assertThat(policy("a", Collections.nCopies(16, window(1, 1)).toArray(Limit<?>[]::new))
+                        .terms())
+                .hasSize(16);
+        assertThatIllegalArgumentException().isThrownBy(() -> policy("a")).withMessage("limits must be 1 to 16, are 0");
+        assertThatIllegalArgumentException()
+                .isThrownBy(
+                        () -> policy("a", Collections.nCopies(17, window(1, 1)).toArray(Limit<?>[]::new)))
+                .withMessage("limits must be 1 to 16, are 17");
+    }
+
+    @Test
+    void aKeyHasNothingTwice() {
+        Policy policy = policy("a", window(1, 1));
+        assertThatIllegalArgumentException().isThrownBy(() -> keyed(List.of("client", "a", "a"), policy));
+        assertThatIllegalArgumentException()
+                .isThrownBy(() -> keyed(List.of("client", "1", "2", "3", "4", "5", "6", "7", "8"), policy));
+    }
+
+    @Test
+    void theStateKeyHasTheKeysValuesInItsOrder() {
+        Policy policy = policy("a", window(1, 1));
+        Request request = request("acme", "free", Map.of("endpoint", "/a", "ip", "1.2.3.4"));
+        assertThat(policy.stateKey(request)).isEqualTo(new StateKey("acme", "a", List.of()));
+        assertThat(keyed(List.of("ip", "client", "endpoint"), policy).stateKey(request))
+                .isEqualTo(new StateKey("acme", "a", List.of("ip", "1.2.3.4", "endpoint", "/a")));
+        assertThat(keyed(List.of("client", "tier"), policy).stateKey(request))
+                .isEqualTo(new StateKey("acme", "a", List.of("tier", "free")));
+        assertThat(keyed(List.of("client", "missing"), policy).stateKey(request))
+                .isEqualTo(new StateKey("acme", "a", List.of("missing", "")));
+    }
+
+    @Test
+    void isTooLargeAboveItsMaxSizeOnly() {
+        Policy policy = maxSize(100L, policy("a", window(1, 1)));
+        Request request = request("c", null, Map.of());
+        assertThat(policy.isTooLarge(sized(100, request))).isFalse();
+        assertThat(policy.isTooLarge(sized(101, request))).isTrue();
+        assertThat(policy.isTooLarge(request)).as("unknown size").isFalse();
+        assertThat(policy("b", window(1, 1)).isTooLarge(sized(Long.MAX_VALUE, request)))
+                .isFalse();
+    }
+}

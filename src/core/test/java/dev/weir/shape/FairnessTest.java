@@ -1,0 +1,646 @@
+package dev.weir.shape;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.weir.shape.backlog.FairScheduler;
+import dev.weir.shape.backlog.Flow;
+import dev.weir.shape.backlog.StartTimeFairQueue;
+import dev.weir.shape.backlog.TierShare;
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.Deque;
+import java.util.HashMap;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.PriorityQueue;
+import java.util.Random;
+import java.util.Set;
+import java.util.function.Consumer;
+import java.util.function.Supplier;
+import java.util.function.ToIntFunction;
+import java.util.stream.Collectors;
+import org.junit.jupiter.api.Test;
+
+/**
+ * The laws of {@link FairScheduler}, over many seeds, and against orders that are not fair, which break them. Below, c is
+ * the largest cost that a member was served so far, w its weight, and its debt the last cost by the weight of that moment:
+ * how far its tag may lie ahead of the virtual time, for at no service is the start ahead of it. Nor does a tag lie further
+ * behind it than the largest debt of the others: the virtual time is a mean, so not ahead of every tag, and while one
+ * waits the others are served only from tags no greater than its own. Tags are rounded up, by at most 1 / TOKEN a request.
+ */
+class FairnessTest {
+
+    private static final int SEEDS = 40;
+    private static final int MAX_WEIGHT = 20;
+
+    /** Whose request leaves next: as the scheduler says, or as it should not be. */
+    private enum Order {
+        SCHEDULER,
+        SCHEDULER_OF_THE_FIRST_SHARES,
+        AS_THEY_CAME,
+        IN_TURNS_WHATEVER_IT_COSTS,
+        LEAST_SERVED_EVER; // fair to those who always wait, but absence is banked
+
+        Flow next(Queue queue) {
+            return switch (this) {
+                case SCHEDULER, SCHEDULER_OF_THE_FIRST_SHARES ->
+                    queue.scheduler.next().orElseThrow();
+                case AS_THEY_CAME ->
+                    least(queue, flow -> queue.waiting.get(flow).element().number);
+                case IN_TURNS_WHATEVER_IT_COSTS -> least(queue, queue.turns::get);
+                case LEAST_SERVED_EVER ->
+                    queue.waiting.keySet().stream()
+                            .min(Comparator.comparingInt((Flow flow) -> -queue.priority(flow))
+                                    .thenComparingDouble(flow -> queue.byWeight(queue.member(Level.TIERS, flow)))
+                                    .thenComparingDouble(flow -> queue.byWeight(queue.member(Level.CLIENTS, flow))))
+                            .orElseThrow();
+            };
+        }
+
+        private static Flow least(Queue queue, ToIntFunction<Flow> number) {
+            return queue.waiting.keySet().stream()
+                    .min(Comparator.comparingInt(number))
+                    .orElseThrow();
+        }
+    }
+
+    /** One of those that share: a tier among those of its priority, a client among those of its tier. */
+    private record Member(Object group, String name) {}
+
+    private enum Level {
+        TIERS,
+        CLIENTS
+    }
+
+    private record Request(int number, long cost) {}
+
+    /** Requests that come and go, served in some order under the eyes of a law, and what was served so far. */
+    private static final class Queue {
+        final Order order;
+        final Law law;
+        final Random random;
+        final FairScheduler scheduler;
+        final Map<Flow, Long> usualCosts = new LinkedHashMap<>();
+        final Map<Flow, Deque<Request>> waiting = new LinkedHashMap<>();
+        final Map<Flow, Integer> turns = new HashMap<>();
+        final Map<Member, Double> byWeight = new HashMap<>();
+        final Map<Member, Double> largest = new HashMap<>();
+        final Map<Member, Double> debts = new HashMap<>();
+        final int tiers;
+        Map<String, TierShare> shares;
+        int number;
+        int served;
+
+        Queue(Order order, Law law, long seed) {
+            this.order = order;
+            this.law = law;
+            random = new Random(seed);
+            tiers = 2 + random.nextInt(4);
+            for (int n = 0; n < 3 * tiers; n++) {
+                Flow flow = new Flow("t" + n % tiers, "c" + random.nextInt(4));
+                usualCosts.put(flow, (long) Math.pow(60, random.nextDouble()));
+            }
+            shares = randomShares();
+            scheduler = new FairScheduler(shares);
+        }
+
+        List<Flow> flows() {
+            return List.copyOf(usualCosts.keySet());
+        }
+
+        int priority(Flow flow) {
+            return shares.get(flow.tier()).priority();
+        }
+
+        Member member(Level level, Flow flow) {
+            return level == Level.TIERS
+                    ? new Member(priority(flow), flow.tier())
+                    : new Member(flow.tier(), flow.client());
+        }
+
+        int weight(Level level, Member member) {
+            return level == Level.TIERS ? shares.get(member.name).weight() : 1;
+        }
+
+        double byWeight(Member member) {
+            return byWeight.getOrDefault(member, 0.0);
+        }
+
+        double largest(Member member) {
+            return largest.getOrDefault(member, 0.0);
+        }
+
+        double debt(Member member) {
+            return debts.getOrDefault(member, 0.0);
+        }
+
+        /** How far behind the virtual time its tag may lie. */
+        double largestDebtBut(Member member) {
+            return debts.entrySet().stream()
+                    .filter(debt -> debt.getKey().group.equals(member.group)
+                            && !debt.getKey().equals(member))
+                    .mapToDouble(Map.Entry::getValue)
+                    .max()
+                    .orElse(0);
+        }
+
+        /** In virtual time, at most. */
+        double roundedUp() {
+            return (double) served / StartTimeFairQueue.TOKEN;
+        }
+
+        private Map<String, TierShare> randomShares() {
+            Map<String, TierShare> changed = new HashMap<>();
+            for (int tier = 0; tier < tiers; tier++) {
+                changed.put("t" + tier, new TierShare(random.nextInt(2), 1 + random.nextInt(MAX_WEIGHT)));
+            }
+            return changed;
+        }
+
+        void changeShares() {
+            shares = randomShares();
+            if (order != Order.SCHEDULER_OF_THE_FIRST_SHARES) {
+                scheduler.setShares(shares);
+            }
+            law.begins(true);
+        }
+
+        void add(Flow flow, int requests) {
+            law.begins(false);
+            if (!waiting.containsKey(flow)) {
+                scheduler.enter(flow);
+                turns.put(flow, number);
+                waiting.put(flow, new ArrayDeque<>());
+            }
+            for (int n = 0; n < requests; n++) {
+                double heavyTailed = usualCosts.get(flow) / Math.pow(1 - random.nextDouble(), 1.2);
+                waiting.get(flow).add(new Request(number++, (long) Math.min(1_000, heavyTailed)));
+            }
+        }
+
+        void addUpTo(int requests) {
+            flows().forEach(flow -> add(flow, 1 + random.nextInt(requests)));
+        }
+
+        void serve(int requests) {
+            for (int n = 0; n < requests && !waiting.isEmpty() && law.violation == null; n++) {
+                Flow flow = order.next(this);
+                law.serving(this, flow);
+                long cost = waiting.get(flow).remove().cost;
+                boolean waitsOn = !waiting.get(flow).isEmpty();
+                if (!waitsOn) {
+                    waiting.remove(flow);
+                }
+                scheduler.served(flow, cost, waitsOn);
+                turns.put(flow, number++);
+                served++;
+                for (Level level : Level.values()) {
+                    Member member = member(level, flow);
+                    double costByWeight = (double) cost / weight(level, member);
+                    byWeight.merge(member, costByWeight, Double::sum);
+                    debts.put(member, costByWeight);
+                    largest.merge(member, (double) cost, Math::max);
+                }
+                law.served(this, flow, cost);
+            }
+        }
+
+        void serveAll() {
+            serve(Integer.MAX_VALUE);
+        }
+    }
+
+    private static void allAtTheStart(Queue queue) {
+        queue.addUpTo(300);
+        queue.serveAll();
+    }
+
+    private static void comingAndGoing(Queue queue) {
+        for (int n = 0; n < 120; n++) {
+            queue.add(queue.flows().get(queue.random.nextInt(queue.flows().size())), 1 + queue.random.nextInt(60));
+            queue.serve(queue.random.nextInt(60));
+            if (queue.random.nextInt(20) == 0) {
+                queue.changeShares();
+            }
+        }
+        queue.serveAll();
+    }
+
+    /** All are seen, half of them go on, then all are back. */
+    private static void comingBack(Queue queue) {
+        queue.addUpTo(5);
+        queue.serveAll();
+        List<Flow> busy = queue.flows().stream()
+                .filter(flow -> queue.random.nextBoolean())
+                .toList();
+        busy.forEach(flow -> queue.add(flow, 400));
+        queue.serve(100 * busy.size());
+        queue.addUpTo(300);
+        queue.serveAll();
+    }
+
+    private static void changingShares(Queue queue) {
+        queue.addUpTo(400);
+        for (int n = 0; n < 4; n++) {
+            queue.serve(40 * queue.flows().size());
+            queue.changeShares();
+        }
+        queue.serveAll();
+    }
+
+    /** One client has thousands waiting, another one of its tier comes with a few every now and then. */
+    private static void oneGreedy(Queue queue) {
+        Flow greedy = new Flow("t0", "greedy");
+        Flow modest = new Flow("t0", "modest");
+        queue.usualCosts.put(greedy, 20L);
+        queue.usualCosts.put(modest, 2L);
+        queue.addUpTo(30);
+        queue.add(greedy, 3_000);
+        for (int n = 0; n < 30; n++) {
+            queue.serve(1 + queue.random.nextInt(100));
+            queue.add(modest, 1 + queue.random.nextInt(60));
+        }
+        queue.serveAll();
+    }
+
+    /** Watches a queue and keeps the first violation. */
+    private abstract static class Law {
+        String violation;
+
+        /** Before something arrives, or after shares changed. */
+        void begins(boolean sharesChanged) {}
+
+        void serving(Queue queue, Flow flow) {}
+
+        void served(Queue queue, Flow flow, long cost) {}
+
+        void atMost(double bound, double value, Object who, String what, Object whom) {
+            if (violation == null && value > bound + 1e-6) {
+                violation = who + what + whom + " by " + value + ", which is more than " + bound;
+            }
+        }
+    }
+
+    private static final class Priority extends Law {
+        @Override
+        void serving(Queue queue, Flow flow) {
+            int own = queue.priority(flow);
+            queue.waiting.keySet().forEach(f -> atMost(own, queue.priority(f), f, " waits behind ", flow));
+        }
+    }
+
+    /**
+     * While a waits throughout and no share changes, any b gets by weight at most c_b/w_b more than a gets and its tag is
+     * ahead of b's at first, for b is served only from tags no greater than a's. Once a has been served while it waits,
+     * that is at most c_a/w_a: Goyal's bound. Until then it is at most the largest debt of all but b: a may have come at the
+     * virtual time with b behind it. Every interval is looked at: from when a came or the shares changed, and by the least
+     * that b was ahead after a was served.
+     */
+    private static final class Pairs extends Law {
+        private record Pair(Member waits, Member other) {}
+
+        private record Since(double aheadAtFirst, double debt, double leastAhead) {}
+
+        private final Level level;
+        private final Map<Pair, Since> since = new HashMap<>();
+
+        Pairs(Level level) {
+            this.level = level;
+        }
+
+        @Override
+        void begins(boolean sharesChanged) {
+            if (sharesChanged && level == Level.TIERS) {
+                since.clear();
+            }
+        }
+
+        @Override
+        void serving(Queue queue, Flow flow) {
+            Member b = queue.member(level, flow);
+            waiting(queue, b).forEach(a -> since(queue, a, b));
+            queue.byWeight.keySet().stream()
+                    .filter(other -> other.group.equals(b.group))
+                    .forEach(other -> since(queue, b, other));
+        }
+
+        @Override
+        void served(Queue queue, Flow flow, long cost) {
+            Member b = queue.member(level, flow);
+            Set<Member> waiting = waiting(queue, b);
+            if (waiting.contains(b)) {
+                since.replaceAll((pair, s) -> pair.waits.equals(b)
+                        ? new Since(s.aheadAtFirst, s.debt, Math.min(s.leastAhead, ahead(queue, b, pair.other)))
+                        : s);
+            } else {
+                since.keySet().removeIf(pair -> pair.waits.equals(b));
+            }
+            waiting.remove(b);
+            for (Member a : waiting) {
+                Since s = since(queue, a, b);
+                double last = queue.largest(b) / queue.weight(level, b) + queue.roundedUp();
+                double ahead = ahead(queue, a, b);
+                atMost(last + s.debt, ahead - s.aheadAtFirst, b, " is ahead of ", a);
+                double own = queue.largest(a) / queue.weight(level, a);
+                atMost(last + own, ahead - s.leastAhead, b, " is ahead, after it was served, of ", a);
+            }
+        }
+
+        private Set<Member> waiting(Queue queue, Member besides) {
+            return queue.waiting.keySet().stream()
+                    .map(flow -> queue.member(level, flow))
+                    .filter(member -> member.group.equals(besides.group))
+                    .collect(Collectors.toSet());
+        }
+
+        private Since since(Queue queue, Member waits, Member other) {
+            return since.computeIfAbsent(
+                    new Pair(waits, other),
+                    p -> new Since(ahead(queue, waits, other), queue.largestDebtBut(other), Double.MAX_VALUE));
+        }
+
+        private static double ahead(Queue queue, Member waits, Member other) {
+            return queue.byWeight(other) - queue.byWeight(waits);
+        }
+    }
+
+    /**
+     * From any moment until something arrives or a share changes, a flow is ahead of the oracle by at most max(c + lag, the
+     * sum of the others' debts) and behind it by at most max(debt, the sum of the others' c + lag), in tokens: for its tier
+     * among those of the priority that wait, plus for itself among those of the tier. The lag is how far its tag may lie
+     * behind the virtual time at that moment, so w times the largest debt of the others. For of a backlog B, with the
+     * smallest tag u past the virtual time of that moment, at least min(B, wu - debt) and at most min(B, wu + lag + c) is
+     * served, by the fluid min(B, wV), and the sums are equal. So if u &lt; V nobody is ahead by more than c + lag, else
+     * nobody behind by more than its debt, and what one is behind the others are ahead. A client's part of the fluid grows
+     * by no more than its tier's, so the tier's difference adds at most itself. Across arrivals no such bound holds: every
+     * newcomer adds its own c.
+     */
+    private static final class Drift extends Law {
+        private MaxMinOracle oracle;
+        private final Map<Flow, Double> got = new HashMap<>();
+        private final Map<Member, Double> debts = new HashMap<>();
+        private final Map<Member, Double> lags = new HashMap<>();
+
+        @Override
+        void begins(boolean sharesChanged) {
+            oracle = null;
+        }
+
+        @Override
+        void serving(Queue queue, Flow flow) {
+            if (oracle == null) {
+                Map<Flow, Double> backlogs = new LinkedHashMap<>();
+                queue.waiting.forEach((f, requests) -> backlogs.put(
+                        f, requests.stream().mapToDouble(Request::cost).sum()));
+                oracle = new MaxMinOracle(queue.shares, backlogs);
+                got.clear();
+                debts.clear();
+                lags.clear();
+                for (Level level : Level.values()) {
+                    for (Flow f : oracle.flows()) {
+                        Member member = queue.member(level, f);
+                        debts.put(member, queue.debt(member) * queue.weight(level, member));
+                        lags.put(member, queue.largestDebtBut(member) * queue.weight(level, member));
+                    }
+                }
+            }
+        }
+
+        @Override
+        void served(Queue queue, Flow flow, long cost) {
+            oracle.serve((double) cost);
+            got.merge(flow, (double) cost, Double::sum);
+            Map<Object, Double> groupDebts = new HashMap<>();
+            Map<Object, Double> groupCosts = new HashMap<>();
+            debts.forEach((member, debt) -> {
+                groupDebts.merge(member.group, debt, Double::sum);
+                groupCosts.merge(member.group, queue.largest(member) + lags.get(member), Double::sum);
+            });
+            for (Flow f : oracle.flows()) {
+                double ahead = (MAX_WEIGHT + 1) * queue.roundedUp(); // of the tiers together, and of the clients
+                double behind = ahead;
+                for (Level level : Level.values()) {
+                    Member member = queue.member(level, f);
+                    double debt = debts.get(member);
+                    double own = queue.largest(member) + lags.get(member);
+                    ahead += Math.max(own, groupDebts.get(member.group) - debt);
+                    behind += Math.max(debt, groupCosts.get(member.group) - own);
+                }
+                double drift = got.getOrDefault(f, 0.0) - oracle.served(f);
+                atMost(ahead, drift, f, " is ahead of ", "the oracle");
+                atMost(behind, -drift, f, " is behind ", "the oracle");
+            }
+        }
+    }
+
+    /** The first violation of each seed that has one. */
+    private static List<String> violations(Consumer<Queue> scenario, Supplier<Law> laws, Order order) {
+        List<String> violations = new ArrayList<>();
+        for (int seed = 0; seed < SEEDS; seed++) {
+            Law law = laws.get();
+            scenario.accept(new Queue(order, law, seed));
+            if (law.violation != null) {
+                violations.add("seed " + seed + ": " + law.violation);
+            }
+        }
+        return violations;
+    }
+
+    private static void onlyTheSchedulerKeeps(Supplier<Law> law, Consumer<Queue> scenario) {
+        assertThat(violations(scenario, law, Order.SCHEDULER)).isEmpty();
+        assertThat(violations(scenario, law, Order.AS_THEY_CAME)).hasSizeGreaterThan(SEEDS / 2);
+        assertThat(violations(scenario, law, Order.IN_TURNS_WHATEVER_IT_COSTS)).hasSizeGreaterThan(SEEDS / 2);
+    }
+
+    private static Law tiers() {
+        return new Pairs(Level.TIERS);
+    }
+
+    private static Law clients() {
+        return new Pairs(Level.CLIENTS);
+    }
+
+    @Test
+    void a_lower_priority_is_never_served_while_a_higher_one_waits() {
+        onlyTheSchedulerKeeps(Priority::new, FairnessTest::comingAndGoing);
+        onlyTheSchedulerKeeps(Priority::new, FairnessTest::changingShares);
+    }
+
+    @Test
+    void while_a_tier_waits_no_other_of_its_priority_gets_more_by_weight_than_the_bound() {
+        onlyTheSchedulerKeeps(FairnessTest::tiers, FairnessTest::allAtTheStart);
+        onlyTheSchedulerKeeps(FairnessTest::tiers, FairnessTest::comingAndGoing);
+    }
+
+    @Test
+    void while_a_client_waits_no_other_of_its_tier_gets_more_than_the_bound() {
+        onlyTheSchedulerKeeps(FairnessTest::clients, FairnessTest::allAtTheStart);
+        onlyTheSchedulerKeeps(FairnessTest::clients, FairnessTest::comingAndGoing);
+    }
+
+    @Test
+    void each_flow_gets_at_every_moment_what_max_min_fairness_gives_it_within_the_bound() {
+        onlyTheSchedulerKeeps(Drift::new, FairnessTest::allAtTheStart);
+        onlyTheSchedulerKeeps(Drift::new, FairnessTest::comingAndGoing);
+    }
+
+    @Test
+    void a_flow_that_was_idle_banks_nothing() {
+        for (Supplier<Law> law : List.<Supplier<Law>>of(FairnessTest::tiers, FairnessTest::clients, Drift::new)) {
+            onlyTheSchedulerKeeps(law, FairnessTest::comingBack);
+            assertThat(violations(FairnessTest::comingBack, law, Order.LEAST_SERVED_EVER))
+                    .hasSizeGreaterThan(SEEDS / 2);
+            assertThat(violations(FairnessTest::allAtTheStart, law, Order.LEAST_SERVED_EVER))
+                    .isEmpty();
+        }
+    }
+
+    @Test
+    void changed_shares_hold_from_that_moment_on() {
+        for (Supplier<Law> law : List.<Supplier<Law>>of(Priority::new, FairnessTest::tiers, Drift::new)) {
+            onlyTheSchedulerKeeps(law, FairnessTest::changingShares);
+            assertThat(violations(FairnessTest::changingShares, law, Order.SCHEDULER_OF_THE_FIRST_SHARES))
+                    .hasSizeGreaterThan(SEEDS / 2);
+        }
+    }
+
+    @Test
+    void a_client_with_a_huge_backlog_delays_another_of_its_tier_by_no_more_than_its_share() {
+        onlyTheSchedulerKeeps(FairnessTest::clients, FairnessTest::oneGreedy);
+    }
+
+    /** Generalised processor sharing, by its virtual time. */
+    private static final class Fluid {
+        final PriorityQueue<Double> finishes = new PriorityQueue<>(); // of those of weight 1 that it has not given all
+        int endless; // weight of those that have no end
+        double virtualTime;
+
+        void flow(double tokens) {
+            double flows = tokens;
+            while (!finishes.isEmpty() && untilOneEnds() <= flows) {
+                flows -= untilOneEnds();
+                virtualTime = finishes.remove();
+            }
+            virtualTime += flows / (endless + finishes.size());
+        }
+
+        private double untilOneEnds() {
+            return (finishes.element() - virtualTime) * (endless + finishes.size());
+        }
+    }
+
+    /**
+     * One waits throughout with weight w, and whenever a request leaves one comes that was never seen, of cost 1 to k. The
+     * first must get at least w(v - k), with v the virtual time of the fluid that gives to whoever waits here, and of who
+     * left what it took: the scheduler's virtual time is v, for it is the mean of the tags as long as all tokens that left
+     * are wv, and v - e for each that waits, and min(c, v - e) for each that left, who came at e with cost c; and the
+     * first's tag is behind it by at most k, the largest debt of the others. Of plain processor sharing, with virtual time V,
+     * the sum has min(c, V - E) for all, so v never passes V, from one arrival to the next. How far it stays behind is no
+     * law: those count who wait here though that fluid is done with them, and a tenth is more than what they take.
+     */
+    private static final class Newcomers {
+        private static final long TOKENS = 100_000;
+
+        private record Newcomer(Flow flow, long cost, double cameAt, long start) {}
+
+        private final Level level;
+        private final Random random;
+        private final int largestCost;
+        private final int weight;
+        private final Flow first = new Flow("first", "first");
+        private final FairScheduler scheduler;
+        private final Deque<Newcomer> waiting = new ArrayDeque<>();
+        private final Fluid fluid = new Fluid();
+        private final Fluid processorSharing = new Fluid();
+        private int number;
+        private long got;
+        private long start; // of the first's head, and the virtual time, if that is the start of the last one served
+        private long lastStart;
+
+        Newcomers(Level level, long seed) {
+            this.level = level;
+            random = new Random(seed);
+            largestCost = 1 + random.nextInt(12);
+            weight = level == Level.TIERS ? 1 + random.nextInt(5) : 1;
+            scheduler = new FairScheduler(Map.of("first", new TierShare(0, weight)));
+            scheduler.enter(first);
+            fluid.endless = weight;
+            processorSharing.endless = weight;
+        }
+
+        /** What is violated, if anything. */
+        String violation(boolean standsStill) {
+            for (long left = 0; left < TOKENS; ) {
+                come();
+                left += standsStill ? serve(start <= waiting.element().start) : serve(isFirstNext());
+                if (got < weight * (fluid.virtualTime - largestCost) - 1) {
+                    return "got " + got + " of " + weight * fluid.virtualTime;
+                }
+                if (!standsStill && fluid.virtualTime > processorSharing.virtualTime + 1e-3) {
+                    return fluid.virtualTime + " is ahead of " + processorSharing.virtualTime;
+                }
+            }
+            double share = weight * processorSharing.virtualTime;
+            return got < 0.9 * share ? "got " + got + " of " + share : null;
+        }
+
+        private boolean isFirstNext() {
+            return scheduler.next().orElseThrow().equals(first);
+        }
+
+        private void come() {
+            String name = "n" + number++;
+            Flow flow = level == Level.TIERS ? new Flow(name, "c") : new Flow(first.tier(), name);
+            long cost = 1L + random.nextInt(largestCost);
+            waiting.add(new Newcomer(flow, cost, fluid.virtualTime, lastStart));
+            scheduler.enter(flow);
+            fluid.endless++;
+            processorSharing.finishes.add(processorSharing.virtualTime + cost);
+        }
+
+        private long serve(boolean isFirst) {
+            if (isFirst) {
+                long cost = (long) Math.min(1_000, 5 / Math.pow(1 - random.nextDouble(), 1.2));
+                scheduler.served(first, cost, true);
+                lastStart = start;
+                start += cost / weight;
+                got += cost;
+                flow(cost);
+                return cost;
+            }
+            Newcomer newcomer = waiting.remove();
+            scheduler.served(newcomer.flow, newcomer.cost, false);
+            lastStart = newcomer.start;
+            flow(newcomer.cost);
+            fluid.endless--;
+            double finish = newcomer.cameAt + newcomer.cost;
+            if (finish > fluid.virtualTime) {
+                fluid.finishes.add(finish);
+            } else { // what it was given beyond its cost is the others'
+                fluid.flow(fluid.virtualTime - finish);
+            }
+            return newcomer.cost;
+        }
+
+        private void flow(long tokens) {
+            fluid.flow((double) tokens);
+            processorSharing.flow((double) tokens);
+        }
+    }
+
+    @Test
+    void newcomers_do_not_starve_who_waits() {
+        for (Level level : Level.values()) {
+            for (int seed = 0; seed < SEEDS; seed++) {
+                assertThat(new Newcomers(level, seed).violation(false))
+                        .as("%s, seed %d", level, seed)
+                        .isNull();
+                assertThat(new Newcomers(level, seed).violation(true))
+                        .as("%s, seed %d, still", level, seed)
+                        .isNotNull();
+            }
+        }
+    }
+}

@@ -1,0 +1,157 @@
+package dev.weir.shape;
+
+import static dev.weir.shape.QueueHarness.MS;
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.weir.event.Admission;
+import dev.weir.event.PolicyVersion;
+import dev.weir.event.Request;
+import dev.weir.event.RequestKind;
+import dev.weir.shape.QueueView.OfKey;
+import dev.weir.shape.backlog.BucketId;
+import dev.weir.shape.backlog.QueueRules;
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.List;
+import java.util.Map;
+import java.util.Random;
+import java.util.TreeMap;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/** The longest keys of a queue, among many more. */
+class LongestKeysTest {
+
+    private static final String FIELD = "destination";
+    private static final QueueRules RULES =
+            new QueueRules("q", 1, 2, 1_000, 1, 1_000, QueueRules.NO_MAX_WAIT, 0, Map.of(), List.of(FIELD), null);
+    private static final Comparator<OfKey> BY_KEY =
+            Comparator.comparing(of -> of.key().get(FIELD));
+    private static final Comparator<OfKey> MOST_WAITING =
+            Comparator.comparingLong(OfKey::waiting).reversed().thenComparing(BY_KEY);
+    private static final Comparator<OfKey> LONGEST_WAIT =
+            Comparator.comparingLong(OfKey::oldestWaitMs).reversed().thenComparing(BY_KEY);
+
+    @ParameterizedTest
+    @ValueSource(longs = {1, 2, 3, 4, 5, 6})
+    void the_list_is_true_after_each_key_was_sent_one_more_request(long seed) {
+        Random random = new Random(seed);
+        QueueHarness queue = new QueueHarness(RULES);
+        int keys = 1 + random.nextInt(200);
+        long nowMs = 0;
+        for (int i = 0; i < 3_000; i++) {
+            nowMs += random.nextInt(4) == 0 ? random.nextInt(400) : 0;
+            queue.runUntil(nowMs);
+            int key = (int) Math.abs(random.nextGaussian() * keys / 2) % keys;
+            send(
+                    queue,
+                    random.nextInt(5) == 0 ? RequestKind.CANCEL : RequestKind.CONSUME,
+                    "r" + random.nextInt(i + 1),
+                    key,
+                    nowMs);
+            requireTrueFigures(queue, nowMs);
+        }
+        for (int key = 0; key < keys; key++) {
+            send(queue, RequestKind.CONSUME, "last", key, nowMs);
+        }
+        requireTrueFigures(queue, nowMs);
+        assertThat(queue.shaper.view("q", nowMs * MS).longest()).isEqualTo(truth(queue, keys, nowMs));
+    }
+
+    /** However short its list is. */
+    private static void requireTrueFigures(QueueHarness queue, long nowMs) {
+        QueueView view = queue.shaper.view("q", nowMs * MS);
+        assertThat(view.longest().size()).isLessThanOrEqualTo(2 * LongestKeys.MOST);
+        for (OfKey of : view.longest()) {
+            assertThat(of).isEqualTo(ofKey(queue, of.key(), nowMs));
+        }
+        assertThat(view.drainMs())
+                .isEqualTo(
+                        view.longest().stream().mapToLong(OfKey::drainMs).max().orElse(0));
+    }
+
+    private static OfKey ofKey(QueueHarness queue, Map<String, String> key, long nowMs) {
+        QueueView bucket = queue.shaper.view(BucketId.of("q", key), nowMs * MS);
+        return new OfKey(key, bucket.waiting(), bucket.waitingTokens(), bucket.oldestWaitMs(), bucket.drainMs());
+    }
+
+    private static List<OfKey> truth(QueueHarness queue, int keys, long nowMs) {
+        List<OfKey> all = new ArrayList<>();
+        for (int key = 0; key < keys; key++) {
+            all.add(ofKey(queue, key(key), nowMs));
+        }
+        return Stream.of(MOST_WAITING, LONGEST_WAIT)
+                .flatMap(order -> all.stream().sorted(order).limit(LongestKeys.MOST))
+                .distinct()
+                .sorted(MOST_WAITING)
+                .toList();
+    }
+
+    private static Map<String, String> key(int key) {
+        return Map.of(FIELD, "d" + key);
+    }
+
+    private static void send(QueueHarness queue, RequestKind kind, String id, int key, long nowMs) {
+        Request request =
+                new Request(id, "c", kind, null, 1, null, key(key), null, null, null, 0, new Request.Source(0, 0));
+        queue.send(Admission.of(request, "q", new PolicyVersion("p", 1), null).to(key(key)), nowMs);
+    }
+
+    @Test
+    void a_restored_queue_lists_its_longest_keys() {
+        QueueHarness queue = new QueueHarness(RULES);
+        for (int i = 0; i < 6; i++) {
+            send(queue, RequestKind.CONSUME, "r" + i, i % 3 == 0 ? 0 : i, i);
+        }
+        List<OfKey> before = queue.shaper.view("q", 10 * MS).longest();
+        assertThat(before).hasSize(5);
+        queue.restart();
+        assertThat(queue.shaper.view("q", 10 * MS).longest()).isEqualTo(before);
+    }
+
+    @Test
+    void an_empty_key_is_not_listed() {
+        QueueHarness queue = new QueueHarness(RULES);
+        send(queue, RequestKind.CONSUME, "r", 1, 0);
+        assertThat(queue.shaper.view("q", 0).longest()).hasSize(1);
+        queue.runUntil(0);
+        assertThat(queue.shaper.view("q", 0))
+                .returns(1L, QueueView::keys)
+                .returns(List.of(), QueueView::longest)
+                .returns(0L, QueueView::drainMs);
+    }
+
+    @Test
+    void the_lists_of_two_partitions_are_merged() {
+        List<QueueHarness> partitions = List.of(new QueueHarness(RULES), new QueueHarness(RULES));
+        Map<Integer, Integer> sizes = new TreeMap<>();
+        Random random = new Random(7);
+        for (int i = 0; i < 1_000; i++) {
+            int key = random.nextInt(100);
+            sizes.merge(key, 1, Integer::sum);
+            send(partitions.get(key % 2), RequestKind.CONSUME, "r" + i, key, i);
+        }
+        QueueView both = partitions
+                .get(0)
+                .shaper
+                .view("q", 1_000 * MS)
+                .and(partitions.get(1).shaper.view("q", 1_000 * MS));
+        List<OfKey> all = new ArrayList<>();
+        sizes.keySet().forEach(key -> all.add(ofKey(partitions.get(key % 2), key(key), 1_000)));
+        assertThat(both.longest())
+                .containsAll(all.stream()
+                        .sorted(MOST_WAITING)
+                        .limit(LongestKeys.MOST)
+                        .toList())
+                .containsAll(all.stream()
+                        .sorted(LONGEST_WAIT)
+                        .limit(LongestKeys.MOST)
+                        .toList())
+                .isSortedAccordingTo(MOST_WAITING);
+        assertThat(both.longest().size()).isLessThanOrEqualTo(2 * LongestKeys.MOST);
+        assertThat(both.drainMs())
+                .isEqualTo(all.stream().mapToLong(OfKey::drainMs).max().getAsLong());
+    }
+}

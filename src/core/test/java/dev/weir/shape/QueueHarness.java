@@ -1,0 +1,206 @@
+package dev.weir.shape;
+
+import dev.weir.decision.IdempotencyCache;
+import dev.weir.decision.KeyValueTable;
+import dev.weir.event.Admission;
+import dev.weir.event.Decision;
+import dev.weir.event.PolicyVersion;
+import dev.weir.event.Release;
+import dev.weir.event.Request;
+import dev.weir.event.RequestKind;
+import dev.weir.shape.backlog.BucketId;
+import dev.weir.shape.backlog.QueueRules;
+import dev.weir.shape.backlog.QueueStore;
+import dev.weir.shape.backlog.QueueStore.Alarm;
+import dev.weir.shape.backlog.QueueStore.Place;
+import dev.weir.shape.backlog.QueueStore.Ticket;
+import dev.weir.shape.backlog.Slot;
+import dev.weir.shape.backlog.Slot.Waiting;
+import dev.weir.shape.backlog.TierShare;
+import dev.weir.shape.total.OutflowState;
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
+
+/** A shaper on the heap with its queues, spoken to in a few words, and what came out of it. */
+public final class QueueHarness {
+
+    public static final long MS = 1_000_000;
+
+    public final Map<String, QueueRules> rules = new HashMap<>();
+    final HeapQueueStore<Place, Slot> slots = new HeapQueueStore<>();
+    final HeapQueueStore<Ticket, Place> tickets = new HeapQueueStore<>();
+    final HeapQueueStore<Alarm, Place> alarms = new HeapQueueStore<>();
+
+    /** The store of the queue without key is the first one. */
+    final Map<BucketId, QueueStore> stores =
+            new HashMap<>(Map.of(new BucketId("q", List.of()), new QueueStore(slots, tickets, alarms)));
+
+    final IdempotencyCache firstAnswers = IdempotencyCache.inMemory(100, 0);
+    final List<Decision> decisions = new ArrayList<>();
+    public final List<Release> releases = new ArrayList<>();
+    final Map<BucketId, BucketState> saved = new HashMap<>();
+    final Map<String, OutflowState> ledgers = new HashMap<>();
+    final Map<String, QueueState> savedQueues = new HashMap<>();
+    final HeapQueueStore<TimerKey, BucketId> timers = new HeapQueueStore<>();
+    int loads;
+    int hotKeys = 1_000_000;
+    public Shaper shaper = newShaper();
+    long number;
+
+    public QueueHarness(QueueRules only) {
+        rules.put(only.id(), only);
+    }
+
+    public static QueueRules rules(long limit, long perMs, long burst, long capacity, long maxWaitMs, Object... tiers) {
+        Map<String, TierShare> shares = new HashMap<>();
+        for (int i = 0; i < tiers.length; i += 2) {
+            shares.put((String) tiers[i], (TierShare) tiers[i + 1]);
+        }
+        return new QueueRules("q", 1, limit, perMs, burst, capacity, maxWaitMs, 0, shares);
+    }
+
+    private Shaper newShaper() {
+        return new Shaper(
+                rules::get,
+                new Shaper.Stores() {
+                    @Override
+                    public QueueStore of(BucketId bucket) {
+                        return stores.computeIfAbsent(
+                                bucket,
+                                id -> new QueueStore(
+                                        new HeapQueueStore<>(), new HeapQueueStore<>(), new HeapQueueStore<>()));
+                    }
+
+                    @Override
+                    public BucketState load(BucketId bucket) {
+                        loads++;
+                        return saved.get(bucket);
+                    }
+
+                    @Override
+                    public void save(QueueState state) {
+                        savedQueues.put(state.rules().id(), state);
+                    }
+
+                    @Override
+                    public KeyValueTable<TimerKey, BucketId> timers() {
+                        return timers;
+                    }
+
+                    @Override
+                    public void save(BucketState state) {
+                        saved.put(state.id(), state);
+                    }
+
+                    @Override
+                    public void delete(BucketId bucket) {
+                        saved.remove(bucket);
+                    }
+
+                    @Override
+                    public void saveLedger(String queue, OutflowState slotsGiven) {
+                        ledgers.put(queue, slotsGiven);
+                    }
+
+                    @Override
+                    public void deleteLedger(String queue) {
+                        ledgers.remove(queue);
+                    }
+
+                    @Override
+                    public IdempotencyCache firstAnswers() {
+                        return firstAnswers;
+                    }
+                },
+                new Outlet() {
+                    @Override
+                    public void decide(Admission of, Decision decision) {
+                        decisions.add(decision);
+                    }
+
+                    @Override
+                    public void release(Admission of, Release release) {
+                        releases.add(release);
+                    }
+                },
+                hotKeys);
+    }
+
+    /** Builds the shaper anew from what it had stored. */
+    void restart() {
+        shaper = newShaper();
+        savedQueues.values().forEach(shaper::restore);
+        new TreeMap<>(saved).values().forEach(shaper::restore);
+        saved.forEach((bucket, state) -> {
+            if (state.contents() == null) {
+                restoreSlots(bucket);
+            }
+        });
+        ledgers.forEach(shaper::restore);
+        shaper.resume();
+    }
+
+    private void restoreSlots(BucketId bucket) {
+        ((HeapQueueStore<Place, Slot>) stores.get(bucket).slots())
+                .entries.entrySet().stream()
+                        .filter(entry -> entry.getValue() instanceof Waiting)
+                        .sorted(Comparator.comparing(entry -> entry.getKey().position()))
+                        .forEach(entry -> shaper.restore(bucket, entry.getKey(), (Waiting) entry.getValue()));
+    }
+
+    static Admission admission(RequestKind kind, String id, String client, String tier, long cost, Long deadlineMs) {
+        Request request = new Request(
+                id, client, kind, tier, cost, null, Map.of(), deadlineMs, null, null, 0, new Request.Source(0, 0));
+        return Admission.of(request, "q", new PolicyVersion("p", 1), null);
+    }
+
+    /** The outflow of the queue without key, null if it has no state. */
+    OutflowState outflow() {
+        BucketState state = saved.get(new BucketId("q", List.of()));
+        return state == null ? null : state.outflow();
+    }
+
+    /** Offers one, and gives the decision that answers it. */
+    public Decision offer(String id, String client, String tier, long cost, Long deadlineMs, long nowMs) {
+        return send(admission(RequestKind.CONSUME, id, client, tier, cost, deadlineMs), nowMs);
+    }
+
+    public Decision offer(String id, String client, String tier, long nowMs) {
+        return offer(id, client, tier, 1, null, nowMs);
+    }
+
+    Decision cancel(String id, String client, long nowMs) {
+        return send(admission(RequestKind.CANCEL, id, client, null, 1, null), nowMs);
+    }
+
+    public Decision send(Admission admission, long nowMs) {
+        shaper.admit(admission, number++, nowMs, nowMs * MS);
+        return decisions.get(decisions.size() - 1);
+    }
+
+    /** Lets the virtual clock run: whatever falls due until then happens at its own time. */
+    void runUntil(long nowMs) {
+        while (shaper.dueNanos() <= nowMs * MS) {
+            shaper.tick(shaper.dueNanos(), 1_000);
+        }
+    }
+
+    void runDry() {
+        while (shaper.dueNanos() < Long.MAX_VALUE) {
+            shaper.tick(shaper.dueNanos(), 1_000);
+        }
+    }
+
+    /** The releases as {@code "id@ms"}, since it was asked last. */
+    List<String> takeReleases() {
+        List<String> taken = releases.stream()
+                .map(release -> release.requestId() + "@" + release.releaseAtNanos() / MS)
+                .toList();
+        releases.clear();
+        return taken;
+    }
+}

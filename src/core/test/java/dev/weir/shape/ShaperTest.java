@@ -1,0 +1,230 @@
+package dev.weir.shape;
+
+import static dev.weir.shape.QueueHarness.MS;
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.weir.decision.IdempotencyCache;
+import dev.weir.decision.KeyValueTable;
+import dev.weir.event.Admission;
+import dev.weir.event.Decision;
+import dev.weir.event.DecisionContext;
+import dev.weir.event.IdempotentAnswer;
+import dev.weir.event.Outcome;
+import dev.weir.event.PolicyVersion;
+import dev.weir.event.Reason;
+import dev.weir.event.Release;
+import dev.weir.event.Request;
+import dev.weir.event.RequestKind;
+import dev.weir.shape.backlog.BucketId;
+import dev.weir.shape.backlog.QueueDecisions;
+import dev.weir.shape.backlog.QueueRules;
+import dev.weir.shape.backlog.QueueStore;
+import dev.weir.shape.backlog.QueueStore.Place;
+import dev.weir.shape.backlog.Slot;
+import dev.weir.shape.total.OutflowState;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import org.junit.jupiter.api.Test;
+
+class ShaperTest {
+
+    private final Map<String, QueueRules> rules = new HashMap<>();
+    private final Map<String, HeapQueueStore<Place, Slot>> slots = new HashMap<>();
+    private final List<Release> releases = new ArrayList<>();
+    private int saves;
+    private final Shaper shaper = new Shaper(
+            rules::get,
+            new Shaper.Stores() {
+                @Override
+                public QueueStore of(BucketId bucket) {
+                    return new QueueStore(
+                            slots.computeIfAbsent(bucket.queue(), q -> new HeapQueueStore<>()),
+                            new HeapQueueStore<>(),
+                            new HeapQueueStore<>());
+                }
+
+                @Override
+                public BucketState load(BucketId bucket) {
+                    return null;
+                }
+
+                @Override
+                public void save(BucketState state) {
+                    saves++;
+                }
+
+                @Override
+                public void save(QueueState state) {}
+
+                @Override
+                public KeyValueTable<TimerKey, BucketId> timers() {
+                    return new HeapQueueStore<>();
+                }
+
+                @Override
+                public void delete(BucketId bucket) {}
+
+                @Override
+                public void saveLedger(String queue, OutflowState slotsGiven) {}
+
+                @Override
+                public void deleteLedger(String queue) {}
+
+                @Override
+                public IdempotencyCache firstAnswers() {
+                    return IdempotencyCache.inMemory(1, 0);
+                }
+            },
+            new Outlet() {
+                @Override
+                public void decide(Admission of, Decision decision) {}
+
+                @Override
+                public void release(Admission of, Release release) {
+                    releases.add(release);
+                }
+            },
+            1_000);
+
+    private void define(String queue, long limit, long perMs, long burst) {
+        rules.put(queue, new QueueRules(queue, 1, limit, perMs, burst, 1_000_000, QueueRules.NO_MAX_WAIT, 0, Map.of()));
+    }
+
+    private void admit(String queue, int id) {
+        Request request = new Request(
+                "r" + id,
+                "c",
+                RequestKind.CONSUME,
+                null,
+                1,
+                null,
+                Map.of(),
+                null,
+                null,
+                null,
+                0,
+                new Request.Source(0, id));
+        shaper.admit(Admission.of(request, queue, new PolicyVersion("p", 1), null), id, 0, 0);
+    }
+
+    @Test
+    void a_tick_touches_only_the_queues_that_are_due() {
+        int queues = 1_000;
+        for (int q = 0; q < queues; q++) {
+            define("q" + q, 1, 1_000 + q, 1); // each has another pace
+            admit("q" + q, 2 * q);
+            admit("q" + q, 2 * q + 1);
+        }
+        shaper.tick(0, 10_000);
+        assertThat(releases).hasSize(queues);
+        slots.values().forEach(table -> table.calls = 0);
+        releases.clear();
+        saves = 0;
+        shaper.tick(1_004 * MS, 10_000);
+        assertThat(releases).extracting(Release::queue).containsExactly("q0", "q1", "q2", "q3", "q4");
+        assertThat(slots.values().stream().filter(table -> table.calls > 0)).hasSize(5);
+        assertThat(saves).isEqualTo(5);
+        assertThat(shaper.dueNanos()).isEqualTo(1_005 * MS);
+    }
+
+    @Test
+    void a_queue_with_much_to_do_lets_the_others_have_their_turn() {
+        define("busy", 1_000_000, 1, 1_000_000);
+        define("calm", 1, 1_000, 1);
+        for (int i = 0; i < 5_000; i++) {
+            admit("busy", i);
+        }
+        admit("calm", 5_000);
+        shaper.tick(MS, 1_000);
+        assertThat(releases).extracting(Release::queue).contains("calm");
+        assertThat(releases).hasSizeLessThanOrEqualTo(1_000);
+    }
+
+    @Test
+    void what_is_saved_is_saved_once_for_all_releases_of_a_tick() {
+        define("q", 1_000, 1, 1_000);
+        for (int i = 0; i < 400; i++) {
+            admit("q", i);
+        }
+        saves = 0;
+        shaper.tick(0, 1_000);
+        assertThat(releases).hasSize(400);
+        assertThat(saves).isEqualTo(1);
+    }
+
+    @Test
+    void a_repeat_whose_first_answer_is_dropped_counts_as_taken_in() {
+        QueueHarness weir = new QueueHarness(QueueHarness.rules(1, 1_000, 1, 10, 60_000));
+        Admission first = admission("r", false);
+        weir.send(first, 0);
+        for (int i = 0; i < 100; i++) { // as many as are remembered
+            weir.send(admission("other" + i, false), 0);
+        }
+        Decision again = weir.send(admission("r", true), 5);
+        assertThat(again.repeated()).isTrue();
+        assertThat(again.outcome()).isEqualTo(Outcome.QUEUED);
+        assertThat(again.reason()).isEqualTo(Reason.SHAPED);
+        assertThat(again.queueing()).isEqualTo(new Decision.Queueing("q", null, null));
+        assertThat(again.httpStatus()).isEqualTo(202);
+        assertThat(again.source()).isEqualTo(new Request.Source(0, 1));
+        weir.runDry();
+        assertThat(weir.takeReleases()).hasSize(10).containsOnlyOnce("r@0");
+    }
+
+    @Test
+    void a_repeat_whose_queue_cannot_be_asked_counts_as_taken_in_too() {
+        for (QueueRules rules : new QueueRules[] {null, QueueHarness.rules(1, 1_000, 1, 10, 60_000)}) {
+            Decision told = QueueDecisions.unplaced(admission("r", true), rules, 5);
+            assertThat(told.repeated()).isTrue();
+            assertThat(told.outcome()).isEqualTo(Outcome.QUEUED);
+        }
+        assertThat(QueueDecisions.unplaced(admission("r", false), null, 5).reason())
+                .isEqualTo(Reason.NO_QUEUE);
+    }
+
+    @Test
+    void how_a_wait_ended_is_no_first_answer() {
+        QueueHarness weir = new QueueHarness(QueueHarness.rules(1, 1_000, 1, 10, 60_000));
+        weir.send(admission("a", false), 0);
+        Decision queued = weir.send(admission("b", false), 0);
+        weir.cancel("b", "c", 10);
+        assertThat(weir.send(admission("b", true), 20)).isEqualTo(queued.again(new Request.Source(0, 1)));
+    }
+
+    @Test
+    void a_queue_that_is_not_there_gives_the_same_answer_when_it_is() {
+        QueueHarness weir = new QueueHarness(QueueHarness.rules(1, 1_000, 1, 10, 60_000));
+        QueueRules q = weir.rules.remove("q");
+        assertThat(weir.send(admission("a", false), 0).reason()).isEqualTo(Reason.NO_QUEUE);
+        weir.rules.put("q", q);
+        assertThat(weir.send(admission("a", true), 10).reason()).isEqualTo(Reason.NO_QUEUE);
+        weir.runDry();
+        assertThat(weir.takeReleases()).isEmpty();
+    }
+
+    private static Admission admission(String id, boolean repeated) {
+        Request request = new Request(
+                id,
+                "c",
+                RequestKind.CONSUME,
+                null,
+                1,
+                null,
+                Map.of(),
+                null,
+                null,
+                null,
+                0,
+                new Request.Source(0, repeated ? 1 : 0));
+        return new Admission(
+                request,
+                new IdempotentAnswer.Sent("q", new PolicyVersion("p", 1), null),
+                Map.of(),
+                repeated,
+                1_000,
+                List.of(),
+                DecisionContext.UNKNOWN);
+    }
+}

@@ -1,0 +1,851 @@
+package dev.weir.shape.backlog;
+
+import static dev.weir.shape.QueueHarness.MS;
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.weir.decision.IdempotencyCache;
+import dev.weir.event.Admission;
+import dev.weir.event.Decision;
+import dev.weir.event.PolicyVersion;
+import dev.weir.event.Reason;
+import dev.weir.event.Release;
+import dev.weir.event.Request;
+import dev.weir.event.RequestKind;
+import dev.weir.shape.BucketState;
+import dev.weir.shape.HeapQueueStore;
+import dev.weir.shape.Outlet;
+import dev.weir.shape.QueueHarness;
+import dev.weir.shape.QueueState;
+import dev.weir.shape.Shaper;
+import dev.weir.shape.TimerKey;
+import dev.weir.shape.total.OutflowState;
+import dev.weir.shape.total.SlotContenders;
+import dev.weir.shape.total.SlotGrant;
+import dev.weir.shape.total.SlotLedger;
+import dev.weir.shape.total.SlotMessenger;
+import dev.weir.shape.total.SlotReport;
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.PriorityQueue;
+import java.util.Random;
+import java.util.Set;
+import java.util.TreeMap;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/** The keys of a queue with a total, on one partition or several, whose messages take their time or get lost. */
+class QueueTotalTest {
+
+    private static final long T0 = 1_700_000_000_000L;
+
+    /** Some partitions, their messages, and what they release. */
+    private static final class World {
+        final Random random;
+        final int maxDelayMs;
+        final int hotKeys;
+        final List<Shaper> shapers = new ArrayList<>();
+        final List<Map<BucketId, BucketState>> saved = new ArrayList<>();
+        final List<Map<BucketId, QueueStore>> tables = new ArrayList<>();
+        final List<Map<String, OutflowState>> ledgers = new ArrayList<>();
+        final List<Map<String, QueueState>> queues = new ArrayList<>();
+        final List<HeapQueueStore<TimerKey, BucketId>> timers = new ArrayList<>();
+        final PriorityQueue<Message> underWay =
+                new PriorityQueue<>(Comparator.comparingLong(Message::atMs).thenComparingLong(Message::order));
+        final Map<Integer, Long> arrivals = new HashMap<>();
+        final List<Release> releases = new ArrayList<>();
+        final List<Decision> decisions = new ArrayList<>();
+        final Map<Integer, Long> aheadMs = new HashMap<>(); // of the clock of a partition's broker
+        final Set<Integer> paused = new HashSet<>();
+        int minDelayMs;
+        QueueRules rules;
+        boolean losesMessages;
+        long nowMs = T0;
+        long orders;
+        long requests;
+        long mostHot;
+
+        private record Message(long atMs, long order, int partition, Object content) {}
+
+        World(long seed, int partitions, int maxDelayMs, QueueRules rules) {
+            this(seed, partitions, maxDelayMs, rules, 1_000);
+        }
+
+        World(long seed, int partitions, int maxDelayMs, QueueRules rules, int hotKeys) {
+            this.hotKeys = hotKeys;
+            random = new Random(seed);
+            this.maxDelayMs = maxDelayMs;
+            this.rules = rules;
+            for (int i = 0; i < partitions; i++) {
+                saved.add(new HashMap<>());
+                tables.add(new HashMap<>());
+                ledgers.add(new HashMap<>());
+                queues.add(new HashMap<>());
+                timers.add(new HeapQueueStore<>());
+                shapers.add(shaper(i));
+            }
+        }
+
+        private Shaper shaper(int partition) {
+            Shaper.Stores stores = new Shaper.Stores() {
+                @Override
+                public QueueStore of(BucketId bucket) {
+                    return tables.get(partition)
+                            .computeIfAbsent(
+                                    bucket,
+                                    id -> new QueueStore(
+                                            new HeapQueueStore<>(), new HeapQueueStore<>(), new HeapQueueStore<>()));
+                }
+
+                @Override
+                public BucketState load(BucketId bucket) {
+                    return saved.get(partition).get(bucket);
+                }
+
+                @Override
+                public void save(QueueState state) {
+                    queues.get(partition).put(state.rules().id(), state);
+                }
+
+                @Override
+                public dev.weir.decision.KeyValueTable<TimerKey, BucketId> timers() {
+                    return timers.get(partition);
+                }
+
+                @Override
+                public void save(BucketState state) {
+                    saved.get(partition).put(state.id(), state);
+                }
+
+                @Override
+                public void delete(BucketId bucket) {
+                    saved.get(partition).remove(bucket);
+                }
+
+                @Override
+                public void saveLedger(String queue, OutflowState slotsGiven) {
+                    ledgers.get(partition).put(queue, slotsGiven);
+                }
+
+                @Override
+                public void deleteLedger(String queue) {
+                    ledgers.get(partition).remove(queue);
+                }
+
+                @Override
+                public IdempotencyCache firstAnswers() {
+                    return IdempotencyCache.inMemory(0, 0);
+                }
+            };
+            Outlet outlet = new Outlet() {
+                @Override
+                public void decide(Admission of, Decision decision) {
+                    decisions.add(decision);
+                }
+
+                @Override
+                public void release(Admission of, Release release) {
+                    releases.add(release);
+                }
+            };
+            SlotMessenger messenger = new SlotMessenger() {
+                @Override
+                public int partition() {
+                    return partition;
+                }
+
+                @Override
+                public long expectedDelayMs() {
+                    return 100;
+                }
+
+                @Override
+                public void report(SlotReport report) {
+                    send(0, report);
+                }
+
+                @Override
+                public void grant(SlotGrant grant) {
+                    send(grant.partition(), grant);
+                }
+            };
+            return new Shaper(id -> rules, stores, outlet, messenger, hotKeys);
+        }
+
+        private void send(int partition, Object content) {
+            if (!losesMessages || random.nextInt(10) > 0) {
+                long atMs = nowMs + minDelayMs + random.nextInt(maxDelayMs);
+                arrivals.merge(partition, atMs, Math::max); // those to one partition arrive in their order
+                underWay.add(new Message(arrivals.get(partition), orders++, partition, content));
+            }
+        }
+
+        /** A key always is on the same partition. */
+        void offer(String key, String tier, long cost) {
+            Request request = new Request(
+                    "r" + requests++,
+                    "c",
+                    RequestKind.CONSUME,
+                    tier,
+                    cost,
+                    null,
+                    Map.of("k", key),
+                    null,
+                    null,
+                    null,
+                    0,
+                    new Request.Source(0, 0));
+            Admission admission =
+                    Admission.of(request, "q", new PolicyVersion("p", 1), null).to(rules.keyOf(request));
+            int partition = Math.floorMod(key.hashCode(), shapers.size());
+            shapers.get(partition).admit(admission, requests, nanos(partition) / MS, nanos(partition));
+        }
+
+        /** What a partition has in memory is lost. */
+        void restart(int partition) {
+            Shaper next = shaper(partition);
+            queues.get(partition).values().forEach(next::restore);
+            saved.get(partition).values().forEach(next::restore);
+            ledgers.get(partition).forEach(next::restore);
+            next.resume();
+            shapers.set(partition, next);
+        }
+
+        private long nanos(int partition) {
+            return (nowMs + aheadMs.getOrDefault(partition, 0L)) * MS;
+        }
+
+        void run(long ms) {
+            for (long until = nowMs + ms; nowMs < until; nowMs++) {
+                List<Message> late = new ArrayList<>();
+                while (!underWay.isEmpty() && underWay.peek().atMs <= nowMs) {
+                    Message message = underWay.remove();
+                    Shaper to = shapers.get(message.partition);
+                    if (paused.contains(message.partition)) {
+                        late.add(message);
+                    } else if (message.content instanceof SlotReport report) {
+                        to.receive(report, nanos(message.partition));
+                    } else {
+                        to.receive((SlotGrant) message.content, nanos(message.partition));
+                    }
+                }
+                underWay.addAll(late);
+                for (int i = 0; i < shapers.size(); i++) {
+                    Shaper shaper = shapers.get(i);
+                    mostHot = Math.max(mostHot, shaper.hotKeys());
+                    for (int turns = 0; shaper.dueNanos() <= nanos(i) && turns < 100 && !paused.contains(i); turns++) {
+                        shaper.tick(nanos(i), 5_000);
+                    }
+                }
+            }
+        }
+
+        long released(String tier) {
+            return releases.stream()
+                    .filter(release -> tier.equals(release.tier()))
+                    .mapToLong(Release::cost)
+                    .sum();
+        }
+
+        /** What was released in an interval, in ms since the start. */
+        long releasedBetween(long fromMs, long untilMs) {
+            return releases.stream()
+                    .filter(release -> release.releaseAtNanos() >= (T0 + fromMs) * MS
+                            && release.releaseAtNanos() < (T0 + untilMs) * MS)
+                    .mapToLong(Release::cost)
+                    .sum();
+        }
+
+        /** The most that was released in an interval of some length, a request's whole cost at its time. */
+        long most(long nanos) {
+            List<Release> inOrder = new ArrayList<>(releases);
+            inOrder.sort(Comparator.comparingLong(Release::releaseAtNanos));
+            long most = 0;
+            long sum = 0;
+            for (int first = 0, next = 0; next < inOrder.size(); next++) {
+                sum += inOrder.get(next).cost();
+                while (inOrder.get(next).releaseAtNanos() - inOrder.get(first).releaseAtNanos() >= nanos) {
+                    sum -= inOrder.get(first++).cost();
+                }
+                most = Math.max(most, sum);
+            }
+            return most;
+        }
+    }
+
+    private static QueueRules rules(long limit, QueueTotal total, Map<String, TierShare> tiers) {
+        return new QueueRules(
+                "q", 1, limit, 1_000, 1, 100_000, QueueRules.NO_MAX_WAIT, 100, tiers, List.of("k"), total);
+    }
+
+    private static QueueTotal total(long limit) {
+        return new QueueTotal(limit, 1_000, QueueRules.MAX_CAPACITY);
+    }
+
+    @ParameterizedTest
+    @ValueSource(ints = {1, 2, 4, 12})
+    void all_keys_together_never_leave_faster_than_the_total_and_use_it_up(int partitions) {
+        for (long seed = 0; seed < 4; seed++) {
+            int delayMs = partitions == 1 ? 1 : 60 + 60 * (int) seed;
+            World world = new World(seed, partitions, delayMs, rules(20, total(200), Map.of()));
+            for (int i = 0; i < 12_000; i++) {
+                world.offer("k" + world.random.nextInt(60), null, 1);
+            }
+            world.run(12_000);
+            assertThat(world.most(1_000 * MS)).isLessThanOrEqualTo(200);
+            assertThat(world.releasedBetween(2_000, 12_000))
+                    .as("seed %d, in 10 s of 200/s", seed)
+                    .isBetween(1_950L, 2_000L);
+        }
+    }
+
+    @Test
+    void whatever_is_late_lost_or_restarted_the_total_holds_and_each_key_keeps_its_pace() {
+        for (long seed = 0; seed < 20; seed++) {
+            Random random = new Random(seed);
+            int partitions = 1 + random.nextInt(6);
+            Map<String, TierShare> tiers = Map.of("gold", new TierShare(1, 1), "silver", new TierShare(0, 3));
+            QueueRules rules = new QueueRules(
+                    "q", 1, 5, 1_000, 2, 50, 4_000, random.nextInt(2) * 100, tiers, List.of("k"), total(100));
+            World world = new World(seed, partitions, 1 + random.nextInt(400), rules, 1 + random.nextInt(20));
+            world.losesMessages = random.nextBoolean();
+            long before = world.requests;
+            for (int step = 0; step < 400; step++) {
+                for (int i = random.nextInt(12); i > 0; i--) {
+                    String tier = List.of("gold", "silver", "free").get(random.nextInt(3));
+                    world.offer("k" + random.nextInt(40), tier, 1 + (random.nextInt(10) == 0 ? random.nextInt(4) : 0));
+                }
+                if (random.nextInt(80) == 0) {
+                    world.restart(random.nextInt(partitions));
+                }
+                world.run(1 + random.nextInt(40));
+            }
+            world.losesMessages = false;
+            world.run(20_000);
+            // a request's cost counts at its first slot, so one at the end of the interval may reach beyond it
+            assertThat(world.most(1_000 * MS)).as("seed %d", seed).isLessThanOrEqualTo(100 + 3);
+            assertThat(world.most(100 * MS)).as("seed %d", seed).isLessThanOrEqualTo(10 + 3);
+            Map<Map<String, String>, List<Release>> byKey = new HashMap<>();
+            world.releases.forEach(release -> byKey.computeIfAbsent(release.key(), key -> new ArrayList<>())
+                    .add(release));
+            byKey.forEach((key, all) -> assertPace(all, rules));
+            long queued = world.decisions.stream()
+                    .filter(decision -> decision.reason() == Reason.SHAPED)
+                    .count();
+            long ended = world.releases.size()
+                    + world.decisions.stream()
+                            .filter(decision -> decision.endsWait())
+                            .count();
+            assertThat(ended)
+                    .as("seed %d: of %d", seed, world.requests - before)
+                    .isEqualTo(queued);
+        }
+    }
+
+    private static void assertPace(List<Release> ofKey, QueueRules rules) {
+        Pacing pacing = rules.pacing();
+        Pacing.Arrival arrival = pacing.fresh(Long.MIN_VALUE / 4);
+        long last = Long.MIN_VALUE;
+        for (Release release : ofKey) {
+            assertThat(release.releaseAtNanos()).isGreaterThanOrEqualTo(last);
+            last = release.releaseAtNanos();
+            assertThat(pacing.earliestNanos(arrival, release.cost(), last)).isEqualTo(last);
+            arrival = pacing.released(arrival, release.cost(), last);
+        }
+    }
+
+    @Test
+    void higher_priorities_go_first_and_weights_are_kept_across_partitions() {
+        Map<String, TierShare> tiers =
+                Map.of("gold", new TierShare(1, 1), "silver", new TierShare(0, 3), "bronze", new TierShare(0, 1));
+        World world = new World(1, 8, 150, rules(50, total(1_000), tiers));
+        for (int key = 0; key < 40; key++) {
+            for (int i = 0; i < 2_000; i++) {
+                world.offer("silver" + key, "silver", 1);
+                world.offer("bronze" + key, "bronze", 1);
+            }
+        }
+        world.run(6_000);
+        double share = (double) world.released("silver") / world.released("bronze");
+        assertThat(share).isBetween(2.7, 3.3);
+        long begun = world.nowMs - T0;
+        for (int key = 0; key < 40; key++) {
+            for (int i = 0; i < 400; i++) {
+                world.offer("gold" + key, "gold", 1);
+            }
+        }
+        world.run(5_000);
+        long afterTerm = begun + 1_000;
+        long gold = world.releases.stream()
+                .filter(release -> "gold".equals(release.tier()))
+                .filter(release -> release.releaseAtNanos() >= (T0 + afterTerm) * MS)
+                .filter(release -> release.releaseAtNanos() < (T0 + afterTerm + 4_000) * MS)
+                .count();
+        assertThat(gold)
+                .as("of what was released from a second after gold had come")
+                .isGreaterThanOrEqualTo(world.releasedBetween(afterTerm, afterTerm + 4_000) * 98 / 100);
+    }
+
+    @Test
+    void inside_a_partition_the_order_is_exact() {
+        Map<String, TierShare> tiers =
+                Map.of("gold", new TierShare(1, 1), "silver", new TierShare(0, 3), "bronze", new TierShare(0, 1));
+        World world = new World(1, 1, 1, rules(1_000, total(10), tiers));
+        for (int key = 0; key < 3; key++) {
+            for (int i = 0; i < 20; i++) {
+                world.offer("g" + key, "gold", 1);
+                world.offer("s" + key, "silver", 1);
+                world.offer("b" + key, "bronze", 1);
+            }
+        }
+        world.run(16_000);
+        List<String> order = world.releases.stream().map(Release::tier).toList();
+        assertThat(order.subList(0, 60)).containsOnly("gold");
+        for (int i = 60; i + 4 <= 140; i += 4) {
+            assertThat(order.subList(i, i + 4)).containsExactlyInAnyOrder("silver", "silver", "silver", "bronze");
+        }
+        List<String> goldKeys = world.releases.subList(0, 60).stream()
+                .map(release -> release.key().get("k"))
+                .toList();
+        for (int i = 0; i + 3 <= 60; i += 3) {
+            assertThat(goldKeys.subList(i, i + 3)).containsExactlyInAnyOrder("g0", "g1", "g2");
+        }
+    }
+
+    @Test
+    void a_tier_of_one_key_keeps_its_weight() {
+        Map<String, TierShare> tiers = Map.of("silver", new TierShare(0, 3), "bronze", new TierShare(0, 1));
+        World world = new World(1, 1, 1, rules(1_000, total(10), tiers));
+        for (int i = 0; i < 100; i++) {
+            world.offer("s", "silver", 1);
+            world.offer("b", "bronze", 1);
+        }
+        world.run(12_000);
+        List<String> order = world.releases.stream().map(Release::tier).toList();
+        for (int i = 0; i + 4 <= 100; i += 4) {
+            assertThat(order.subList(i, i + 4)).containsExactlyInAnyOrder("silver", "silver", "silver", "bronze");
+        }
+    }
+
+    /** Fifty times as many keys want a slot as are on the heap. */
+    @Test
+    void keys_that_wait_for_a_slot_are_not_on_the_heap_beyond_the_bound_and_leave_in_the_same_order() {
+        Map<String, TierShare> tiers =
+                Map.of("gold", new TierShare(1, 1), "silver", new TierShare(0, 3), "bronze", new TierShare(0, 1));
+        World world = new World(1, 2, 60, rules(20, total(200), tiers), 20);
+        for (int i = 0; i < 3_000; i++) {
+            world.offer("s" + i % 1_000, "silver", 1);
+            world.offer("b" + i % 1_000, "bronze", 1);
+        }
+        world.run(5_000);
+        double share = (double) world.released("silver") / world.released("bronze");
+        assertThat(share).isBetween(2.7, 3.3);
+        for (int i = 0; i < 400; i++) {
+            world.offer("g" + i % 200, "gold", 1);
+        }
+        world.restart(1);
+        world.run(3_500);
+        assertThat(world.released("gold")).isEqualTo(400);
+        assertThat(world.releasedBetween(6_000, 7_000)).isEqualTo(goldBetween(world, 6_000, 7_000));
+        world.run(30_000);
+        assertThat(world.releases).hasSize(6_400);
+        assertThat(world.releasedBetween(2_000, 32_000)).isGreaterThanOrEqualTo(30 * 200 * 97 / 100);
+        assertThat(world.most(1_000 * MS)).isLessThanOrEqualTo(200);
+        assertThat(world.mostHot).isBetween(20L, 23L);
+        assertThat(world.saved).allSatisfy(states -> assertThat(states).isEmpty());
+        assertThat(world.timers).allSatisfy(timers -> assertThat(timers.entries).isEmpty());
+        for (String tier : List.of("silver", "bronze")) {
+            assertTurns(world.releases.stream()
+                    .filter(release -> release.tier().equals(tier))
+                    .toList());
+        }
+    }
+
+    private static long goldBetween(World world, long fromMs, long untilMs) {
+        return world.releases.stream()
+                .filter(release -> release.tier().equals("gold"))
+                .filter(release -> release.releaseAtNanos() >= (T0 + fromMs) * MS)
+                .filter(release -> release.releaseAtNanos() < (T0 + untilMs) * MS)
+                .count();
+    }
+
+    /** Of three releases of each key, the first ones of all keys come before the third ones. */
+    private static void assertTurns(List<Release> inOrder) {
+        Map<Map<String, String>, Integer> seen = new HashMap<>();
+        int thirds = 0;
+        for (Release release : inOrder) {
+            int times = seen.merge(release.key(), 1, Integer::sum);
+            assertThat(times == 1 && thirds > 0)
+                    .as("%s comes first after %d had come three times", release.key(), thirds)
+                    .isFalse();
+            thirds += times == 3 ? 1 : 0;
+        }
+    }
+
+    @Test
+    void a_request_expires_in_time_in_a_key_that_waits_for_a_slot_off_the_heap() {
+        QueueRules rules = new QueueRules("q", 1, 20, 1_000, 1, 100, 2_000, 100, Map.of(), List.of("k"), total(10));
+        World world = new World(1, 1, 1, rules, 5);
+        for (int i = 0; i < 300; i++) {
+            world.offer("k" + i, i % 2 == 0 ? "free" : "paid", 1);
+        }
+        world.run(2_200);
+        assertThat(world.mostHot).isLessThanOrEqualTo(7);
+        List<Decision> ends =
+                world.decisions.stream().filter(Decision::endsWait).toList();
+        assertThat(ends).hasSizeGreaterThan(270).allSatisfy(end -> assertThat(end.decidedAtMs())
+                .isBetween(T0 + 2_000, T0 + 2_150));
+        assertThat(ends.size() + world.releases.size()).isEqualTo(300);
+    }
+
+    /** The clock of the broker was an hour ahead while all came. */
+    @Test
+    void time_is_set_back_for_keys_that_wait_for_a_slot_off_the_heap_too() {
+        World world = new World(1, 1, 1, rules(1, total(20), Map.of()), 5);
+        world.aheadMs.put(0, 3_600_000L);
+        for (int i = 0; i < 600; i++) {
+            world.offer("k" + i % 200, i % 2 == 0 ? "free" : "paid", 1);
+        }
+        world.run(3_000);
+        world.aheadMs.put(0, 0L);
+        world.shapers.get(0).stepBack(world.nowMs * MS);
+        world.releases.clear();
+        world.run(40_000);
+        long since = world.releases.stream()
+                .filter(release -> release.releaseAtNanos() < (T0 + 60_000) * MS)
+                .count();
+        assertThat(since).isGreaterThan(500);
+        assertThat(world.releases).hasSize((int) since);
+        assertThat(world.saved).allSatisfy(states -> assertThat(states).isEmpty());
+    }
+
+    @Test
+    void a_changed_rate_and_the_end_of_the_total_reach_keys_that_wait_for_a_slot_off_the_heap() {
+        World world = new World(1, 1, 1, rules(20, total(10), Map.of()), 5);
+        for (int i = 0; i < 200; i++) {
+            world.offer("k" + i, i % 2 == 0 ? "free" : "paid", 1);
+        }
+        world.run(2_000);
+        world.rules = withTotal(rules(100, null, Map.of("paid", new TierShare(1, 1))), 2, total(20));
+        world.shapers.get(0).refresh(world.nowMs * MS);
+        world.run(2_000);
+        assertThat(world.releasedBetween(3_000, 4_000)).isBetween(19L, 20L);
+        assertThat(world.releases.subList(world.releases.size() - 20, world.releases.size()))
+                .allMatch(release -> release.tier().equals("paid"));
+        world.rules = withTotal(world.rules, 3, null);
+        world.shapers.get(0).refresh(world.nowMs * MS);
+        world.run(200);
+        assertThat(world.releases).hasSize(200);
+    }
+
+    @Test
+    void the_keys_of_a_tier_get_the_same_on_whichever_partition() {
+        World world = new World(1, 4, 120, rules(50, total(200), Map.of()));
+        for (int key = 0; key < 50; key++) {
+            for (int i = 0; i < 1_000; i++) {
+                world.offer("key-" + key * key, null, 1);
+            }
+        }
+        world.run(20_000);
+        Map<String, Long> byKey = new TreeMap<>();
+        world.releases.forEach(release -> byKey.merge(release.key().get("k"), 1L, Long::sum));
+        assertThat(byKey).hasSize(50);
+        assertThat(byKey.values()).allSatisfy(count -> assertThat(count).isBetween(72L, 88L));
+    }
+
+    @Test
+    void where_the_total_does_not_bind_each_key_leaves_at_its_own_pace() {
+        World world = new World(1, 4, 100, rules(5, total(2_000), Map.of()));
+        for (int key = 0; key < 100; key++) {
+            for (int i = 0; i < 50; i++) {
+                world.offer("k" + key, null, 1);
+            }
+        }
+        world.run(12_000);
+        assertThat(world.releases).hasSize(5_000);
+        assertThat(world.releasedBetween(1_000, 9_000)).isGreaterThanOrEqualTo(8 * 100 * 5 * 97 / 100);
+    }
+
+    @Test
+    void a_change_of_the_total_acts_on_what_waits() {
+        World world = new World(1, 3, 50, rules(100, total(100), Map.of()));
+        for (int i = 0; i < 9_000; i++) {
+            world.offer("k" + i % 30, null, 1);
+        }
+        world.run(3_000);
+        world.rules = withTotal(world.rules, 2, total(300));
+        world.shapers.forEach(shaper -> shaper.refresh(world.nowMs * MS));
+        world.run(3_000);
+        assertThat(world.releasedBetween(4_000, 6_000)).isBetween(590L, 600L);
+        world.rules = withTotal(world.rules, 3, total(50));
+        world.shapers.forEach(shaper -> shaper.refresh(world.nowMs * MS));
+        world.run(3_000);
+        assertThat(world.releasedBetween(7_000, 9_000)).isBetween(95L, 100L);
+        world.rules = withTotal(world.rules, 4, null);
+        world.shapers.forEach(shaper -> shaper.refresh(world.nowMs * MS));
+        world.run(1_100);
+        assertThat(world.releasedBetween(9_000, 10_000))
+                .as("each key at its own pace")
+                .isBetween(2_900L, 3_100L);
+    }
+
+    private static QueueRules withTotal(QueueRules rules, long version, QueueTotal total) {
+        return new QueueRules(
+                "q",
+                version,
+                rules.limit(),
+                rules.perMs(),
+                rules.burst(),
+                rules.capacity(),
+                rules.maxWaitMs(),
+                rules.lookAheadMs(),
+                rules.tiers(),
+                rules.key(),
+                total);
+    }
+
+    @Test
+    void what_waits_in_a_deleted_queue_leaves_by_its_last_total() {
+        World world = new World(1, 3, 50, rules(100, total(100), Map.of()));
+        for (int i = 0; i < 900; i++) {
+            world.offer("k" + i % 30, null, 1);
+        }
+        world.run(1_000);
+        world.rules = null;
+        world.shapers.forEach(shaper -> shaper.refresh(world.nowMs * MS));
+        world.restart(0);
+        world.run(10_000);
+        assertThat(world.releases).hasSize(900);
+        assertThat(world.most(1_000 * MS)).isLessThanOrEqualTo(100);
+    }
+
+    @Test
+    void all_keys_together_have_a_capacity() {
+        QueueTotal small = new QueueTotal(10, 1_000, 20);
+        World world = new World(1, 2, 10, rules(1, small, Map.of()));
+        for (int i = 0; i < 15; i++) {
+            world.offer("a" + i, null, 1);
+        }
+        world.run(300);
+        long before = world.decisions.size();
+        for (int i = 0; i < 30; i++) {
+            world.offer("b" + i, null, 1);
+        }
+        List<Decision> later = world.decisions.subList((int) before, world.decisions.size());
+        assertThat(later).anySatisfy(decision -> {
+            assertThat(decision.reason()).isEqualTo(Reason.QUEUE_FULL);
+            assertThat(decision.limitedBy()).isEqualTo("total.capacity");
+            assertThat(decision.limit()).isEqualTo(20);
+            assertThat(decision.retryAfterMs()).isPositive();
+        });
+        assertThat(later.stream()
+                        .filter(decision -> decision.reason() == Reason.SHAPED)
+                        .count())
+                .as("what comes at once on two partitions may exceed it by as much as there was room")
+                .isBetween(5L, 20L);
+    }
+
+    @Test
+    void nothing_is_left_when_nothing_waits() {
+        World world = new World(1, 3, 50, rules(100, total(100), Map.of()));
+        for (int i = 0; i < 90; i++) {
+            world.offer("k" + i, null, 1);
+        }
+        world.run(10_000);
+        assertThat(world.releases).hasSize(90);
+        assertThat(world.saved).allSatisfy(states -> assertThat(states).isEmpty());
+        assertThat(world.ledgers).allSatisfy(states -> assertThat(states).isEmpty());
+        assertThat(world.shapers).allSatisfy(shaper -> {
+            assertThat(shaper.dueNanos()).isEqualTo(Long.MAX_VALUE);
+            assertThat(shaper.needsTime()).isFalse();
+        });
+    }
+
+    @ParameterizedTest
+    @ValueSource(ints = {1, 6})
+    void requests_of_different_costs_use_the_total_up(int partitions) {
+        World world = new World(1, partitions, 120, rules(200, total(1_000), Map.of()));
+        for (int i = 0; i < 6_000; i++) {
+            world.offer("k" + i % 60, null, 1 + i % 10);
+        }
+        world.run(12_000);
+        assertThat(world.most(1_000 * MS)).isLessThanOrEqualTo(1_000 + 9);
+        assertThat(world.releasedBetween(2_000, 12_000)).isGreaterThanOrEqualTo(10_000 * 95 / 100);
+    }
+
+    @Test
+    void a_partition_that_was_opened_anew_gets_slots_for_large_requests() {
+        World world = new World(1, 3, 60, rules(200, total(100), Map.of()));
+        for (int i = 0; i < 600; i++) {
+            world.offer("k" + i % 30, null, 5);
+            world.offer("large", null, 9);
+        }
+        for (int i = 0; i < 30; i++) {
+            world.run(500);
+            world.restart(i % 3);
+        }
+        world.run(2_000);
+        long before = world.releases.size();
+        world.run(10_000);
+        assertThat(world.releases.subList((int) before, world.releases.size()))
+                .anySatisfy(release -> assertThat(release.cost()).isEqualTo(9));
+        assertThat(world.releasedBetween(19_000, 26_000)).isGreaterThanOrEqualTo(700 * 95 / 100);
+    }
+
+    @Test
+    void a_few_large_requests_leave_though_single_slots_are_at_hand() {
+        World world = new World(1, 4, 60, rules(20, total(150), Map.of()));
+        for (int i = 0; i < 12; i++) {
+            world.offer("k" + i, null, 1);
+            world.offer("k" + i, null, 5);
+        }
+        world.run(3_000);
+        assertThat(world.releases).hasSize(24);
+    }
+
+    @Test
+    void a_request_that_takes_longer_than_grants_look_ahead_leaves_as_well() {
+        World world = new World(1, 3, 100, rules(10_000, total(10), Map.of()));
+        for (int i = 0; i < 9; i++) {
+            world.offer("k" + i, null, 40);
+        }
+        world.run(40_000);
+        assertThat(world.releases).hasSize(9);
+        assertThat(world.most(4_000 * MS)).as("each takes 4 s").isEqualTo(40);
+    }
+
+    /** Backlogs on four partitions, of many keys each, at 200 a second in all. */
+    private static World backlog(int maxDelayMs) {
+        World world = new World(1, 4, maxDelayMs, rules(50, total(200), Map.of()));
+        for (int i = 0; i < 16_000; i++) {
+            world.offer("k" + i % 80, null, 1);
+        }
+        return world;
+    }
+
+    @Test
+    void a_partition_that_stands_still_for_a_while_does_not_hold_the_others_up() {
+        World world = backlog(100);
+        world.run(4_000);
+        world.paused.add(3);
+        world.run(10_000);
+        world.paused.clear();
+        world.run(10_000);
+        assertThat(world.most(1_000 * MS)).isLessThanOrEqualTo(200);
+        assertThat(world.releasedBetween(8_000, 14_000)).isGreaterThanOrEqualTo(1_200 * 95 / 100);
+        assertThat(world.releasedBetween(14_000, 24_000))
+                .as("from when it goes on")
+                .isGreaterThanOrEqualTo(2_000 * 95 / 100);
+    }
+
+    @Test
+    void a_partition_that_is_opened_late_does_not_hold_the_others_up_either() {
+        World world = backlog(100);
+        world.run(4_000);
+        world.paused.add(3);
+        world.run(2_500);
+        world.restart(3);
+        world.paused.clear();
+        world.run(10_000);
+        assertThat(world.releasedBetween(6_500, 16_500)).isGreaterThanOrEqualTo(2_000 * 95 / 100);
+    }
+
+    @Test
+    void a_total_is_used_up_though_messages_take_seconds() {
+        World world = backlog(500);
+        world.minDelayMs = 1_500;
+        world.run(30_000);
+        assertThat(world.most(1_000 * MS)).isLessThanOrEqualTo(200);
+        assertThat(world.releasedBetween(15_000, 30_000)).isGreaterThanOrEqualTo(3_000 * 95 / 100);
+    }
+
+    @ParameterizedTest
+    @ValueSource(longs = {-2_000, -300, 300, 2_000})
+    void the_clocks_of_the_brokers_need_not_agree(long aheadMs) {
+        World world = backlog(100);
+        world.aheadMs.put(0, aheadMs); // where the ledger is
+        world.run(20_000);
+        assertThat(world.most(1_000 * MS)).isLessThanOrEqualTo(200);
+        assertThat(world.releasedBetween(8_000, 18_000)).isGreaterThanOrEqualTo(2_000 * 95 / 100);
+    }
+
+    @Test
+    void a_request_that_takes_more_than_an_hour_of_the_total_is_not_let_in() {
+        World world = new World(1, 1, 1, rules(1_000, total(10), Map.of()));
+        world.offer("k", null, 36_000);
+        world.offer("k", null, 36_001);
+        assertThat(world.decisions).extracting(Decision::reason).containsExactly(Reason.SHAPED, Reason.COST_NEVER_FITS);
+    }
+
+    @Test
+    void a_queue_with_a_total_gets_its_turn_beside_one_that_could_use_every_tick() {
+        QueueRules busy = QueueHarness.rules(1_000_000, 1_000, 1_000_000, 1_000_000, QueueRules.NO_MAX_WAIT);
+        QueueRules paced = rules(1_000, total(1_000), Map.of());
+        QueueHarness harness = new QueueHarness(busy);
+        harness.rules.put("paced", withId(paced));
+        for (int i = 0; i < 20_000; i++) {
+            harness.offer("busy" + i, "c", null, 1, null, 0);
+        }
+        for (int i = 0; i < 50; i++) {
+            harness.send(toPaced("paced" + i, "k" + i), 0);
+        }
+        for (int i = 0; i < 60; i++) {
+            harness.shaper.tick(i * 10 * MS, 100);
+        }
+        assertThat(harness.releases)
+                .filteredOn(release -> release.queue().equals("paced"))
+                .hasSize(50);
+    }
+
+    private static QueueRules withId(QueueRules rules) {
+        return new QueueRules(
+                "paced",
+                1,
+                rules.limit(),
+                rules.perMs(),
+                rules.burst(),
+                rules.capacity(),
+                rules.maxWaitMs(),
+                rules.lookAheadMs(),
+                rules.tiers(),
+                rules.key(),
+                rules.total());
+    }
+
+    private static Admission toPaced(String id, String key) {
+        Request.Source source = new Request.Source(0, 0);
+        Request request =
+                new Request(id, "c", RequestKind.CONSUME, null, 1, null, Map.of("k", key), null, null, null, 0, source);
+        return Admission.of(request, "paced", new PolicyVersion("p", 1), null).to(Map.of("k", key));
+    }
+
+    @Test
+    void a_report_that_nothing_waits_takes_back_what_was_wanted() {
+        SlotLedger ledger = new SlotLedger("q", SlotLedger.fresh(0));
+        QueueRules rules = rules(10, total(10), Map.of());
+        List<SlotReport.Demand> demands = List.of(new SlotReport.Demand("gold", 1, 5, 1));
+        ledger.report(new SlotReport("q", 3, 10, 1_000, 0, 5, 0, 0, demands), rules, 0);
+        ledger.report(new SlotReport("q", 3, 10, 1_000, 0, 0, 0, 0, demands), rules, MS);
+        assertThat(ledger.grant(2 * MS)).isEmpty();
+        assertThat(ledger.isIdle(2 * MS)).isTrue();
+    }
+
+    @Test
+    void many_tiers_are_reported_together() {
+        SlotContenders contenders = new SlotContenders(Map.of("gold", new TierShare(1, 1)));
+        for (int i = 0; i < 1_000; i++) {
+            contenders.put(new BucketId("q", List.of("k", "" + i)), "tier" + i, 0, 1 + i, 10);
+        }
+        contenders.put(new BucketId("q", List.of("k", "gold")), "gold", 0, 7, 10);
+        List<SlotReport.Demand> demands = contenders.demands();
+        assertThat(demands).hasSize(SlotReport.MAX_DEMANDS);
+        assertThat(demands.get(0)).isEqualTo(new SlotReport.Demand("gold", 1, 10, 7));
+        assertThat(demands.stream().mapToLong(SlotReport.Demand::keys).sum()).isEqualTo(1_001);
+        assertThat(demands.stream().mapToLong(SlotReport.Demand::tokens).sum()).isEqualTo(10_010);
+        assertThat(SlotReport.largestCost(demands)).isEqualTo(1_000);
+    }
+}

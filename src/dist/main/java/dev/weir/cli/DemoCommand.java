@@ -1,0 +1,171 @@
+package dev.weir.cli;
+
+import dev.weir.backtest.DecisionStats;
+import dev.weir.backtest.DemoTrace;
+import dev.weir.config.WeirConfig;
+import dev.weir.definition.PolicyFile;
+import dev.weir.dev.EmbeddedBroker;
+import dev.weir.event.Decision;
+import dev.weir.event.Outcome;
+import dev.weir.event.Release;
+import dev.weir.event.Request;
+import dev.weir.rules.PolicyTopic;
+import dev.weir.runtime.Enforcer;
+import dev.weir.runtime.RequestSender;
+import dev.weir.shape.backlog.QueueRules;
+import dev.weir.topics.KafkaSettings;
+import dev.weir.topics.TopicReader;
+import dev.weir.topics.TopicSetup;
+import dev.weir.topics.UnreachableException;
+import java.io.PrintWriter;
+import java.time.Duration;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.Callable;
+import me.tongfei.progressbar.ProgressBar;
+import me.tongfei.progressbar.ProgressBarBuilder;
+import me.tongfei.progressbar.ProgressBarStyle;
+import org.HdrHistogram.Histogram;
+import org.apache.kafka.clients.admin.Admin;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.Spec;
+
+@Command(
+        name = "demo",
+        mixinStandardHelpOptions = true,
+        description =
+                "Sends thirteen hours of real web traffic through a broker and an enforcer of its own, and sums up.")
+final class DemoCommand implements Callable<Integer> {
+
+    /** Well below what two cores can do, so that the latencies are not those of a queue. */
+    private static final int REQUESTS_A_SECOND = 4_000;
+
+    /** How long the rate takes to rise to that: a JVM that has just started is slow. */
+    private static final double RISE_SECONDS = 4;
+
+    private static final Duration PATIENCE = Duration.ofSeconds(30);
+    private static final int TOP = 10;
+
+    @Spec
+    private CommandSpec spec;
+
+    @Override
+    public Integer call() throws Exception {
+        PrintWriter out = spec.commandLine().getOut();
+        out.println("Weir demo: requests to the web server of NASA's Kennedy Space Center, 1 August 1995.");
+        out.println("Starting a Kafka broker and the enforcer ...");
+        out.flush();
+        try (EmbeddedBroker broker = RunCommand.startBroker(0)) {
+            TempDirectory state = TempDirectory.create("weir-demo-");
+            broker.beforeClose(state);
+            WeirConfig config = WeirConfig.DEFAULTS
+                    .withKafka("bootstrap.servers", broker.bootstrapServers())
+                    .withStateDirectory(state.path());
+            try (Admin admin = Admin.create(KafkaSettings.admin(config))) {
+                TopicSetup.createMissing(admin, config, TopicSetup.RequestTime.CREATE);
+            }
+            PolicyFile.Contents rules = PolicyFile.read("policies.yaml", DemoTrace.policies());
+            new PolicyTopic(config).apply(rules, PolicyTopic.Options.DEFAULTS, System.currentTimeMillis());
+            Enforcer enforcer = Enforcer.start(config);
+            broker.beforeClose(enforcer);
+            enforcer.awaitRunning(PATIENCE);
+            Run run = new Run(config, DemoTrace.requests());
+            run.run();
+            run.print(out, rules.queueRules());
+        }
+        return 0;
+    }
+
+    /** The trace on its way through. */
+    private static final class Run {
+        private final WeirConfig config;
+        private final List<Request> requests;
+        private final Map<String, Sent> sent = new HashMap<>();
+        private final DecisionStats tally = new DecisionStats();
+        private final Histogram latenciesMicros = new Histogram(3);
+        private int answered;
+        private long waiting; // below 0 while a release is seen before the decision that the request waits
+        private double seconds;
+
+        private record Sent(String tier, long atNanos) {}
+
+        Run(WeirConfig config, List<Request> requests) {
+            this.config = config;
+            this.requests = requests;
+        }
+
+        void run() {
+            try (TopicReader<Decision> decisions = TopicReader.decisions(config, TopicReader.From.END, true);
+                    TopicReader<Release> releases = TopicReader.releases(config, TopicReader.From.END, true);
+                    RequestSender sender = new RequestSender(config);
+                    ProgressBar bar = new ProgressBarBuilder()
+                            .setTaskName("Decided")
+                            .setInitialMax(requests.size())
+                            .setStyle(ProgressBarStyle.ASCII)
+                            .setMaxRenderedLength(100)
+                            .build()) {
+                long startNanos = System.nanoTime();
+                int next = 0;
+                while (next < requests.size()) {
+                    double due = due((System.nanoTime() - startNanos) / 1e9);
+                    for (; next < Math.min(due, requests.size()); next++) {
+                        Request request = requests.get(next);
+                        sent.put(request.requestId(), new Sent(request.tier(), System.nanoTime()));
+                        sender.send(request);
+                    }
+                    receive(decisions, releases, Duration.ofMillis(1), bar);
+                }
+                long lastNanos = System.nanoTime();
+                while (answered < requests.size() || waiting != 0) {
+                    if (System.nanoTime() - lastNanos > PATIENCE.toNanos()) {
+                        throw new UnreachableException(
+                                (requests.size() - answered) + " requests got no decision, " + waiting + " still wait",
+                                null);
+                    }
+                    receive(decisions, releases, Duration.ofMillis(10), bar);
+                }
+                seconds = (System.nanoTime() - startNanos) / 1e9;
+            }
+        }
+
+        /** How many requests are to be sent by then. */
+        private static double due(double seconds) {
+            double risen = Math.min(seconds, RISE_SECONDS);
+            return REQUESTS_A_SECOND * (risen * risen / (2 * RISE_SECONDS) + (seconds - risen));
+        }
+
+        private void receive(
+                TopicReader<Decision> decisions, TopicReader<Release> releases, Duration timeout, ProgressBar bar) {
+            decisions.poll(timeout, decision -> {
+                Sent request = sent.get(decision.requestId());
+                tally.add(request.tier, decision);
+                if (decision.endsWait()) {
+                    waiting--;
+                    return;
+                }
+                waiting += decision.outcome() == Outcome.QUEUED ? 1 : 0;
+                latenciesMicros.recordValue((System.nanoTime() - request.atNanos) / 1_000);
+                answered++;
+                bar.step();
+            });
+            releases.poll(Duration.ZERO, release -> {
+                tally.add(release);
+                waiting--;
+            });
+        }
+
+        void print(PrintWriter out, Map<String, QueueRules> queues) {
+            new StatsPrinter(out).print(tally, queues, TOP);
+            out.println();
+            out.printf(
+                    "%,d requests in %.1f s. From request to committed decision: p50 %.1f ms, p99 %.1f ms.%n",
+                    requests.size(),
+                    seconds,
+                    latenciesMicros.getValueAtPercentile(50) / 1e3,
+                    latenciesMicros.getValueAtPercentile(99) / 1e3);
+            out.flush();
+        }
+    }
+}

@@ -1,0 +1,153 @@
+package dev.weir.cli;
+
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import dev.weir.config.WeirConfig;
+import dev.weir.doctor.Doctor;
+import dev.weir.doctor.Finding;
+import dev.weir.doctor.Finding.Verdict;
+import dev.weir.fault.FaultsException;
+import dev.weir.fault.SafeText;
+import dev.weir.wire.Json;
+import java.io.PrintWriter;
+import java.net.URI;
+import java.net.http.HttpClient;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Optional;
+import java.util.concurrent.Callable;
+import java.util.stream.Collectors;
+import java.util.stream.Stream;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Mixin;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.Spec;
+
+@Command(
+        name = "doctor",
+        mixinStandardHelpOptions = true,
+        description = {
+            "Checks this machine, the brokers, topics, permissions, rules, instances and clocks,",
+            "and prints what to change. It changes nothing itself."
+        },
+        footer = {
+            "",
+            "Give it what `weir run` is given: it looks with the same rights.",
+            "Exit code: 0 if nothing fails (there may be warnings), 1 if something does.",
+            "",
+            "Examples:",
+            "  weir doctor -c weir.yaml",
+            "  weir doctor -b kafka-1:9092 --service http://weir-1:8680 --service http://weir-2:8680"
+        })
+final class DoctorCommand implements Callable<Integer> {
+
+    private static final Duration TIMEOUT = Duration.ofSeconds(3);
+
+    @Mixin
+    private ClusterOptions cluster;
+
+    @Option(
+            names = "--service",
+            paramLabel = "URL",
+            description = "The service of an instance, to ask how it is; may be there several times"
+                    + " (default: the configuration's).")
+    private List<String> services = new ArrayList<>();
+
+    @Option(
+            names = "--service-ca",
+            paramLabel = "FILE",
+            description = "With https: the PEM file of their certificate authority (default: service.tls.ca of"
+                    + " the configuration, else those that Java trusts).")
+    private Path serviceCa;
+
+    @Option(names = "--json", description = "Print a JSON object for each finding, one a line.")
+    private boolean json;
+
+    @Spec
+    private CommandSpec spec;
+
+    private String lastGroup = "";
+
+    @Override
+    public Integer call() throws FaultsException {
+        WeirConfig config = cluster.read();
+        PrintWriter out = spec.commandLine().getOut();
+        List<Finding> findings = Doctor.examine(config, services(config), http(config), finding -> {
+            if (json) {
+                out.println(SafeText.of(json(finding)));
+            } else {
+                print(finding, out);
+            }
+            out.flush();
+        });
+        if (!json) {
+            out.println();
+            out.println(summary(findings));
+        }
+        OutputException.check(out);
+        return findings.stream().anyMatch(finding -> finding.verdict() == Verdict.FAIL) ? 1 : 0;
+    }
+
+    private HttpClient http(WeirConfig config) {
+        return ServiceClient.trusting(Optional.ofNullable(serviceCa)
+                        .or(() -> config.service().tls().flatMap(WeirConfig.Service.Tls::ca)))
+                .connectTimeout(TIMEOUT)
+                .build();
+    }
+
+    private List<URI> services(WeirConfig config) {
+        if (!services.isEmpty()) {
+            return services.stream().map(DoctorCommand::service).toList();
+        }
+        WeirConfig.Service own = config.service();
+        if (!own.enabled() || own.port() == 0) {
+            return List.of();
+        }
+        String host = own.host().matches("0\\.0\\.0\\.0|\\[?::]?") ? "127.0.0.1" : own.host();
+        boolean isBare = host.contains(":") && !host.startsWith("[");
+        return List.of(service((own.tls().isPresent() ? "https://" : "http://") + (isBare ? "[" + host + "]" : host)
+                + ":" + own.port()));
+    }
+
+    private static URI service(String url) {
+        if (!url.matches("https?://[^/\\s]+/?")) {
+            throw new InputException("--service must be a URL such as http://127.0.0.1:8680, is '" + url + "'", null);
+        }
+        try {
+            return URI.create(url.replaceAll("/$", ""));
+        } catch (IllegalArgumentException e) {
+            throw new InputException("--service must be a URL such as http://127.0.0.1:8680, is '" + url + "'", e);
+        }
+    }
+
+    private void print(Finding finding, PrintWriter out) {
+        if (!finding.group().equals(lastGroup)) {
+            out.println((lastGroup.isEmpty() ? "" : System.lineSeparator()) + finding.group());
+            lastGroup = finding.group();
+        }
+        out.printf("  %-4s  %-16s  %s%n", finding.verdict(), finding.check(), SafeText.of(finding.found()));
+        finding.advice().forEach(advice -> out.println("        " + SafeText.of(advice)));
+    }
+
+    private static String json(Finding finding) {
+        ObjectNode object = Json.MAPPER
+                .createObjectNode()
+                .put("group", finding.group())
+                .put("check", finding.check())
+                .put("verdict", finding.verdict().name())
+                .put("found", finding.found());
+        finding.advice().forEach(object.putArray("advice")::add);
+        return Json.write(object);
+    }
+
+    private static String summary(List<Finding> findings) {
+        return Stream.of(Verdict.values())
+                .map(verdict -> findings.stream()
+                                .filter(finding -> finding.verdict() == verdict)
+                                .count()
+                        + " " + verdict)
+                .collect(Collectors.joining(", "));
+    }
+}

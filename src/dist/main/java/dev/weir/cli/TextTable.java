@@ -1,0 +1,42 @@
+package dev.weir.cli;
+
+import java.io.PrintWriter;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Locale;
+
+/** Rows under a head, in columns as wide as they need to be; a row is a line, whatever is in it. */
+final class TextTable {
+
+    private final List<List<String>> rows = new ArrayList<>();
+
+    TextTable(String... head) {
+        rows.add(List.of(head));
+    }
+
+    /** About how long, short enough for a column. */
+    static String time(long ms) {
+        if (ms < 1_000) {
+            return ms + "ms";
+        }
+        long seconds = ms / 1_000;
+        return seconds < 60
+                ? String.format(Locale.ROOT, "%.1fs", ms / 1_000.0)
+                : seconds < 3_600
+                        ? seconds / 60 + "m " + seconds % 60 + "s"
+                        : seconds / 3_600 + "h " + seconds / 60 % 60 + "m";
+    }
+
+    void add(String... row) {
+        rows.add(List.of(row));
+    }
+
+    /** @param ifEmpty printed if there is no row */
+    void print(PrintWriter out, String ifEmpty) {
+        if (rows.size() == 1) {
+            out.println(ifEmpty);
+            return;
+        }
+        AlignedColumns.lines(rows, rows.get(0).size()).forEach(out::println);
+    }
+}

@@ -1,0 +1,139 @@
+package dev.weir.cli;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import dev.weir.fault.SafeText;
+import java.io.PrintWriter;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
+import java.util.concurrent.Callable;
+import java.util.stream.Collectors;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Mixin;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.Parameters;
+import picocli.CommandLine.Spec;
+
+@Command(
+        name = "usage",
+        mixinStandardHelpOptions = true,
+        description = {
+            "Prints what a client has used of the policies that apply to it.",
+            "Any running instance answers for every client. Of quota that clients share it tells who holds what."
+        },
+        footer = {"", "Example:", "  weir usage alice --tier free --attribute endpoint=/articles/7"})
+final class UsageCommand implements Callable<Integer> {
+
+    @Mixin
+    private ServiceClient service;
+
+    @Parameters(paramLabel = "CLIENT", description = "The client.")
+    private String client;
+
+    @Option(names = "--tier", paramLabel = "TIER", description = "The client's plan.")
+    private String tier;
+
+    @Option(
+            names = "--attribute",
+            paramLabel = "NAME=VALUE",
+            description = "An attribute of its requests; may be there several times.")
+    private Map<String, String> attributes = new TreeMap<>();
+
+    @Option(names = "--json", description = "Print the service's answer as it is.")
+    private boolean json;
+
+    @Spec
+    private CommandSpec spec;
+
+    @Override
+    public Integer call() {
+        PrintWriter out = spec.commandLine().getOut();
+        JsonNode answer = service.get("/v1/usage/" + ServiceClient.encoded(client) + query())
+                .orElseThrow(() -> new InputException("this service does not tell usage", null));
+        if (json) {
+            out.println(SafeText.of(answer.toString()));
+            return 0;
+        }
+        TextTable table = new TextTable("POLICY", "KEY", "LIMIT", "USED", "LEFT", "WHOLE AGAIN IN");
+        List<String> holders = new ArrayList<>();
+        for (JsonNode policy : answer.get("usage")) {
+            if (policy.path("held").isNumber()) {
+                service.get(shared(policy)).ifPresent(shared -> {
+                    add(shared, table);
+                    holders.add(holders(shared));
+                });
+            } else {
+                add(policy, table);
+            }
+        }
+        table.print(out, "no policy applies to it");
+        holders.forEach(out::println);
+        return 0;
+    }
+
+    private static void add(JsonNode policy, TextTable table) {
+        for (JsonNode limit : policy.get("limits")) {
+            table.add(
+                    policy.get("policyId").asText() + " (version "
+                            + policy.get("policyVersion").asText() + ")",
+                    policy.get("key").isEmpty() ? "all clients" : key(policy.get("key")),
+                    limit.get("label").asText(),
+                    orDash(limit.get("used")),
+                    orDash(limit.get("remaining")),
+                    TextTable.time(limit.get("resetAfterMs").asLong()));
+        }
+    }
+
+    /** Where the service tells what is shared. */
+    private static String shared(JsonNode policy) {
+        String key = policy.get("key").properties().stream()
+                .map(field -> "key." + ServiceClient.encoded(field.getKey()) + "="
+                        + ServiceClient.encoded(field.getValue().asText()))
+                .collect(Collectors.joining("&"));
+        return "/v1/shared/" + ServiceClient.encoded(policy.get("policyId").asText())
+                + (key.isEmpty() ? "" : "?" + key);
+    }
+
+    private static String holders(JsonNode shared) {
+        StringBuilder line = new StringBuilder("of ")
+                .append(SafeText.of(shared.get("policyId").asText()))
+                .append(", ");
+        for (JsonNode holder : shared.get("holders")) {
+            line.append(holder.get("lent").asText())
+                    .append(" lent to ")
+                    .append(SafeText.of(holder(holder.get("holder").asText())))
+                    .append(", ");
+        }
+        return line.append(shared.get("free").asText()).append(" free").toString();
+    }
+
+    /** Returns "partition 3" for {@code weir/3}, which is a task; the name itself for a client library. */
+    private static String holder(String name) {
+        return name.replaceFirst("^[^/]+/(?=[0-9]+$)", "partition ");
+    }
+
+    private String query() {
+        Map<String, String> parameters = new TreeMap<>();
+        attributes.forEach((name, value) -> parameters.put("attribute." + name, value));
+        if (tier != null) {
+            parameters.put("tier", tier);
+        }
+        return parameters.isEmpty()
+                ? ""
+                : parameters.entrySet().stream()
+                        .map(one -> ServiceClient.encoded(one.getKey()) + "=" + ServiceClient.encoded(one.getValue()))
+                        .collect(Collectors.joining("&", "?", ""));
+    }
+
+    private static String key(JsonNode key) {
+        return key.properties().stream()
+                .map(field -> field.getKey() + "=" + field.getValue().asText())
+                .collect(Collectors.joining(" "));
+    }
+
+    private static String orDash(JsonNode value) {
+        return value.isNull() ? "-" : value.asText();
+    }
+}

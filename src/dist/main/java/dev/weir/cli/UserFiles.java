@@ -1,0 +1,34 @@
+package dev.weir.cli;
+
+import dev.weir.fault.FaultsException;
+import java.io.IOException;
+import java.nio.file.AccessDeniedException;
+import java.nio.file.NoSuchFileException;
+import java.nio.file.Path;
+
+/** Files that the user named. */
+public final class UserFiles {
+
+    /** Reads a file as something. */
+    public interface Reader<T> {
+        T read(Path file) throws IOException, FaultsException;
+    }
+
+    private UserFiles() {}
+
+    /** @throws InputException if there is no such file, or it cannot be opened */
+    public static <T> T read(Path file, Reader<T> reader) throws FaultsException {
+        try {
+            return reader.read(file);
+        } catch (IOException e) {
+            throw unreadable(file.toString(), e);
+        }
+    }
+
+    static InputException unreadable(String file, IOException e) {
+        String why = e instanceof NoSuchFileException
+                ? "no such file"
+                : e instanceof AccessDeniedException ? "permission denied" : String.valueOf(e.getMessage());
+        return new InputException(why.startsWith(file) ? why : file + ": " + why, e);
+    }
+}

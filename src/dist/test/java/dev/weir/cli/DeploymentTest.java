@@ -1,0 +1,337 @@
+package dev.weir.cli;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import com.fasterxml.jackson.dataformat.yaml.YAMLFactory;
+import dev.weir.config.ConfigFile;
+import dev.weir.config.WeirConfig;
+import java.io.IOException;
+import java.net.URI;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.yaml.snakeyaml.Yaml;
+import picocli.CommandLine;
+
+/** What {@code docker compose up} starts fits together, as far as that can be seen without it. */
+class DeploymentTest {
+
+    private static final Path DEPLOY = Path.of("src/deploy");
+    private static final Pattern PINNED = Pattern.compile("[a-z./-]+:v?[0-9]+[0-9._a-z-]*@sha256:[0-9a-f]{64}");
+    private static final Pattern VARIABLE = Pattern.compile("\\$\\{([A-Z_]+):-([^}]*)}");
+    private static final Pattern MEBIBYTES = Pattern.compile("([0-9]+)m");
+
+    /** What a JVM takes beside its heap and RocksDB, as {@code weir doctor} reckons. */
+    private static final long BESIDE_MIB = 256;
+
+    private static final String BROKERS = "kafka-1:9092,kafka-2:9092,kafka-3:9092";
+
+    private static final Pattern WITH_REGISTRY =
+            Pattern.compile("#   WEIR_REGISTRY='([^']+)' docker compose --profile registry up\n");
+
+    private static JsonNode compose;
+
+    @TempDir
+    Path directory;
+
+    /** With the anchors merged, which Jackson does not do. */
+    @BeforeAll
+    static void read() throws IOException {
+        Object merged = new Yaml().load(Files.readString(Path.of("docker-compose.yml")));
+        compose = new ObjectMapper().valueToTree(merged);
+    }
+
+    private static Map<String, JsonNode> services() {
+        Map<String, JsonNode> services = new TreeMap<>();
+        compose.get("services").properties().forEach(each -> services.put(each.getKey(), each.getValue()));
+        return services;
+    }
+
+    private static JsonNode yaml(String file) throws IOException {
+        return new ObjectMapper(new YAMLFactory()).readTree(DEPLOY.resolve(file).toFile());
+    }
+
+    private static String content(String config) {
+        return content(config, Map.of());
+    }
+
+    /** As compose fills it in by these variables. */
+    private static String content(String config, Map<String, String> environment) {
+        return VARIABLE.matcher(compose.at("/configs/" + config + "/content").asText())
+                .replaceAll(variable ->
+                        Matcher.quoteReplacement(environment.getOrDefault(variable.group(1), variable.group(2))));
+    }
+
+    /** Of the lines of the Dockerfile that begin with an instruction, the rest. */
+    private static List<String> dockerfile(String instruction) throws IOException {
+        return Files.readAllLines(DEPLOY.resolve("Dockerfile")).stream()
+                .filter(line -> line.startsWith(instruction + " "))
+                .map(line -> line.substring(instruction.length() + 1))
+                .toList();
+    }
+
+    /** The environment variables that the image sets. */
+    private static Map<String, String> imageEnvironment() throws IOException {
+        Map<String, String> environment = new TreeMap<>();
+        for (String variable : dockerfile("ENV")) {
+            String[] parts = variable.split("=", 2);
+            environment.put(parts[0], parts[1]);
+        }
+        return environment;
+    }
+
+    private static long memoryMib(JsonNode service) {
+        Matcher limit = MEBIBYTES.matcher(service.path("mem_limit").asText());
+        assertThat(limit.matches()).as("mem_limit: %s", limit).isTrue();
+        return Long.parseLong(limit.group(1));
+    }
+
+    /** Where a service has what, by its path in the container. */
+    private static Map<String, String> mounts(JsonNode service) {
+        Map<String, String> mounts = new TreeMap<>();
+        service.path("volumes").forEach(volume -> {
+            String[] parts = volume.asText().split(":", -1);
+            mounts.put(parts[1], parts[0]);
+        });
+        service.path("configs")
+                .forEach(config -> mounts.put(
+                        config.get("target").asText(),
+                        "config " + config.get("source").asText()));
+        return mounts;
+    }
+
+    @Test
+    void there_are_three_brokers_two_instances_and_what_watches_them() {
+        assertThat(services().keySet())
+                .containsExactly(
+                        "grafana", "kafka-1", "kafka-2", "kafka-3", "prometheus", "registry", "weir-1", "weir-2");
+        assertThat(services().get("registry").get("profiles").get(0).asText()).isEqualTo("registry");
+    }
+
+    @Test
+    void every_image_is_pinned_and_every_service_checked() throws IOException {
+        services().forEach((name, service) -> {
+            if (!service.has("build")) {
+                assertThat(service.get("image").asText()).matches(PINNED);
+            }
+            assertThat(service.at("/healthcheck/test").size()).as(name).isGreaterThan(1);
+        });
+        assertThat(dockerfile("FROM"))
+                .allSatisfy(image -> assertThat(image.split(" ", -1)[0]).matches(PINNED));
+        assertThat(dockerfile("FROM").get(1)).matches("eclipse-temurin:(17|21)\\.[0-9._]+-jre-.*");
+    }
+
+    @Test
+    void every_service_has_a_memory_limit_that_its_processes_fit_in() throws IOException {
+        services()
+                .forEach((name, service) ->
+                        assertThat(memoryMib(service)).as(name).isPositive());
+        Matcher heap = Pattern.compile("-XX:MaxRAMPercentage=([0-9]+)")
+                .matcher(dockerfile("ENTRYPOINT").get(0));
+        assertThat(heap.find()).isTrue();
+        for (String name : List.of("weir-1", "weir-2")) {
+            long limit = memoryMib(services().get(name));
+            long state = (WeirConfig.DEFAULTS.state().memoryBytes() >> 20);
+            assertThat(limit * Integer.parseInt(heap.group(1)) / 100 + state + BESIDE_MIB)
+                    .isLessThan(limit);
+        }
+        Matcher broker = Pattern.compile("-Xmx([0-9]+)m")
+                .matcher(services()
+                        .get("kafka-1")
+                        .at("/environment/KAFKA_HEAP_OPTS")
+                        .asText());
+        assertThat(broker.matches()).isTrue();
+        assertThat(Long.parseLong(broker.group(1)) + 2 * BESIDE_MIB) // the health check is a JVM too
+                .isLessThanOrEqualTo(memoryMib(services().get("kafka-1")));
+    }
+
+    @Test
+    void the_state_is_on_the_volume_of_the_image_unless_a_file_says_otherwise() throws IOException {
+        Path directory = ConfigFile.defaults(imageEnvironment()).state().directory();
+        assertThat(dockerfile("VOLUME")).containsExactly(directory.toString());
+        assertThat(dockerfile("RUN").get(1))
+                .contains(" --uid 10001 ")
+                .contains("install -d -o weir -g weir -m 750 " + directory);
+        assertThat(mounts(services().get("weir-1"))).containsEntry(directory.toString(), "weir-1");
+    }
+
+    @Test
+    void the_build_gets_what_the_dockerfile_copies_and_nothing_else() throws IOException {
+        List<String> sources = new ArrayList<>();
+        for (String copied : dockerfile("COPY")) {
+            if (!copied.startsWith("--from")) {
+                sources.add(copied.split(" ", -1)[0]);
+            }
+        }
+        List<String> expected = new ArrayList<>(List.of("*"));
+        sources.stream().sorted().forEach(source -> expected.add("!" + source));
+        expected.add("src/*/test");
+        assertThat(Files.readAllLines(Path.of(".dockerignore"))).isEqualTo(expected);
+    }
+
+    @Test
+    void what_is_mounted_is_there() {
+        List<String> missing = new ArrayList<>();
+        services().forEach((name, service) -> mounts(service).forEach((target, source) -> {
+            boolean isThere = source.startsWith("./")
+                    ? Files.exists(Path.of(source))
+                    : source.startsWith("config ")
+                            ? compose.get("configs").has(source.substring("config ".length()))
+                            : compose.get("volumes").has(source);
+            if (!isThere) {
+                missing.add(name + ": " + source);
+            }
+        }));
+        assertThat(missing).isEmpty();
+    }
+
+    @Test
+    void instances_run_with_configurations_that_read() throws Exception {
+        for (String name : List.of("weir-1", "weir-2")) {
+            JsonNode service = services().get(name);
+            List<String> command = new ArrayList<>();
+            service.get("command").forEach(word -> command.add(word.asText()));
+            CommandLine.ParseResult parsed = new CommandLine(new Main())
+                    .setCaseInsensitiveEnumValuesAllowed(true)
+                    .parseArgs(command.toArray(String[]::new));
+            assertThat(parsed.subcommand().commandSpec().userObject())
+                    .isInstanceOfSatisfying(
+                            RunCommand.class, run -> assertThat(run.logsJson()).isTrue());
+            assertThat(mounts(service)).containsEntry(command.get(command.indexOf("--config") + 1), "config " + name);
+
+            Path file = Files.writeString(directory.resolve(name), content(name));
+            WeirConfig config = ConfigFile.read(file.toString(), Files.readString(file), imageEnvironment());
+            assertThat(config.service().advertise()).contains(name + ":" + WeirConfig.Service.DEFAULT_PORT);
+            assertThat(mounts(service)).containsEntry(config.state().directory().toString(), name);
+            assertThat(config.kafka().get("bootstrap.servers").split(",", -1))
+                    .hasSize(3)
+                    .allSatisfy(broker -> {
+                        assertThat(services()).containsKey(broker.substring(0, broker.indexOf(':')));
+                        assertThat(services()
+                                        .get("kafka-1")
+                                        .at("/environment/KAFKA_LISTENERS")
+                                        .asText())
+                                .contains("INSIDE://:" + broker.substring(broker.indexOf(':') + 1));
+                    });
+            assertThat(service.at("/environment/WEIR_TOKEN").asText()).isEqualTo(content("token"));
+        }
+    }
+
+    @Test
+    void no_secret_is_known_to_everybody() {
+        assertThat(content("token")).startsWith("${WEIR_TOKEN:?");
+        JsonNode grafana = services().get("grafana").get("environment");
+        assertThat(grafana.get("GF_SECURITY_ADMIN_PASSWORD").asText()).startsWith("${GRAFANA_PASSWORD:?");
+        assertThat(grafana.has("GF_AUTH_ANONYMOUS_ENABLED")).isFalse();
+    }
+
+    @Test
+    void instances_use_the_registry_that_is_started_as_the_file_says() throws Exception {
+        Matcher command = WITH_REGISTRY.matcher(Files.readString(Path.of("docker-compose.yml")));
+        assertThat(command.find()).isTrue();
+        JsonNode registry = services().get("registry");
+        for (String name : List.of("weir-1", "weir-2")) {
+            assertThat(ConfigFile.read(name, content(name)).registry()).isEmpty();
+            WeirConfig config = ConfigFile.read(name, content(name, Map.of("WEIR_REGISTRY", command.group(1))));
+            URI url = URI.create(config.registry().get("url"));
+            assertThat(services().get(url.getHost())).isEqualTo(registry);
+            assertThat(registry.at("/ports/0").asText()).endsWith(":" + url.getPort());
+            JsonNode after = services().get(name).at("/depends_on/registry");
+            assertThat(after.get("condition").asText()).isEqualTo("service_healthy");
+            assertThat(after.get("required").asBoolean()).isFalse(); // without the profile there is none
+        }
+    }
+
+    /** In memory, a registry gives the ids of its schemas to others after a restart. */
+    @Test
+    void the_registry_keeps_its_ids_on_the_brokers() {
+        JsonNode registry = services().get("registry");
+        assertThat(registry.at("/environment/APICURIO_STORAGE_KIND").asText()).isEqualTo("kafkasql");
+        assertThat(registry.at("/environment/APICURIO_KAFKASQL_BOOTSTRAP_SERVERS")
+                        .asText())
+                .isEqualTo(BROKERS);
+        assertThat(registry.get("depends_on").size()).isEqualTo(3);
+    }
+
+    @Test
+    void brokers_end_transactions_of_the_dead_within_a_second() {
+        for (int id = 1; id <= 3; id++) {
+            JsonNode environment = services().get("kafka-" + id).get("environment");
+            assertThat(environment
+                            .path("KAFKA_TRANSACTION_ABORT_TIMED_OUT_TRANSACTION_CLEANUP_INTERVAL_MS")
+                            .asInt())
+                    .isEqualTo(1000);
+        }
+    }
+
+    @Test
+    void brokers_know_each_other() {
+        for (int id = 1; id <= 3; id++) {
+            JsonNode environment = services().get("kafka-" + id).get("environment");
+            assertThat(environment.get("KAFKA_NODE_ID").asInt()).isEqualTo(id);
+            assertThat(environment.get("KAFKA_ADVERTISED_LISTENERS").asText())
+                    .startsWith("INSIDE://kafka-" + id + ":9092");
+            assertThat(environment.get("KAFKA_CONTROLLER_QUORUM_VOTERS").asText())
+                    .contains(id + "@kafka-" + id + ":9093");
+        }
+    }
+
+    @Test
+    void prometheus_finds_the_instances_their_token_and_the_alerts() throws IOException {
+        JsonNode prometheus = yaml("prometheus.yaml");
+        Map<String, String> mounts = mounts(services().get("prometheus"));
+        List<String> targets = new ArrayList<>();
+        prometheus.findValue("targets").forEach(target -> targets.add(target.asText()));
+        assertThat(targets)
+                .containsExactly(
+                        "weir-1:" + WeirConfig.Service.DEFAULT_PORT, "weir-2:" + WeirConfig.Service.DEFAULT_PORT);
+        assertThat(mounts)
+                .containsEntry(prometheus.findValue("credentials_file").asText(), "config token")
+                .containsEntry(prometheus.get("rule_files").get(0).asText(), "./src/deploy/alerts.yaml")
+                .containsEntry("/etc/prometheus/prometheus.yaml", "./src/deploy/prometheus.yaml");
+    }
+
+    @Test
+    void grafana_finds_prometheus_and_the_dashboard() throws IOException {
+        String source = yaml("grafana/provisioning/datasources/prometheus.yaml")
+                .findValue("url")
+                .asText();
+        assertThat(source).isEqualTo("http://prometheus:9090");
+        String path = yaml("grafana/provisioning/dashboards/weir.yaml")
+                .findValue("path")
+                .asText();
+        assertThat(mounts(services().get("grafana")))
+                .containsEntry(path + "/weir.json", "./src/deploy/grafana/weir.json")
+                .containsEntry("/etc/grafana/provisioning", "./src/deploy/grafana/provisioning");
+    }
+
+    @Test
+    void the_container_is_built_from_what_is_there_and_is_not_root() throws IOException {
+        List<String> lines = Files.readAllLines(DEPLOY.resolve("Dockerfile"));
+        assertThat(lines)
+                .contains(
+                        "USER 10001",
+                        "EXPOSE " + WeirConfig.Service.DEFAULT_PORT + " " + WeirConfig.Service.DEFAULT_HEALTH_PORT);
+        lines.stream()
+                .filter(line -> line.startsWith("COPY ") && !line.contains("--from"))
+                .forEach(line -> assertThat(Path.of(line.split(" ", -1)[1])).exists());
+        assertThat(services().get("weir-1").at("/build/dockerfile").asText()).isEqualTo("src/deploy/Dockerfile");
+    }
+
+    @Test
+    void the_page_tells_of_every_alert() throws IOException {
+        String page = Files.readString(Path.of("topology-docs/operating.md"));
+        yaml("alerts.yaml").findValues("alert").forEach(alert -> assertThat(page)
+                .contains("`" + alert.asText() + "`"));
+    }
+}

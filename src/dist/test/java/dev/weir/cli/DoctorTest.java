@@ -1,0 +1,615 @@
+package dev.weir.cli;
+
+import static dev.weir.testing.Await.await;
+import static org.assertj.core.api.Assertions.assertThat;
+
+import com.fasterxml.jackson.databind.ObjectMapper;
+import dev.weir.config.ConfigFile;
+import dev.weir.config.WeirConfig;
+import dev.weir.dev.EmbeddedBroker;
+import dev.weir.event.Request;
+import dev.weir.event.RequestKind;
+import dev.weir.runtime.Enforcer;
+import dev.weir.service.WeirService;
+import dev.weir.topics.TopicSetup;
+import dev.weir.wire.RequestAvro;
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.attribute.PosixFilePermissions;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Map;
+import java.util.Properties;
+import java.util.TreeSet;
+import java.util.concurrent.ExecutionException;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+import java.util.stream.Collectors;
+import java.util.stream.Stream;
+import kafka.admin.ConfigCommand;
+import org.apache.kafka.clients.admin.AbortTransactionSpec;
+import org.apache.kafka.clients.admin.Admin;
+import org.apache.kafka.clients.admin.AlterConfigOp;
+import org.apache.kafka.clients.admin.ConfigEntry;
+import org.apache.kafka.clients.admin.FeatureUpdate;
+import org.apache.kafka.clients.admin.FeatureUpdate.UpgradeType;
+import org.apache.kafka.clients.admin.NewPartitions;
+import org.apache.kafka.clients.admin.ProducerState;
+import org.apache.kafka.clients.admin.RecordsToDelete;
+import org.apache.kafka.clients.admin.UpdateFeaturesOptions;
+import org.apache.kafka.clients.consumer.OffsetAndMetadata;
+import org.apache.kafka.clients.producer.KafkaProducer;
+import org.apache.kafka.clients.producer.ProducerRecord;
+import org.apache.kafka.clients.producer.internals.BuiltInPartitioner;
+import org.apache.kafka.common.TopicPartition;
+import org.apache.kafka.common.config.ConfigResource;
+import org.apache.kafka.common.errors.UnknownTopicOrPartitionException;
+import org.apache.kafka.common.serialization.ByteArraySerializer;
+import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+
+/** {@code weir doctor} on a real broker, where things are made wrong one by one. */
+@Timeout(240)
+class DoctorTest {
+
+    private static final Duration PATIENCE = Duration.ofMinutes(2);
+    private static final ObjectMapper JSON = new ObjectMapper();
+    private static final Pattern SET = Pattern.compile(
+            "kafka-configs\\.sh --bootstrap-server (\\S+) --alter --entity-type topics --entity-name (\\S+) --add-config ([^=]+)=(\\S+)");
+    private static final Pattern ABORT = Pattern.compile(
+            "kafka-transactions\\.sh --bootstrap-server (\\S+) abort --topic (\\S+) --partition (\\d+) --start-offset (\\d+)");
+
+    private static final String RULES = """
+            policies:
+              - {id: free, match: {tier: free}, limits: [{algorithm: gcra, limit: 5, per: 1m}]}
+            """;
+
+    @TempDir
+    static Path shared;
+
+    private static EmbeddedBroker broker;
+    private static Admin admin;
+    private static int cases;
+
+    @TempDir
+    Path directory;
+
+    private String name;
+
+    /** What a check has printed. */
+    private record Found(String group, String check, String verdict, String found, List<String> advice) {}
+
+    @BeforeAll
+    static void start() {
+        broker = EmbeddedBroker.start();
+        admin = Admin.create(Map.of("bootstrap.servers", broker.bootstrapServers()));
+    }
+
+    @AfterAll
+    static void stop() {
+        admin.close();
+        broker.close();
+    }
+
+    @BeforeEach
+    void create() throws Exception {
+        name = "d" + cases++;
+        TopicSetup.createMissing(admin, config(""), TopicSetup.RequestTime.LOG_APPEND);
+    }
+
+    @Test
+    void all_is_well_while_weir_runs_and_not_when_it_has_stopped_with_work_left() throws Exception {
+        String port = "service: {port: 0}\n";
+        Path requests = Files.writeString(
+                directory.resolve("requests.ndjson"), "{\"requestId\":\"r\",\"client\":\"a\",\"tier\":\"free\"}\n");
+        Path rules = Files.writeString(directory.resolve("rules.yaml"), RULES);
+        assertThat(Shell.run("policies", "apply", "-c", file(port), rules.toString())
+                        .exit())
+                .isZero();
+        try (WeirService service = WeirService.open(config(port), Map.of())) {
+            try (Enforcer enforcer = Enforcer.start(config(port))) {
+                service.tellHealth(enforcer::health);
+                enforcer.awaitRunning(PATIENCE);
+                service.speakFor(enforcer.policies(), enforcer.questions());
+                assertThat(Shell.run("send", "--await", "-c", file(port), requests.toString())
+                                .exit())
+                        .isZero();
+                String[] options = {"--service", "http://" + service.address()};
+                awaitWell(port, options);
+                assertThat(doctor(0, port, options)).allSatisfy(one -> {
+                    assertThat(one.verdict).as(one.toString()).isEqualTo("OK");
+                    assertThat(one.advice).isEmpty();
+                });
+                CapturedRun text = Shell.run(args(port, options));
+                assertThat(text.out())
+                        .contains("topics\n  OK    there             11 topics, 15 changelogs\n")
+                        .contains("group " + name + ": 1 instance, 1 thread, 6 of 6 partitions, nobody stands by")
+                        .contains("1 policy, 0 queues")
+                        .endsWith(" OK, 0 WARN, 0 FAIL, 0 SKIP\n");
+                everyCheckIsOnThePage();
+            }
+        }
+        assertThat(Shell.run("send", "-c", file(port), requests.toString()).exit())
+                .isZero();
+        write(name + ".lease-responses." + name, 0, "a", "b", null);
+        write(name + ".lease-requests." + name, 0, "a", "b", null);
+        List<Found> stopped = doctor(1, port);
+        assertThat(of(stopped, "application", "instances")).hasSize(2).allSatisfy(one -> {
+            assertThat(one.verdict).isEqualTo("WARN");
+            assertThat(one.advice).containsExactly("weir run");
+        });
+        List<Found> unread = of(stopped, "application", "unread");
+        assertThat(unread.get(0)).satisfies(one -> {
+            assertThat(one.verdict).isEqualTo("FAIL");
+            assertThat(one.found)
+                    .startsWith("1 on " + name + ".requests, in 1 partition")
+                    .endsWith(", and nobody reads");
+            assertThat(one.advice).containsExactly("weir run");
+        });
+        assertThat(unread.get(1).verdict).isEqualTo("OK");
+        assertThat(unread.get(2)).satisfies(one -> {
+            assertThat(one.verdict).isEqualTo("WARN");
+            assertThat(one.found)
+                    .startsWith("1 on " + name + ".lease-responses." + name + ", in 1 partition")
+                    .endsWith(", and nobody reads: what was lent comes back when it ends");
+        });
+        assertThat(unread.get(3).verdict).isEqualTo("OK");
+        assertThat(unread.get(4)).satisfies(one -> {
+            assertThat(one.verdict).isEqualTo("FAIL");
+            assertThat(one.found).startsWith("1 on " + name + ".lease-requests." + name + ", in 1 partition");
+        });
+    }
+
+    private void everyCheckIsOnThePage() throws Exception {
+        String page = Files.readString(Path.of("topology-docs", "doctor.md"));
+        TreeSet<String> described = new TreeSet<>();
+        Matcher row =
+                Pattern.compile("(?m)^\\| ([a-z ]+) \\| ([a-z ]+) \\|.*\\|$").matcher(page);
+        while (row.find()) {
+            described.add(row.group(1) + "/" + row.group(2));
+        }
+        TreeSet<String> done = doctor(0, "service: {port: 0}\n").stream()
+                .map(one -> one.group + "/" + one.check)
+                .collect(Collectors.toCollection(TreeSet::new));
+        described.remove("group/check");
+        assertThat(described).isEqualTo(done);
+    }
+
+    @Test
+    void a_feature_that_is_not_finalized_is_well_again_after_the_command_that_is_told() throws Exception {
+        setTransactionVersion(0, UpgradeType.SAFE_DOWNGRADE);
+        try {
+            Found wrong = only(doctor(0, ""), "brokers", "features");
+            assertThat(wrong.verdict).isEqualTo("WARN");
+            assertThat(wrong.found).startsWith("transaction.version is 0: a late request");
+            assertThat(wrong.advice)
+                    .containsExactly("kafka-features.sh --bootstrap-server " + broker.bootstrapServers()
+                            + " upgrade --feature transaction.version=2");
+        } finally {
+            setTransactionVersion(2, UpgradeType.UPGRADE);
+        }
+        assertThat(only(doctor(0, ""), "brokers", "features").verdict).isEqualTo("OK");
+    }
+
+    /** Returns when the broker has the level too, which it learns from the controller. */
+    private static void setTransactionVersion(int level, UpgradeType type) throws Exception {
+        admin.updateFeatures(
+                        Map.of("transaction.version", new FeatureUpdate((short) level, type)),
+                        new UpdateFeaturesOptions())
+                .all()
+                .get();
+        await(
+                "transaction.version is " + level,
+                PATIENCE,
+                () -> admin.describeFeatures()
+                                .featureMetadata()
+                                .get()
+                                .finalizedFeatures()
+                                .containsKey("transaction.version")
+                        == level > 0);
+    }
+
+    @ParameterizedTest
+    @CsvSource(delimiter = '|', textBlock = """
+            retention | WARN | requests     | retention.ms                   | 3600000    | (1h): what is not read by then is lost
+            retention | WARN | admissions.  | retention.bytes                | 1000000    | a flood deletes what is not read yet
+            retention | WARN | lease-requests. | retention.ms                   | 60000      | (1m): what is not read by then is lost
+            settings  | FAIL | decisions    | message.timestamp.type         | CreateTime | must be LogAppendTime
+            settings  | WARN | requests     | message.timestamp.type         | CreateTime | the producers' clocks count
+            settings  | FAIL | admissions.  | cleanup.policy                 | compact    | must be delete
+            settings  | FAIL | dead-letters | max.message.bytes              | 1000       | must be at least 3145728
+            elections | WARN | policies     | unclean.leader.election.enable | true       | may be gone after a broker failed
+            """)
+    void a_topic_that_is_set_wrong_is_well_again_after_the_command_that_is_told(
+            String check, String verdict, String topic, String setting, String value, String told) throws Exception {
+        String full = name + "." + topic + (topic.endsWith(".") ? name : ""); // the application id
+        set(full, setting, value);
+        Found wrong = only(doctor(verdict.equals("FAIL") ? 1 : 0, ""), "topics", check);
+        assertThat(wrong.verdict).isEqualTo(verdict);
+        assertThat(wrong.found).contains(full, told);
+        assertThat(wrong.advice).hasSize(1);
+        Matcher command = SET.matcher(wrong.advice.get(0));
+        assertThat(command.matches()).as(wrong.advice.get(0)).isTrue();
+        assertThat(command.group(1)).isEqualTo(broker.bootstrapServers());
+        assertThat(command.group(2)).isEqualTo(full);
+        assertThat(command.group(3)).isEqualTo(setting);
+        type(wrong.advice.get(0));
+        awaitSet(command.group(2), command.group(3), command.group(4));
+        assertThat(only(doctor(0, ""), "topics", check).verdict).isEqualTo("OK");
+    }
+
+    @Test
+    void topics_that_are_missing_or_have_grown_are_told() throws Exception {
+        admin.createPartitions(Map.of(name + ".policies", NewPartitions.increaseTo(2)))
+                .all()
+                .get();
+        admin.deleteTopics(List.of(name + ".releases")).all().get();
+        await(
+                "the topics are changed",
+                PATIENCE,
+                () -> partitions(name + ".policies") == 2 && partitions(name + ".releases") == 0);
+        List<Found> found = doctor(1, "");
+        assertThat(only(found, "topics", "there"))
+                .isEqualTo(new Found(
+                        "topics",
+                        "there",
+                        "FAIL",
+                        "missing: " + name + ".releases",
+                        List.of("weir run, which creates them")));
+        assertThat(only(found, "topics", "settings")).satisfies(one -> {
+            assertThat(one.found).startsWith(name + ".policies: has 2 partitions, must have 1");
+            assertThat(one.advice)
+                    .contains("kafka-topics.sh --bootstrap-server " + broker.bootstrapServers() + " --delete --topic "
+                            + name + ".policies");
+        });
+    }
+
+    @Test
+    @SuppressWarnings("try") // one that hangs does nothing
+    void a_transaction_that_nobody_ends_is_told_with_the_command_that_ends_it() throws Exception {
+        String requests = name + ".requests";
+        set(requests, "message.timestamp.type", "CreateTime");
+        long now = System.currentTimeMillis();
+        try (KafkaProducer<byte[], byte[]> hanging =
+                        begin(requests, 1, now - Duration.ofMinutes(20).toMillis());
+                KafkaProducer<byte[], byte[]> slow =
+                        begin(requests, 0, now - Duration.ofMinutes(2).toMillis())) {
+            List<Found> found = of(doctor(1, ""), "topics", "transactions");
+            assertThat(found).hasSize(2);
+            assertThat(found.get(0).verdict).isEqualTo("WARN");
+            assertThat(found.get(0).found)
+                    .startsWith(requests + "-0: one is open since offset 0, and wrote last 2 min ago");
+            assertThat(found.get(0).advice)
+                    .containsExactly("kafka-transactions.sh --bootstrap-server " + broker.bootstrapServers()
+                            + " describe-producers --topic " + requests + " --partition 0");
+            assertThat(found.get(1).verdict).isEqualTo("FAIL");
+            assertThat(found.get(1).found)
+                    .startsWith(requests + "-1: one is open since offset 0, and wrote last 20 min ago");
+            abortAsTold(found.get(1).advice.get(0));
+            slow.abortTransaction();
+            await("no transaction is open", PATIENCE, () -> Shell.run(args(""))
+                    .out()
+                    .contains("none is open for more than 1m"));
+        }
+    }
+
+    private static KafkaProducer<byte[], byte[]> begin(String topic, int partition, long timestamp) {
+        KafkaProducer<byte[], byte[]> producer =
+                producer(Map.of("transactional.id", topic + partition, "transaction.timeout.ms", "600000"));
+        producer.initTransactions();
+        producer.beginTransaction();
+        var unused = producer.send(new ProducerRecord<>(topic, partition, timestamp, null, new byte[] {1}));
+        producer.flush();
+        return producer;
+    }
+
+    /** What the command does: it finds the producer by where its transaction begins. */
+    private static void abortAsTold(String advice) throws Exception {
+        Matcher command = ABORT.matcher(advice);
+        assertThat(command.matches()).as(advice).isTrue();
+        TopicPartition partition = new TopicPartition(command.group(2), Integer.parseInt(command.group(3)));
+        ProducerState state =
+                admin.describeProducers(List.of(partition)).partitionResult(partition).get().activeProducers().stream()
+                        .filter(one ->
+                                one.currentTransactionStartOffset().orElse(-1) == Long.parseLong(command.group(4)))
+                        .findFirst()
+                        .orElseThrow();
+        admin.abortTransaction(new AbortTransactionSpec(
+                        partition,
+                        state.producerId(),
+                        (short) state.producerEpoch(),
+                        state.coordinatorEpoch().orElse(0)))
+                .all()
+                .get();
+    }
+
+    @Test
+    void rules_that_are_not_there_or_broken_are_told() throws Exception {
+        assertThat(only(doctor(0, ""), "rules", "in force"))
+                .isEqualTo(new Found(
+                        "rules",
+                        "in force",
+                        "WARN",
+                        "none: every request is allowed",
+                        List.of("weir policies apply rules.yaml")));
+        Path rules = Files.writeString(directory.resolve("rules.yaml"), RULES);
+        assertThat(Shell.run("policies", "apply", "-c", file(""), rules.toString())
+                        .exit())
+                .isZero();
+        write(name + ".policies", 0, "policy/free", "no policy", null);
+        List<Found> broken = of(doctor(0, ""), "rules", "in force");
+        assertThat(broken.get(0).verdict).isEqualTo("WARN");
+        assertThat(broken.get(0).found)
+                .startsWith("policy/free: its last record is no rule (")
+                .contains("holds on");
+        assertThat(broken.get(1).found).isEqualTo("1 policy, 0 queues");
+    }
+
+    @Test
+    void requests_in_other_partitions_than_their_clients_are_told_with_the_fix() throws Exception {
+        String requests = name + ".requests";
+        int right = BuiltInPartitioner.partitionForKey(bytes("a"), 2);
+        misplace(requests, right);
+        misplace(requests, right);
+        assertThat(placement("")).satisfies(one -> {
+            assertThat(one.verdict).isEqualTo("OK");
+            assertThat(one.found).isEqualTo("all of the last 2 requests are in the partition of their client");
+        });
+        misplace(requests, 1 - right);
+        assertThat(placement("")).satisfies(one -> {
+            assertThat(one.verdict).isEqualTo("WARN");
+            assertThat(one.found)
+                    .isEqualTo(
+                            "1 of the last 3 requests are not in the partition of their client: the one at offset 0 of "
+                                    + requests + "-" + (1 - right) + " belongs in partition " + right
+                                    + "; they are routed, which takes a second commit");
+            assertThat(one.advice).hasSize(2).first().asString().contains("partitioner=murmur2_random");
+        });
+        assertThat(placement("requests: {misplaced: dead-letter}\n")).satisfies(one -> {
+            assertThat(one.verdict).isEqualTo("FAIL");
+            assertThat(one.found).endsWith("; they are dead letters (requests.misplaced)");
+        });
+    }
+
+    /** The other checks find what they find. */
+    private Found placement(String yaml) throws IOException {
+        List<String> all = new ArrayList<>(List.of(args(yaml)));
+        all.add("--json");
+        List<Found> found = new ArrayList<>();
+        for (String line : Shell.run(all.toArray(String[]::new)).out().lines().toList()) {
+            found.add(JSON.readValue(line, Found.class));
+        }
+        return only(found, "application", "placement");
+    }
+
+    /** Writes a request of the client a without a key. */
+    private static void misplace(String topic, int partition) throws Exception {
+        Request request = new Request(
+                "r", "a", RequestKind.CONSUME, null, 1, null, Map.of(), null, null, null, 0, Request.Source.NONE);
+        try (KafkaProducer<byte[], byte[]> producer = producer(Map.of())) {
+            producer.send(new ProducerRecord<>(topic, partition, null, new RequestAvro().encode(request)))
+                    .get();
+        }
+    }
+
+    @Test
+    void what_was_deleted_unread_and_clocks_that_are_ahead_are_told() throws Exception {
+        String requests = name + ".requests";
+        write(requests, 1, "a", "one", null);
+        write(requests, 1, "a", "two", null);
+        TopicPartition partition = new TopicPartition(requests, 1);
+        admin.alterConsumerGroupOffsets(name, Map.of(partition, new OffsetAndMetadata(0)))
+                .all()
+                .get();
+        admin.deleteRecords(Map.of(partition, RecordsToDelete.beforeOffset(2)))
+                .all()
+                .get();
+        set(name + ".decisions", "message.timestamp.type", "CreateTime");
+        write(name + ".decisions", 0, "a", "b", System.currentTimeMillis() + 600_000);
+        List<Found> found = doctor(1, "");
+        assertThat(only(found, "application", "positions")).satisfies(one -> {
+            assertThat(one.verdict).isEqualTo("FAIL");
+            assertThat(one.found).startsWith(partition + ": offsets 0 to 1 were deleted before they were read");
+            assertThat(one.advice.get(1)).contains("--entity-name " + requests + " --add-config retention.ms=");
+        });
+        assertThat(only(found, "clocks", "brokers")).satisfies(one -> {
+            assertThat(one.verdict).isEqualTo("WARN");
+            assertThat(one.found).startsWith("the broker of the newest decision is 9 min ahead of this machine");
+        });
+    }
+
+    @Test
+    void brokers_that_do_not_answer_are_told_one_by_one() throws Exception {
+        String nobody = "127.0.0.1:1";
+        assertThat(of(doctor(0, "", "-b", nobody + "," + broker.bootstrapServers()), "brokers", "reachable"))
+                .extracting(Found::verdict)
+                .containsExactly("WARN", "OK");
+        List<Found> none = doctor(1, "", "-b", nobody + ",no-such-host.invalid:9092");
+        assertThat(of(none, "brokers", "reachable"))
+                .extracting(Found::found)
+                .containsExactly(
+                        nobody + ": Connection refused",
+                        "no-such-host.invalid:9092: this machine does not know the name");
+        assertThat(none.get(none.size() - 1).verdict).isEqualTo("SKIP");
+    }
+
+    @ParameterizedTest
+    @CsvSource(delimiter = '|', textBlock = """
+            main.consumer.session.timeout.ms: 400      | settings      | FAIL | group.min.session.timeout.ms is 500, should be 400
+            session.timeout.ms: 2000000                | settings      | FAIL | group.max.session.timeout.ms is 1800000, should be 2000000
+            producer.transaction.timeout.ms: 1000000   | settings      | FAIL | transaction.max.timeout.ms is 900000, should be 1000000
+            processing.guarantee: at_least_once        | configuration | WARN | after a crash requests count twice
+            producer.transaction.timeout.ms: 5000      | configuration | WARN | transaction.timeout.ms is 5000, session.timeout.ms 6000
+            linger.mss: 5                              | configuration | WARN | kafka.linger.mss is no property
+            """)
+    void settings_of_weir_that_do_not_fit_are_told(String kafka, String check, String verdict, String told)
+            throws Exception {
+        assertThat(doctor(verdict.equals("FAIL") ? 1 : 0, "  " + kafka + "\n").stream()
+                        .filter(one -> one.check.equals(check)))
+                .filteredOn(one -> one.verdict.equals(verdict))
+                .anySatisfy(one -> {
+                    assertThat(one.found).contains(told);
+                    assertThat(one.advice).hasSize(1);
+                });
+    }
+
+    @Test
+    void a_state_directory_that_cannot_be_is_told() throws Exception {
+        Path file = Files.writeString(directory.resolve("file"), "");
+        String state = "state: {directory: " + file.resolve("state") + "}\n";
+        assertThat(only(doctor(1, state, "-b", "127.0.0.1:1"), "this machine", "state directory"))
+                .satisfies(one -> {
+                    assertThat(one.verdict).isEqualTo("FAIL");
+                    assertThat(one.found).contains(file + " is not writable");
+                    assertThat(one.advice).hasSize(1);
+                });
+    }
+
+    @Test
+    void a_state_directory_that_every_user_can_write_to_is_told() throws Exception {
+        Path shared = Files.setPosixFilePermissions(
+                Files.createDirectory(directory.resolve("tmp")), PosixFilePermissions.fromString("rwxrwxrwx"));
+        Path open = Files.setPosixFilePermissions(
+                Files.createDirectory(shared.resolve("weir")), PosixFilePermissions.fromString("rwxrwxrwx"));
+        String state = "state: {directory: " + open + "}\n";
+        assertThat(only(doctor(1, state, "-b", "127.0.0.1:1"), "this machine", "state directory"))
+                .satisfies(one -> {
+                    assertThat(one.verdict).isEqualTo("FAIL");
+                    assertThat(one.found).isEqualTo(open + ": every user can write to it");
+                    assertThat(one.advice).hasSize(1);
+                });
+    }
+
+    @ParameterizedTest
+    @CsvSource({"--nonsense, x", "-b, nonsense", "--service, nonsense", "-c, /no/such/file"})
+    void who_asks_wrongly_is_told_so_in_one_line(String option, String value) {
+        CapturedRun result = Shell.run("doctor", option, value);
+        assertThat(result.exit()).isEqualTo(2);
+        assertThat(result.err()).startsWith("weir doctor: ").hasLineCount(1);
+    }
+
+    private static List<Found> of(List<Found> all, String group, String check) {
+        return all.stream()
+                .filter(one -> one.group.equals(group) && one.check.equals(check))
+                .toList();
+    }
+
+    private static Found only(List<Found> all, String group, String check) {
+        List<Found> some = of(all, group, check);
+        assertThat(some).hasSize(1);
+        return some.get(0);
+    }
+
+    /** Positions are committed, and partitions assigned, a moment after the answer is there. */
+    private void awaitWell(String yaml, String... options) throws Exception {
+        await("all checks pass", PATIENCE, () -> Shell.run(args(yaml, options))
+                .out()
+                .endsWith(" OK, 0 WARN, 0 FAIL, 0 SKIP\n"));
+    }
+
+    /** What is printed as JSON. */
+    private List<Found> doctor(int exit, String yaml, String... options) throws IOException {
+        List<String> all = new ArrayList<>(List.of(args(yaml, options)));
+        all.add("--json");
+        CapturedRun result = Shell.run(all.toArray(String[]::new));
+        assertThat(result.err()).isEmpty();
+        assertThat(result.exit()).as(result.out()).isEqualTo(exit);
+        List<Found> found = new ArrayList<>();
+        for (String line : result.out().lines().toList()) {
+            found.add(JSON.readValue(line, Found.class));
+        }
+        return found;
+    }
+
+    private String[] args(String yaml, String... options) throws IOException {
+        return Stream.concat(Stream.of("doctor", "-c", file(yaml)), Stream.of(options))
+                .toArray(String[]::new);
+    }
+
+    private WeirConfig config(String yaml) throws Exception {
+        return ConfigFile.read(Path.of(file(yaml)));
+    }
+
+    /** @param yaml sections, or Kafka properties, which are indented */
+    private String file(String yaml) throws IOException {
+        String own = yaml.startsWith(" ") ? "" : yaml;
+        String text = "application-id: %s\ntopics: {prefix: %s., partitions: 2}\n".formatted(name, name) + own
+                + (own.contains("service:") ? "" : "service: {enabled: false}\n")
+                + (own.contains("state:") ? "" : "state: {directory: " + shared.resolve(name) + "}\n")
+                + "kafka:\n  bootstrap.servers: " + broker.bootstrapServers() + "\n"
+                + (yaml.startsWith(" ") ? yaml : "");
+        return Files.writeString(directory.resolve("weir.yaml"), text).toString();
+    }
+
+    private static void set(String topic, String setting, String value) throws Exception {
+        ConfigResource resource = new ConfigResource(ConfigResource.Type.TOPIC, topic);
+        admin.incrementalAlterConfigs(Map.of(
+                        resource,
+                        List.of(new AlterConfigOp(new ConfigEntry(setting, value), AlterConfigOp.OpType.SET))))
+                .all()
+                .get();
+        awaitSet(topic, setting, value);
+    }
+
+    /** As in a shell: by the class that Kafka's script starts. */
+    private static void type(String command) {
+        String[] words = command.split(" ", -1);
+        assertThat(words[0]).isEqualTo("kafka-configs.sh");
+        ConfigCommand.main(Arrays.copyOfRange(words, 1, words.length));
+    }
+
+    private static void awaitSet(String topic, String setting, String value) throws Exception {
+        ConfigResource resource = new ConfigResource(ConfigResource.Type.TOPIC, topic);
+        await(topic + " has " + setting + "=" + value, PATIENCE, () -> admin.describeConfigs(List.of(resource))
+                .all()
+                .get()
+                .get(resource)
+                .get(setting)
+                .value()
+                .equals(value));
+    }
+
+    private static int partitions(String topic) throws Exception {
+        try {
+            return admin.describeTopics(List.of(topic))
+                    .allTopicNames()
+                    .get()
+                    .get(topic)
+                    .partitions()
+                    .size();
+        } catch (ExecutionException e) {
+            if (e.getCause() instanceof UnknownTopicOrPartitionException) {
+                return 0;
+            }
+            throw e;
+        }
+    }
+
+    private static void write(String topic, int partition, String key, String value, Long timestamp) throws Exception {
+        try (KafkaProducer<byte[], byte[]> producer = producer(Map.of())) {
+            producer.send(new ProducerRecord<>(topic, partition, timestamp, bytes(key), bytes(value)))
+                    .get();
+        }
+    }
+
+    private static byte[] bytes(String text) {
+        return text.getBytes(StandardCharsets.UTF_8);
+    }
+
+    private static KafkaProducer<byte[], byte[]> producer(Map<String, String> settings) {
+        Properties all = new Properties();
+        all.put("bootstrap.servers", broker.bootstrapServers());
+        all.putAll(settings);
+        return new KafkaProducer<>(all, new ByteArraySerializer(), new ByteArraySerializer());
+    }
+}

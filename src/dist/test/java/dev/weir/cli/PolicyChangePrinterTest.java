@@ -1,0 +1,118 @@
+package dev.weir.cli;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.weir.definition.PolicyFile;
+import dev.weir.fault.FaultsException;
+import dev.weir.rules.PolicyTopic.Change;
+import dev.weir.rules.PolicyTopic.Effect;
+import dev.weir.wire.PolicyAvro;
+import java.io.PrintWriter;
+import java.io.StringWriter;
+import java.util.ArrayList;
+import java.util.List;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+
+class PolicyChangePrinterTest {
+
+    private static final PolicyAvro.Kind POLICY = PolicyAvro.Kind.POLICY;
+    private static final PolicyAvro.Kind QUEUE = PolicyAvro.Kind.QUEUE;
+
+    private static final String GCRA = "{algorithm: gcra, limit: 5, per: 1m}";
+    private static final String LOG = "{algorithm: sliding-window-log, limit: 5, per: 1m}";
+
+    @Test
+    void each_change_has_a_line() {
+        assertThat(printed(List.of(
+                        new Change(QUEUE, "sms", Effect.ADDED, 1, null, "{}"),
+                        new Change(POLICY, "a", Effect.UNCHANGED, 3, "{}", "{}"),
+                        new Change(POLICY, "b", Effect.DELETED, 2, "{}", null),
+                        new Change(QUEUE, "mail", Effect.DELETED, 1, "{}", null))))
+                .isEqualTo("""
+                        added      queue sms (version 1)
+                        unchanged  a (version 3)
+                        deleted    b (version 2)
+                        deleted    queue mail (version 1): takes no more; what waits in it leaves by these rules
+                        """);
+    }
+
+    @Test
+    void of_many_that_did_not_change_the_number_is_told() {
+        List<Change> changes = new ArrayList<>();
+        for (int i = 0; i < 20; i++) {
+            changes.add(new Change(POLICY, "p" + i, Effect.UNCHANGED, 1, "{}", "{}"));
+        }
+        assertThat(printed(changes)).hasLineCount(20).startsWith("unchanged  p0 (version 1)\n");
+        changes.add(new Change(QUEUE, "q", Effect.UNCHANGED, 1, "{}", "{}"));
+        changes.add(new Change(POLICY, "new", Effect.ADDED, 1, null, "{}"));
+        assertThat(printed(changes)).isEqualTo("""
+                        added      new (version 1)
+                        unchanged  21 policies and queues
+                        """);
+    }
+
+    /** {@code G} and {@code L} stand for two limits. */
+    @ParameterizedTest
+    @CsvSource(delimiter = '|', quoteCharacter = '`', textBlock = """
+            # before                    | after                          | under the changed policy
+            limits: [G]                 | limits: [G], priority: 3       | priority: added 3; every count is kept
+            limits: [G], max-size: 1KiB | limits: [G]                    | max-size: removed 1KiB; every count is kept
+            limits: [G, L]              | limits: [L, G]                 | only the order in which it is written; every count is kept
+            limits: [G]                 | limits: [G], key: [client, ip] | key: added [client, ip]; everything is counted anew: the key is another
+            limits: [G]                 | limits: [L, G]                 | limits[0]: added L; sliding-window-log 5/1m: starts afresh; gcra 5/1m: keeps its count
+            limits: [G, L]              | limits: [L]                    | limits[0]: removed G; sliding-window-log 5/1m: keeps its count; gcra 5/1m: its count ends
+            limits: [G]                 | limits: [L]                    | limits[0].algorithm: gcra -> sliding-window-log; sliding-window-log 5/1m: counts what is in use of gcra 5/1m at the change, rounded up, as taken then, and a client that has used all of it waits up to 1m
+            limits: [L]                 | limits: [{algorithm: sliding-window-log, limit: 9, per: 1m}] | limits[0].limit: 5 -> 9; sliding-window-log 9/1m: keeps what was used of sliding-window-log 5/1m
+            limits: [L]                 | limits: [{algorithm: sliding-window-log, limit: 5, per: 1m, count-denied: true}] | limits[0].count-denied: added true; sliding-window-log 5/1m: keeps what was used
+            limits: [{algorithm: gcra, limit: 1000, per: 1h}] | limits: [{algorithm: gcra, limit: 10, per: 1h}] | limits[0].limit: 1000 -> 10; gcra 10/1h: counts what is in use of gcra 1000/1h at the change, rounded up, as taken then, and a client that has used all of it waits up to 6m
+            limits: [L, {unlimited: true}] | limits: [{unlimited: true}] | limits[0]: removed L; unlimited: counts nothing; sliding-window-log 5/1m: its count ends
+            limits: [{unlimited: true}] | limits: [{unlimited: true}], priority: 1 | priority: added 1
+            limits: [G]                 | queue: sms                     | queue: added sms; limits: removed [G]; gcra 5/1m: its count ends
+            queue: sms                  | queue: sms, layer: sms         | layer: added sms
+            """)
+    void under_a_changed_policy_stands_what_is_different_and_what_it_carries_over(
+            String before, String after, String details) throws FaultsException {
+        String expected = written(details).replace("; ", "\n    ");
+        assertThat(printed(List.of(
+                        new Change(POLICY, "a", Effect.CHANGED, 2, policy(written(before)), policy(written(after))))))
+                .isEqualTo("changed    a (version 2)\n    " + expected + "\n");
+    }
+
+    @Test
+    void under_a_changed_queue_stands_what_is_different() {
+        assertThat(printed(List.of(new Change(
+                        QUEUE,
+                        "sms",
+                        Effect.CHANGED,
+                        2,
+                        "{\"id\":\"sms\",\"limit\":5,\"per\":\"1s\"}",
+                        "{\"id\":\"sms\",\"limit\":9,\"per\":\"1s\"}"))))
+                .isEqualTo("changed    queue sms (version 2)\n    limit: 5 -> 9\n");
+    }
+
+    @Test
+    void of_a_policy_that_this_version_cannot_read_only_the_differences_are_told() {
+        assertThat(printed(List.of(
+                        new Change(POLICY, "a", Effect.CHANGED, 2, "{\"id\":\"a\",\"x\":1}", "{\"id\":\"a\"}"))))
+                .isEqualTo("changed    a (version 2)\n    x: removed 1\n");
+    }
+
+    private static String printed(List<Change> changes) {
+        StringWriter out = new StringWriter();
+        PolicyChangePrinter.print(new PrintWriter(out), changes);
+        return out.toString();
+    }
+
+    private static String written(String text) {
+        return text.replaceAll("\\bG\\b", GCRA).replaceAll("\\bL\\b", LOG);
+    }
+
+    private static String policy(String body) throws FaultsException {
+        return PolicyFile.read("f", "policies: [{id: a, " + body + "}]\nqueues: [{id: sms, limit: 1, per: 1s}]")
+                .policies()
+                .get(0)
+                .json();
+    }
+}

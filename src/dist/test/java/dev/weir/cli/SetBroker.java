@@ -1,0 +1,17 @@
+package dev.weir.cli;
+
+import dev.weir.dev.EmbeddedBroker;
+import java.util.List;
+import java.util.Map;
+import org.apache.kafka.common.security.auth.SecurityProtocol;
+
+/** A broker with settings that Weir would not choose. */
+public final class SetBroker {
+
+    private SetBroker() {}
+
+    /** Starts one on a free port. */
+    public static EmbeddedBroker start(Map<String, String> settings) {
+        return EmbeddedBroker.start(0, new EmbeddedBroker.Further(SecurityProtocol.PLAINTEXT, settings, List.of()));
+    }
+}

@@ -1,0 +1,487 @@
+package dev.weir.audit;
+
+import dev.weir.audit.Mismatch.Place;
+import dev.weir.audit.Mismatch.Topic;
+import dev.weir.config.WeirConfig;
+import dev.weir.event.Request;
+import dev.weir.processor.RequestPlacement;
+import dev.weir.processor.RequestReader;
+import dev.weir.topics.KafkaSettings;
+import dev.weir.topics.SchemaRegistries;
+import dev.weir.topics.UnreachableException;
+import dev.weir.topology.Topics;
+import dev.weir.wire.DeadLetterHeaders;
+import dev.weir.wire.DecisionAvro;
+import dev.weir.wire.LeaseUsageAvro;
+import dev.weir.wire.PolicyAvro;
+import dev.weir.wire.ReleaseAvro;
+import dev.weir.wire.RequestAvro;
+import dev.weir.wire.SchemaRegistry;
+import dev.weir.wire.UnreadableException;
+import java.nio.charset.StandardCharsets;
+import java.time.Duration;
+import java.time.Instant;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.Iterator;
+import java.util.List;
+import java.util.Map;
+import java.util.NavigableMap;
+import java.util.Optional;
+import java.util.Set;
+import java.util.TreeMap;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
+import java.util.function.Consumer;
+import java.util.function.Function;
+import java.util.function.IntFunction;
+import org.apache.kafka.clients.admin.Admin;
+import org.apache.kafka.clients.admin.OffsetSpec;
+import org.apache.kafka.clients.admin.TopicDescription;
+import org.apache.kafka.clients.consumer.ConsumerRecord;
+import org.apache.kafka.clients.consumer.OffsetAndMetadata;
+import org.apache.kafka.common.KafkaFuture;
+import org.apache.kafka.common.TopicPartition;
+import org.apache.kafka.common.errors.GroupAuthorizationException;
+import org.apache.kafka.common.errors.GroupIdNotFoundException;
+import org.apache.kafka.common.errors.UnknownTopicOrPartitionException;
+import org.apache.kafka.common.header.Header;
+
+/**
+ * Decides anew what a cluster has decided, and tells what differs: one partition after the other, each from the oldest
+ * request that there is. Changes nothing.
+ */
+public final class Audit implements AutoCloseable {
+
+    private static final Duration TIMEOUT = Duration.ofSeconds(30);
+    private static final int MAX_DEAD_LETTERS = 1_000_000;
+
+    private final WeirConfig config;
+    private final Topics topics;
+    private final Range range;
+    private final Admin admin;
+
+    /**
+     * What is judged.
+     *
+     * @param from of each partition, the first request of that time or later, and what comes behind; null: all
+     * @param to of each partition, what comes before the first request of that time or later; null: all
+     * @param lag for how long after a change of rules an instance may not have seen it
+     */
+    public record Range(Instant from, Instant to, Duration lag) {
+
+        /** Whether a time, in ms since the epoch, is in it. */
+        boolean has(long timestampMs) {
+            return (from == null || timestampMs >= from.toEpochMilli())
+                    && (to == null || timestampMs < to.toEpochMilli());
+        }
+    }
+
+    /** Where a partition of a topic begins and ends. */
+    private record Extent(long begin, long end) {
+        boolean isWhole() {
+            return begin == 0;
+        }
+    }
+
+    /**
+     * The dead letters of requests.
+     *
+     * @param byPartition by the request's partition and offset
+     * @param fromMs those up to then may have been deleted, ms since the epoch; the least if none was
+     */
+    private record Letters(Map<Integer, NavigableMap<Long, List<AuditedDeadLetter>>> byPartition, long fromMs) {}
+
+    private Audit(WeirConfig config, Range range) {
+        this.config = config;
+        this.range = range;
+        topics = Topics.of(config);
+        admin = Admin.create(KafkaSettings.admin(config));
+    }
+
+    /**
+     * Audits up to the present end.
+     *
+     * @param config as the enforcers have it
+     * @param differences is told each
+     * @throws UnreachableException if a topic cannot be read, or partitions do not go together
+     * @throws dev.weir.wire.RegistryException if the registry that has a schema does not answer
+     */
+    public static AuditSummary run(WeirConfig config, Range range, Consumer<Mismatch> differences) {
+        try (Audit audit = new Audit(config, range)) {
+            return audit.run(differences);
+        }
+    }
+
+    private AuditSummary run(Consumer<Mismatch> differences) {
+        int partitions = partitions();
+        // In this order: what is decided is there, what is released was decided, and what is decided was asked.
+        Map<TopicPartition, Long> decidedTo =
+                read(KafkaSettings.deciding(config).getProperty("application.id"));
+        boolean queuesDone = queuesDone();
+        Set<Integer> routedDone = routedDone(decidedTo, partitions);
+        Map<Integer, Extent> releases = extents(topics.releases(), partitions);
+        Map<Integer, Extent> decisions = extents(topics.decisions(), partitions);
+        Map<Integer, Extent> usage = extents(topics.leaseUsage(), count(topics.leaseUsage()));
+        Map<Integer, Extent> deadLetters = extents(topics.deadLetters(), count(topics.deadLetters()));
+        Map<Integer, Extent> requests = extents(topics.requests(), partitions);
+        Map<Integer, Long> from = offsets(range.from, requests, Extent::begin);
+        Map<Integer, Long> to = offsets(range.to, requests, Extent::end);
+        Letters letters = letters(deadLetters);
+        Optional<SchemaRegistry> registry = SchemaRegistries.of(config);
+        AuditContext tools = new AuditContext(
+                config,
+                new RequestReader(new RequestAvro(registry), config.requests().rules()),
+                new DecisionAvro(registry),
+                new ReleaseAvro(registry),
+                rules());
+        RequestPlacement placement =
+                new RequestPlacement(partitions, config.requests().misplaced());
+        AuditSummary totals = new AuditSummary();
+        SharedQuotaAudit sums = new SharedQuotaAudit(config, tools.rules(), range, totals, differences);
+        PartitionAudit.Shared shared = new PartitionAudit.Shared(new MisplacedPartitions(), sums, totals, differences);
+        for (int partition = 0; partition < partitions; partition++) {
+            Extent decided = retained(topics.decisions(), partition, decisions.get(partition));
+            Extent released = retained(topics.releases(), partition, releases.get(partition));
+            Map<Integer, AuditScope.Bounds> bounds = new HashMap<>();
+            extents(topics.requests(), partitions).forEach((of, now) -> {
+                Long untilDecided = decidedTo.get(new TopicPartition(topics.requests(), of));
+                long end = requests.get(of).end;
+                bounds.put(of, new AuditScope.Bounds(now.begin, from.get(of), to.get(of), end, untilDecided));
+            });
+            AuditScope scope = new AuditScope(
+                    partition,
+                    bounds,
+                    client -> placement.partitionOf(client.getBytes(StandardCharsets.UTF_8)),
+                    bounds.get(partition).begin() == 0,
+                    decided.isWhole(),
+                    letters.fromMs,
+                    queuesDone,
+                    routedDone,
+                    range);
+            List<CommittedRecords> opened = new ArrayList<>();
+            IntFunction<Iterator<ConsumerRecord<byte[], byte[]>>> open = of -> {
+                CommittedRecords some = committed(
+                        topics.requests(),
+                        of,
+                        new Extent(bounds.get(of).begin(), bounds.get(of).end()));
+                opened.add(some);
+                return some;
+            };
+            try (CommittedRecords told = committed(topics.decisions(), partition, decided);
+                    CommittedRecords left = committed(topics.releases(), partition, released)) {
+                PartitionRecords records =
+                        new PartitionRecords(open.apply(partition), told, left, open, letters.byPartition);
+                new PartitionAudit(tools, scope, records, shared).run();
+            } finally {
+                opened.forEach(CommittedRecords::close);
+            }
+        }
+        LeaseUsageAudit reports = new LeaseUsageAudit(new LeaseUsageAvro(registry), sums);
+        usage.forEach((partition, extent) -> {
+            try (CommittedRecords records =
+                    committed(topics.leaseUsage(), partition, retained(topics.leaseUsage(), partition, extent))) {
+                reports.add(records);
+            }
+        });
+        sums.judge();
+        letters.byPartition.forEach((partition, byOffset) -> {
+            if (partition < 0 || partition >= partitions) {
+                byOffset.forEach((offset, some) -> some.forEach(
+                        letter -> lost(new Request.Source(partition, offset), letter, totals, differences)));
+            }
+        });
+        return totals;
+    }
+
+    /** A dead letter of a partition that there is not. */
+    private void lost(
+            Request.Source source, AuditedDeadLetter letter, AuditSummary totals, Consumer<Mismatch> differences) {
+        if (range.has(letter.timestampMs())) {
+            totals.add(Mismatch.Kind.UNASKED);
+            differences.accept(DecisionVerifier.unasked(source, letter, "there is no such partition"));
+        }
+    }
+
+    private int partitions() {
+        int partitions = count(topics.requests());
+        for (String topic : List.of(topics.decisions(), topics.releases())) {
+            if (count(topic) != partitions) {
+                throw new UnreachableException(
+                        "%s has %d partitions and %s has %d: a client's requests and decisions are not on partitions of one number"
+                                .formatted(topics.requests(), partitions, topic, count(topic)),
+                        null);
+            }
+        }
+        return partitions;
+    }
+
+    private int count(String topic) {
+        TopicDescription description = get(
+                topic, admin.describeTopics(List.of(topic)).topicNameValues().get(topic));
+        return description.partitions().size();
+    }
+
+    private Map<Integer, Extent> extents(String topic, int partitions) {
+        Map<TopicPartition, OffsetSpec> begins = new HashMap<>();
+        Map<TopicPartition, OffsetSpec> ends = new HashMap<>();
+        for (int partition = 0; partition < partitions; partition++) {
+            begins.put(new TopicPartition(topic, partition), OffsetSpec.earliest());
+            ends.put(new TopicPartition(topic, partition), OffsetSpec.latest());
+        }
+        var begin = get(topic, admin.listOffsets(begins).all());
+        var end = get(topic, admin.listOffsets(ends).all());
+        Map<Integer, Extent> extents = new TreeMap<>();
+        begins.keySet()
+                .forEach(partition -> extents.put(
+                        partition.partition(),
+                        new Extent(
+                                begin.get(partition).offset(),
+                                end.get(partition).offset())));
+        return extents;
+    }
+
+    /** What is left of it: its beginning may have been deleted while other partitions were read. */
+    private Extent retained(String topic, int partition, Extent before) {
+        TopicPartition of = new TopicPartition(topic, partition);
+        var begin =
+                get(topic, admin.listOffsets(Map.of(of, OffsetSpec.earliest())).all());
+        return new Extent(begin.get(of).offset(), before.end);
+    }
+
+    private Map<Integer, Long> offsets(
+            Instant time, Map<Integer, Extent> requests, java.util.function.ToLongFunction<Extent> withoutTime) {
+        Map<Integer, Long> offsets = new HashMap<>();
+        requests.forEach((partition, extent) -> offsets.put(partition, withoutTime.applyAsLong(extent)));
+        if (time != null) {
+            Map<TopicPartition, OffsetSpec> specs = new HashMap<>();
+            requests.keySet()
+                    .forEach(partition -> specs.put(
+                            new TopicPartition(topics.requests(), partition),
+                            OffsetSpec.forTimestamp(time.toEpochMilli())));
+            get(topics.requests(), admin.listOffsets(specs).all())
+                    .forEach((partition, found) -> offsets.put(
+                            partition.partition(),
+                            found.offset() < 0 ? requests.get(partition.partition()).end : found.offset()));
+        }
+        return offsets;
+    }
+
+    /** Up to where a group has read; nothing if that cannot be told. */
+    private Map<TopicPartition, Long> read(String group) {
+        Map<TopicPartition, Long> read = new HashMap<>();
+        try {
+            Map<TopicPartition, OffsetAndMetadata> offsets = admin.listConsumerGroupOffsets(group)
+                    .partitionsToOffsetAndMetadata()
+                    .get(TIMEOUT.toSeconds(), TimeUnit.SECONDS);
+            offsets.forEach((partition, offset) -> {
+                if (offset != null) {
+                    read.put(partition, offset.offset());
+                }
+            });
+        } catch (ExecutionException e) {
+            boolean isUnknown = e.getCause() instanceof GroupIdNotFoundException
+                    || e.getCause() instanceof GroupAuthorizationException;
+            if (!isUnknown) {
+                throw failure("the positions of group " + group, e);
+            }
+        } catch (TimeoutException e) {
+            throw failure("the positions of group " + group, e);
+        } catch (InterruptedException e) {
+            throw interrupted(e);
+        }
+        return read;
+    }
+
+    /**
+     * The tasks that have decided all requests that were routed to them so far.
+     *
+     * @param decidedTo up to where the tasks have read
+     */
+    private Set<Integer> routedDone(Map<TopicPartition, Long> decidedTo, int partitions) {
+        Set<Integer> done = new HashSet<>();
+        for (int task = 0; task < partitions; task++) {
+            done.add(task);
+        }
+        if (!exists(topics.routedRequests())) { // nothing was ever routed
+            return done;
+        }
+        extents(topics.routedRequests(), count(topics.routedRequests())).forEach((task, extent) -> {
+            TopicPartition partition = new TopicPartition(topics.routedRequests(), task);
+            long from = Math.max(extent.begin, decidedTo.getOrDefault(partition, 0L));
+            try (CommittedRecords unread = new CommittedRecords(config, partition, from, extent.end)) {
+                if (from < extent.end && unread.hasNext()) {
+                    done.remove(task);
+                }
+            }
+        });
+        return done;
+    }
+
+    private boolean exists(String topic) {
+        try {
+            return count(topic) > 0;
+        } catch (UnreachableException e) {
+            if (e.getCause() == null) {
+                return false;
+            }
+            throw e;
+        }
+    }
+
+    /** Whether the queues have answered all that was sent to them so far. */
+    private boolean queuesDone() {
+        Map<Integer, Extent> admissions = extents(topics.admissions(), count(topics.admissions()));
+        Map<TopicPartition, Long> read = read(KafkaSettings.shapingId(config));
+        for (Map.Entry<Integer, Extent> extent : admissions.entrySet()) {
+            TopicPartition partition = new TopicPartition(topics.admissions(), extent.getKey());
+            long from = Math.max(extent.getValue().begin, read.getOrDefault(partition, 0L));
+            long end = extent.getValue().end;
+            try (CommittedRecords unread = new CommittedRecords(config, partition, from, end)) {
+                if (from < end && unread.hasNext()) {
+                    return false;
+                }
+            }
+        }
+        return true;
+    }
+
+    private Letters letters(Map<Integer, Extent> extents) {
+        Map<Integer, NavigableMap<Long, List<AuditedDeadLetter>>> letters = new HashMap<>();
+        int[] count = {0};
+        long[] fromMs = {Long.MIN_VALUE}; // a request's dead letter is on any partition
+        extents.forEach((partition, extent) -> {
+            try (CommittedRecords committed = committed(topics.deadLetters(), partition, extent)) {
+                long firstMs = extent.isWhole() ? Long.MIN_VALUE : Long.MAX_VALUE;
+                while (committed.hasNext()) {
+                    ConsumerRecord<byte[], byte[]> letter = committed.next();
+                    firstMs = firstMs == Long.MAX_VALUE ? letter.timestamp() : firstMs;
+                    if (!topics.requests().equals(header(letter, DeadLetterHeaders.TOPIC))) {
+                        continue;
+                    }
+                    if (count[0]++ == MAX_DEAD_LETTERS) {
+                        throw new UnreachableException(
+                                "there are more than " + MAX_DEAD_LETTERS + " dead letters, more than are kept", null);
+                    }
+                    Place place = new Place(Topic.DEAD_LETTERS, letter.partition(), letter.offset());
+                    letters.computeIfAbsent(
+                                    number(letter, DeadLetterHeaders.PARTITION, Integer::valueOf, -1),
+                                    any -> new TreeMap<>())
+                            .computeIfAbsent(
+                                    number(letter, DeadLetterHeaders.OFFSET, Long::valueOf, -1L),
+                                    any -> new ArrayList<>(1))
+                            .add(new AuditedDeadLetter(
+                                    header(letter, DeadLetterHeaders.REASON), place, letter.timestamp()));
+                }
+                fromMs[0] = Math.max(fromMs[0], firstMs);
+            }
+        });
+        return new Letters(letters, fromMs[0]);
+    }
+
+    private static <T> T number(ConsumerRecord<byte[], byte[]> letter, String name, Function<String, T> parse, T none) {
+        try {
+            return parse.apply(String.valueOf(header(letter, name)));
+        } catch (NumberFormatException e) {
+            return none; // not written by Weir
+        }
+    }
+
+    private static String header(ConsumerRecord<byte[], byte[]> letter, String name) {
+        Header header = letter.headers().lastHeader(name);
+        return header == null || header.value() == null ? null : new String(header.value(), StandardCharsets.UTF_8);
+    }
+
+    /** The history, and what is on the policies topic besides: what was written by somebody else, or before there was a history. */
+    private PolicyTimeline rules() {
+        List<PolicyTimeline.Written> written = new ArrayList<>();
+        Set<String> known = new HashSet<>();
+        readAll(topics.policyHistory(), record -> {
+            String key = key(record);
+            int slash = key.lastIndexOf('/');
+            if (slash >= 0 && record.value() != null) {
+                decode(key.substring(0, slash), record).ifPresent(written::add);
+                known.add(key);
+            }
+        });
+        Set<String> removed = new HashSet<>();
+        readAll(topics.policies(), record -> {
+            String key = key(record);
+            Optional<PolicyTimeline.Written> one = record.value() == null
+                    ? Optional.of(new PolicyTimeline.Written(key, null, record.timestamp()))
+                    : decode(key, record);
+            if (record.value() == null) {
+                removed.add(key);
+            }
+            one.filter(change -> change.applied() == null
+                            || removed.contains(key)
+                            || known.add(key + "/" + change.applied().version()))
+                    .ifPresent(change -> insert(change, written));
+        });
+        return new PolicyTimeline(written);
+    }
+
+    private static void insert(PolicyTimeline.Written change, List<PolicyTimeline.Written> inOrder) {
+        int index = 0;
+        while (index < inOrder.size() && inOrder.get(index).writtenMs() <= change.writtenMs()) {
+            index++;
+        }
+        inOrder.add(index, change);
+    }
+
+    private static Optional<PolicyTimeline.Written> decode(String key, ConsumerRecord<byte[], byte[]> record) {
+        try {
+            return Optional.of(
+                    new PolicyTimeline.Written(key, new PolicyAvro().decode(key, record.value()), record.timestamp()));
+        } catch (UnreadableException e) {
+            return Optional.empty(); // never in force
+        }
+    }
+
+    private static String key(ConsumerRecord<byte[], byte[]> record) {
+        return record.key() == null ? "" : new String(record.key(), StandardCharsets.UTF_8);
+    }
+
+    private void readAll(String topic, Consumer<ConsumerRecord<byte[], byte[]>> records) {
+        extents(topic, count(topic)).forEach((partition, extent) -> {
+            try (CommittedRecords committed = committed(topic, partition, extent)) {
+                committed.forEachRemaining(records);
+            }
+        });
+    }
+
+    private CommittedRecords committed(String topic, int partition, Extent extent) {
+        return new CommittedRecords(config, new TopicPartition(topic, partition), extent.begin, extent.end);
+    }
+
+    private static <T> T get(String topic, KafkaFuture<T> future) {
+        try {
+            return future.get(TIMEOUT.toSeconds(), TimeUnit.SECONDS);
+        } catch (ExecutionException e) {
+            throw e.getCause() instanceof UnknownTopicOrPartitionException
+                    ? UnreachableException.noTopic(topic)
+                    : failure("the topic " + topic, e);
+        } catch (TimeoutException e) {
+            throw failure("the topic " + topic, e);
+        } catch (InterruptedException e) {
+            throw interrupted(e);
+        }
+    }
+
+    private static UnreachableException failure(String what, Exception e) {
+        Throwable why = e instanceof ExecutionException ? e.getCause() : e;
+        return new UnreachableException("cannot read " + what + ": " + UnreachableException.why(why), e);
+    }
+
+    private static UnreachableException interrupted(InterruptedException e) {
+        Thread.currentThread().interrupt();
+        return new UnreachableException("interrupted while reading", e);
+    }
+
+    @Override
+    public void close() {
+        admin.close();
+    }
+}

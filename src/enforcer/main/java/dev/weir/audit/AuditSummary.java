@@ -1,0 +1,111 @@
+package dev.weir.audit;
+
+import dev.weir.limit.Limit;
+import java.util.EnumMap;
+import java.util.Map;
+
+/** How much was looked at, and what was found. Not for several threads. */
+public final class AuditSummary {
+
+    private final Map<UnverifiedReason, Long> unjudged = new EnumMap<>(UnverifiedReason.class);
+    private final Map<Mismatch.Kind, Long> differences = new EnumMap<>(Mismatch.Kind.class);
+    private long requests;
+    private long decisions;
+    private long deadLetters;
+    private long equal;
+    private long sent;
+    private long summed;
+    private long summedByClients;
+
+    void addRequest() {
+        requests++;
+    }
+
+    void addDecision() {
+        decisions++;
+    }
+
+    void addDeadLetter() {
+        deadLetters++;
+    }
+
+    void addEqual() {
+        equal++;
+    }
+
+    void addSent() {
+        sent++;
+    }
+
+    void addSummed(long decisions, boolean isByClient) {
+        summed = plus(summed, decisions);
+        summedByClients = isByClient ? plus(summedByClients, decisions) : summedByClients;
+    }
+
+    void add(UnverifiedReason why) {
+        add(why, 1);
+    }
+
+    void add(UnverifiedReason why, long decisions) {
+        unjudged.merge(why, decisions, AuditSummary::plus);
+    }
+
+    /** Who writes decisions may tell of any number. */
+    private static long plus(long sum, long more) {
+        return Math.min(Limit.MAX_LEVEL, sum + more);
+    }
+
+    void add(Mismatch.Kind kind) {
+        differences.merge(kind, 1L, Long::sum);
+    }
+
+    /** Records of the request topic. */
+    public long requests() {
+        return requests;
+    }
+
+    /** Decisions on them, of any kind. */
+    public long decisions() {
+        return decisions;
+    }
+
+    /** Dead letters of them. */
+    public long deadLetters() {
+        return deadLetters;
+    }
+
+    /** Decisions on limits that are as recomputed, in every field. */
+    public long equal() {
+        return equal;
+    }
+
+    /** Requests that were sent to a queue, as recomputed; what the queue says is not. */
+    public long sent() {
+        return sent;
+    }
+
+    /** How often something allowed was added to what was taken of a shared quota. */
+    public long summed() {
+        return summed;
+    }
+
+    /** Of these, those that clients tell to have decided by themselves. */
+    public long summedByClients() {
+        return summedByClients;
+    }
+
+    /** By why. */
+    public Map<UnverifiedReason, Long> unjudged() {
+        return unjudged;
+    }
+
+    /** By kind. */
+    public Map<Mismatch.Kind, Long> differences() {
+        return differences;
+    }
+
+    /** How many differences there are. */
+    public long differing() {
+        return differences.values().stream().mapToLong(Long::longValue).sum();
+    }
+}

@@ -1,0 +1,11 @@
+package dev.weir.audit;
+
+import dev.weir.audit.Mismatch.Place;
+
+/**
+ * A dead letter of a request.
+ *
+ * @param reason null if it has none
+ * @param timestampMs when it was written, ms since the epoch
+ */
+public record AuditedDeadLetter(String reason, Place place, long timestampMs) {}

@@ -1,0 +1,78 @@
+package dev.weir.audit;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import dev.weir.audit.Mismatch.Field;
+import dev.weir.event.Admission;
+import dev.weir.event.Decision;
+import dev.weir.event.PolicyVersion;
+import dev.weir.wire.DecisionJson;
+import dev.weir.wire.Json;
+import java.io.IOException;
+import java.io.StringWriter;
+import java.io.UncheckedIOException;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+
+/** The fields in which decisions differ, as JSON names and writes them. */
+final class DecisionFields {
+
+    private DecisionFields() {}
+
+    static List<Field> of(Decision recorded, Decision expected) {
+        List<Field> fields = new ArrayList<>();
+        JsonNode is = json(recorded);
+        for (Map.Entry<String, JsonNode> field : json(expected).properties()) {
+            add(fields, field.getKey(), is.get(field.getKey()), field.getValue());
+        }
+        return fields;
+    }
+
+    /** Of what only a queue can answer: whom it is about, and who sent it there. */
+    static List<Field> of(Decision recorded, Admission expected) {
+        List<Field> fields = new ArrayList<>();
+        String queue = recorded.queueing() == null ? null : recorded.queueing().queue();
+        add(fields, "requestId", recorded.requestId(), expected.request().requestId());
+        add(fields, "client", recorded.client(), expected.request().client());
+        PolicyVersion policy = expected.policy();
+        add(fields, "policyId", recorded.policyId(), policy == null ? null : policy.id());
+        add(fields, "policyVersion", recorded.policyVersion(), policy == null ? null : (Long) policy.version());
+        add(fields, "repeated", recorded.repeated(), expected.repeated());
+        add(fields, "queue", queue, expected.queue());
+        return fields;
+    }
+
+    /** Of the end of a wait, by what was recorded at its beginning. */
+    static List<Field> ofEnd(Decision recorded, Decision queued) {
+        List<Field> fields = new ArrayList<>();
+        add(fields, "requestId", recorded.requestId(), queued.requestId());
+        add(fields, "client", recorded.client(), queued.client());
+        add(fields, "policyId", recorded.policyId(), queued.policyId());
+        add(fields, "policyVersion", recorded.policyVersion(), queued.policyVersion());
+        add(fields, "queue", recorded.queueing().queue(), queued.queueing().queue());
+        add(fields, "queueKey", recorded.queueing().key(), queued.queueing().key());
+        return fields;
+    }
+
+    private static void add(List<Field> fields, String name, Object recorded, Object expected) {
+        if (!Objects.equals(recorded, expected)) {
+            fields.add(of(name, recorded, expected));
+        }
+    }
+
+    /** A field, of values as JSON has them. */
+    static Field of(String name, Object recorded, Object expected) {
+        return new Field(name, Json.write(recorded), Json.write(expected));
+    }
+
+    private static JsonNode json(Decision decision) {
+        StringWriter line = new StringWriter();
+        try (DecisionJson json = new DecisionJson(line)) {
+            json.write(decision);
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+        return Json.read(line.toString());
+    }
+}

@@ -1,0 +1,164 @@
+package dev.weir.audit;
+
+import dev.weir.audit.DecisionLog.Told;
+import dev.weir.audit.Mismatch.Kind;
+import dev.weir.audit.Mismatch.Place;
+import dev.weir.audit.Recomputation.Recomputed;
+import dev.weir.event.Admission;
+import dev.weir.event.Decision;
+import dev.weir.event.DecisionOrder;
+import dev.weir.event.Release;
+import dev.weir.event.Request;
+import dev.weir.wire.UnreadableException;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.function.Consumer;
+import org.apache.kafka.clients.consumer.ConsumerRecord;
+
+/**
+ * Holds what was told against what is recomputed, and tells and counts what is in the range. What is found on several partitions
+ * comes together in {@link AuditSummary}.
+ */
+final class DecisionVerifier {
+
+    private final AuditScope scope;
+    private final PolicyTimeline rules;
+    private final AuditSummary totals;
+    private final Consumer<Mismatch> differences;
+
+    DecisionVerifier(AuditScope scope, PolicyTimeline rules, AuditSummary totals, Consumer<Mismatch> differences) {
+        this.scope = scope;
+        this.rules = rules;
+        this.totals = totals;
+        this.differences = differences;
+    }
+
+    /** Judges a request's decision on limits: of each request one at most comes by here, in the order of their decisions. */
+    void onLimits(Request request, Told told, Recomputed recomputed) {
+        if (recomputed.unjudged() != null) {
+            unjudged(request.source(), recomputed.unjudged());
+        } else if (recomputed.ruling() instanceof Decision expected) {
+            if (!isSame(told.decision(), expected)) {
+                differs(request, told, DecisionFields.of(told.decision(), expected));
+            } else if (scope.isJudged(request.source())) {
+                totals.addEqual();
+            }
+        } else {
+            differs(request, told, DecisionFields.of(told.decision(), (Admission) recomputed.ruling()));
+        }
+    }
+
+    /** Whether all fields are the same that can be recomputed. */
+    private static boolean isSame(Decision told, Decision expected) {
+        return told.equals(expected);
+    }
+
+    /** Judges the first that a queue tells of a request that was sent to it. */
+    void byQueue(Request request, Told told, Recomputed recomputed) {
+        if (recomputed.unjudged() != null) {
+            unjudged(request.source(), recomputed.unjudged());
+            return;
+        }
+        List<Mismatch.Field> fields =
+                new ArrayList<>(DecisionFields.of(told.decision(), (Admission) recomputed.ruling()));
+        fields.addAll(rules.queueKeys().faults(request, told.decision()));
+        if (!fields.isEmpty()) {
+            differs(request, told, fields);
+        } else if (scope.isJudged(request.source())) {
+            totals.addSent();
+        }
+    }
+
+    /** Judges the release of a request that a decision queued. */
+    void released(Request request, Decision queued, Place place, Release release) {
+        List<Mismatch.Field> fields = rules.queueKeys().faults(request, queued, release);
+        if (!fields.isEmpty()) {
+            report(new Mismatch(
+                    Kind.DIFFERS, request.source(), place, request.client(), request.requestId(), fields, null));
+        }
+    }
+
+    /** Tells of a decision that it should be another one. */
+    void differs(Request request, Told told, List<Mismatch.Field> fields) {
+        Decision decision = told.decision();
+        boolean isUnknown = decision.policyId() != null && !rules.has(decision.policyId(), decision.policyVersion());
+        String note =
+                isUnknown ? "policy " + decision.policyId() + " never had version " + decision.policyVersion() : null;
+        report(new Mismatch(
+                Kind.DIFFERS, request.source(), told.place(), request.client(), request.requestId(), fields, note));
+    }
+
+    /** Tells that a decision records a position that it cannot have had. */
+    void impossibleOrder(Request request, Told told) {
+        DecisionOrder order = told.order();
+        String note = "it records the position after offset %d, step %d, where it cannot have been decided"
+                .formatted(order.afterOffset(), order.step());
+        report(difference(Kind.DIFFERS, request, told.place(), note));
+    }
+
+    void addRequest(Request.Source source, int deadLetters) {
+        if (scope.isJudged(source)) {
+            totals.addRequest();
+            for (int i = 0; i < deadLetters; i++) {
+                totals.addDeadLetter();
+            }
+        }
+    }
+
+    void addDecision(Request.Source source) {
+        if (scope.isJudged(source)) {
+            totals.addDecision();
+        }
+    }
+
+    void unjudged(Request.Source source, UnverifiedReason why) {
+        if (scope.isJudged(source)) {
+            totals.add(why);
+        }
+    }
+
+    /** Counts a release of that time, ms since the epoch, that ends no wait which is known. */
+    void unmatched(long timestampMs) {
+        if (scope.range().has(timestampMs)) {
+            totals.add(UnverifiedReason.RELEASE_UNMATCHED);
+        }
+    }
+
+    void unreadable(ConsumerRecord<byte[], byte[]> record, Place place, UnreadableException e) {
+        report(new Mismatch(Kind.UNREADABLE, null, place, null, null, List.of(), e.getMessage()), record.timestamp());
+    }
+
+    /** Tells what is on a request of this partition, if that is in the range. */
+    void report(Mismatch difference) {
+        if (scope.isJudged(difference.request())) {
+            tell(difference);
+        }
+    }
+
+    /** Tells what is on no request of this partition, if its own time, ms since the epoch, is in the range. */
+    void report(Mismatch difference, long timestampMs) {
+        if (scope.range().has(timestampMs)) {
+            tell(difference);
+        }
+    }
+
+    /** Tells it whatever the range is. */
+    void tell(Mismatch difference) {
+        totals.add(difference.kind());
+        differences.accept(difference);
+    }
+
+    static Mismatch difference(Kind kind, Told told, String note) {
+        Decision decision = told.decision();
+        return new Mismatch(
+                kind, decision.source(), told.place(), decision.client(), decision.requestId(), List.of(), note);
+    }
+
+    static Mismatch difference(Kind kind, Request request, Place place, String note) {
+        return new Mismatch(kind, request.source(), place, request.client(), request.requestId(), List.of(), note);
+    }
+
+    static Mismatch unasked(Request.Source source, AuditedDeadLetter letter, String note) {
+        return new Mismatch(Kind.UNASKED, source, letter.place(), null, null, List.of(), note);
+    }
+}

@@ -1,0 +1,82 @@
+package dev.weir.audit;
+
+import dev.weir.event.Request;
+import java.util.List;
+
+/**
+ * Something on the topics that is not as it should be.
+ *
+ * @param request where the request is, or would have to be
+ * @param answer where the decision, dead letter or release is; null if there is none
+ * @param client null if it is not known
+ * @param requestId null if it is not known
+ * @param fields of a decision, those that should have been told otherwise
+ * @param note what else there is to say, null if nothing
+ */
+public record Mismatch(
+        Kind kind,
+        Request.Source request,
+        Place answer,
+        String client,
+        String requestId,
+        List<Field> fields,
+        String note) {
+
+    /** What is wrong. */
+    public enum Kind {
+        DIFFERS("is decided otherwise"),
+        UNDECIDED("has no decision"),
+        SECOND("has a second decision"),
+        UNASKED("is no request, and is decided"),
+        DEAD_LETTER("is a dead letter otherwise"),
+        NOT_ENDED_ONCE("has not left its queue once"),
+        UNREADABLE("cannot be read"),
+        SUM_ABOVE("takes more of a shared quota than there is");
+
+        private final String text;
+
+        Kind(String text) {
+            this.text = text;
+        }
+
+        /** As people read it, after the request. */
+        public String text() {
+            return text;
+        }
+    }
+
+    /** Where a record is. */
+    public record Place(Topic topic, int partition, long offset) {
+
+        @Override
+        public String toString() {
+            return topic.text + " " + partition + "@" + offset;
+        }
+    }
+
+    /** The topics that are audited. */
+    public enum Topic {
+        DECISIONS("decision"),
+        RELEASES("release"),
+        LEASE_USAGE("lease usage"),
+        DEAD_LETTERS("dead letter");
+
+        private final String text;
+
+        Topic(String text) {
+            this.text = text;
+        }
+    }
+
+    /**
+     * A field of a decision.
+     *
+     * @param told as JSON has it
+     * @param expected the same, of what should have been told
+     */
+    public record Field(String name, String told, String expected) {}
+
+    public Mismatch {
+        fields = List.copyOf(fields);
+    }
+}

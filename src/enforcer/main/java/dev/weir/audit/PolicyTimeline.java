@@ -1,0 +1,319 @@
+package dev.weir.audit;
+
+import dev.weir.decision.LeasedPolicyDecider;
+import dev.weir.definition.PolicyFold;
+import dev.weir.definition.PolicyRecordReader;
+import dev.weir.event.Request;
+import dev.weir.event.RequestKind;
+import dev.weir.event.StateKey;
+import dev.weir.lease.RoundTrip;
+import dev.weir.policy.Match;
+import dev.weir.policy.OnExceed;
+import dev.weir.policy.Policy;
+import dev.weir.policy.PolicyTable;
+import dev.weir.rules.PolicyVersions;
+import dev.weir.rules.RefusedChangeException;
+import dev.weir.wire.PolicyAvro;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.LinkedHashMap;
+import java.util.LinkedHashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.NavigableSet;
+import java.util.Optional;
+import java.util.OptionalInt;
+import java.util.Set;
+import java.util.TreeMap;
+import java.util.TreeSet;
+
+/**
+ * All changes of policies in their order, and the table after each number of them. Each decision records the checksum of the table that
+ * it was taken by.
+ */
+public final class PolicyTimeline {
+
+    private static final PolicyAvro AVRO = new PolicyAvro();
+    private static final String POLICIES = PolicyAvro.key(PolicyAvro.Kind.POLICY, "");
+    private static final int MAX_TABLES = 64;
+    private static final long CHECKSUM_BITS = 0xFFFF_FFFFL;
+
+    /** By how much the clocks of brokers, and of who changes rules, may differ. */
+    static final long CLOCKS_MS = 10_000;
+
+    /**
+     * A version as it was written.
+     *
+     * @param applied null if the policy was taken out of force without a version
+     * @param writtenMs by the clock of who wrote it, ms since the epoch
+     */
+    public record Written(String key, PolicyAvro.Applied applied, long writtenMs) {}
+
+    /**
+     * What a change put in force.
+     *
+     * @param policies its versions; none if it was deleted
+     */
+    private record Change(String id, List<Policy> policies) {}
+
+    /**
+     * A time, ms since the epoch, in which the limits of a shared policy were those of this version, wherever somebody decides or lends.
+     */
+    record Period(Policy policy, long fromMs, long untilMs) {}
+
+    /** Who waits for shared quota, and how long at most. */
+    private record Waits(Match match, long maxWaitMs) {}
+
+    private final Set<Waits> waits = new LinkedHashSet<>();
+    private final List<Change> changes = new ArrayList<>();
+    private final Map<Long, NavigableSet<Integer>> countsByChecksum = new HashMap<>();
+    private final Map<String, List<Policy>> versions = new HashMap<>(); // by id, each once
+    private final long[] latestMs;
+    private final long[] earliestMs;
+    private final Map<Integer, PolicyTable> tables = new LinkedHashMap<>(16, 0.75f, true) {
+        private static final long serialVersionUID = 1L;
+
+        @Override
+        protected boolean removeEldestEntry(Map.Entry<Integer, PolicyTable> eldest) {
+            return size() > MAX_TABLES;
+        }
+    };
+    private final QueueKeyFields queueKeys;
+    private boolean hasForgotten;
+
+    /** @param inOrder as they came into force */
+    public PolicyTimeline(List<Written> inOrder) {
+        queueKeys = new QueueKeyFields(inOrder);
+        PolicyFold<PolicyRecordReader> inForce = PolicyFold.ofRules();
+        Set<String> seen = new HashSet<>();
+        List<Long> times = new ArrayList<>();
+        long checksum = PolicyTable.EMPTY.checksum();
+        addTable(checksum);
+        for (Written written : inOrder) {
+            String key = written.key();
+            if (!key.startsWith(POLICIES)) {
+                continue;
+            }
+            Optional<PolicyRecordReader> old = inForce.get(key);
+            byte[] value =
+                    written.applied() == null ? null : AVRO.encode(withEarlier(written.applied(), old.orElse(null)));
+            PolicyFold.Step step = inForce.add(key, value);
+            if (step instanceof PolicyFold.Step.Reject) {
+                continue; // never in force
+            }
+            List<Policy> policies =
+                    step instanceof PolicyFold.Step.Put put ? put.rules().policies() : List.of();
+            hasForgotten |= seen.add(key)
+                    && written.applied() != null
+                    && written.applied().version() > 1;
+            List<Policy> before = old.map(PolicyRecordReader::policies).orElse(List.of());
+            changes.add(new Change(key.substring(POLICIES.length()), policies));
+            times.add(written.writtenMs());
+            checksum = checksum - PolicyTable.checksum(before) + PolicyTable.checksum(policies) & CHECKSUM_BITS;
+            addTable(checksum);
+            policies.forEach(this::addVersion);
+            policies.stream()
+                    .filter(policy -> policy.isShared() && !policy.observes())
+                    .forEach(policy -> waits.add(new Waits(
+                            policy.match(), policy.sharing().maxWaitMs().orElse(RoundTrip.MAX_WAIT_MS))));
+        }
+        latestMs = new long[changes.size()];
+        earliestMs = new long[changes.size()];
+        for (int i = 0; i < latestMs.length; i++) {
+            latestMs[i] = Math.max(times.get(i), i == 0 ? Long.MIN_VALUE : latestMs[i - 1]);
+        }
+        for (int i = latestMs.length - 1; i >= 0; i--) {
+            earliestMs[i] = Math.min(times.get(i), i == latestMs.length - 1 ? Long.MAX_VALUE : earliestMs[i + 1]);
+        }
+    }
+
+    private void addTable(long checksum) {
+        countsByChecksum.computeIfAbsent(checksum, any -> new TreeSet<>()).add(changes.size());
+    }
+
+    private void addVersion(Policy policy) {
+        List<Policy> known = versions.computeIfAbsent(policy.id(), any -> new ArrayList<>(1));
+        if (known.stream().noneMatch(one -> one.version() == policy.version())) {
+            known.add(policy);
+        }
+    }
+
+    private static PolicyAvro.Applied withEarlier(PolicyAvro.Applied applied, PolicyRecordReader old) {
+        try {
+            return applied.isDeleted() || !applied.before().isEmpty()
+                    ? applied
+                    : PolicyVersions.next(applied, old == null ? null : old.applied(), applied.appliedAtMs());
+        } catch (RefusedChangeException e) {
+            return applied; // was written all the same
+        }
+    }
+
+    /**
+     * After how many changes a table has this checksum, empty if no known one has. Of several, the first that is no older than the table
+     * of the decision before.
+     *
+     * @param lastCount after how many changes the decision before was taken
+     */
+    public OptionalInt countOf(long checksum, int lastCount) {
+        NavigableSet<Integer> counts = countsByChecksum.get(checksum);
+        if (counts == null) {
+            return OptionalInt.empty();
+        }
+        Integer next = counts.ceiling(lastCount);
+        return OptionalInt.of(next == null ? counts.last() : next);
+    }
+
+    /** Whether the first versions of some policy are not known any more: there were other tables than those that are known. */
+    boolean hasForgotten() {
+        return hasForgotten;
+    }
+
+    QueueKeyFields queueKeys() {
+        return queueKeys;
+    }
+
+    /** All versions of policies that a request may have been decided by. */
+    List<Policy> matching(Request request) {
+        return versions.values().stream()
+                .flatMap(List::stream)
+                .filter(policy -> policy.match().matches(request))
+                .toList();
+    }
+
+    /** Whether one of the changes after so many others concerns the request: some version of the policy that was changed matches it. */
+    boolean changesAfter(int count, Request request) {
+        return changes.subList(count, changes.size()).stream()
+                .flatMap(change -> versions.getOrDefault(change.id, List.of()).stream())
+                .anyMatch(policy -> policy.match().matches(request));
+    }
+
+    /** Whether there ever was this version of a policy. */
+    boolean has(String id, Long version) {
+        return version != null
+                && versions.getOrDefault(id, List.of()).stream().anyMatch(policy -> policy.version() == version);
+    }
+
+    /** Whether there may have been this version of a policy, before those that are known. */
+    boolean hasForgotten(String id, Long version) {
+        return hasForgotten(id)
+                && version != null
+                && version > 0
+                && versions.get(id).stream().allMatch(policy -> version < policy.version());
+    }
+
+    /** Whether the first versions of a policy are not known any more. */
+    boolean hasForgotten(String id) {
+        return versions.containsKey(id) && versions.get(id).stream().allMatch(policy -> policy.version() > 1);
+    }
+
+    /**
+     * What a client that holds slices of a policy may count under these values of its key: it names the version in force when it tells
+     * of it, which may have another key than the one that it decided by.
+     */
+    Set<StateKey> leasedKeys(String id, Map<String, String> values) {
+        Set<StateKey> keys = new HashSet<>(2);
+        for (Policy policy : versions.getOrDefault(id, List.of())) {
+            if (LeasedPolicyDecider.isForClients(policy) && values.keySet().equals(Set.copyOf(policy.key()))) {
+                keys.add(policy.sharedKey(values));
+            }
+        }
+        return keys;
+    }
+
+    /** The longest by which a policy ever put a request off. */
+    long longestDelayMs() {
+        long longestMs = 0;
+        for (Change change : changes) {
+            for (Policy policy : change.policies) {
+                if (policy.onExceed() instanceof OnExceed.Throttle throttle) {
+                    longestMs = Math.max(longestMs, throttle.maxDelayMs());
+                }
+            }
+        }
+        return longestMs;
+    }
+
+    /** For how long a request can have waited for shared quota, whichever rules were in force; 0 if it cannot. */
+    long longestWaitMs(Request request) {
+        long longestMs = 0;
+        if (request.kind() == RequestKind.CONSUME && request.cost() > 0) {
+            for (Waits one : waits) {
+                boolean isLonger = one.maxWaitMs > longestMs && one.match.matches(request);
+                longestMs = isLonger ? one.maxWaitMs : longestMs;
+            }
+        }
+        return longestMs;
+    }
+
+    /**
+     * When which limits of a shared policy held, in the order of time; between, they were changing.
+     *
+     * @param settledMs after how long a change is known to all, and what was lent before has ended
+     */
+    List<Period> periods(String id, long settledMs) {
+        List<Period> periods = new ArrayList<>();
+        Policy present = null;
+        long fromMs = Long.MIN_VALUE;
+        for (Start start : starts(id)) {
+            Policy policy = start.policy;
+            if (present != null && present.terms().equals(policy.terms())) {
+                continue;
+            }
+            if (present != null) {
+                periods.add(new Period(present, fromMs, start.earliestMs - CLOCKS_MS));
+            }
+            boolean isFirst = present == null && policy.version() == 1;
+            fromMs = isFirst ? Long.MIN_VALUE : start.latestMs + CLOCKS_MS + settledMs;
+            present = policy;
+        }
+        if (present != null) {
+            periods.add(new Period(present, fromMs, Long.MAX_VALUE));
+        }
+        return periods;
+    }
+
+    /** When a version comes into force. */
+    private record Start(Policy policy, long earliestMs, long latestMs) {}
+
+    private List<Start> starts(String id) {
+        List<Start> starts = new ArrayList<>();
+        for (int i = 0; i < latestMs.length; i++) {
+            if (!changes.get(i).id.equals(id)) {
+                continue;
+            }
+            long writtenMs = latestMs[i];
+            starts.removeIf(start -> start.earliestMs > writtenMs); // overtaken, or among these again
+            TreeMap<Long, Policy> newest = new TreeMap<>();
+            for (Policy policy : changes.get(i).policies) {
+                newest.merge(
+                        Math.max(writtenMs, policy.effectiveFromMs()),
+                        policy,
+                        (one, other) -> one.version() > other.version() ? one : other);
+            }
+            long last = 0;
+            for (Map.Entry<Long, Policy> start : newest.entrySet()) {
+                Policy policy = start.getValue();
+                if (policy.version() > last && policy.isShared()) {
+                    boolean isNow = start.getKey() == writtenMs;
+                    starts.add(new Start(policy, isNow ? earliestMs[i] : start.getKey(), start.getKey()));
+                }
+                last = Math.max(last, policy.version());
+            }
+        }
+        return starts;
+    }
+
+    /** What is in force after so many changes. */
+    PolicyTable table(int count) {
+        PolicyTable table = tables.get(count);
+        if (table == null) {
+            Map<String, List<Policy>> inForce = new TreeMap<>();
+            changes.subList(0, count).forEach(change -> inForce.put(change.id, change.policies));
+            table = new PolicyTable(
+                    inForce.values().stream().flatMap(List::stream).toList());
+            tables.put(count, table);
+        }
+        return table;
+    }
+}

@@ -1,0 +1,93 @@
+package dev.weir.audit;
+
+import dev.weir.audit.Mismatch.Field;
+import dev.weir.definition.PolicyRecordReader;
+import dev.weir.event.Decision;
+import dev.weir.event.Outcome;
+import dev.weir.event.Release;
+import dev.weir.event.Request;
+import dev.weir.shape.backlog.QueueRules;
+import dev.weir.wire.PolicyAvro;
+import dev.weir.wire.UnreadableException;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
+
+/**
+ * The key fields of the queues, and whether what is recorded of a request names its values of them. The key fields of a queue
+ * change only if it is deleted and created again; decisions do not record which of its versions was in force, so all known ones count.
+ */
+final class QueueKeyFields {
+
+    private static final String NAME = "queueKey";
+    private static final String QUEUES = PolicyAvro.key(PolicyAvro.Kind.QUEUE, "");
+    private static final PolicyAvro AVRO = new PolicyAvro();
+
+    /** By queue, the rules of each known version, oldest first. */
+    private final Map<String, List<QueueRules>> versions = new HashMap<>();
+
+    /** @param inOrder as they came into force; policies are passed over */
+    QueueKeyFields(List<PolicyTimeline.Written> inOrder) {
+        for (PolicyTimeline.Written written : inOrder) {
+            if (written.key().startsWith(QUEUES) && written.applied() != null) {
+                add(written);
+            }
+        }
+    }
+
+    private void add(PolicyTimeline.Written written) {
+        try {
+            QueueRules rules = PolicyRecordReader.read(written.key(), AVRO.encode(written.applied()), 0)
+                    .queue();
+            if (rules != null) {
+                versions.computeIfAbsent(rules.id(), id -> new ArrayList<>(1)).add(rules);
+            }
+        } catch (UnreadableException e) {
+            // never in force
+        }
+    }
+
+    /** What is wrong with the key of a QUEUED decision. Decisions on requests that do not wait may lack it: their queue was not known yet. */
+    List<Field> faults(Request request, Decision decision) {
+        return decision.outcome() != Outcome.QUEUED
+                        || isPossible(
+                                decision.queueing().queue(),
+                                request,
+                                decision.queueing().key())
+                ? List.of()
+                : fault(
+                        decision.queueing().key(),
+                        newest(decision.queueing().queue()).keyOf(request));
+    }
+
+    /** What is wrong with the key of a release, given the decision that queued its request. */
+    List<Field> faults(Request request, Decision queued, Release release) {
+        Map<String, String> key = queued.queueing().key();
+        if (release.key().equals(key)) {
+            return List.of(); // if it is wrong, the decision has been reported
+        }
+        boolean isDecisionWrong = !isPossible(release.queue(), request, key);
+        if (isDecisionWrong && isPossible(release.queue(), request, release.key())) {
+            return List.of();
+        }
+        return fault(release.key(), isDecisionWrong ? newest(release.queue()).keyOf(request) : key);
+    }
+
+    private boolean isPossible(String queue, Request request, Map<String, String> key) {
+        List<QueueRules> known = versions.getOrDefault(queue, List.of());
+        boolean hasForgotten = known.isEmpty() || known.stream().allMatch(rules -> rules.version() > 1);
+        return hasForgotten
+                || known.stream().anyMatch(rules -> rules.keyOf(request).equals(key));
+    }
+
+    private QueueRules newest(String queue) {
+        List<QueueRules> known = versions.get(queue);
+        return known.get(known.size() - 1);
+    }
+
+    private static List<Field> fault(Map<String, String> recorded, Map<String, String> expected) {
+        return List.of(DecisionFields.of(NAME, new TreeMap<>(recorded), new TreeMap<>(expected)));
+    }
+}

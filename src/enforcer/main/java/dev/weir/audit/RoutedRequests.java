@@ -1,0 +1,114 @@
+package dev.weir.audit;
+
+import dev.weir.event.Request;
+import dev.weir.wire.UnreadableException;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.Iterator;
+import java.util.List;
+import java.util.Map;
+import java.util.NavigableMap;
+import java.util.TreeMap;
+import java.util.function.Consumer;
+import java.util.function.IntFunction;
+import org.apache.kafka.clients.consumer.ConsumerRecord;
+
+/**
+ * The requests that were routed to one task from other partitions. Each partition that has some is read along with the decisions on them:
+ * those of one partition are routed in the order of their offsets, and decided in that order unless they wait for shared quota.
+ */
+final class RoutedRequests {
+
+    /** So many requests of a partition without a decision are kept; of more, the oldest has none. */
+    private static final int MAX_WAITING = 20_000;
+
+    private final AuditContext tools;
+    private final AuditScope scope;
+    private final IntFunction<Iterator<ConsumerRecord<byte[], byte[]>>> open;
+    private final Consumer<Request> undecided;
+    private final Map<Integer, Partition> partitions = new HashMap<>();
+
+    /** A partition, and the requests of it that no decision was found for so far. */
+    private static final class Partition {
+        final Iterator<ConsumerRecord<byte[], byte[]>> records;
+        final NavigableMap<Long, Request> waiting = new TreeMap<>();
+        long next;
+
+        Partition(Iterator<ConsumerRecord<byte[], byte[]>> records) {
+            this.records = records;
+        }
+    }
+
+    /**
+     * Begins.
+     *
+     * @param open opens a partition of the request topic at its beginning
+     * @param undecided is told each request that has no decision
+     */
+    RoutedRequests(
+            AuditContext tools,
+            AuditScope scope,
+            IntFunction<Iterator<ConsumerRecord<byte[], byte[]>>> open,
+            Consumer<Request> undecided) {
+        this.tools = tools;
+        this.scope = scope;
+        this.open = open;
+        this.undecided = undecided;
+    }
+
+    /** Reads a partition, even if no decision is found on a request of it. */
+    void begin(int partition) {
+        partitions.computeIfAbsent(partition, any -> new Partition(open.apply(partition)));
+    }
+
+    boolean hasBegun(int partition) {
+        return partitions.containsKey(partition);
+    }
+
+    /** Takes a request on which there is a decision; null if there is no such one, or it was taken before. */
+    Request take(Request.Source source) {
+        begin(source.partition());
+        Partition of = partitions.get(source.partition());
+        readTo(of, source.offset() + 1);
+        return of.waiting.remove(source.offset());
+    }
+
+    private void readTo(Partition of, long end) {
+        while (of.next < end && of.records.hasNext()) {
+            ConsumerRecord<byte[], byte[]> record = of.records.next();
+            of.next = record.offset() + 1;
+            Request request = read(record);
+            if (request != null && scope.taskOf().applyAsInt(request.client()) == scope.partition()) {
+                of.waiting.put(record.offset(), request);
+                if (of.waiting.size() > MAX_WAITING) {
+                    undecided.accept(of.waiting.pollFirstEntry().getValue());
+                }
+            }
+        }
+    }
+
+    /** Null if it is no request. */
+    private Request read(ConsumerRecord<byte[], byte[]> record) {
+        try {
+            return tools.requests()
+                    .read(
+                            record.key(),
+                            record.value(),
+                            record.headers(),
+                            Math.max(0, record.timestamp()),
+                            new Request.Source(record.partition(), record.offset()));
+        } catch (UnreadableException e) {
+            return null;
+        }
+    }
+
+    /** Reads all partitions to their ends: what has no decision now has none. */
+    void end() {
+        for (Partition of : partitions.values()) {
+            readTo(of, Long.MAX_VALUE);
+            List<Request> left = new ArrayList<>(of.waiting.values());
+            of.waiting.clear();
+            left.forEach(undecided);
+        }
+    }
+}

@@ -1,0 +1,294 @@
+package dev.weir.audit;
+
+import dev.weir.audit.DecisionLog.Told;
+import dev.weir.audit.Mismatch.Kind;
+import dev.weir.audit.Mismatch.Place;
+import dev.weir.audit.Mismatch.Topic;
+import dev.weir.config.WeirConfig;
+import dev.weir.event.Decision;
+import dev.weir.event.LeaseUsage;
+import dev.weir.event.Outcome;
+import dev.weir.event.Request;
+import dev.weir.event.StateKey;
+import dev.weir.limit.AlignedWindow;
+import dev.weir.limit.Limit;
+import dev.weir.policy.Policy;
+import dev.weir.policy.RequestRules;
+import dev.weir.wire.UnreadableException;
+import java.math.BigInteger;
+import java.time.Instant;
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.TreeSet;
+import java.util.function.Consumer;
+import java.util.stream.Stream;
+
+/**
+ * What was allowed of shared quotas on all partitions, and by clients that decide by themselves, to be held against what the limits
+ * promise of the sum.
+ *
+ * <p>What a SETTLE charged is left out, because it may exceed the limit.
+ */
+public final class SharedQuotaAudit {
+
+    /** So many uses are kept: those of a millisecond, partition and key are one. */
+    private static final int MOST = 1_000_000;
+
+    private static final Comparator<UsageInterval> BY_TIME = Comparator.comparingLong(UsageInterval::timeMs);
+
+    private final WeirConfig config;
+    private final PolicyTimeline rules;
+    private final Audit.Range range;
+    private final AuditSummary totals;
+    private final Consumer<Mismatch> differences;
+    private final int most;
+    private final Map<StateKey, List<UsageInterval>> uses = new HashMap<>();
+    private int kept;
+
+    /** @param differences is told each */
+    public SharedQuotaAudit(
+            WeirConfig config,
+            PolicyTimeline rules,
+            Audit.Range range,
+            AuditSummary totals,
+            Consumer<Mismatch> differences) {
+        this(config, rules, range, totals, differences, MOST);
+    }
+
+    /** @param most so many uses are kept */
+    SharedQuotaAudit(
+            WeirConfig config,
+            PolicyTimeline rules,
+            Audit.Range range,
+            AuditSummary totals,
+            Consumer<Mismatch> differences,
+            int most) {
+        this.config = config;
+        this.rules = rules;
+        this.range = range;
+        this.totals = totals;
+        this.differences = differences;
+        this.most = most;
+    }
+
+    /** Takes note of what a decision on limits took. */
+    void add(Request request, Told told, Set<Recomputation.Shared> shared) {
+        Decision decision = told.decision();
+        boolean takes = request.kind() == dev.weir.event.RequestKind.CONSUME && request.cost() > 0;
+        if (decision.outcome() != Outcome.ALLOWED || decision.repeated() || !takes) {
+            return;
+        }
+        for (Recomputation.Shared one : shared) {
+            if (!(one.observes() && decision.observed())) { // what only observes may not have been charged
+                add(
+                        one.key(),
+                        new UsageInterval(
+                                decision.decidedAtMs(),
+                                decision.decidedAtMs(),
+                                request.cost(),
+                                1,
+                                told.place().partition(),
+                                told.place().offset(),
+                                told.source().offset()));
+            }
+        }
+    }
+
+    /**
+     * Adds what a client reports that it took by itself.
+     *
+     * @param timestampMs of its record, ms since the epoch
+     */
+    void add(LeaseUsage usage, Place place, long timestampMs) {
+        LeaseUsage.Amount amount = usage.amount();
+        UsageInterval use = new UsageInterval(
+                usage.sinceMs(),
+                usage.untilMs(),
+                amount.cost(),
+                amount.requests(),
+                place.partition(),
+                place.offset(),
+                Request.Source.NONE.offset());
+        String fault = fault(usage);
+        String policyId = usage.policy().id();
+        Set<StateKey> keys = rules.leasedKeys(policyId, usage.key());
+        if (fault == null && keys.isEmpty() && !rules.hasForgotten(policyId)) {
+            fault = "policy " + policyId + " never lent to clients by the key "
+                    + new TreeSet<>(usage.key().keySet());
+        }
+        if (fault != null && range.has(timestampMs)) {
+            LeaseUsage.Origin origin = usage.origin();
+            String note = "%s; report %d of holder %s, lease %d"
+                    .formatted(fault, origin.number(), origin.holder(), origin.lease());
+            totals.add(Kind.DIFFERS);
+            differences.accept(new Mismatch(Kind.DIFFERS, null, place, null, null, List.of(), note));
+        }
+        if (fault != null || amount.cost() == 0) {
+            return;
+        }
+        if (keys.size() == 1) {
+            add(keys.iterator().next(), use);
+        } else {
+            unjudged(use, keys.isEmpty() ? UnverifiedReason.RULES_FORGOTTEN : UnverifiedReason.EITHER_VERSION);
+        }
+    }
+
+    /** Counts a report that cannot be read. */
+    void unreadable(Place place, long timestampMs, UnreadableException e) {
+        if (range.has(timestampMs)) {
+            totals.add(Kind.UNREADABLE);
+            differences.accept(new Mismatch(Kind.UNREADABLE, null, place, null, null, List.of(), e.getMessage()));
+        }
+    }
+
+    /** What is wrong with a report, whatever its key is; null if nothing is. */
+    private String fault(LeaseUsage usage) {
+        String id = usage.policy().id();
+        long version = usage.policy().version();
+        LeaseUsage.Amount amount = usage.amount();
+        if (!rules.has(id, version) && !rules.hasForgotten(id, version)) {
+            return "policy " + id + " never had version " + version;
+        } else if (usage.sinceMs() > usage.untilMs()) {
+            return "its since is after its until";
+        } else if (usage.sinceMs() < 0 || usage.untilMs() > RequestRules.MAX_TIMESTAMP_MS) {
+            return "its times must be 1970 to 9999";
+        }
+        boolean isCounted = Stream.of(amount.cost(), amount.requests(), amount.denied())
+                .allMatch(count -> count >= 0 && count <= Limit.MAX_LEVEL);
+        return isCounted ? null : "its counts must be 0 to " + Limit.MAX_LEVEL;
+    }
+
+    private void add(StateKey key, UsageInterval use) {
+        List<UsageInterval> ofKey = uses.get(key);
+        if (ofKey == null && kept < most) {
+            ofKey = new ArrayList<>(1);
+            uses.put(key, ofKey);
+        }
+        UsageInterval last = ofKey == null || ofKey.isEmpty() ? null : ofKey.get(ofKey.size() - 1);
+        if (last != null && isWith(last, use)) {
+            long cost = Math.min(Limit.MAX_LEVEL, last.cost() + use.cost());
+            ofKey.set(
+                    ofKey.size() - 1,
+                    new UsageInterval(
+                            use.sinceMs(),
+                            use.timeMs(),
+                            cost,
+                            last.decisions() + use.decisions(),
+                            use.partition(),
+                            use.decided(),
+                            use.asked()));
+        } else if (kept < most) {
+            ofKey.add(use);
+            kept++;
+        } else {
+            unjudged(use, UnverifiedReason.TOO_MANY_TO_SUM);
+        }
+    }
+
+    private static boolean isWith(UsageInterval last, UsageInterval use) {
+        return last.timeMs() == use.timeMs()
+                && last.sinceMs() == use.sinceMs()
+                && last.partition() == use.partition()
+                && !last.isByClient()
+                && !use.isByClient();
+    }
+
+    private void unjudged(UsageInterval use, UnverifiedReason why) {
+        if (range.has(use.timeMs())) {
+            totals.add(why, use.decisions());
+        }
+    }
+
+    /** Judges what was taken, once all partitions are read. */
+    public void judge() {
+        long settledMs = range.lag().toMillis() + config.leases().terms().termMs();
+        uses.forEach((key, taken) -> {
+            taken.sort(BY_TIME);
+            judge(key, taken, rules.periods(key.policyId(), settledMs));
+        });
+        uses.clear();
+    }
+
+    private void judge(StateKey key, List<UsageInterval> taken, List<PolicyTimeline.Period> periods) {
+        int next = 0;
+        for (PolicyTimeline.Period period : periods) {
+            for (; next < taken.size() && taken.get(next).timeMs() < period.fromMs(); next++) {
+                unjudged(taken.get(next), UnverifiedReason.LIMITS_CHANGE);
+            }
+            int from = next;
+            while (next < taken.size() && taken.get(next).timeMs() < period.untilMs()) {
+                next++;
+            }
+            judge(key, taken.subList(from, next), period);
+        }
+        taken.subList(next, taken.size()).forEach(use -> unjudged(use, UnverifiedReason.LIMITS_CHANGE));
+    }
+
+    private void judge(StateKey key, List<UsageInterval> taken, PolicyTimeline.Period period) {
+        List<UsageReplay> counts = List.of();
+        Set<UsageReplay> above = new HashSet<>();
+        for (UsageInterval use : taken) {
+            if (use.sinceMs() < period.fromMs()) {
+                unjudged(use, UnverifiedReason.LIMITS_CHANGE);
+                continue;
+            }
+            counts = counts.isEmpty() ? open(period.policy(), use.timeMs()) : counts;
+            boolean isJudged = range.has(use.timeMs());
+            boolean isTold = true;
+            for (UsageReplay count : counts) {
+                if (!count.canTell(use)) {
+                    isTold = false;
+                    continue;
+                }
+                BigInteger used = count.take(use);
+                if (!count.exceeds(used)) {
+                    above.remove(count);
+                } else if (above.add(count) && isJudged) {
+                    tell(key, period.policy(), count, used, use);
+                }
+            }
+            if (!isTold) {
+                unjudged(use, UnverifiedReason.WHEN_UNKNOWN);
+            } else if (isJudged) {
+                totals.addSummed(use.decisions(), use.isByClient());
+            }
+        }
+    }
+
+    private List<UsageReplay> open(Policy policy, long atMs) {
+        long termMs = config.leases().terms().termMs();
+        return policy.terms().stream()
+                .map(term -> new UsageReplay(term, termMs, atMs))
+                .toList();
+    }
+
+    private void tell(StateKey key, Policy policy, UsageReplay count, BigInteger used, UsageInterval use) {
+        StringBuilder note = new StringBuilder("policy ").append(policy.id());
+        for (int i = 0; i < key.others().size(); i += 2) {
+            note.append(i == 0 ? " of " : ", ")
+                    .append(key.others().get(i))
+                    .append(' ')
+                    .append(key.others().get(i + 1));
+        }
+        note.append(": ").append(used).append(" of ").append(count.limit().capacity());
+        note.append(" by ").append(count.label()).append(" at ").append(Instant.ofEpochMilli(use.timeMs()));
+        if (count.limit() instanceof AlignedWindow window) {
+            long startMs = window.startMs(use.timeMs());
+            note.append(", in the window from ").append(Instant.ofEpochMilli(startMs));
+        }
+        totals.add(Kind.SUM_ABOVE);
+        differences.accept(new Mismatch(
+                Kind.SUM_ABOVE,
+                use.isByClient() ? null : new Request.Source(use.partition(), use.asked()),
+                new Place(use.isByClient() ? Topic.LEASE_USAGE : Topic.DECISIONS, use.partition(), use.decided()),
+                null,
+                null,
+                List.of(),
+                note.toString()));
+    }
+}

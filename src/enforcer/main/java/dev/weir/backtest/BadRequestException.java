@@ -1,0 +1,39 @@
+package dev.weir.backtest;
+
+import dev.weir.config.WeirConfig;
+import dev.weir.event.Request;
+import dev.weir.policy.RequestRules;
+import dev.weir.wire.NdjsonLines;
+import dev.weir.wire.RequestJson;
+import java.util.Optional;
+
+/** A line that is no request, or one that Weir would not decide; the message names the place. */
+public final class BadRequestException extends RuntimeException {
+
+    private static final long serialVersionUID = 1L;
+
+    private BadRequestException(String message, Throwable cause) {
+        super(message, cause);
+    }
+
+    /**
+     * Reads the line that was read last, and holds it against the rules.
+     *
+     * @param nowMs the time of a request that has none
+     * @param offset the place of a request that has none
+     * @throws BadRequestException if it is no request or breaks a rule
+     */
+    public static Request read(String line, NdjsonLines lines, WeirConfig config, long nowMs, long offset) {
+        Request request;
+        try {
+            request = RequestJson.read(line, nowMs, new Request.Source(0, offset));
+        } catch (IllegalArgumentException e) {
+            throw new BadRequestException(lines.place() + ": " + e.getMessage(), e);
+        }
+        Optional<RequestRules.Violation> violation = config.requests().rules().check(request);
+        if (violation.isPresent()) {
+            throw new BadRequestException(lines.place() + ": " + violation.get().detail(), null);
+        }
+        return request;
+    }
+}

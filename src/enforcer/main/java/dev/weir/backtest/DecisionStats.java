@@ -1,0 +1,139 @@
+package dev.weir.backtest;
+
+import dev.weir.event.Decision;
+import dev.weir.event.Outcome;
+import dev.weir.event.Release;
+import dev.weir.metrics.HeavyHitters;
+import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
+
+/** Counts decisions: in all, by policy, by tier, and the clients that were denied most. */
+public final class DecisionStats {
+
+    /** How requests that no policy matches, or that have no tier, are counted. */
+    public static final String NONE = "(none)";
+
+    /** How tiers are counted once there are too many: a tier is what a producer writes. */
+    public static final String OTHER = "(other)";
+
+    private static final int MAX_TIERS = 100;
+    private static final int MAX_CLIENTS = 10_000;
+
+    private final Counts all = new Counts();
+    private final Map<String, Counts> byPolicy = new TreeMap<>();
+    private final Map<String, Counts> byTier = new TreeMap<>();
+    private final HeavyHitters limited = new HeavyHitters(MAX_CLIENTS);
+
+    private final Map<String, QueueStats> byQueue = new TreeMap<>();
+
+    /**
+     * How many were allowed, queued and denied; of these, how many a policy that observes would have denied, how many were
+     * told to start later, and how many were answered as the first time.
+     */
+    public static final class Counts {
+        private long allowed;
+        private long queued;
+        private long denied;
+        private long observed;
+        private long throttled;
+        private long repeated;
+
+        public long requests() {
+            return allowed + queued + denied;
+        }
+
+        /** Those that were let into a queue, whatever became of them there. */
+        public long queued() {
+            return queued;
+        }
+
+        public long allowed() {
+            return allowed;
+        }
+
+        public long denied() {
+            return denied;
+        }
+
+        public long observed() {
+            return observed;
+        }
+
+        /** Those that were allowed with a delay. */
+        public long throttled() {
+            return throttled;
+        }
+
+        public long repeated() {
+            return repeated;
+        }
+
+        private void add(Decision decision) {
+            allowed += decision.outcome() == Outcome.ALLOWED ? 1 : 0;
+            queued += decision.outcome() == Outcome.QUEUED ? 1 : 0;
+            denied += decision.outcome() == Outcome.DENIED ? 1 : 0;
+            observed += decision.observed() ? 1 : 0;
+            throttled += decision.delayMs() != null && decision.delayMs() > 0 ? 1 : 0;
+            repeated += decision.repeated() ? 1 : 0;
+        }
+    }
+
+    /** @param tier of the request, null if it has none */
+    public void add(String tier, Decision decision) {
+        if (decision.outcome() == Outcome.DENIED) {
+            limited.add(decision.client());
+        }
+        if (decision.queueing() != null && !isOfCancel(decision) && !decision.repeated()) {
+            queue(decision.queueing().queue()).add(tier, decision);
+        }
+        if (decision.endsWait()) {
+            return; // the request was counted when it was let in
+        }
+        String policy = decision.policyId() == null ? NONE : decision.policyId();
+        all.add(decision);
+        byPolicy.computeIfAbsent(policy, p -> new Counts()).add(decision);
+        byTier.computeIfAbsent(plan(tier, byTier), t -> new Counts()).add(decision);
+    }
+
+    public void add(Release release) {
+        queue(release.queue()).add(release);
+    }
+
+    public Counts all() {
+        return all;
+    }
+
+    /** By the policy that the decision names. */
+    public Map<String, Counts> byPolicy() {
+        return byPolicy;
+    }
+
+    public Map<String, Counts> byTier() {
+        return byTier;
+    }
+
+    /** By the queue that requests were sent to. */
+    public Map<String, QueueStats> byQueue() {
+        return byQueue;
+    }
+
+    private QueueStats queue(String id) {
+        return byQueue.computeIfAbsent(id, q -> new QueueStats());
+    }
+
+    /** The name that a tier is counted under, beside those that are counted already. */
+    static String plan(String tier, Map<String, ?> counted) {
+        String plan = tier == null ? NONE : tier;
+        return counted.containsKey(plan) || counted.size() < MAX_TIERS ? plan : OTHER;
+    }
+
+    private static boolean isOfCancel(Decision decision) {
+        return decision.policyId() == null;
+    }
+
+    /** The clients that were denied most. */
+    public List<HeavyHitters.Hitter> topLimited(int most) {
+        return limited.top(most);
+    }
+}

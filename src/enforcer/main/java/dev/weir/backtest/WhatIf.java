@@ -1,0 +1,91 @@
+package dev.weir.backtest;
+
+import dev.weir.config.WeirConfig;
+import dev.weir.definition.PolicyFile;
+import dev.weir.event.Request;
+import dev.weir.metrics.HeavyHitters;
+import dev.weir.policy.PolicyTable;
+import dev.weir.processor.PolicyRegistry;
+import dev.weir.shape.backlog.QueueRules;
+import dev.weir.topics.UnreachableException;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.util.Comparator;
+import java.util.HashMap;
+import java.util.Iterator;
+import java.util.List;
+import java.util.Map;
+
+/**
+ * What policies and queues would have done with the requests of the last minutes, beside what is in force. Both begin with
+ * nothing used, and queues run dry behind the last request.
+ *
+ * @param before by what is in force
+ * @param after by the same with those that are tried
+ */
+public record WhatIf(RecentRequests requests, DecisionStats before, DecisionStats after) {
+
+    /** How many requests are read. */
+    public static final int MOST_REQUESTS = 100_000;
+
+    private static final int MOST_COMPARED = 10_000;
+
+    /** How often a client was denied, at most: {@link HeavyHitters}. */
+    public record OfClient(String client, long deniedBefore, long deniedAfter) {
+        long difference() {
+            return Math.abs(deniedAfter - deniedBefore);
+        }
+    }
+
+    /**
+     * Reads the requests, and decides them twice.
+     *
+     * @param tried take the places of those in force that have the same ids
+     * @throws UnreachableException if the requests cannot be read
+     * @throws ResultTooLargeException if it takes more than the budget permits
+     * @throws java.util.concurrent.CancellationException if the caller has left
+     */
+    public static WhatIf of(
+            WeirConfig config, PolicyRegistry live, PolicyFile.Contents tried, int minutes, BacktestBudget budget) {
+        long nowMs = System.currentTimeMillis();
+        RecentRequests requests = RecentRequests.read(config, nowMs - minutes * 60_000L, nowMs, MOST_REQUESTS, budget);
+        return new WhatIf(
+                requests,
+                run(config, live.table(), live.queues(), requests, budget),
+                run(config, live.tableWith(tried.policies()), live.queuesWith(tried.queues()), requests, budget));
+    }
+
+    private static DecisionStats run(
+            WeirConfig config,
+            PolicyTable policies,
+            Map<String, QueueRules> queues,
+            RecentRequests requests,
+            BacktestBudget budget) {
+        Iterator<Request> next = requests.requests().iterator();
+        try {
+            return new Backtest(policies, queues, config, budget)
+                    .run(() -> next.hasNext() ? next.next() : null, null, null);
+        } catch (IOException e) {
+            throw new UncheckedIOException(e); // nothing is written
+        }
+    }
+
+    /** Those whose denials differ most. */
+    public List<OfClient> clients(int most) {
+        Map<String, Long> denied = new HashMap<>();
+        before.topLimited(MOST_COMPARED).forEach(hitter -> denied.put(hitter.name(), hitter.count()));
+        Map<String, OfClient> clients = new HashMap<>();
+        denied.forEach((client, count) -> clients.put(client, new OfClient(client, count, 0)));
+        after.topLimited(MOST_COMPARED)
+                .forEach(hitter -> clients.put(
+                        hitter.name(),
+                        new OfClient(hitter.name(), denied.getOrDefault(hitter.name(), 0L), hitter.count())));
+        return clients.values().stream()
+                .filter(client -> client.difference() > 0)
+                .sorted(Comparator.comparingLong(OfClient::difference)
+                        .reversed()
+                        .thenComparing(OfClient::client))
+                .limit(most)
+                .toList();
+    }
+}

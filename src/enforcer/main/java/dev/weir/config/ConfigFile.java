@@ -1,0 +1,147 @@
+package dev.weir.config;
+
+import dev.weir.config.WeirConfig.Leases;
+import dev.weir.config.WeirConfig.Requests;
+import dev.weir.config.WeirConfig.Service;
+import dev.weir.config.WeirConfig.Shaping;
+import dev.weir.config.WeirConfig.State;
+import dev.weir.config.WeirConfig.Topics;
+import dev.weir.definition.YamlTree;
+import dev.weir.fault.Faults;
+import dev.weir.fault.FaultsException;
+import java.io.IOException;
+import java.nio.file.Path;
+import java.util.HashMap;
+import java.util.Map;
+import java.util.Optional;
+import java.util.function.Function;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+
+/** Reads the configuration file: YAML or JSON, every key optional. */
+public final class ConfigFile {
+
+    /** The environment variable of the state directory; {@code state.directory} overrides it. */
+    public static final String STATE_DIRECTORY = "WEIR_STATE_DIRECTORY";
+
+    private static final int MAX_KAFKA_PROPERTIES = 1000;
+    private static final Pattern REFERENCE = Pattern.compile("\\$\\{env:([^{}]*)}");
+
+    private ConfigFile() {}
+
+    /**
+     * As {@link #read(String, String)}, from a file.
+     *
+     * @throws IOException if the file cannot be read
+     */
+    public static WeirConfig read(Path file) throws IOException, FaultsException {
+        Faults faults = new Faults(file.toString());
+        return read(YamlTree.read(file, faults), faults, System.getenv());
+    }
+
+    /**
+     * The configuration of a file; {@code ${env:NAME}} in the values of Kafka's and the registry's properties is replaced
+     * by the environment variable.
+     *
+     * @param fileName for the faults
+     * @throws FaultsException with everything that is wrong
+     */
+    public static WeirConfig read(String fileName, String text) throws FaultsException {
+        return read(fileName, text, System.getenv());
+    }
+
+    /** As {@link #read(String, String)}, with other environment variables than those of the process. */
+    public static WeirConfig read(String fileName, String text, Map<String, String> environment)
+            throws FaultsException {
+        Faults faults = new Faults(fileName);
+        return read(YamlTree.read(text, faults), faults, environment);
+    }
+
+    /** The configuration without a file. */
+    public static WeirConfig defaults(Map<String, String> environment) {
+        String directory = environment.getOrDefault(STATE_DIRECTORY, "");
+        return directory.isBlank() ? WeirConfig.DEFAULTS : WeirConfig.DEFAULTS.withStateDirectory(Path.of(directory));
+    }
+
+    private static WeirConfig read(YamlTree file, Faults faults, Map<String, String> environment)
+            throws FaultsException {
+        WeirConfig config = set(file, environment);
+        faults.throwIfAny();
+        return config;
+    }
+
+    private static WeirConfig set(YamlTree file, Map<String, String> environment) {
+        Section top = new Section(file);
+        WeirConfig defaults = defaults(environment);
+        String applicationId = top.read(WeirConfig.APPLICATION_ID, defaults.applicationId());
+        int threads = top.read(WeirConfig.THREADS, defaults.threads());
+        Topics topics = top.section("topics", Settings::topics, defaults.topics());
+        State state = top.section("state", Settings::state, defaults.state());
+        Requests requests = top.section("requests", Settings::requests, defaults.requests());
+        Shaping shaping = top.section("shaping", Settings::shaping, defaults.shaping());
+        Leases leases = top.section("leases", Settings::leases, defaults.leases());
+        Service service = top.section("service", Settings::service, defaults.service());
+        Map<String, String> registry = registry(top.get("registry"), environment);
+        Map<String, String> kafka = kafka(top.get("kafka"), environment);
+        top.refuseOtherKeys();
+        // Each value is valid by itself; the prefix and the application id may still be too long together.
+        YamlTree prefix = file.get("topics").get("prefix");
+        return prefix.noting(() -> new WeirConfig(
+                applicationId, threads, topics, state, requests, shaping, leases, service, registry, kafka));
+    }
+
+    /** The properties, none if they are at fault. */
+    private static Map<String, String> registry(YamlTree registry, Map<String, String> environment) {
+        Map<String, String> properties = new HashMap<>();
+        if (registry.isEmpty()) {
+            return properties;
+        }
+        registry.fields(RegistryRules.keys()).forEach((key, value) -> {
+            if (RegistryRules.keys().contains(key)) {
+                properties.put(
+                        key,
+                        value.read(text -> checked(resolve(text, environment), of -> RegistryRules.fault(key, of))));
+            }
+        });
+        if (!properties.isEmpty()) {
+            registry.require(RegistryRules.URL);
+        }
+        boolean isWhole = properties.containsKey(RegistryRules.URL) && !properties.containsValue(null);
+        return isWhole ? properties : Map.of();
+    }
+
+    /** The properties that are not at fault. */
+    private static Map<String, String> kafka(YamlTree kafka, Map<String, String> environment) {
+        Map<String, YamlTree> values = kafka.isEmpty() ? Map.of() : kafka.fields();
+        if (values.size() > MAX_KAFKA_PROPERTIES) {
+            kafka.fault("must be at most " + MAX_KAFKA_PROPERTIES + " properties, are " + values.size());
+            return Map.of();
+        }
+        Map<String, String> properties = new HashMap<>();
+        values.forEach((key, value) -> {
+            String property = value.read(text -> checked(resolve(text, environment), of -> KafkaRules.fault(key, of)));
+            if (property != null) {
+                properties.put(key, property);
+            }
+        });
+        return properties;
+    }
+
+    private static String checked(String value, Function<String, Optional<String>> rules) {
+        rules.apply(value).ifPresent(fault -> {
+            throw new IllegalArgumentException(fault);
+        });
+        return value;
+    }
+
+    private static String resolve(String text, Map<String, String> environment) {
+        return REFERENCE.matcher(text).replaceAll(reference -> {
+            String value = environment.get(reference.group(1));
+            if (value == null) {
+                throw new IllegalArgumentException(
+                        "needs the environment variable " + reference.group(1) + ", which is not set");
+            }
+            return Matcher.quoteReplacement(value);
+        });
+    }
+}

@@ -1,0 +1,32 @@
+package dev.weir.config;
+
+import dev.weir.policy.DurationsAndSizes;
+import java.time.Duration;
+
+/** What settings are held against. Apart from them: a section can be made before the whole is. */
+final class SettingChecks {
+
+    private SettingChecks() {}
+
+    static void require(boolean holds, String message) {
+        if (!holds) {
+            throw new IllegalArgumentException(message);
+        }
+    }
+
+    static void requireRange(String key, long value, long min, long max) {
+        require(value >= min && value <= max, key + " must be " + min + " to " + max + ", is " + value);
+    }
+
+    static void requireBytes(String key, long value, long min, long max) {
+        require(value >= min && value <= max, key + " must be " + min + " to " + max + " bytes, is " + value);
+    }
+
+    static void requireDuration(String key, Duration value, Duration min, Duration max) {
+        require(
+                value.compareTo(min) >= 0 && value.compareTo(max) <= 0,
+                key + " must be " + DurationsAndSizes.duration(min.toMillis()) + " to "
+                        + DurationsAndSizes.duration(max.toMillis()) + ", is "
+                        + DurationsAndSizes.duration(value.toMillis()));
+    }
+}

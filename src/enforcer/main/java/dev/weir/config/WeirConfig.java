@@ -1,0 +1,603 @@
+package dev.weir.config;
+
+import static dev.weir.config.SettingChecks.require;
+import static dev.weir.config.SettingChecks.requireBytes;
+import static dev.weir.config.SettingChecks.requireRange;
+
+import dev.weir.definition.YamlTree;
+import dev.weir.lease.LeaseTerms;
+import dev.weir.limit.Limit;
+import dev.weir.policy.DurationsAndSizes;
+import dev.weir.policy.RequestRules;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.Collections;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+import java.util.Optional;
+import java.util.TreeMap;
+import java.util.function.Consumer;
+import java.util.regex.Pattern;
+import java.util.stream.Stream;
+
+/**
+ * What an operator sets. The constructors throw IllegalArgumentException if a value is out of its range; the message
+ * begins with the setting's full key, such as {@code topics.partitions}.
+ *
+ * @param applicationId names the consumer group, the state directory and the transactional ids: 1 to 100 letters, digits
+ *     and {@code . _ -}
+ * @param threads stream threads of the deciding application, 1 to {@value #MAX_THREADS}
+ * @param registry what Apicurio's client is given, its properties without {@code apicurio.registry.}; empty: there is no
+ *     schema registry
+ * @param kafka what Kafka's clients and Kafka Streams are given, as it is
+ */
+public record WeirConfig(
+        String applicationId,
+        int threads,
+        Topics topics,
+        State state,
+        Requests requests,
+        Shaping shaping,
+        Leases leases,
+        Service service,
+        Map<String, String> registry,
+        Map<String, String> kafka) {
+
+    public static final int MAX_THREADS = 64;
+    public static final int MAX_HOT_KEYS = 10_000_000;
+
+    /** Kafka's topic names have at most 249 characters, of which {@code lease-responses.} takes 16. */
+    private static final int MAX_PREFIX_AND_ID = 233;
+
+    /** What the shaping application's id adds to the deciding one's. */
+    public static final String SHAPING_SUFFIX = "-shaping";
+
+    private static final Pattern ID = Pattern.compile("(?!\\.{1,2}$)[A-Za-z0-9._-]{1,100}");
+
+    static final Setting<String> APPLICATION_ID =
+            Setting.of("application-id", id -> id, WeirConfig::requireApplicationId);
+    static final Setting<Integer> THREADS = Setting.count("threads", 1, MAX_THREADS);
+
+    private static final String DEFAULT = "default";
+    private static final List<String> SECRET = List.of("password", "secret", "jaas", "token", "key", "credential");
+
+    /** What holds if nothing is set. */
+    public static final WeirConfig DEFAULTS = new WeirConfig(
+            "weir",
+            1,
+            Topics.DEFAULTS,
+            State.DEFAULTS,
+            Requests.DEFAULTS,
+            Shaping.DEFAULTS,
+            Leases.DEFAULTS,
+            Service.DEFAULTS,
+            Map.of(),
+            Map.of());
+
+    public WeirConfig {
+        APPLICATION_ID.require(applicationId);
+        require(
+                topics.prefix().length() + applicationId.length() <= MAX_PREFIX_AND_ID,
+                "topics.prefix and application-id must have at most " + MAX_PREFIX_AND_ID
+                        + " characters together: both are in the names of internal topics");
+        THREADS.require(threads);
+        kafka = Collections.unmodifiableMap(new TreeMap<>(kafka));
+        kafka.forEach((key, value) -> KafkaRules.fault(key, value).ifPresent(fault -> {
+            throw new IllegalArgumentException("kafka." + key + " " + fault);
+        }));
+        registry = Collections.unmodifiableMap(new TreeMap<>(registry));
+        registry.forEach((key, value) -> RegistryRules.fault(key, value).ifPresent(fault -> {
+            throw new IllegalArgumentException("registry." + key + " " + fault);
+        }));
+        RegistryRules.fault(registry).ifPresent(fault -> {
+            throw new IllegalArgumentException(fault);
+        });
+    }
+
+    private static void requireApplicationId(String id) {
+        require(ID.matcher(id).matches(), "application-id must be 1 to 100 letters, digits or . _ -, is '" + id + "'");
+        require(
+                !id.endsWith(SHAPING_SUFFIX),
+                "application-id must not end in " + SHAPING_SUFFIX
+                        + ", as the shaping application of another one does, is '" + id + "'");
+    }
+
+    /** Without a schema registry, and with leases as they are if nothing is set. */
+    public WeirConfig(
+            String applicationId,
+            int threads,
+            Topics topics,
+            State state,
+            Requests requests,
+            Shaping shaping,
+            Service service,
+            Map<String, String> kafka) {
+        this(applicationId, threads, topics, state, requests, shaping, Leases.DEFAULTS, service, Map.of(), kafka);
+    }
+
+    /**
+     * The topics, and how they are created where they are missing.
+     *
+     * @param prefix what every name starts with: up to 200 letters, digits and {@code . _ -}
+     * @param partitions of the topics keyed by client, 1 to {@value #MAX_PARTITIONS}
+     * @param replicationFactor 1 to {@value #MAX_REPLICATION_FACTOR}; empty: the cluster's default
+     */
+    public record Topics(String prefix, int partitions, Optional<Integer> replicationFactor) {
+
+        public static final int MAX_PARTITIONS = 10_000;
+        public static final int MAX_REPLICATION_FACTOR = Short.MAX_VALUE;
+
+        static final Setting<String> PREFIX = Setting.text(
+                "topics.prefix", Pattern.compile("[A-Za-z0-9._-]{0,200}"), "at most 200 letters, digits or . _ -");
+        static final Setting<Integer> PARTITIONS = Setting.count("topics.partitions", 1, MAX_PARTITIONS);
+        static final Setting<Optional<Integer>> REPLICATION_FACTOR = Setting.of(
+                "topics.replication-factor",
+                Topics::replicationFactor,
+                set -> set.ifPresent(
+                        factor -> requireRange("topics.replication-factor", factor, 1, MAX_REPLICATION_FACTOR)));
+
+        static final Topics DEFAULTS = new Topics("weir.", 4, Optional.empty());
+
+        public Topics {
+            PREFIX.require(prefix);
+            PARTITIONS.require(partitions);
+            REPLICATION_FACTOR.require(replicationFactor);
+        }
+
+        private static Optional<Integer> replicationFactor(String text) {
+            if (text.equals(DEFAULT)) {
+                return Optional.empty();
+            }
+            require(
+                    text.matches("[0-9]{1,9}"),
+                    "must be default or 1 to " + MAX_REPLICATION_FACTOR + ", is '" + text + "'");
+            return Optional.of(Integer.valueOf(text));
+        }
+    }
+
+    /**
+     * What is remembered of clients, and for how long.
+     *
+     * @param directory where it is kept on disk
+     * @param memoryBytes caches and write buffers of all stores together, 1 MiB to 1 TiB
+     * @param hotMemoryBytes states of the clients that came last, on the heap, of all tasks together, up to 1 TiB; 0:
+     *     none; by default an eighth of the most heap that this process may have
+     * @param sweepEvery how often what is not needed any more is looked for, 10 ms to 1 day
+     * @param sweepKeys how many states are looked at each time, 1 to {@value #MAX_SWEEP_KEYS}
+     * @param forgetAfter how long a state that says nothing any more is kept, 1 ms to 3650 days
+     * @param maxRemembered how many first answers are kept in each partition for requests that may be repeated, 1 to
+     *     {@value #MAX_REMEMBERED}
+     */
+    public record State(
+            Path directory,
+            long memoryBytes,
+            long hotMemoryBytes,
+            Duration sweepEvery,
+            int sweepKeys,
+            Duration forgetAfter,
+            int maxRemembered) {
+
+        public static final int MAX_SWEEP_KEYS = 10_000_000;
+        public static final int MAX_REMEMBERED = 100_000_000;
+
+        static final Setting<Path> DIRECTORY = Setting.path("state.directory", "a directory");
+        static final Setting<Long> MEMORY = Setting.bytes("state.memory", 1L << 20, 1L << 40);
+        static final Setting<Long> HOT_MEMORY = Setting.of(
+                "state.hot-memory", State::hotMemory, bytes -> requireBytes("state.hot-memory", bytes, 0, 1L << 40));
+        static final Setting<Duration> SWEEP_EVERY =
+                Setting.duration("state.sweep-every", Duration.ofMillis(10), Duration.ofDays(1));
+        static final Setting<Integer> SWEEP_KEYS = Setting.count("state.sweep-keys", 1, MAX_SWEEP_KEYS);
+        static final Setting<Duration> FORGET_AFTER =
+                Setting.duration("state.forget-after", Duration.ofMillis(1), Duration.ofDays(3650));
+        static final Setting<Integer> REMEMBERED = Setting.count("state.max-remembered", 1, MAX_REMEMBERED);
+
+        static final State DEFAULTS = new State(
+                Path.of(System.getProperty("java.io.tmpdir"), "weir"),
+                256L << 20,
+                Runtime.getRuntime().maxMemory() / 8,
+                Duration.ofSeconds(1),
+                10_000,
+                Duration.ofHours(1),
+                1_000_000);
+
+        public State {
+            MEMORY.require(memoryBytes);
+            HOT_MEMORY.require(hotMemoryBytes);
+            SWEEP_EVERY.require(sweepEvery);
+            SWEEP_KEYS.require(sweepKeys);
+            FORGET_AFTER.require(forgetAfter);
+            REMEMBERED.require(maxRemembered);
+        }
+
+        private static long hotMemory(String text) {
+            return switch (text.strip()) {
+                case DEFAULT -> DEFAULTS.hotMemoryBytes;
+                case "0" -> 0;
+                default -> DurationsAndSizes.sizeBytes(text);
+            };
+        }
+    }
+
+    /**
+     * What a request must keep to.
+     *
+     * @param maxPayloadBytes the largest payload, 1 byte to 1 MiB
+     * @param maxAttributes the most attributes, 0 to {@value #MAX_ATTRIBUTES}
+     * @param maxAttributeLength the longest attribute name or value, 1 to {@value #MAX_ATTRIBUTE_LENGTH} code points
+     * @param maxCost the largest cost, of either sign, 1 to 2<sup>61</sup>
+     * @param misplaced what is done with a record that is not in the partition of its client
+     * @param maxAhead how far ahead of the clock a producer may stamp a request, 1 ms to 3,650 days
+     */
+    public record Requests(
+            long maxPayloadBytes,
+            int maxAttributes,
+            int maxAttributeLength,
+            long maxCost,
+            Misplaced misplaced,
+            Duration maxAhead) {
+
+        public static final int MAX_ATTRIBUTES = 10_000;
+        public static final int MAX_ATTRIBUTE_LENGTH = 1_000_000;
+        public static final long MAX_COST = Limit.MAX_LEVEL;
+
+        static final Setting<Long> PAYLOAD = Setting.bytes("requests.max-payload", 1, 1L << 20);
+        static final Setting<Integer> ATTRIBUTES = Setting.count("requests.max-attributes", 0, MAX_ATTRIBUTES);
+        static final Setting<Integer> ATTRIBUTE_LENGTH =
+                Setting.count("requests.max-attribute-length", 1, MAX_ATTRIBUTE_LENGTH);
+        static final Setting<Long> COST = Setting.number("requests.max-cost", 1, MAX_COST);
+        static final Setting<Misplaced> MISPLACED = Setting.of("requests.misplaced", Misplaced::of, any -> {});
+        static final Setting<Duration> AHEAD =
+                Setting.duration("requests.max-ahead", Duration.ofMillis(1), Duration.ofDays(3650));
+
+        static final Requests DEFAULTS =
+                new Requests(64L << 10, 64, 1024, 1_000_000_000_000L, Misplaced.ROUTE, Duration.ofHours(1));
+
+        public Requests {
+            PAYLOAD.require(maxPayloadBytes);
+            ATTRIBUTES.require(maxAttributes);
+            ATTRIBUTE_LENGTH.require(maxAttributeLength);
+            COST.require(maxCost);
+            AHEAD.require(maxAhead);
+        }
+
+        public RequestRules rules() {
+            return new RequestRules((int) maxPayloadBytes, maxAttributes, maxAttributeLength, maxCost);
+        }
+    }
+
+    /** What is done with a record of the request topic that is not in the partition of its client. */
+    public enum Misplaced {
+        /** It is forwarded to the partition of its client, and decided there. */
+        ROUTE("route"),
+        /** It is a dead letter. */
+        DEAD_LETTER("dead-letter");
+
+        private final String text;
+
+        Misplaced(String text) {
+            this.text = text;
+        }
+
+        /** @throws IllegalArgumentException if the text is neither {@code route} nor {@code dead-letter} */
+        static Misplaced of(String text) {
+            return Stream.of(values())
+                    .filter(value -> value.text.equals(text))
+                    .findAny()
+                    .orElseThrow(() -> new IllegalArgumentException("must be route or dead-letter, is '" + text + "'"));
+        }
+
+        @Override
+        public String toString() {
+            return text;
+        }
+    }
+
+    /**
+     * How requests are released from queues.
+     *
+     * @param threads stream threads of the shaping application, 1 to {@value #MAX_THREADS}
+     * @param commitEvery how often releases become visible, 1 ms to 10 s
+     * @param hotKeys how many keys of keyed queues are on the heap at most, in each partition of the admissions; 1 to 10,000,000
+     */
+    public record Shaping(int threads, Duration commitEvery, int hotKeys) {
+
+        static final Setting<Integer> THREADS = Setting.count("shaping.threads", 1, MAX_THREADS);
+        static final Setting<Duration> COMMIT_EVERY =
+                Setting.duration("shaping.commit-every", Duration.ofMillis(1), Duration.ofSeconds(10));
+        static final Setting<Integer> HOT_KEYS = Setting.count("shaping.hot-keys", 1, MAX_HOT_KEYS);
+
+        static final Shaping DEFAULTS = new Shaping(1, Duration.ofMillis(20), 50_000);
+
+        public Shaping {
+            THREADS.require(threads);
+            COMMIT_EVERY.require(commitEvery);
+            HOT_KEYS.require(hotKeys);
+        }
+    }
+
+    /**
+     * How shared quota is lent to those who decide.
+     *
+     * @param term for how long at most a part of it is lent, 200 ms to 1 h; shorter for short windows
+     * @param lead how long before a part is used up the next one is requested, 0 to 1 min, and at most a third of the term; longer
+     *     if answers are measured to take longer
+     */
+    public record Leases(Duration term, Duration lead) {
+
+        static final Setting<Duration> TERM =
+                Setting.duration("leases.term", Duration.ofMillis(LeaseTerms.MIN_TERM_MS), Duration.ofHours(1));
+        static final Setting<Duration> LEAD = Setting.duration("leases.lead", Duration.ZERO, Duration.ofMinutes(1));
+
+        static final Leases DEFAULTS = new Leases(
+                Duration.ofMillis(LeaseTerms.DEFAULTS.termMs()), Duration.ofMillis(LeaseTerms.DEFAULTS.leadMs()));
+
+        public Leases {
+            TERM.require(term);
+            LEAD.require(lead);
+        }
+
+        public LeaseTerms terms() {
+            return LeaseTerms.of(term.toMillis(), lead.toMillis(), LeaseTerms.DEFAULTS.graceMs());
+        }
+    }
+
+    /**
+     * Rules and questions over HTTP.
+     *
+     * @param enabled whether it runs at all
+     * @param host the address that it listens at; beyond loopback, everything needs the token
+     * @param port 0 to 65535; 0: any that is free
+     * @param advertise {@code host:port} at which other instances reach this one; empty: where it listens
+     * @param tokenFile holds the token that changes need; empty: the environment variable {@value #TOKEN_VARIABLE} does
+     * @param healthPort of the listener that serves the health checks and metrics only, 0 to 65535; 0: any that is free; empty: see
+     *     {@link #healthPortInForce}
+     * @param readToken whether reading needs the token; empty: see {@link #readsNeedToken}
+     * @param requestTimeout how long a request may take to arrive, 1 s to 10 min; more by 1 s for each 64 KiB of it
+     * @param backtestTimeout how long trying policies on recent requests may take, 1 s to 10 min
+     * @param tls by which files it speaks TLS; empty: it does not
+     */
+    public record Service(
+            boolean enabled,
+            String host,
+            int port,
+            Optional<String> advertise,
+            Optional<Path> tokenFile,
+            Optional<Integer> healthPort,
+            Optional<ReadToken> readToken,
+            Duration requestTimeout,
+            Duration backtestTimeout,
+            Optional<Tls> tls) {
+
+        /** Whether reading needs a token. */
+        public enum ReadToken {
+            REQUIRED,
+            LOOPBACK;
+
+            /** @throws IllegalArgumentException if there is none of that name */
+            static ReadToken of(String text) {
+                return switch (text) {
+                    case "required" -> REQUIRED;
+                    case "loopback" -> LOOPBACK;
+                    default ->
+                        throw new IllegalArgumentException(
+                                "service.read-token must be required or loopback, is '" + text + "'");
+                };
+            }
+        }
+
+        /**
+         * The PEM files by which the service speaks TLS.
+         *
+         * @param certificate of the service, then the intermediate certificates
+         * @param key the private key of the certificate, PKCS #8
+         * @param ca the certificate authority of the other instances; empty: those that Java trusts
+         */
+        public record Tls(Path certificate, Path key, Optional<Path> ca) {
+
+            static final Setting<Path> CERTIFICATE = Setting.path("service.tls.certificate", "a file");
+            static final Setting<Path> KEY = Setting.path("service.tls.key", "a file");
+            static final Setting<Path> CA = Setting.path("service.tls.ca", "a file");
+        }
+
+        public static final String TOKEN_VARIABLE = "WEIR_TOKEN";
+        public static final String READ_TOKEN_VARIABLE = "WEIR_READ_TOKEN";
+        public static final String DECIDE_TOKEN_VARIABLE = "WEIR_DECIDE_TOKEN";
+        public static final String DEFAULT_HOST = "127.0.0.1";
+        public static final int DEFAULT_PORT = 8680;
+        public static final int DEFAULT_HEALTH_PORT = 8679;
+        public static final int MAX_PORT = 65_535;
+
+        private static final Duration SHORTEST = Duration.ofSeconds(1);
+        private static final Duration LONGEST = Duration.ofMinutes(10);
+        static final Setting<Boolean> ENABLED = new Setting<>("service.enabled", YamlTree::flag, any -> {});
+        static final Setting<String> HOST = Setting.text(
+                "service.host",
+                Pattern.compile("[A-Za-z0-9._-]{1,253}|\\[?[0-9A-Fa-f:.%]{2,60}]?"),
+                "a host name or an address");
+        static final Setting<Integer> PORT = Setting.count("service.port", 0, MAX_PORT);
+        static final Setting<Optional<String>> ADVERTISE = Setting.text(
+                        "service.advertise",
+                        Pattern.compile("([A-Za-z0-9._-]{1,253}|\\[[0-9A-Fa-f:.%]{2,60}]):[1-9][0-9]{0,4}"),
+                        "host:port")
+                .optional();
+        static final Setting<Optional<Path>> TOKEN_FILE =
+                Setting.path("service.token-file", "a file").optional();
+        static final Setting<Optional<Integer>> HEALTH_PORT =
+                Setting.count("service.health-port", 0, MAX_PORT).optional();
+        static final Setting<Optional<ReadToken>> READ_TOKEN =
+                Setting.of("service.read-token", ReadToken::of, any -> {}).optional();
+        static final Setting<Duration> REQUEST_TIMEOUT = Setting.duration("service.request-timeout", SHORTEST, LONGEST);
+        static final Setting<Duration> BACKTEST_TIMEOUT =
+                Setting.duration("service.backtest-timeout", SHORTEST, LONGEST);
+
+        public static final Service DEFAULTS = new Service(
+                true,
+                DEFAULT_HOST,
+                DEFAULT_PORT,
+                Optional.empty(),
+                Optional.empty(),
+                Optional.empty(),
+                Optional.empty(),
+                Duration.ofSeconds(10),
+                Duration.ofSeconds(30),
+                Optional.empty());
+
+        public Service {
+            HOST.require(host);
+            PORT.require(port);
+            ADVERTISE.require(advertise);
+            HEALTH_PORT.require(healthPort);
+            REQUEST_TIMEOUT.require(requestTimeout);
+            BACKTEST_TIMEOUT.require(backtestTimeout);
+        }
+
+        /** As set; else {@value #DEFAULT_HEALTH_PORT}, or any that is free if that is so for {@code port}. */
+        public int healthPortInForce() {
+            return healthPort.orElse(port == 0 ? 0 : DEFAULT_HEALTH_PORT);
+        }
+
+        /**
+         * As set; else reading needs the token as soon as the service may be meant for other machines: it has another host or an advertised
+         * address.
+         */
+        public boolean readsNeedToken() {
+            return readToken
+                    .map(set -> set == ReadToken.REQUIRED)
+                    .orElse(!host.equals(DEFAULT_HOST) || advertise.isPresent());
+        }
+
+        public Service withHost(String other) {
+            return with(draft -> draft.host = other);
+        }
+
+        public Service withPort(int other) {
+            return with(draft -> draft.port = other);
+        }
+
+        public Service withAdvertise(String other) {
+            return with(draft -> draft.advertise = Optional.of(other));
+        }
+
+        public Service withTokenFile(Path other) {
+            return with(draft -> draft.tokenFile = Optional.of(other));
+        }
+
+        public Service withHealthPort(int other) {
+            return with(draft -> draft.healthPort = Optional.of(other));
+        }
+
+        public Service withReadToken(ReadToken other) {
+            return with(draft -> draft.readToken = Optional.of(other));
+        }
+
+        public Service withRequestTimeout(Duration other) {
+            return with(draft -> draft.requestTimeout = other);
+        }
+
+        public Service withTls(Tls other) {
+            return with(draft -> draft.tls = Optional.of(other));
+        }
+
+        private Service with(Consumer<Draft> change) {
+            Draft draft = new Draft(this);
+            change.accept(draft);
+            return draft.service();
+        }
+
+        /** The components of a service, to change one of them. */
+        private static final class Draft {
+            private final Service from;
+            private String host;
+            private int port;
+            private Optional<String> advertise;
+            private Optional<Path> tokenFile;
+            private Optional<Integer> healthPort;
+            private Optional<ReadToken> readToken;
+            private Duration requestTimeout;
+            private Optional<Tls> tls;
+
+            Draft(Service from) {
+                this.from = from;
+                host = from.host;
+                port = from.port;
+                advertise = from.advertise;
+                tokenFile = from.tokenFile;
+                healthPort = from.healthPort;
+                readToken = from.readToken;
+                requestTimeout = from.requestTimeout;
+                tls = from.tls;
+            }
+
+            Service service() {
+                return new Service(
+                        from.enabled,
+                        host,
+                        port,
+                        advertise,
+                        tokenFile,
+                        healthPort,
+                        readToken,
+                        requestTimeout,
+                        from.backtestTimeout,
+                        tls);
+            }
+        }
+    }
+
+    /** This configuration with other limits of requests. */
+    public WeirConfig withRequests(Requests other) {
+        return new WeirConfig(applicationId, threads, topics, state, other, shaping, leases, service, registry, kafka);
+    }
+
+    /** This configuration with another service. */
+    public WeirConfig withService(Service other) {
+        return new WeirConfig(applicationId, threads, topics, state, requests, shaping, leases, other, registry, kafka);
+    }
+
+    /** This configuration with one more Kafka property, or with another value for it. */
+    public WeirConfig withKafka(String key, String value) {
+        Map<String, String> changed = new TreeMap<>(kafka);
+        changed.put(key, value);
+        return new WeirConfig(
+                applicationId, threads, topics, state, requests, shaping, leases, service, registry, changed);
+    }
+
+    public WeirConfig withStateDirectory(Path directory) {
+        State changed = new State(
+                directory,
+                state.memoryBytes,
+                state.hotMemoryBytes,
+                state.sweepEvery,
+                state.sweepKeys,
+                state.forgetAfter,
+                state.maxRemembered);
+        return new WeirConfig(
+                applicationId, threads, topics, changed, requests, shaping, leases, service, registry, kafka);
+    }
+
+    /** This configuration with a schema registry: its properties without {@code apicurio.registry.}. */
+    public WeirConfig withRegistry(Map<String, String> other) {
+        return new WeirConfig(applicationId, threads, topics, state, requests, shaping, leases, service, other, kafka);
+    }
+
+    /** Everything but the values of properties that may be secrets. */
+    @Override
+    public String toString() {
+        return "WeirConfig[applicationId=" + applicationId + ", threads=" + threads + ", topics=" + topics + ", state="
+                + state + ", requests=" + requests + ", shaping=" + shaping + ", leases=" + leases + ", service="
+                + service + ", registry="
+                + shown(registry) + ", kafka=" + shown(kafka) + "]";
+    }
+
+    private static Map<String, String> shown(Map<String, String> properties) {
+        Map<String, String> shown = new TreeMap<>(properties);
+        shown.replaceAll((key, value) -> isSecret(key) ? "<hidden>" : value);
+        return shown;
+    }
+
+    private static boolean isSecret(String key) {
+        String lower = key.toLowerCase(Locale.ROOT);
+        return SECRET.stream().anyMatch(lower::contains);
+    }
+}

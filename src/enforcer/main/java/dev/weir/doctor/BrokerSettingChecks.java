@@ -1,0 +1,152 @@
+package dev.weir.doctor;
+
+import dev.weir.doctor.Finding.Verdict;
+import dev.weir.topics.KafkaSettings;
+import java.util.ArrayList;
+import java.util.Collection;
+import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
+import java.util.TreeSet;
+import java.util.function.Predicate;
+import org.apache.kafka.clients.admin.Config;
+import org.apache.kafka.clients.admin.ConfigEntry;
+import org.apache.kafka.common.Node;
+import org.apache.kafka.common.config.ConfigResource;
+import org.apache.kafka.common.errors.ClusterAuthorizationException;
+
+/** What brokers are set to for all topics, groups and transactions, held against what Weir asks of them. */
+final class BrokerSettingChecks {
+
+    private static final long LONGEST_CLEANUP_MS = 1_000;
+    private static final long SHORTEST_OFFSETS_MINUTES = 24 * 60;
+
+    private static final String TIMESTAMP_TYPE = "log.message.timestamp.type";
+    private static final String TIMESTAMP_AFTER_MAX = "log.message.timestamp.after.max.ms";
+
+    /**
+     * What a setting should be.
+     *
+     * @param holds null stands for nothing: a broker that does not know a setting is not judged by it
+     * @param otherwise what happens if it does not hold
+     */
+    private record Rule(String setting, Predicate<String> holds, Verdict verdict, String to, String otherwise) {}
+
+    private BrokerSettingChecks() {}
+
+    static void look(ClusterView cluster, FindingCollector notes) {
+        Collection<Node> nodes = cluster.await(cluster.admin().describeCluster().nodes());
+        List<Config> brokers = new ArrayList<>();
+        try {
+            for (Node node : nodes) {
+                ConfigResource broker = new ConfigResource(ConfigResource.Type.BROKER, node.idString());
+                brokers.add(cluster.await(cluster.admin()
+                        .describeConfigs(List.of(broker))
+                        .values()
+                        .get(broker)));
+            }
+        } catch (ClusterAuthorizationException e) {
+            notes.skip(
+                    "time-outs of groups and transactions: not allowed", cluster.grant("DescribeConfigs", "--cluster"));
+            return;
+        }
+        List<Rule> rules = rules(cluster, nodes.size());
+        long broken = rules.stream()
+                .filter(rule -> !judge(rule, brokers, cluster, notes))
+                .count();
+        if (areNewEnough(brokers, notes) && broken == 0) {
+            notes.ok(rules.size() + " that matter, as Weir needs them");
+        }
+    }
+
+    /**
+     * Returns whether the brokers accept Weir's changelogs, which Kafka before 3.6 refuses to create (KIP-937). A broker that
+     * hides its settings counts as new enough.
+     */
+    static boolean areNewEnough(List<Config> brokers, FindingCollector notes) {
+        boolean isOlder = brokers.stream()
+                .anyMatch(broker -> broker.get(TIMESTAMP_TYPE) != null && broker.get(TIMESTAMP_AFTER_MAX) == null);
+        if (isOlder) {
+            notes.fail(
+                    "a broker is older than Kafka 3.6: it refuses the topic setting message.timestamp.after.max.ms, so weir run"
+                            + " cannot create the changelogs",
+                    "upgrade all brokers to Kafka 3.6 or newer");
+        }
+        return !isOlder;
+    }
+
+    private static List<Rule> rules(ClusterView cluster, int brokers) {
+        long sessionMs = KafkaSettings.session(cluster.config()).toMillis();
+        long transactionMs = KafkaSettings.longestTransaction(cluster.config()).toMillis();
+        List<Rule> rules = new ArrayList<>(List.of(
+                atMost(
+                        "group.min.session.timeout.ms",
+                        sessionMs,
+                        Verdict.FAIL,
+                        "the brokers refuse every instance, whose session is that long"),
+                atLeast(
+                        "group.max.session.timeout.ms",
+                        sessionMs,
+                        Verdict.FAIL,
+                        "the brokers refuse every instance, whose session is that long"),
+                atLeast(
+                        "transaction.max.timeout.ms",
+                        transactionMs,
+                        Verdict.FAIL,
+                        "the brokers refuse every transaction, which has that long"),
+                atMost(
+                        "transaction.abort.timed.out.transaction.cleanup.interval.ms",
+                        LONGEST_CLEANUP_MS,
+                        Verdict.WARN,
+                        "so much longer stand partitions, and changes of rules, whose instance died"),
+                atLeast(
+                        "offsets.retention.minutes",
+                        SHORTEST_OFFSETS_MINUTES,
+                        Verdict.WARN,
+                        "after a stop that long everything on the topics is decided again"),
+                new Rule(
+                        "auto.create.topics.enable",
+                        "false"::equals,
+                        Verdict.WARN,
+                        "false",
+                        "who misspells a topic, or writes before the first start, makes one that is wrong")));
+        Map<String, String> factors = new TreeMap<>(Map.of(
+                ClusterView.TRANSACTION_LOG, "transaction.state.log.replication.factor",
+                ClusterView.OFFSETS, "offsets.topic.replication.factor"));
+        factors.keySet().removeIf(cluster.descriptions()::containsKey); // decided when they were made
+        factors.values()
+                .forEach(factor -> rules.add(atMost(
+                        factor, brokers, Verdict.FAIL, "there are not so many brokers: nothing can be committed")));
+        return rules;
+    }
+
+    private static Rule atMost(String setting, long most, Verdict verdict, String otherwise) {
+        return new Rule(setting, value -> Long.parseLong(value) <= most, verdict, String.valueOf(most), otherwise);
+    }
+
+    private static Rule atLeast(String setting, long least, Verdict verdict, String otherwise) {
+        return new Rule(setting, value -> Long.parseLong(value) >= least, verdict, String.valueOf(least), otherwise);
+    }
+
+    /** Whether it holds on all. */
+    private static boolean judge(Rule rule, List<Config> brokers, ClusterView cluster, FindingCollector notes) {
+        TreeSet<String> wrong = new TreeSet<>();
+        boolean isFixed = false;
+        for (Config broker : brokers) {
+            ConfigEntry entry = broker.get(rule.setting);
+            if (entry != null && entry.value() != null && !rule.holds.test(entry.value())) {
+                wrong.add(entry.value());
+                isFixed |= entry.isReadOnly();
+            }
+        }
+        if (!wrong.isEmpty()) {
+            notes.note(
+                    rule.verdict,
+                    rule.setting + " is " + String.join(", ", wrong) + ", should be " + rule.to + ": " + rule.otherwise,
+                    isFixed
+                            ? "in server.properties of each broker, with a restart: " + rule.setting + "=" + rule.to
+                            : cluster.tools().setBrokers(rule.setting, rule.to));
+        }
+        return wrong.isEmpty();
+    }
+}

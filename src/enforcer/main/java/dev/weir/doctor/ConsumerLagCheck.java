@@ -1,0 +1,263 @@
+package dev.weir.doctor;
+
+import dev.weir.topics.KafkaSettings;
+import dev.weir.topics.ReadPositions;
+import dev.weir.topology.Topics;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Collection;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+import java.util.Optional;
+import java.util.Properties;
+import java.util.Set;
+import java.util.stream.Collectors;
+import org.apache.kafka.clients.admin.ConsumerGroupDescription;
+import org.apache.kafka.clients.admin.MemberDescription;
+import org.apache.kafka.clients.admin.TopicDescription;
+import org.apache.kafka.clients.consumer.ConsumerConfig;
+import org.apache.kafka.clients.consumer.ConsumerRecord;
+import org.apache.kafka.clients.consumer.KafkaConsumer;
+import org.apache.kafka.clients.consumer.OffsetAndMetadata;
+import org.apache.kafka.common.GroupState;
+import org.apache.kafka.common.TopicPartition;
+import org.apache.kafka.common.errors.GroupAuthorizationException;
+import org.apache.kafka.common.errors.GroupIdNotFoundException;
+import org.apache.kafka.common.record.TimestampType;
+import org.apache.kafka.common.serialization.ByteArrayDeserializer;
+
+/** Whether Weir works: who is there, and what nobody has read yet. */
+final class ConsumerLagCheck {
+
+    private static final long LATE_MS = 60_000;
+    private static final Duration POLL = Duration.ofMillis(100);
+    private static final long READ_MS = 5_000;
+
+    /**
+     * What was not read when it was looked at.
+     *
+     * @param records how many offsets; some may be no records, but ends of transactions
+     * @param oldestMs how old the first is, empty if its time is its producer's
+     */
+    private record Unread(long records, int partitions, Optional<Long> oldestMs) {}
+
+    private ConsumerLagCheck() {}
+
+    private static Map<String, List<String>> topicsByGroup(ClusterView cluster) {
+        Topics topics = cluster.topics();
+        Map<String, List<String>> groups = new LinkedHashMap<>();
+        groups.put(
+                cluster.config().applicationId(),
+                List.of(topics.requests(), topics.routedRequests(), topics.leaseResponses()));
+        groups.put(KafkaSettings.shapingId(cluster.config()), List.of(topics.admissions(), topics.leaseRequests()));
+        return groups;
+    }
+
+    private static boolean isNew(ClusterView cluster, FindingCollector notes) {
+        boolean isNew = !cluster.mayHave(ClusterView.OFFSETS);
+        if (isNew) {
+            notes.skip("nobody has used a group yet: Weir has not run");
+        }
+        return isNew;
+    }
+
+    static void instances(ClusterView cluster, FindingCollector notes) {
+        if (isNew(cluster, notes)) {
+            return;
+        }
+        topicsByGroup(cluster).forEach((group, topics) -> {
+            try {
+                instances(group, topics, cluster, notes);
+            } catch (GroupAuthorizationException e) {
+                notes.skip("not allowed to see the group " + group, cluster.grant("Describe", "--group " + group));
+            }
+        });
+    }
+
+    private static void instances(String group, List<String> topics, ClusterView cluster, FindingCollector notes) {
+        Optional<ConsumerGroupDescription> described = describe(group, cluster);
+        Collection<MemberDescription> members =
+                described.map(ConsumerGroupDescription::members).orElse(List.of());
+        if (members.isEmpty()) {
+            notes.warn("group " + group + ": nobody is in it", "weir run");
+            return;
+        }
+        long assigned = members.stream()
+                .flatMap(member -> member.assignment().topicPartitions().stream())
+                .filter(partition -> topics.contains(partition.topic()))
+                .count();
+        int all = topics.stream()
+                .map(cluster.descriptions()::get)
+                .filter(Objects::nonNull)
+                .mapToInt(topic -> topic.partitions().size())
+                .sum();
+        long instances =
+                members.stream().map(ConsumerLagCheck::instance).distinct().count();
+        GroupState state = described.orElseThrow().groupState();
+        String found = "group " + group + ": " + BrokerChecks.count(instances, "instance") + ", "
+                + BrokerChecks.count(members.size(), "thread") + ", " + assigned + " of "
+                + BrokerChecks.count(all, "partition");
+        if (state != GroupState.STABLE) {
+            notes.warn(
+                    found + ", " + state + ": partitions move just now",
+                    "look again in some seconds: " + cluster.tools().describeGroup(group));
+        } else if (assigned < all) {
+            notes.warn(found + ": the others stand still", cluster.tools().describeGroup(group));
+        } else {
+            notes.ok(found + (instances == 1 ? ", nobody stands by" : ""));
+        }
+    }
+
+    /** Members are called {@code <instance>-<number>}. */
+    private static String instance(MemberDescription member) {
+        return member.groupInstanceId()
+                .map(id -> id.substring(0, Math.max(0, id.lastIndexOf('-'))))
+                .orElse(member.consumerId());
+    }
+
+    private static Optional<ConsumerGroupDescription> describe(String group, ClusterView cluster) {
+        try {
+            return Optional.of(cluster.await(cluster.admin()
+                    .describeConsumerGroups(List.of(group))
+                    .describedGroups()
+                    .get(group)));
+        } catch (GroupIdNotFoundException e) {
+            return Optional.empty();
+        }
+    }
+
+    static void unread(ClusterView cluster, FindingCollector notes) {
+        if (isNew(cluster, notes)) {
+            return;
+        }
+        topicsByGroup(cluster).forEach((group, topics) -> {
+            try {
+                topics.forEach(topic -> unread(group, topic, cluster, notes));
+            } catch (GroupAuthorizationException e) {
+                notes.skip("not allowed to see the group " + group, cluster.grant("Describe", "--group " + group));
+            }
+        });
+    }
+
+    private static void unread(String group, String topic, ClusterView cluster, FindingCollector notes) {
+        TopicDescription read = cluster.descriptions().get(topic);
+        if (read == null) {
+            notes.skip(topic + " is not there, or not allowed");
+        } else {
+            judge(group, topic, unread(group, read, cluster), cluster, notes);
+        }
+    }
+
+    private static void judge(String group, String topic, Unread unread, ClusterView cluster, FindingCollector notes) {
+        if (unread.records == 0) {
+            notes.ok("nothing on " + topic);
+            return;
+        }
+        String found = unread.records + " on " + topic + ", in " + BrokerChecks.count(unread.partitions, "partition")
+                + unread.oldestMs
+                        .map(age -> ", the oldest for " + MachineChecks.time(age))
+                        .orElse("");
+        boolean isNobodyThere =
+                describe(group, cluster).map(one -> one.members().isEmpty()).orElse(true);
+        if (isNobodyThere && topic.equals(cluster.topics().leaseResponses())) {
+            notes.warn(found + ", and nobody reads: what was lent comes back when it ends", "weir run");
+        } else if (isNobodyThere) {
+            notes.fail(found + ", and nobody reads", "weir run");
+        } else if (unread.oldestMs.orElse(0L) > LATE_MS) {
+            notes.warn(
+                    found + ": the instances are behind",
+                    "start another instance, or see which thread waits: "
+                            + cluster.tools().describeGroup(group));
+        } else {
+            notes.ok(found);
+        }
+    }
+
+    /** Of what is committed: also a group that has read all of it is some ends of transactions behind the end. */
+    private static Unread unread(String group, TopicDescription topic, ClusterView cluster) {
+        Map<TopicPartition, OffsetAndMetadata> committed =
+                cluster.await(cluster.admin().listConsumerGroupOffsets(group).partitionsToOffsetAndMetadata());
+        List<TopicPartition> partitions = topic.partitions().stream()
+                .map(one -> new TopicPartition(topic.name(), one.partition()))
+                .toList();
+        Properties settings = KafkaSettings.consumer(cluster.config());
+        settings.put(ConsumerConfig.ISOLATION_LEVEL_CONFIG, "read_committed");
+        settings.put(ConsumerConfig.ALLOW_AUTO_CREATE_TOPICS_CONFIG, false);
+        settings.put(ConsumerConfig.DEFAULT_API_TIMEOUT_MS_CONFIG, ClusterView.TIMEOUT_MS);
+        settings.put(ConsumerConfig.AUTO_OFFSET_RESET_CONFIG, "earliest"); // what was deleted is told by the positions
+        settings.put(ConsumerConfig.MAX_POLL_RECORDS_CONFIG, 1);
+        try (KafkaConsumer<byte[], byte[]> consumer =
+                new KafkaConsumer<>(settings, new ByteArrayDeserializer(), new ByteArrayDeserializer())) {
+            Map<TopicPartition, Long> first = consumer.beginningOffsets(partitions);
+            Map<TopicPartition, Long> ends = consumer.endOffsets(partitions);
+            Map<TopicPartition, Long> next = new HashMap<>();
+            for (TopicPartition partition : partitions) {
+                OffsetAndMetadata position = committed.get(partition);
+                next.put(partition, Math.max(first.get(partition), position == null ? 0 : position.offset()));
+            }
+            next.entrySet().removeIf(one -> one.getValue() >= ends.get(one.getKey()));
+            consumer.assign(next.keySet());
+            next.forEach(consumer::seek);
+            return unread(consumer, next, ends);
+        }
+    }
+
+    /** Reads one record of each partition that has one. */
+    private static Unread unread(
+            KafkaConsumer<byte[], byte[]> consumer, Map<TopicPartition, Long> next, Map<TopicPartition, Long> ends) {
+        List<ConsumerRecord<byte[], byte[]>> oldest = new ArrayList<>();
+        Set<TopicPartition> open = new HashSet<>(next.keySet());
+        long deadlineNanos = System.nanoTime() + READ_MS * 1_000_000;
+        while (!open.isEmpty() && System.nanoTime() - deadlineNanos < 0) {
+            for (ConsumerRecord<byte[], byte[]> record : consumer.poll(POLL)) {
+                TopicPartition partition = new TopicPartition(record.topic(), record.partition());
+                if (open.remove(partition)) {
+                    oldest.add(record);
+                    consumer.pause(List.of(partition));
+                }
+            }
+            open.removeIf(partition -> consumer.position(partition) >= ends.get(partition));
+        }
+        Set<TopicPartition> unread = oldest.stream()
+                .map(record -> new TopicPartition(record.topic(), record.partition()))
+                .collect(Collectors.toSet());
+        unread.addAll(open); // they did not answer in time
+        long records = unread.stream()
+                .mapToLong(partition -> ends.get(partition) - next.get(partition))
+                .sum();
+        long now = System.currentTimeMillis();
+        Optional<Long> oldestMs = oldest.stream()
+                .filter(record -> record.timestampType() == TimestampType.LOG_APPEND_TIME)
+                .map(record -> Math.max(0, now - record.timestamp()))
+                .max(Long::compare);
+        return new Unread(records, unread.size(), oldestMs);
+    }
+
+    static void positions(ClusterView cluster, FindingCollector notes) {
+        if (isNew(cluster, notes)) {
+            return;
+        }
+        if (!topicsByGroup(cluster).values().stream()
+                .flatMap(List::stream)
+                .allMatch(cluster.descriptions()::containsKey)) {
+            notes.skip("the topics are not there, or not allowed");
+            return;
+        }
+        List<String> gaps = ReadPositions.gaps(cluster.admin(), cluster.config());
+        gaps.forEach(gap -> notes.fail(
+                gap,
+                "what is gone does not come back; that it does not happen again: ",
+                cluster.tools()
+                        .setTopic(
+                                gap.substring(0, gap.indexOf(':')).replaceAll("-[0-9]+$", ""),
+                                "retention.ms",
+                                "604800000")));
+        if (gaps.isEmpty()) {
+            notes.ok("nothing was deleted unread");
+        }
+    }
+}

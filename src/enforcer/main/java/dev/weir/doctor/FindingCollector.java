@@ -1,0 +1,29 @@
+package dev.weir.doctor;
+
+import dev.weir.doctor.Finding.Verdict;
+import java.util.List;
+import java.util.function.Consumer;
+
+/** Where a check writes what it finds. */
+record FindingCollector(String group, String check, Consumer<Finding> findings) {
+
+    void ok(String found) {
+        note(Verdict.OK, found);
+    }
+
+    void warn(String found, String... advice) {
+        note(Verdict.WARN, found, advice);
+    }
+
+    void fail(String found, String... advice) {
+        note(Verdict.FAIL, found, advice);
+    }
+
+    void skip(String found, String... advice) {
+        note(Verdict.SKIP, found, advice);
+    }
+
+    void note(Verdict verdict, String found, String... advice) {
+        findings.accept(new Finding(group, check, verdict, found, List.of(advice)));
+    }
+}

@@ -1,0 +1,202 @@
+package dev.weir.doctor;
+
+import com.sun.management.OperatingSystemMXBean;
+import dev.weir.config.WeirConfig;
+import dev.weir.config.WeirConfig.State;
+import dev.weir.runtime.StateDirectoryCheck;
+import dev.weir.topics.KafkaSettings;
+import java.io.File;
+import java.io.IOException;
+import java.lang.management.ManagementFactory;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.Locale;
+import java.util.Optional;
+import java.util.Set;
+import java.util.TreeSet;
+import java.util.regex.Pattern;
+import org.apache.kafka.clients.admin.AdminClientConfig;
+import org.apache.kafka.clients.consumer.ConsumerConfig;
+import org.apache.kafka.clients.producer.ProducerConfig;
+import org.apache.kafka.streams.StreamsConfig;
+
+/** What an instance would find here: one that {@code run} starts on this machine, with this configuration. */
+final class MachineChecks {
+
+    private static final long MIB = 1L << 20;
+
+    /** What a JVM takes beside its heap and RocksDB: classes, threads, network buffers. */
+    private static final long BESIDE_BYTES = 256 * MIB;
+
+    private static final long LEAST_HEAP_BYTES = 256 * MIB;
+    private static final long LEAST_FREE_BYTES = 100 * MIB;
+    private static final long SOME_FREE_BYTES = 1024 * MIB;
+
+    private static final Pattern ADDRESSED =
+            Pattern.compile("((main|restore|global)\\.consumer|consumer|producer|admin|topic)\\.(.*)");
+
+    private MachineChecks() {}
+
+    static void java(ClusterView cluster, FindingCollector notes) {
+        notes.ok(Runtime.version() + ", " + System.getProperty("java.vm.vendor"));
+    }
+
+    static void memory(ClusterView cluster, FindingCollector notes) {
+        State state = cluster.config().state();
+        long all = ((OperatingSystemMXBean) ManagementFactory.getOperatingSystemMXBean()).getTotalMemorySize();
+        memory(Runtime.getRuntime().maxMemory(), all, state, notes);
+    }
+
+    /** @param all what the machine, or its container, has */
+    static void memory(long heap, long all, State state, FindingCollector notes) {
+        long asked = heap + state.memoryBytes() + BESIDE_BYTES;
+        String sum = "heap " + mib(heap) + ", state.memory " + mib(state.memoryBytes()) + ", about " + mib(BESIDE_BYTES)
+                + " beside: " + mib(asked) + " of " + mib(all);
+        if (asked > all) {
+            long left = all - state.memoryBytes() - BESIDE_BYTES;
+            notes.warn(
+                    sum + ": the process may be killed for it",
+                    left >= LEAST_HEAP_BYTES
+                            ? "export JAVA_TOOL_OPTIONS=-Xmx" + left / MIB + "m"
+                            : "in the configuration file: state: {memory: "
+                                    + Math.max(16, (all - LEAST_HEAP_BYTES - BESIDE_BYTES) / MIB / 2) + "MiB}");
+        } else if (state.hotMemoryBytes() > heap / 2) {
+            notes.warn(
+                    "state.hot-memory " + mib(state.hotMemoryBytes()) + " is more than half of the heap, " + mib(heap),
+                    "in the configuration file: state: {hot-memory: " + heap / 4 / MIB + "MiB}");
+        } else {
+            notes.ok(sum);
+        }
+    }
+
+    static void stateDirectory(ClusterView cluster, FindingCollector notes) {
+        stateDirectory(cluster.config().state().directory(), notes);
+    }
+
+    private static void stateDirectory(Path directory, FindingCollector notes) {
+        Path there = directory.toAbsolutePath();
+        while (!Files.exists(there)) {
+            there = there.getParent();
+        }
+        if (!Files.isDirectory(there) || !Files.isWritable(there)) {
+            notes.fail(
+                    directory + ": " + there + " is not writable for " + System.getProperty("user.name"),
+                    "sudo install -d -o " + System.getProperty("user.name") + " " + directory);
+            return;
+        }
+        Optional<String> fault = StateDirectoryCheck.fault(directory);
+        if (fault.isPresent()) {
+            notes.fail(directory + ": " + fault.get(), "in the configuration file: state: {directory: /var/lib/weir}");
+            return;
+        }
+        long free;
+        try {
+            free = Files.getFileStore(there).getUsableSpace();
+        } catch (IOException e) {
+            notes.fail(directory + ": " + e, "mend the disk, or set state.directory to another");
+            return;
+        }
+        String found = directory + ": " + held(directory) + ", " + mib(free) + " free";
+        if (free < SOME_FREE_BYTES) {
+            notes.note(
+                    free < LEAST_FREE_BYTES ? Finding.Verdict.FAIL : Finding.Verdict.WARN,
+                    found + ": an instance stands still when its disk is full",
+                    "free some space there, or set state.directory to a larger disk");
+        } else if (WeirConfig.DEFAULTS.state().directory().equals(directory)) {
+            notes.warn(
+                    found
+                            + "; it is for trials: what is there may go with a restart, and is then restored from the brokers",
+                    "in the configuration file: state: {directory: /var/lib/weir}");
+        } else {
+            notes.ok(found);
+        }
+    }
+
+    /** Whose it is shows by how old it is: to try its lock could keep an instance from its start. */
+    private static String held(Path directory) {
+        File[] files = directory.toFile().listFiles();
+        if (files == null || files.length == 0) {
+            return directory.toFile().exists() ? "empty" : "not there yet";
+        }
+        long[] sizeAndTime = {0, 0};
+        measure(directory.toFile(), sizeAndTime);
+        long ageMs = Math.max(0, System.currentTimeMillis() - sizeAndTime[1]);
+        return "holds " + mib(sizeAndTime[0]) + ", last written " + time(ageMs) + " ago";
+    }
+
+    /** Files may go meanwhile. */
+    private static void measure(File file, long[] sizeAndTime) {
+        File[] inside = file.listFiles();
+        if (inside == null) {
+            sizeAndTime[0] += file.length();
+            sizeAndTime[1] = Math.max(sizeAndTime[1], file.lastModified());
+            return;
+        }
+        for (File one : inside) {
+            measure(one, sizeAndTime);
+        }
+    }
+
+    /** What may be set, and hurts; what may not is refused when the file is read. */
+    static void configuration(ClusterView cluster, FindingCollector notes) {
+        WeirConfig config = cluster.config();
+        boolean isGood = true;
+        if ("at_least_once".equals(config.kafka().get("processing.guarantee"))) {
+            isGood = false;
+            notes.warn(
+                    "kafka.processing.guarantee is at_least_once: after a crash requests count twice, and releases come twice",
+                    "in the configuration file: kafka: {processing.guarantee: exactly_once_v2}");
+        }
+        Duration session = KafkaSettings.session(config);
+        Duration transaction = KafkaSettings.transaction(config);
+        if (transaction.compareTo(session) <= 0) {
+            isGood = false;
+            notes.warn(
+                    "transaction.timeout.ms is " + transaction.toMillis() + ", session.timeout.ms " + session.toMillis()
+                            + ": when one instance dies, the others' transactions are aborted too, and they restore all",
+                    "in the configuration file: kafka: {producer.transaction.timeout.ms: "
+                            + session.plusSeconds(2).toMillis() + "}");
+        }
+        for (String key : unknown(config)) {
+            isGood = false;
+            notes.warn(
+                    "kafka." + key + " is no property that Kafka's clients or Streams know: it does nothing",
+                    "correct its name in the configuration file, or take it out");
+        }
+        if (isGood) {
+            notes.ok("nothing is set that hurts");
+        }
+    }
+
+    private static Set<String> unknown(WeirConfig config) {
+        Set<String> known = new TreeSet<>(StreamsConfig.configDef().names());
+        known.addAll(ProducerConfig.configNames());
+        known.addAll(ConsumerConfig.configNames());
+        known.addAll(AdminClientConfig.configNames());
+        Set<String> unknown = new TreeSet<>(config.kafka().keySet());
+        unknown.removeIf(key -> {
+            var addressed = ADDRESSED.matcher(key);
+            return known.contains(addressed.matches() ? addressed.group(3) : key)
+                    || key.startsWith("topic.")
+                    || key.startsWith("config.providers.");
+        });
+        return unknown;
+    }
+
+    private static String mib(long bytes) {
+        return bytes < 10 * 1024 * MIB
+                ? (bytes + MIB - 1) / MIB + " MiB"
+                : String.format(Locale.ROOT, "%.1f GiB", bytes / 1024.0 / MIB);
+    }
+
+    /** About how long. */
+    static String time(long ms) {
+        long seconds = ms / 1_000;
+        return seconds < 60
+                ? seconds + " s"
+                : seconds < 3_600
+                        ? seconds / 60 + " min"
+                        : seconds < 48 * 3_600 ? seconds / 3_600 + " h" : seconds / 86_400 + " days";
+    }
+}

@@ -1,0 +1,92 @@
+package dev.weir.doctor;
+
+import java.io.IOException;
+import java.net.URI;
+import java.net.http.HttpRequest;
+import java.net.http.HttpResponse;
+import java.net.http.HttpResponse.BodyHandlers;
+import java.time.DateTimeException;
+import java.time.Duration;
+import java.time.ZonedDateTime;
+import java.time.format.DateTimeFormatter;
+import java.util.Optional;
+
+/** What instances tell over HTTP, without a token. */
+final class ServiceChecks {
+
+    private static final Duration TIMEOUT = Duration.ofSeconds(3);
+
+    private ServiceChecks() {}
+
+    static void ready(ClusterView cluster, FindingCollector notes) {
+        if (cluster.services().isEmpty()) {
+            notes.skip("the configuration names no port to ask", "--service http://HOST:PORT");
+        }
+        for (URI service : cluster.services()) {
+            Optional<HttpResponse<String>> answer = ask(cluster, service);
+            if (answer.isEmpty()) {
+                notes.skip(
+                        nobody(service),
+                        service.getScheme().equals("https")
+                                ? "--service-ca FILE names its certificate authority; --service https://HOST:PORT asks another instance"
+                                : "--service http://HOST:PORT asks another instance, https://HOST:PORT one with service.tls");
+            } else if (answer.get().statusCode() == 200) {
+                notes.ok(service + " is ready");
+            } else {
+                notes.warn(
+                        service + " is not ready: " + answer.get().body().strip(),
+                        "look again in some seconds; if it stays so, its log tells why");
+            }
+        }
+    }
+
+    /** By the time that each answer has, in whole seconds. */
+    static void clocks(ClusterView cluster, FindingCollector notes) {
+        boolean isAsked = false;
+        for (URI service : cluster.services()) {
+            long before = System.currentTimeMillis();
+            Optional<Long> there = ask(cluster, service)
+                    .flatMap(answer -> answer.headers().firstValue("Date"))
+                    .flatMap(ServiceChecks::time);
+            if (there.isPresent()) {
+                isAsked = true;
+                long after = System.currentTimeMillis();
+                ClockChecks.judge(service.toString(), there.get(), before - 1_000, after, notes);
+            }
+        }
+        if (!isAsked) {
+            notes.skip("no instance was asked, or tells", "--service http://HOST:PORT, once for each");
+        }
+    }
+
+    private static Optional<Long> time(String date) {
+        try {
+            return Optional.of(ZonedDateTime.parse(date, DateTimeFormatter.RFC_1123_DATE_TIME)
+                    .toInstant()
+                    .toEpochMilli());
+        } catch (DateTimeException e) {
+            return Optional.empty();
+        }
+    }
+
+    private static String nobody(URI service) {
+        return "nobody answers at " + service
+                + (service.getScheme().equals("https") ? ", or its certificate is not trusted" : "");
+    }
+
+    private static Optional<HttpResponse<String>> ask(ClusterView cluster, URI service) {
+        try {
+            return Optional.of(cluster.http()
+                    .send(
+                            HttpRequest.newBuilder(service.resolve("/health/ready"))
+                                    .timeout(TIMEOUT)
+                                    .build(),
+                            BodyHandlers.ofString()));
+        } catch (IOException e) {
+            return Optional.empty();
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            return Optional.empty();
+        }
+    }
+}

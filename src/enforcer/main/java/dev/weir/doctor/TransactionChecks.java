@@ -1,0 +1,79 @@
+package dev.weir.doctor;
+
+import dev.weir.policy.DurationsAndSizes;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Set;
+import java.util.TreeSet;
+import org.apache.kafka.clients.admin.DescribeProducersResult;
+import org.apache.kafka.clients.admin.ProducerState;
+import org.apache.kafka.clients.admin.TopicDescription;
+import org.apache.kafka.common.TopicPartition;
+import org.apache.kafka.common.errors.TopicAuthorizationException;
+
+/** Transactions that nobody ends: who reads what is committed, as Weir does, waits before the first of them. */
+final class TransactionChecks {
+
+    /** None of Weir's own is open for so long. */
+    private static final long LONG_MS = 60_000;
+
+    /** The brokers' own limit by default ({@code transaction.max.timeout.ms}): nobody waits for one that is older. */
+    private static final long HANGING_MS = 15 * 60_000;
+
+    private TransactionChecks() {}
+
+    static void look(ClusterView cluster, FindingCollector notes) {
+        List<TopicPartition> partitions = new ArrayList<>();
+        for (String name : cluster.names()) {
+            TopicDescription topic = cluster.descriptions().get(name);
+            if (topic != null) {
+                topic.partitions().forEach(one -> partitions.add(new TopicPartition(name, one.partition())));
+            }
+        }
+        if (partitions.isEmpty()) {
+            notes.skip("not allowed, or no topics");
+            return;
+        }
+        DescribeProducersResult answers = cluster.admin().describeProducers(partitions);
+        Set<String> refused = new TreeSet<>();
+        long open = 0;
+        for (TopicPartition partition : partitions) {
+            try {
+                open += cluster.await(answers.partitionResult(partition)).activeProducers().stream()
+                        .filter(producer -> isOpenLong(partition, producer, cluster, notes))
+                        .count();
+            } catch (TopicAuthorizationException e) {
+                refused.add(partition.topic());
+            }
+        }
+        if (!refused.isEmpty()) {
+            notes.skip(
+                    "not allowed to see those on " + String.join(", ", refused),
+                    refused.stream()
+                            .map(name -> cluster.grant("Read", "--topic " + name))
+                            .toArray(String[]::new));
+        }
+        if (open == 0) {
+            notes.ok("none is open for more than " + DurationsAndSizes.duration(LONG_MS));
+        }
+    }
+
+    private static boolean isOpenLong(
+            TopicPartition partition, ProducerState producer, ClusterView cluster, FindingCollector notes) {
+        long ageMs = System.currentTimeMillis() - producer.lastTimestamp();
+        if (producer.currentTransactionStartOffset().isEmpty() || ageMs < LONG_MS) {
+            return false;
+        }
+        long start = producer.currentTransactionStartOffset().getAsLong();
+        String found = partition + ": one is open since offset " + start + ", and wrote last "
+                + MachineChecks.time(ageMs) + " ago; what comes after is not read";
+        if (ageMs < HANGING_MS) {
+            notes.warn(
+                    found + " until its producer ends it, or it times out",
+                    cluster.tools().describeProducers(partition.topic(), partition.partition()));
+        } else {
+            notes.fail(found, cluster.tools().abortTransaction(partition.topic(), partition.partition(), start));
+        }
+        return true;
+    }
+}

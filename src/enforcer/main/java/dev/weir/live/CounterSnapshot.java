@@ -1,0 +1,45 @@
+package dev.weir.live;
+
+import dev.weir.processor.EnforcerMetrics;
+import dev.weir.processor.Histogram;
+import java.util.HashMap;
+import java.util.Map;
+import java.util.function.BinaryOperator;
+
+/** What was counted up to a time, or between two. */
+record CounterSnapshot(
+        Map<EnforcerMetrics.Kind, Long> decisions,
+        long deadLetters,
+        Histogram.Reading latenciesMs,
+        Map<String, Long> queued,
+        Map<String, Long> released,
+        Map<EnforcerMetrics.Line, Histogram.Reading> waitsMs) {
+
+    static CounterSnapshot of(EnforcerMetrics counts) {
+        return new CounterSnapshot(
+                counts.decisions(),
+                counts.deadLetters().values().stream()
+                        .mapToLong(Long::longValue)
+                        .sum(),
+                counts.latenciesMs(),
+                counts.queued(),
+                counts.released(),
+                counts.waitsMs());
+    }
+
+    CounterSnapshot minus(CounterSnapshot earlier) {
+        return new CounterSnapshot(
+                minus(decisions, earlier.decisions, (now, then) -> now - then),
+                deadLetters - earlier.deadLetters,
+                latenciesMs.minus(earlier.latenciesMs),
+                minus(queued, earlier.queued, (now, then) -> now - then),
+                minus(released, earlier.released, (now, then) -> now - then),
+                minus(waitsMs, earlier.waitsMs, Histogram.Reading::minus));
+    }
+
+    private static <K, V> Map<K, V> minus(Map<K, V> now, Map<K, V> earlier, BinaryOperator<V> difference) {
+        Map<K, V> since = new HashMap<>(now);
+        earlier.forEach((key, then) -> since.computeIfPresent(key, (k, value) -> difference.apply(value, then)));
+        return since;
+    }
+}

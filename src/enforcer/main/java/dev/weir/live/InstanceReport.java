@@ -1,0 +1,64 @@
+package dev.weir.live;
+
+import com.fasterxml.jackson.core.JsonProcessingException;
+import com.fasterxml.jackson.databind.DeserializationFeature;
+import com.fasterxml.jackson.databind.ObjectReader;
+import dev.weir.processor.EnforcerMetrics;
+import dev.weir.processor.Histogram;
+import dev.weir.wire.Json;
+import java.util.List;
+import java.util.Objects;
+import java.util.stream.Stream;
+
+/**
+ * What an instance tells the others of itself.
+ *
+ * @param seconds oldest first
+ */
+public record InstanceReport(List<InstanceSecond> seconds, InstanceStatus now) {
+
+    /** A later version may report more. */
+    private static final ObjectReader READER =
+            Json.MAPPER.readerFor(InstanceReport.class).without(DeserializationFeature.FAIL_ON_UNKNOWN_PROPERTIES);
+
+    public String json() {
+        return Json.write(this);
+    }
+
+    /** @throws IllegalArgumentException if it is none that an instance of this version writes */
+    public static InstanceReport read(String json) {
+        try {
+            InstanceReport report = READER.readValue(json);
+            report.check();
+            return report;
+        } catch (JsonProcessingException e) {
+            throw new IllegalArgumentException(e.getOriginalMessage(), e);
+        } catch (NullPointerException e) {
+            throw new IllegalArgumentException("something is missing in it", e);
+        }
+    }
+
+    /** That all is there, and counted by the bounds of this version. */
+    private void check() {
+        for (InstanceSecond second : seconds) {
+            requireBounds(second.latenciesMs(), EnforcerMetrics.LATENCIES_MS);
+            second.decisions().values().forEach(Objects::requireNonNull);
+            second.queues().forEach(queue -> Objects.requireNonNull(queue.tiers()));
+        }
+        Stream.of(now.address(), now.health(), now.clients(), now.policies(), now.partitions())
+                .forEach(Objects::requireNonNull);
+        for (InstanceStatus.OfQueue queue : now.queues()) {
+            Objects.requireNonNull(queue.tiers());
+            queue.longest().forEach(of -> Objects.requireNonNull(of.key()));
+            if (queue.waitsMs() != null) {
+                requireBounds(queue.waitsMs(), EnforcerMetrics.WAITS_MS);
+            }
+        }
+    }
+
+    private static void requireBounds(Histogram.Reading values, List<Long> bounds) {
+        if (!values.bounds().equals(bounds) || values.counts().size() != bounds.size() + 1) {
+            throw new IllegalArgumentException("it counts by other bounds");
+        }
+    }
+}

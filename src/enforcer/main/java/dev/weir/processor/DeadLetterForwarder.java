@@ -1,0 +1,45 @@
+package dev.weir.processor;
+
+import dev.weir.event.Rejection;
+import dev.weir.event.Request;
+import dev.weir.wire.UnreadableException;
+import org.apache.kafka.streams.processor.api.ProcessorContext;
+import org.apache.kafka.streams.processor.api.Record;
+import org.apache.kafka.streams.processor.api.RecordMetadata;
+
+/**
+ * Forwards the records that a processor rejects to the dead letters, as they are and with the reason in headers, and counts them. Of a
+ * record that is too large, it forwards the key at most.
+ */
+final class DeadLetterForwarder {
+
+    private final ProcessorContext<byte[], ? super byte[]> context;
+    private final EnforcerMetrics counts;
+    private final String deadLetters;
+
+    /** @param deadLetters the node that takes dead letters */
+    DeadLetterForwarder(ProcessorContext<byte[], ? super byte[]> context, EnforcerMetrics counts, String deadLetters) {
+        this.context = context;
+        this.counts = counts;
+        this.deadLetters = deadLetters;
+    }
+
+    /** Rejects the record that is being processed because it cannot be read. */
+    void reject(Record<byte[], byte[]> record, UnreadableException why) {
+        reject(record, why.rejection(), why.getMessage());
+    }
+
+    /** Rejects the record that is being processed. */
+    void reject(Record<byte[], byte[]> record, Rejection rejection, String detail) {
+        RecordMetadata metadata = context.recordMetadata().orElseThrow();
+        Request.Source source = new Request.Source(metadata.partition(), metadata.offset());
+        reject(record, rejection, detail, metadata.topic(), source);
+    }
+
+    /** Rejects a record that is from another topic and place than the one being processed. */
+    void reject(
+            Record<byte[], byte[]> record, Rejection rejection, String detail, String topic, Request.Source source) {
+        counts.rejected(rejection);
+        context.forward(DeadLetterRecord.of(record, rejection, detail, topic, source), deadLetters);
+    }
+}

@@ -1,0 +1,350 @@
+package dev.weir.processor;
+
+import dev.weir.decision.WritableLeases;
+import dev.weir.event.AwaitLease;
+import dev.weir.event.Request;
+import dev.weir.event.StateKey;
+import dev.weir.lease.LeaseBook;
+import dev.weir.lease.LeaseHolder;
+import dev.weir.lease.LeaseHolder.Waiting;
+import dev.weir.lease.LeaseRequest;
+import dev.weir.lease.LeaseResponse;
+import dev.weir.lease.LeaseSession;
+import dev.weir.lease.LeaseTerms;
+import dev.weir.policy.Policy;
+import dev.weir.policy.PolicyTable;
+import dev.weir.storage.LeaseBookCodec;
+import dev.weir.storage.WaiterCodec;
+import dev.weir.storage.WaiterCodec.Waiter;
+import dev.weir.storage.WriteBackStore;
+import dev.weir.wire.KeyCodec;
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.Deque;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.PriorityQueue;
+import java.util.function.Supplier;
+import org.apache.kafka.common.utils.Bytes;
+import org.apache.kafka.streams.KeyValue;
+import org.apache.kafka.streams.state.KeyValueIterator;
+import org.apache.kafka.streams.state.KeyValueStore;
+
+/**
+ * The {@link LeaseHolder}s of a task: keeps their books in one store and the waiting requests in another. It decides and sends nothing
+ * itself: whoever runs it decides the requests that {@link #nextReady} returns and sends the messages that {@link #endStep} returns.
+ *
+ * <pre>
+ *   respond ─╮
+ *            ├─▶ nextReady ──▶ decide again ──▶ remove      decided
+ *   wake ────╯       ▲                     ╰──▶ parkAgain   waits on
+ *                    ╰──── until none is ready ────────╯
+ * </pre>
+ */
+// A step is all that one record or one alarm causes. At its end each holder that was touched may have a message to
+// send, and its alarm is set. Books stay decoded while they are in use, and are written when the task commits. The
+// waiting requests are in the store by order of arrival, and on the heap by what they wait for. After a restart their
+// wait starts again, and the leases of restored books are returned: the monotonic clock by which they expire was that
+// of another process.
+final class LeaseStore implements WritableLeases {
+
+    /** More requests do not wait at once: they are denied instead. */
+    static final int MAX_WAITING = 10_000;
+
+    /** More books than this are not kept decoded, except those that have something to do. */
+    private static final int MAX_DECODED = 10_000;
+
+    private final LeaseSession session;
+    private final WriteBackStore<StateKey, LeaseBook> books;
+    private final KeyValueStore<Bytes, byte[]> waiting;
+    private final LeaseTerms terms;
+    private final Supplier<PolicyTable> policies;
+    private final WaiterCodec codec = new WaiterCodec();
+    private final Map<StateKey, Entry> entries = new HashMap<>();
+    private final List<Entry> touched = new ArrayList<>();
+    private final List<Entry> changed = new ArrayList<>();
+    private final Deque<Entry> served = new ArrayDeque<>();
+    private final PriorityQueue<Alarm> alarms = new PriorityQueue<>(Comparator.comparingLong(Alarm::atMs));
+    private int mostDecoded = MAX_DECODED;
+    private int places;
+    private long nextNumber;
+
+    /**
+     * A request that is to be decided again.
+     *
+     * @param untilMs when it is decided at the latest
+     */
+    record Ready(Waiter waiter, long untilMs) {}
+
+    /** A message to the ledger of a key. */
+    record Message(StateKey key, LeaseRequest request) {}
+
+    private static final class Entry {
+        private final StateKey key;
+        private final LeaseHolder<Place> holder;
+        private LeaseBook written;
+        private PolicyTable termsOf;
+        private long alarmMs = Long.MAX_VALUE;
+        private boolean isTouched;
+        private boolean isChanged;
+
+        Entry(StateKey key, LeaseHolder<Place> holder, LeaseBook written) {
+            this.key = key;
+            this.holder = holder;
+            this.written = written;
+        }
+    }
+
+    /**
+     * The place of a request in the order of arrival.
+     *
+     * @param timestampMs of the request
+     */
+    private record Place(long number, long timestampMs) {}
+
+    private record Alarm(long atMs, Entry entry) {}
+
+    /**
+     * Opens the store.
+     *
+     * @param policies the policies in force; the same object until they change
+     * @param nowMs when the restored requests begin to wait
+     */
+    LeaseStore(
+            LeaseSession session,
+            WriteBackStore<StateKey, LeaseBook> books,
+            KeyValueStore<Bytes, byte[]> waiting,
+            LeaseTerms terms,
+            Supplier<PolicyTable> policies,
+            long nowMs) {
+        this.session = session;
+        this.books = books;
+        this.waiting = waiting;
+        this.terms = terms;
+        this.policies = policies;
+        books.open(new LeaseBookCodec());
+        books.beforeFlush(this::write);
+        try (KeyValueIterator<Bytes, byte[]> all = waiting.all()) {
+            while (all.hasNext()) {
+                KeyValue<Bytes, byte[]> stored = all.next();
+                long number = KeyCodec.readNote(stored.key.get());
+                Waiter waiter = codec.decode(stored.value);
+                setAlarm(place(waiter, number, nowMs + waiter.maxWaitMs()), nowMs);
+                nextNumber = number + 1;
+            }
+        }
+    }
+
+    private Entry entry(StateKey key) {
+        Entry entry = entries.get(key);
+        if (entry == null) {
+            LeaseBook stored = books.read(key);
+            LeaseHolder<Place> holder =
+                    stored == null ? LeaseHolder.empty(session, terms) : LeaseHolder.restored(session, stored, terms);
+            entry = new Entry(key, holder, holder.book());
+            entries.put(key, entry);
+        }
+        setTerms(entry);
+        return entry;
+    }
+
+    private void setTerms(Entry entry) {
+        PolicyTable table = policies.get();
+        if (entry.termsOf != table) {
+            Policy policy = table.newest(entry.key.policyId());
+            entry.holder.setTerms(policy == null ? terms : policy.terms(terms));
+            entry.termsOf = table;
+        }
+    }
+
+    private Entry touch(StateKey key) {
+        Entry entry = entry(key);
+        if (!entry.isTouched) {
+            entry.isTouched = true;
+            touched.add(entry);
+        }
+        return entry;
+    }
+
+    @Override
+    public LeaseBook book(StateKey key) {
+        session.checkClock();
+        return entry(key).holder.book();
+    }
+
+    @Override
+    public void put(StateKey key, LeaseBook book) {
+        touch(key).holder.put(book);
+    }
+
+    @Override
+    public void miss(StateKey key, long cost) {
+        touch(key).holder.miss(cost);
+    }
+
+    @Override
+    public boolean isAwaited(StateKey key) {
+        return entry(key).holder.isAwaited();
+    }
+
+    @Override
+    public LeaseTerms terms(StateKey key) {
+        return entry(key).holder.terms();
+    }
+
+    @Override
+    public long roundTripMs() {
+        return session.roundTrip().smoothedMs();
+    }
+
+    @Override
+    public long leaseWaitMs() {
+        return session.roundTrip().waitMs();
+    }
+
+    /** Whether one more request may wait. */
+    boolean hasRoom() {
+        return places < MAX_WAITING;
+    }
+
+    /** The earliest time of a request that waits, {@link Long#MAX_VALUE} if none does. */
+    long earliestMs() {
+        long earliestMs = Long.MAX_VALUE;
+        for (Entry entry : places == 0 ? List.<Entry>of() : entries.values()) {
+            for (Waiting<Place> one : entry.holder.waiting()) {
+                earliestMs = Math.min(earliestMs, one.request().timestampMs);
+            }
+        }
+        return earliestMs;
+    }
+
+    /** Lets a request wait, behind those that wait for the same. */
+    void park(Waiter waiter, long nowMs) {
+        parkUntil(waiter, nowMs + waiter.maxWaitMs());
+    }
+
+    private void parkUntil(Waiter waiter, long untilMs) {
+        long number = nextNumber++;
+        waiting.put(Bytes.wrap(KeyCodec.note(number)), codec.encode(waiter));
+        touch(place(waiter, number, untilMs).key);
+    }
+
+    private Entry place(Waiter waiter, long number, long untilMs) {
+        Entry entry = entry(waiter.on());
+        Request request = waiter.request();
+        entry.holder.park(new Place(number, request.timestampMs()), request.cost(), untilMs);
+        places++;
+        return entry;
+    }
+
+    /** Enters the response of a ledger. Requests that waited for it may be {@linkplain #nextReady ready} then. */
+    void respond(StateKey key, LeaseResponse response, long nowMs) {
+        session.checkClock();
+        Entry entry = touch(key);
+        entry.holder.respond(response, nowMs);
+        served.add(entry);
+    }
+
+    /** When it is to be {@linkplain #wake woken}, {@link Long#MAX_VALUE} if not at all. */
+    long dueMs() {
+        return alarms.isEmpty() ? Long.MAX_VALUE : alarms.peek().atMs;
+    }
+
+    /** Handles the alarms that are due. Requests may be {@linkplain #nextReady ready} then. */
+    void wake(long nowMs) {
+        session.checkClock();
+        while (dueMs() <= nowMs) {
+            Alarm alarm = alarms.remove();
+            if (alarm.entry.alarmMs == alarm.atMs) {
+                alarm.entry.alarmMs = Long.MAX_VALUE;
+                served.add(touch(alarm.entry.key));
+            }
+        }
+    }
+
+    /**
+     * Returns the next request to decide again. Call {@link #remove} or {@link #parkAgain} for it before the next call, and go on until
+     * none is ready: the requests of a key are ready in their order, up to the first one that waits on.
+     */
+    Optional<Ready> nextReady(long nowMs) {
+        while (!served.isEmpty() && !served.peek().holder.isFirstReady(nowMs)) {
+            served.remove();
+        }
+        return served.isEmpty()
+                ? Optional.empty()
+                : Optional.of(ready(served.peek().holder.first()));
+    }
+
+    private Ready ready(Waiting<Place> first) {
+        return new Ready(codec.decode(waiting.get(stored(first.request()))), first.untilMs());
+    }
+
+    private static Bytes stored(Place place) {
+        return Bytes.wrap(KeyCodec.note(place.number));
+    }
+
+    /** Removes the request that is {@linkplain #nextReady ready}: it was decided. */
+    void remove() {
+        LeaseHolder<Place> holder = served.element().holder;
+        waiting.delete(stored(holder.first().request()));
+        holder.removeFirst();
+        places--;
+    }
+
+    /** Lets the request that is {@linkplain #nextReady ready} wait on, for the same key or for another one. */
+    void parkAgain(Ready ready, AwaitLease wait) {
+        if (wait.on().equals(served.element().key)) {
+            served.remove();
+        } else {
+            remove();
+            parkUntil(ready.waiter.on(wait.on()), ready.untilMs);
+        }
+    }
+
+    /** Ends a step, in which no request is left {@linkplain #nextReady ready}. Returns the messages to send. */
+    List<Message> endStep(long nowMs) {
+        List<Message> messages = touched.isEmpty() ? List.of() : new ArrayList<>(touched.size());
+        for (Entry entry : touched) {
+            end(entry, nowMs).ifPresent(message -> messages.add(new Message(entry.key, message)));
+        }
+        touched.clear();
+        if (entries.size() > mostDecoded) {
+            write();
+            entries.values().removeIf(entry -> entry.alarmMs == Long.MAX_VALUE && entry.holder.isIdle(nowMs));
+            mostDecoded = Math.max(MAX_DECODED, 2 * entries.size());
+        }
+        return messages;
+    }
+
+    private Optional<LeaseRequest> end(Entry entry, long nowMs) {
+        entry.isTouched = false;
+        Optional<LeaseRequest> message = entry.holder.nextMessage(nowMs);
+        if (!entry.isChanged && !entry.holder.book().equals(entry.written)) {
+            entry.isChanged = true;
+            changed.add(entry);
+        }
+        setAlarm(entry, entry.holder.dueAtMs(nowMs));
+        return message;
+    }
+
+    private void setAlarm(Entry entry, long atMs) {
+        if (entry.alarmMs != atMs) {
+            entry.alarmMs = atMs;
+            if (atMs != Long.MAX_VALUE) {
+                alarms.add(new Alarm(atMs, entry));
+            }
+        }
+    }
+
+    private void write() {
+        for (Entry entry : changed) {
+            entry.written = entry.holder.book();
+            books.put(entry.key, entry.written);
+            entry.isChanged = false;
+        }
+        changed.clear();
+    }
+}

@@ -1,0 +1,82 @@
+package dev.weir.processor;
+
+import dev.weir.shape.QueueClock;
+import dev.weir.storage.QueueMarker;
+import java.util.UUID;
+
+/**
+ * The queue time of an open task: the broker's time, as a {@link QueueClock} estimates it from the {@link QueueMarker}s that
+ * the task sends to itself. {@code localMs} is the clock of this machine, {@code appendMs} the broker's time when it appended
+ * a record.
+ */
+final class QueueTime {
+
+    private static final long NANOS_PER_MS = 1_000_000;
+
+    /** Markers are at least this far apart. */
+    private static final long MARKER_MS = 1_000;
+
+    private final QueueClock clock;
+    private final UUID task = UUID.randomUUID(); // distinguishes its markers from those of earlier tasks
+    private boolean hasSentMarker;
+    private long markerSentMs;
+
+    /** @param writtenMs the latest queue time in the restored state */
+    QueueTime(long writtenMs) {
+        clock = new QueueClock(writtenMs);
+    }
+
+    long ms(long localMs) {
+        return clock.timeMs(localMs);
+    }
+
+    long nanos(long localMs) {
+        return clock.timeMs(localMs) * NANOS_PER_MS;
+    }
+
+    /** Returns how long it is from now to a queue time, rounded up to milliseconds; negative if it has passed. */
+    long untilMs(long atNanos, long localMs) {
+        return -Math.floorDiv(-atNanos, NANOS_PER_MS) - clock.timeMs(localMs);
+    }
+
+    /** Advances the time to a record other than a marker. */
+    void read(long appendMs, long localMs) {
+        clock.read(appendMs, localMs);
+    }
+
+    /** Synchronizes the time if the marker is from this task. Returns whether the time has stepped back. */
+    boolean readMarker(QueueMarker marker, long appendMs, long localMs) {
+        if (!marker.task().equals(task)) {
+            clock.read(appendMs, localMs); // of the task that had the partition before
+            return false;
+        }
+        return clock.readMarker(marker.sentMs(), appendMs, localMs);
+    }
+
+    /** Returns whether a record was appended long before queue time: the task lags, or the broker's clock was set back. */
+    boolean isAheadOf(long appendMs, long localMs) {
+        return clock.isAheadOf(appendMs, localMs);
+    }
+
+    /** Returns whether a marker of this task was read. */
+    boolean isSynchronized() {
+        return clock.isSynchronized();
+    }
+
+    /** Returns whether the first marker was sent and not read yet. */
+    boolean isSynchronizing() {
+        return hasSentMarker && !clock.isSynchronized();
+    }
+
+    /** Returns whether enough time has passed since the last marker. */
+    boolean isMarkerDue(long localMs) {
+        return !hasSentMarker || localMs - markerSentMs >= MARKER_MS;
+    }
+
+    /** Returns the marker to send now. */
+    QueueMarker nextMarker(int partition, long localMs) {
+        hasSentMarker = true;
+        markerSentMs = localMs;
+        return new QueueMarker(task, localMs, partition);
+    }
+}

@@ -1,0 +1,66 @@
+package dev.weir.processor;
+
+import dev.weir.event.Rejection;
+import dev.weir.event.Request;
+import dev.weir.policy.RequestRules;
+import dev.weir.wire.RequestAvro;
+import dev.weir.wire.UnreadableException;
+import java.nio.charset.StandardCharsets;
+import java.util.Arrays;
+import java.util.Optional;
+import org.apache.kafka.common.header.Headers;
+
+/** Reads records as requests, or tells why they are none. */
+public final class RequestReader {
+
+    private final RequestAvro avro;
+    private final RequestRules rules;
+
+    public RequestReader(RequestAvro avro, RequestRules rules) {
+        this.avro = avro;
+        this.rules = rules;
+    }
+
+    /**
+     * Reads a record of the request topic. Its key is not looked at, but for its size.
+     *
+     * @param timestampMs the record's, 0 if it has none
+     * @throws UnreadableException if it is no request
+     * @throws dev.weir.wire.RegistryException if the registry that has its schema does not answer
+     */
+    public Request read(byte[] key, byte[] value, Headers headers, long timestampMs, Request.Source source)
+            throws UnreadableException {
+        long size = DeadLetterRecord.bytes(key, value, headers);
+        if (size > DeadLetterRecord.MAX_RECORD_BYTES) {
+            throw new UnreadableException(
+                    Rejection.RECORD_TOO_LARGE,
+                    "the record has " + size + " bytes, the most is " + DeadLetterRecord.MAX_RECORD_BYTES);
+        }
+        Request request = avro.decode(value, timestampMs, source);
+        Optional<RequestRules.Violation> violation = rules.check(request);
+        if (violation.isPresent()) {
+            throw new UnreadableException(
+                    violation.get().rejection(), violation.get().detail());
+        }
+        return request;
+    }
+
+    /** Returns the client in UTF-8: the record's key if that is the same, so that it need not be encoded. */
+    static byte[] utf8(String client, byte[] key) {
+        return key != null && isUtf8(key, client) ? key : client.getBytes(StandardCharsets.UTF_8);
+    }
+
+    /** Whether the bytes are those of the text; while it is ASCII, without making them. */
+    private static boolean isUtf8(byte[] bytes, String text) {
+        for (int i = 0; i < text.length(); i++) {
+            char c = text.charAt(i);
+            if (c >= 0x80) {
+                return Arrays.equals(bytes, text.getBytes(StandardCharsets.UTF_8));
+            }
+            if (i >= bytes.length || bytes[i] != c) {
+                return false;
+            }
+        }
+        return bytes.length == text.length();
+    }
+}

@@ -1,0 +1,219 @@
+package dev.weir.query;
+
+import dev.weir.decision.Decider;
+import dev.weir.decision.LeaseContext;
+import dev.weir.decision.PolicyStates;
+import dev.weir.decision.PolicyUsage;
+import dev.weir.decision.QuotaSource;
+import dev.weir.decision.SharedPolicyUsage;
+import dev.weir.decision.UsageReport;
+import dev.weir.event.Admission;
+import dev.weir.event.AwaitLease;
+import dev.weir.event.Decision;
+import dev.weir.event.DecisionResult;
+import dev.weir.event.Request;
+import dev.weir.event.RequestKind;
+import dev.weir.event.StateKey;
+import dev.weir.lease.LeaseBook;
+import dev.weir.lease.LeaseTerms;
+import dev.weir.policy.Policy;
+import dev.weir.policy.PolicyTable;
+import dev.weir.processor.PolicyRegistry;
+import dev.weir.processor.QueueRegistry;
+import dev.weir.processor.ShapeProcessor;
+import dev.weir.shape.QueueView;
+import dev.weir.shape.backlog.BucketId;
+import dev.weir.shape.backlog.QueueDecisions;
+import dev.weir.shape.backlog.QueueRules;
+import dev.weir.storage.LedgerSnapshots;
+import dev.weir.storage.QueueKeys;
+import dev.weir.storage.SnapshotLeases;
+import dev.weir.storage.SnapshotStates;
+import dev.weir.topology.Stores;
+import dev.weir.wire.KeyCodec;
+import java.time.Clock;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import org.apache.kafka.common.utils.Bytes;
+import org.apache.kafka.streams.StoreQueryParameters;
+import org.apache.kafka.streams.state.QueryableStoreTypes;
+import org.apache.kafka.streams.state.ReadOnlyKeyValueStore;
+
+/**
+ * Answers from the stores of the running tasks, which are written at the latest when they commit, and from the queues as they
+ * are. It writes nothing.
+ */
+public final class QueryService implements InstanceQueries {
+
+    /** How many states of a client are told, beside those of the policies that apply. */
+    private static final int MAX_STATES = 1_000;
+
+    private static final Duration PATIENCE = Duration.ofSeconds(1);
+
+    private final PartitionOwners clients;
+    private final PartitionOwners queueOwners;
+    private final PolicyRegistry policies;
+    private final QueueRegistry queues;
+    private final LeaseTerms terms;
+    private final Clock clock;
+
+    /** The two applications, and what they decide, shape and lend by. */
+    public QueryService(
+            PolicyRegistry policies,
+            PartitionOwners clients,
+            PartitionOwners queueOwners,
+            QueueRegistry queues,
+            LeaseTerms terms,
+            Clock clock) {
+        this.terms = terms;
+        this.policies = policies;
+        this.clients = clients;
+        this.queueOwners = queueOwners;
+        this.queues = queues;
+        this.clock = clock;
+    }
+
+    @Override
+    public Answer<List<PolicyUsage>> usage(Request request) {
+        return clients.answer(Stores.POLICY_STATES, request.client(), partition -> {
+            SnapshotStates trials = trials(partition);
+            PolicyTable table = policies.table();
+            List<StateKey> stored = trials.keys(request.client(), MAX_STATES);
+            List<PolicyUsage> usages = new ArrayList<>();
+            for (UsageReport.Subject subject : UsageReport.subjects(request, table, stored)) {
+                if (subject.policy().isShared()) {
+                    usages.add(held(subject, partition));
+                    continue;
+                }
+                Optional<PolicyUsage> usage =
+                        trials.attempt(states -> UsageReport.of(subject, request.timestampMs(), states));
+                if (usage.isEmpty()) {
+                    return changesTooFast();
+                }
+                usages.add(usage.get());
+            }
+            return new Answer.Here<>(usages);
+        });
+    }
+
+    @Override
+    public Answer<Decision> check(Request request) {
+        if (request.kind() == RequestKind.CANCEL) {
+            Admission cancel = keyed(cancel(request));
+            return ask(BucketId.of(cancel), (shaper, nowNanos) -> shaper.check(cancel, nowNanos));
+        }
+        return clients.answer(Stores.POLICY_STATES, request.client(), partition -> {
+            PolicyTable table = policies.table();
+            LeaseContext leases = LeaseContext.readOnly(held(partition), clock.millis(), true, true);
+            Optional<DecisionResult> ruling = trials(partition)
+                    .attempt(states -> Decider.readOnly(states, leases).decide(request, table));
+            if (ruling.isEmpty()) {
+                return changesTooFast();
+            }
+            if (ruling.get() instanceof AwaitLease) {
+                return new Answer.NotNow<>("it would wait for a part of a shared quota, and then be decided");
+            }
+            return ruling.get() instanceof Admission admission
+                    ? place(admission)
+                    : new Answer.Here<>((Decision) ruling.get());
+        });
+    }
+
+    private PolicyUsage held(UsageReport.Subject subject, int partition) {
+        LeaseBook book = held(partition).book(subject.key());
+        long nowMs = clock.millis();
+        long held = book.available(nowMs, book.timeMs(nowMs));
+        return new PolicyUsage(subject.policy(), subject.key().others(), null, List.of(), held);
+    }
+
+    private SnapshotLeases held(int partition) {
+        return new SnapshotLeases(store(clients, Stores.LEASE_BOOKS, partition), policies.table(), terms);
+    }
+
+    @Override
+    public Answer<SharedPolicyUsage> shared(String policyId, Map<String, String> key) {
+        Policy policy = policies.table().inForce(policyId, clock.millis());
+        if (policy == null || !policy.isShared()) {
+            return new Answer.Here<>(null);
+        }
+        StateKey of = policy.sharedKey(key);
+        byte[] bytes = KeyCodec.encode(of);
+        return queueOwners.answer(Stores.LEDGERS, bytes, partition -> new LedgerSnapshots(
+                        store(queueOwners, Stores.LEDGERS, partition),
+                        store(queueOwners, Stores.LEDGER_SEGMENTS, partition))
+                .attempt(
+                        policy,
+                        bytes,
+                        clock.millis(),
+                        ledger -> UsageReport.of(new UsageReport.Subject(policy, of), ledger))
+                .<Answer<SharedPolicyUsage>>map(Answer.Here::new)
+                .orElseGet(QueryService::changesTooFast));
+    }
+
+    @Override
+    public Answer<QueueView> queue(String id) {
+        QueueRules rules = policies.queue(id);
+        if (rules != null && !rules.isKeyed()) {
+            return key(id, Map.of());
+        }
+        return queueOwners.part(Stores.QUEUE_STATES, others -> queues.parts(id, PATIENCE)
+                .<Answer<QueueView>>map(parts -> new Answer.Part<>(together(parts, rules), others))
+                .orElseGet(() -> new Answer.NotNow<>("a part of the queue is being moved, or it is too busy")));
+    }
+
+    private static QueueView together(List<QueueView> parts, QueueRules rules) {
+        return parts.stream()
+                .reduce(QueueView::and)
+                .orElseGet(() -> rules == null ? null : QueueView.ofNoBuckets(rules));
+    }
+
+    @Override
+    public Answer<QueueView> key(String id, Map<String, String> key) {
+        BucketId bucket = BucketId.of(id, key);
+        return ask(bucket, (shaper, nowNanos) -> shaper.view(bucket, nowNanos));
+    }
+
+    /** What the queue would say; if it is elsewhere, as much of it as is known here. */
+    private Answer<Decision> place(Admission admission) {
+        Admission keyed = keyed(admission);
+        Answer<Decision> answer = ask(BucketId.of(keyed), (shaper, nowNanos) -> shaper.check(keyed, nowNanos));
+        return answer instanceof Answer.Elsewhere
+                ? new Answer.Here<>(QueueDecisions.unplaced(keyed, policies.queue(keyed.queue()), clock.millis()))
+                : answer;
+    }
+
+    private Admission keyed(Admission admission) {
+        return QueueRules.keyed(admission, policies.queue(admission.queue()));
+    }
+
+    private <T> Answer<T> ask(BucketId bucket, ShapeProcessor.Question<T> question) {
+        return queueOwners.answer(Stores.QUEUE_STATES, QueueKeys.record(bucket), partition -> queues.<Answer<T>>ask(
+                        partition, PATIENCE, (shaper, nowNanos) -> new Answer.Here<>(question.answer(shaper, nowNanos)))
+                .orElseGet(() -> new Answer.NotNow<>("the queue is being moved, or it is too busy")));
+    }
+
+    private static Admission cancel(Request request) {
+        return (Admission)
+                Decider.readOnly(PolicyStates.NONE, QuotaSource.local()).decide(request, PolicyTable.EMPTY);
+    }
+
+    private SnapshotStates trials(int partition) {
+        return new SnapshotStates(
+                store(clients, Stores.POLICY_STATES, partition),
+                store(clients, Stores.LOG_SEGMENTS, partition),
+                store(clients, Stores.FIRST_ANSWERS, partition));
+    }
+
+    private static ReadOnlyKeyValueStore<Bytes, byte[]> store(PartitionOwners owners, String name, int partition) {
+        return owners.application()
+                .store(StoreQueryParameters.fromNameAndType(name, QueryableStoreTypes.<Bytes, byte[]>keyValueStore())
+                        .withPartition(partition));
+    }
+
+    private static <T> Answer<T> changesTooFast() {
+        return new Answer.NotNow<>("the client's state changes faster than it can be read");
+    }
+}

@@ -1,0 +1,77 @@
+package dev.weir.query;
+
+import dev.weir.config.WeirConfig;
+import dev.weir.event.Decision;
+import dev.weir.topics.RecordReader;
+import dev.weir.topics.SchemaRegistries;
+import dev.weir.topics.UnreachableException;
+import dev.weir.topology.Topics;
+import dev.weir.wire.DecisionAvro;
+import dev.weir.wire.UnreadableException;
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.Collections;
+import java.util.Deque;
+import java.util.List;
+import java.util.Map;
+import org.apache.kafka.clients.producer.internals.BuiltInPartitioner;
+import org.apache.kafka.common.TopicPartition;
+
+/**
+ * What was decided of a client lately, as the topic has it.
+ *
+ * @param newestFirst the last ones, of those that were looked at
+ * @param read how many records of the client's partition were looked at
+ * @param sinceMs the time of the first one that was; null: there was none
+ */
+public record RecentDecisions(List<Decision> newestFirst, long read, Long sinceMs) {
+
+    /** How many records of the client's partition are looked at. */
+    public static final int MOST_READ = 20_000;
+
+    /**
+     * Looks at the end of the client's partition.
+     *
+     * @throws UnreachableException if the topic cannot be read
+     */
+    public static RecentDecisions of(WeirConfig config, String client, int most) {
+        DecisionAvro avro = new DecisionAvro(SchemaRegistries.of(config));
+        byte[] key = client.getBytes(StandardCharsets.UTF_8);
+        Deque<Decision> last = new ArrayDeque<>();
+        long[] read = new long[1];
+        Long[] since = new Long[1];
+        String topic = Topics.of(config).decisions();
+        try (RecordReader reader = new RecordReader(config, topic, RecordReader.Options.ofQuery())) {
+            List<TopicPartition> partitions = reader.partitions();
+            int number = BuiltInPartitioner.partitionForKey(key, partitions.size());
+            List<TopicPartition> one = partitions.stream()
+                    .filter(partition -> partition.partition() == number)
+                    .toList();
+            Map<TopicPartition, Long> from = reader.beginning(one);
+            Map<TopicPartition, Long> end = reader.end(one);
+            from.replaceAll((partition, beginning) -> Math.max(beginning, end.get(partition) - MOST_READ));
+            reader.read(from, end, record -> {
+                read[0]++;
+                since[0] = since[0] == null ? Long.valueOf(record.timestamp()) : since[0];
+                if (Arrays.equals(key, record.key())) {
+                    try {
+                        last.addLast(avro.decode(record.value()));
+                    } catch (UnreadableException e) {
+                        throw new UnreachableException(
+                                "the decision in partition %d at offset %d cannot be read"
+                                        .formatted(record.partition(), record.offset()),
+                                e);
+                    }
+                    if (last.size() > most) {
+                        last.removeFirst();
+                    }
+                }
+            });
+        }
+        List<Decision> newestFirst = new ArrayList<>(last);
+        Collections.reverse(newestFirst);
+        return new RecentDecisions(newestFirst, read[0], since[0]);
+    }
+}

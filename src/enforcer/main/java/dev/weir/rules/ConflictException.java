@@ -1,0 +1,31 @@
+package dev.weir.rules;
+
+import dev.weir.wire.PolicyAvro;
+import java.util.OptionalLong;
+
+/** A policy or queue is not as the one who changes it expects; nothing was written. The message is one line. */
+public final class ConflictException extends RuntimeException {
+
+    private static final long serialVersionUID = 1L;
+
+    private final transient PolicyAvro.Key key;
+    private final long version;
+
+    /** @param inForce null if there is none */
+    ConflictException(PolicyAvro.Key key, PolicyAvro.Applied inForce) {
+        super("nothing was changed: " + (inForce == null ? "there is no " : "")
+                + key.kind().word() + " " + key.id() + (inForce == null ? "" : " has version " + inForce.version()));
+        this.key = key;
+        this.version = inForce == null ? 0 : inForce.version();
+    }
+
+    /** What is not as expected. */
+    public PolicyAvro.Key key() {
+        return key;
+    }
+
+    /** The version in force, none if there is none. */
+    public OptionalLong current() {
+        return version == 0 ? OptionalLong.empty() : OptionalLong.of(version);
+    }
+}

@@ -1,0 +1,276 @@
+package dev.weir.rules;
+
+import dev.weir.definition.PolicyFile;
+import dev.weir.fault.FaultsException;
+import dev.weir.policy.OnExceed;
+import dev.weir.policy.Policy;
+import dev.weir.policy.ThrottleConflict;
+import dev.weir.rules.PolicyTopic.Change;
+import dev.weir.rules.PolicyTopic.Effect;
+import dev.weir.rules.PolicyTopic.Expected;
+import dev.weir.rules.PolicyTopic.Options;
+import dev.weir.wire.ChangeAuthor;
+import dev.weir.wire.PolicyAvro;
+import java.util.ArrayList;
+import java.util.Collection;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.SortedMap;
+import java.util.TreeMap;
+import java.util.TreeSet;
+import java.util.function.Supplier;
+import java.util.stream.Collectors;
+import java.util.stream.Stream;
+
+/** What is on the policies topic, and what is about to be written there, in its order. */
+final class PolicyChangeSet {
+
+    private static final int MAX_NAMED = 5;
+
+    private final SortedMap<String, PolicyAvro.Applied> onTopic;
+    private final Supplier<Map<String, Long>> history;
+    private final long nowMs;
+    private final ChangeAuthor changedBy;
+    private final List<PolicyAvro.Applied> records = new ArrayList<>();
+    private final List<Change> changes = new ArrayList<>();
+    private final List<Policy> applied = new ArrayList<>();
+    private Map<String, Long> past;
+
+    /**
+     * One in which nothing changes yet.
+     *
+     * @param onTopic by key, with what was deleted
+     * @param history the last version of each that there ever was, by key; asked once, and only for what is not on the
+     *     topic
+     * @param changedBy is recorded with each change
+     */
+    PolicyChangeSet(
+            Map<String, PolicyAvro.Applied> onTopic,
+            Supplier<Map<String, Long>> history,
+            long nowMs,
+            ChangeAuthor changedBy) {
+        this.onTopic = new TreeMap<>(onTopic);
+        this.history = history;
+        this.nowMs = nowMs;
+        this.changedBy = changedBy;
+    }
+
+    /** What is to be written: no record comes before one that it needs. */
+    List<PolicyAvro.Applied> records() {
+        return records;
+    }
+
+    List<Change> changes() {
+        return changes;
+    }
+
+    /** @throws ConflictException if one of these is not as expected */
+    void apply(PolicyFile.Contents contents, Options options) {
+        Set<String> others = new TreeSet<>(onTopic.keySet());
+        List<PolicyFile.Definition> definitions = new ArrayList<>(contents.queues());
+        definitions.addAll(contents.policies());
+        for (PolicyFile.Definition definition : definitions) {
+            require(options.expected(), new PolicyAvro.Key(definition.kind(), definition.id()));
+            put(definition);
+            others.remove(PolicyAvro.key(definition.kind(), definition.id()));
+        }
+        contents.policies().forEach(definition -> applied.add(definition.policy()));
+        if (options.prune()) {
+            others.forEach(this::delete); // policies sort before queues
+        }
+    }
+
+    /** @throws ConflictException if one of these is not as expected */
+    void delete(PolicyAvro.Kind kind, Collection<String> ids, Options options) {
+        for (String id : ids) {
+            require(options.expected(), new PolicyAvro.Key(kind, id));
+            delete(PolicyAvro.key(kind, id));
+        }
+    }
+
+    /**
+     * Throws unless all rules can be in force together.
+     *
+     * @throws RefusedChangeException if a policy would be without its queue, or throttles what another one shapes, or the key fields of a
+     *     queue would change
+     */
+    void requireConsistent() {
+        requireQueues();
+        requireSameKeys();
+        requireNoConflicts();
+    }
+
+    private void requireQueues() {
+        Set<String> deleted = new TreeSet<>();
+        for (Change change : changes) {
+            if (change.kind() == PolicyAvro.Kind.QUEUE && change.effect() == Effect.DELETED) {
+                deleted.add(change.id());
+            }
+        }
+        for (Policy policy : applied) {
+            if (policy.shapes()
+                    && inForce(PolicyAvro.key(PolicyAvro.Kind.QUEUE, policy.queue())) == null
+                    && !deleted.contains(policy.queue())) {
+                throw refusal(List.of(policy.id()), policy.queue(), "does not exist");
+            }
+        }
+        Map<String, List<String>> senders = deleted.isEmpty() ? Map.of() : senders();
+        for (String queue : deleted) {
+            if (senders.containsKey(queue)) {
+                throw refusal(senders.get(queue), queue, "would be deleted");
+            }
+        }
+    }
+
+    /** What waits would be in buckets, and on partitions, where nothing that comes later can find it. */
+    private void requireSameKeys() {
+        for (Change change : changes) {
+            if (change.kind() != PolicyAvro.Kind.QUEUE || change.before() == null || change.after() == null) {
+                continue;
+            }
+            List<String> before = keyFields(change.id(), change.before());
+            List<String> after = keyFields(change.id(), change.after());
+            if (before != null && !Set.copyOf(before).equals(Set.copyOf(after))) {
+                throw new RefusedChangeException(
+                        "nothing was changed: the key of queue " + change.id() + " is " + before + " and would be "
+                                + after + "; give the new queue another id, or delete this one first");
+            }
+        }
+    }
+
+    /** Null if the definition is not good, and so not in force. */
+    private static List<String> keyFields(String id, String definition) {
+        try {
+            return PolicyFile.parseQueue(id, definition, 1).key();
+        } catch (FaultsException e) {
+            return null;
+        }
+    }
+
+    /** Of the policies that are applied; those that are in force already are left as they are. */
+    private void requireNoConflicts() {
+        Set<String> ids = new TreeSet<>();
+        for (Policy policy : applied) {
+            if (policy.shapes() || policy.onExceed() instanceof OnExceed.Throttle) {
+                ids.add(policy.id());
+            }
+        }
+        if (ids.isEmpty()) {
+            return;
+        }
+        List<ThrottleConflict.InForce> inForce = new ArrayList<>();
+        for (PolicyAvro.Applied record : onTopic.values()) {
+            if (record.kind() == PolicyAvro.Kind.POLICY && !record.isDeleted() && mayThrottleOrShape(record)) {
+                PolicyVersions.of(record).stream()
+                        .filter(version -> version.untilMs() > nowMs)
+                        .forEach(version ->
+                                inForce.add(new ThrottleConflict.InForce(version.policy(), version.untilMs())));
+            }
+        }
+        for (ThrottleConflict conflict : ThrottleConflict.of(inForce)) {
+            if (ids.contains(conflict.throttling().id())
+                    || ids.contains(conflict.shaping().id())) {
+                throw new RefusedChangeException("nothing was changed: " + conflict.message());
+            }
+        }
+    }
+
+    /** Reads the text only: most policies do neither, and to read one as a policy costs far more. */
+    private static boolean mayThrottleOrShape(PolicyAvro.Applied record) {
+        return Stream.concat(
+                        Stream.of(record.definition()), record.before().stream().map(PolicyAvro.Earlier::definition))
+                .anyMatch(text -> text.contains("throttle") || text.contains("queue"));
+    }
+
+    private void put(PolicyFile.Definition definition) {
+        PolicyAvro.Applied old = onTopic.get(PolicyAvro.key(definition.kind(), definition.id()));
+        if (old != null && definition.json().equals(old.definition())) {
+            changes.add(new Change(
+                    old.kind(), old.id(), Effect.UNCHANGED, old.version(), old.definition(), old.definition()));
+            return;
+        }
+        long version = 1 + (old == null ? lastInHistory(definition) : old.version());
+        PolicyAvro.Applied next = new PolicyAvro.Applied(
+                        definition.kind(), definition.id(), version, definition.json(), nowMs)
+                .withChangedBy(changedBy);
+        write(definition.kind() == PolicyAvro.Kind.POLICY ? PolicyVersions.next(next, old, nowMs) : next);
+        Effect effect = old == null || old.isDeleted() ? Effect.ADDED : Effect.CHANGED;
+        changes.add(new Change(
+                definition.kind(),
+                definition.id(),
+                effect,
+                version,
+                old == null || old.isDeleted() ? null : replaced(definition, old),
+                definition.json()));
+    }
+
+    /** Its topic may have been lost, while instances remember what was on it, and take no lower version. */
+    private long lastInHistory(PolicyFile.Definition definition) {
+        past = past == null ? history.get() : past;
+        return past.getOrDefault(PolicyAvro.key(definition.kind(), definition.id()), 0L);
+    }
+
+    /** What a definition takes over from: not what was applied last, if that is still to come. */
+    private String replaced(PolicyFile.Definition definition, PolicyAvro.Applied old) {
+        return definition instanceof PolicyFile.Definition.OfPolicy of
+                ? PolicyVersions.heldAt(old, Math.max(nowMs, of.policy().effectiveFromMs()))
+                : old.definition();
+    }
+
+    private void delete(String key) {
+        PolicyAvro.Applied old = onTopic.get(key);
+        if (old != null && !old.isDeleted()) {
+            write(new PolicyAvro.Applied(old.kind(), old.id(), old.version() + 1, null, nowMs)
+                    .withChangedBy(changedBy));
+            changes.add(new Change(old.kind(), old.id(), Effect.DELETED, old.version(), old.definition(), null));
+        }
+    }
+
+    private void require(Expected expected, PolicyAvro.Key key) {
+        PolicyAvro.Applied inForce = inForce(key.toString());
+        boolean met = expected instanceof Expected.Version version
+                ? inForce != null && inForce.version() == version.version()
+                : expected instanceof Expected.Any || inForce == null;
+        if (!met) {
+            throw new ConflictException(key, inForce);
+        }
+    }
+
+    private void write(PolicyAvro.Applied record) {
+        records.add(record);
+        onTopic.put(record.key(), record);
+    }
+
+    /** Null if there is none. */
+    private PolicyAvro.Applied inForce(String key) {
+        PolicyAvro.Applied found = onTopic.get(key);
+        return found == null || found.isDeleted() ? null : found;
+    }
+
+    /** By queue, the policies that send to it, now or in time to come. */
+    private Map<String, List<String>> senders() {
+        Map<String, List<String>> senders = new HashMap<>();
+        for (PolicyAvro.Applied record : onTopic.values()) {
+            if (record.kind() == PolicyAvro.Kind.POLICY && !record.isDeleted()) {
+                PolicyVersions.of(record).stream()
+                        .filter(version -> version.untilMs() > nowMs)
+                        .filter(version -> version.policy().shapes())
+                        .map(version -> version.policy().queue())
+                        .distinct()
+                        .forEach(queue -> senders.computeIfAbsent(queue, none -> new ArrayList<>())
+                                .add(record.id()));
+            }
+        }
+        return senders;
+    }
+
+    private static RefusedChangeException refusal(List<String> senders, String queue, String why) {
+        boolean one = senders.size() == 1;
+        String named = senders.stream().limit(MAX_NAMED).collect(Collectors.joining(", "));
+        String more = senders.size() > MAX_NAMED ? " and " + (senders.size() - MAX_NAMED) + " more" : "";
+        return new RefusedChangeException("nothing was changed: " + (one ? "policy " : "policies ") + named + more
+                + (one ? " sends" : " send") + " to queue " + queue + ", which " + why);
+    }
+}

@@ -1,0 +1,136 @@
+package dev.weir.runtime;
+
+import java.lang.reflect.InvocationTargetException;
+import java.lang.reflect.Method;
+import java.lang.reflect.Proxy;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.CopyOnWriteArrayList;
+import org.apache.kafka.clients.admin.Admin;
+import org.apache.kafka.clients.consumer.Consumer;
+import org.apache.kafka.clients.consumer.ConsumerRecords;
+import org.apache.kafka.clients.consumer.KafkaConsumer;
+import org.apache.kafka.clients.producer.KafkaProducer;
+import org.apache.kafka.clients.producer.Producer;
+import org.apache.kafka.common.errors.WakeupException;
+import org.apache.kafka.common.serialization.ByteArrayDeserializer;
+import org.apache.kafka.common.serialization.ByteArraySerializer;
+import org.apache.kafka.streams.KafkaClientSupplier;
+
+/** Kafka's own clients, whose consumers can be made to stop waiting for records: then they return none. */
+final class WakeableClients implements KafkaClientSupplier {
+
+    private final List<Polling> consumers = new CopyOnWriteArrayList<>();
+
+    /** Ends the polls in progress. */
+    void wake() {
+        consumers.forEach(Polling::wake);
+    }
+
+    @Override
+    public Admin getAdmin(Map<String, Object> config) {
+        return Admin.create(config);
+    }
+
+    @Override
+    public Producer<byte[], byte[]> getProducer(Map<String, Object> config) {
+        return new KafkaProducer<>(config, new ByteArraySerializer(), new ByteArraySerializer());
+    }
+
+    @Override
+    public Consumer<byte[], byte[]> getConsumer(Map<String, Object> config) {
+        return wakeable(new KafkaConsumer<>(config, new ByteArrayDeserializer(), new ByteArrayDeserializer()));
+    }
+
+    @Override
+    public Consumer<byte[], byte[]> getRestoreConsumer(Map<String, Object> config) {
+        return getConsumer(config);
+    }
+
+    @Override
+    public Consumer<byte[], byte[]> getGlobalConsumer(Map<String, Object> config) {
+        return getConsumer(config);
+    }
+
+    /** The same consumer, until it is closed among those that {@link #wake} reaches. */
+    @SuppressWarnings("unchecked")
+    Consumer<byte[], byte[]> wakeable(Consumer<byte[], byte[]> consumer) {
+        Polling polling = new Polling(consumer);
+        consumers.add(polling);
+        return (Consumer<byte[], byte[]>) Proxy.newProxyInstance(
+                Consumer.class.getClassLoader(),
+                new Class<?>[] {Consumer.class},
+                (proxy, method, arguments) -> polling.call(method, arguments));
+    }
+
+    /** A consumer of which only a poll is interrupted: any other call would fail. */
+    private final class Polling {
+        private final Consumer<byte[], byte[]> consumer;
+        private boolean isPolling;
+        private boolean isWoken;
+
+        Polling(Consumer<byte[], byte[]> consumer) {
+            this.consumer = consumer;
+        }
+
+        private synchronized void wake() {
+            if (isPolling && !isWoken) {
+                isWoken = true;
+                consumer.wakeup();
+            }
+        }
+
+        Object call(Method method, Object... arguments) throws Throwable {
+            return switch (method.getName()) {
+                case "poll" -> poll(method, arguments);
+                case "close" -> {
+                    consumers.remove(this);
+                    yield invoke(method, arguments);
+                }
+                default -> other(method, arguments);
+            };
+        }
+
+        private Object poll(Method method, Object... arguments) throws Throwable {
+            setPolling(true);
+            try {
+                return invoke(method, arguments);
+            } catch (WakeupException e) {
+                takeWoken();
+                return ConsumerRecords.empty();
+            } finally {
+                setPolling(false);
+            }
+        }
+
+        /** A poll that ended just before it was woken leaves that to the next call. */
+        private Object other(Method method, Object... arguments) throws Throwable {
+            try {
+                return invoke(method, arguments);
+            } catch (WakeupException e) {
+                if (takeWoken()) {
+                    return invoke(method, arguments);
+                }
+                throw e;
+            }
+        }
+
+        private synchronized void setPolling(boolean now) {
+            isPolling = now;
+        }
+
+        private synchronized boolean takeWoken() {
+            boolean woken = isWoken;
+            isWoken = false;
+            return woken;
+        }
+
+        private Object invoke(Method method, Object... arguments) throws Throwable {
+            try {
+                return method.invoke(consumer, arguments);
+            } catch (InvocationTargetException e) {
+                throw e.getCause();
+            }
+        }
+    }
+}

@@ -1,0 +1,114 @@
+package dev.weir.service;
+
+import com.fasterxml.jackson.databind.node.ArrayNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import dev.weir.definition.PolicyFile;
+import dev.weir.fault.FaultsException;
+import dev.weir.rules.PolicyTopic.Change;
+import dev.weir.rules.PolicyTopic.Effect;
+import dev.weir.wire.PolicyAvro.Applied;
+import dev.weir.wire.PolicyAvro.Kind;
+import io.javalin.http.Context;
+import java.util.Arrays;
+import java.util.Iterator;
+import java.util.List;
+import java.util.function.Supplier;
+
+/** The policies, or the queues: reading and changing them. */
+final class DefinitionApi {
+
+    static final int DEFAULT_PAGE = 1_000;
+    static final int MAX_PAGE = 10_000;
+
+    private final Kind kind;
+    private final String plural;
+    private final Supplier<RuleService> rules;
+
+    /** @param plural as the path has it, {@code policies} or {@code queues} */
+    DefinitionApi(Kind kind, String plural, Supplier<RuleService> rules) {
+        this.kind = kind;
+        this.plural = plural;
+        this.rules = rules;
+    }
+
+    /** Those in force, by id, a page at a time. */
+    void list(Context request) {
+        BodyFormat format = BodyFormat.accepted(request);
+        QueryParameters parameters = QueryParameters.of(request, "after", "limit");
+        String after = parameters.text("after").orElse("");
+        int limit = parameters.number("limit", 1, MAX_PAGE).orElse(DEFAULT_PAGE);
+        ObjectNode page = JsonViews.object();
+        ArrayNode list = page.putArray(plural);
+        Iterator<Applied> following = rules.get().applied(kind).stream()
+                .filter(one -> one.id().compareTo(after) > 0)
+                .iterator();
+        String last = null;
+        while (following.hasNext() && list.size() < limit) {
+            Applied one = following.next();
+            list.add(JsonViews.applied(one));
+            last = one.id();
+        }
+        page.put("next", following.hasNext() ? last : null);
+        ResponseWriter.write(request, format, 200, page);
+    }
+
+    void get(Context request) {
+        BodyFormat format = BodyFormat.accepted(request);
+        QueryParameters.none(request);
+        Applied applied = rules.get().applied(kind, request.pathParam("id")).orElseThrow(() -> missing(request));
+        String tag = VersionPrecondition.tag(applied.version());
+        request.header("ETag", tag);
+        String known = request.header("If-None-Match");
+        if (known != null
+                && Arrays.stream(known.split(",", -1)).map(String::strip).anyMatch(tag::equals)) {
+            request.status(304);
+        } else {
+            ResponseWriter.write(request, format, 200, JsonViews.applied(applied));
+        }
+    }
+
+    void put(Context request) throws FaultsException {
+        BodyFormat format = BodyFormat.accepted(request);
+        BodyFormat.sent(request);
+        QueryParameters.none(request);
+        VersionPrecondition condition = VersionPrecondition.of(request);
+        String id = request.pathParam("id");
+        PolicyFile.Contents contents =
+                PolicyFile.readOne(kind, id, "body", RequestBody.text(request), rules.get()::queues);
+        Change change = rules.get().apply(contents, condition, AccessControl.changedBy(request));
+        request.header("ETag", VersionPrecondition.tag(change.version()));
+        if (change.effect() == Effect.ADDED) {
+            request.header("Location", request.req().getRequestURI());
+        }
+        ResponseWriter.write(request, format, change.effect() == Effect.ADDED ? 201 : 200, JsonViews.change(change));
+    }
+
+    void delete(Context request) {
+        QueryParameters.none(request);
+        VersionPrecondition condition = VersionPrecondition.of(request);
+        if (!rules.get().delete(kind, request.pathParam("id"), condition, AccessControl.changedBy(request))) {
+            throw missing(request);
+        }
+        request.status(204);
+    }
+
+    /** The versions that are still known, newest first. */
+    void history(Context request) {
+        BodyFormat format = BodyFormat.accepted(request);
+        QueryParameters.none(request);
+        String id = request.pathParam("id");
+        List<Applied> versions = rules.get().history(kind, id);
+        if (versions.isEmpty()) {
+            throw missing(request);
+        }
+        ObjectNode json = JsonViews.object().put("id", id);
+        ArrayNode list = json.putArray("versions");
+        versions.forEach(one -> list.add(JsonViews.applied(one)));
+        ResponseWriter.write(request, format, 200, json);
+    }
+
+    private ProblemDetails.Found missing(Context request) {
+        return ProblemDetails.of(404, "there is no " + kind.word() + " '" + request.pathParam("id") + "'")
+                .found();
+    }
+}

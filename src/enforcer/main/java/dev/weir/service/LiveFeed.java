@@ -1,0 +1,242 @@
+package dev.weir.service;
+
+import dev.weir.live.ClusterSecond;
+import dev.weir.live.ClusterTimeline;
+import dev.weir.live.ClusterTimeline.Picture;
+import dev.weir.live.InstanceReport;
+import dev.weir.live.Sampler;
+import dev.weir.wire.Json;
+import io.javalin.http.Context;
+import io.javalin.http.HandlerType;
+import java.io.IOException;
+import java.io.OutputStream;
+import java.nio.charset.StandardCharsets;
+import java.time.Duration;
+import java.util.Map;
+import java.util.Set;
+import java.util.TreeMap;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionException;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.ScheduledExecutorService;
+import java.util.concurrent.Semaphore;
+import java.util.concurrent.TimeUnit;
+import java.util.function.Supplier;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * What all instances do, second by second, as server-sent events. The others are asked only while somebody watches, and once
+ * for all who do.
+ */
+final class LiveFeed implements AutoCloseable {
+
+    /** Where an instance tells of itself alone. */
+    static final String REPORT = "/v1/live/report";
+
+    private static final int MAX_WATCHERS = 16;
+
+    private static final String AFTER = "after";
+    private static final long MS_PER_SECOND = 1_000;
+
+    /** Behind the end of a second, when all have looked at it. */
+    private static final long BEHIND_MS = 250;
+
+    private static final Duration ANSWER_WITHIN = Duration.ofMillis(600);
+
+    /** There is more of it, and the connection is new. */
+    private static final Duration HISTORY_WITHIN = Duration.ofSeconds(3);
+
+    private static final Logger LOG = LoggerFactory.getLogger(LiveFeed.class);
+
+    private final PeerInstances peers;
+    private final Semaphore places = new Semaphore(MAX_WATCHERS);
+    private final ExecutorService watching = Executors.newCachedThreadPool(LiveFeed::thread);
+    private final ScheduledExecutorService asking = Executors.newSingleThreadScheduledExecutor(LiveFeed::thread);
+    private volatile Source source;
+
+    /** Those that told nothing in the last round; of the asking thread. */
+    private Set<String> unreachable = Set.of();
+
+    /** Guarded by this, as the others below. */
+    private ClusterTimeline together = new ClusterTimeline();
+
+    private int watchers;
+    private long rounds;
+    private boolean closed;
+
+    /** This instance, and the addresses of the others. */
+    private record Source(Sampler own, Supplier<Set<String>> others) {}
+
+    LiveFeed(PeerInstances peers) {
+        this.peers = peers;
+    }
+
+    private static Thread thread(Runnable task) {
+        Thread thread = new Thread(task, "service-live");
+        thread.setDaemon(true);
+        return thread;
+    }
+
+    void tell(Sampler own, Supplier<Set<String>> others) {
+        source = new Source(own, others);
+        long untilNextMs = MS_PER_SECOND - System.currentTimeMillis() % MS_PER_SECOND + BEHIND_MS;
+        var unused = asking.scheduleAtFixedRate(this::ask, untilNextMs, MS_PER_SECOND, TimeUnit.MILLISECONDS);
+    }
+
+    /** What this instance alone tells. */
+    void report(Context request) {
+        long after = QueryParameters.of(request, AFTER)
+                .text(AFTER)
+                .map(text -> {
+                    if (!text.matches("-?[0-9]{1,18}")) {
+                        throw ProblemDetails.of(400, "after must be a time in ms")
+                                .found();
+                    }
+                    return Long.parseLong(text);
+                })
+                .orElse(0L);
+        request.contentType("application/json")
+                .result(source().own().since(after).json());
+    }
+
+    /** Tells what was, and goes on with what is until one of the two has enough. */
+    void watch(Context request) {
+        QueryParameters.none(request);
+        source();
+        request.contentType("text/event-stream");
+        if (HandlerType.HEAD.equals(request.method())) {
+            return; // it would never hear that nobody reads
+        }
+        if (!places.tryAcquire()) {
+            throw ProblemDetails.notNow(MAX_WATCHERS + " watch already").found();
+        }
+        request.header("X-Accel-Buffering", "no"); // a proxy would wait for more
+        request.async(task -> task.executor = watching, () -> {
+            try {
+                watch(request.res().getOutputStream());
+            } catch (IOException e) {
+                LOG.debug("one stopped watching", e);
+            } finally {
+                places.release();
+            }
+        });
+    }
+
+    @Override
+    public synchronized void close() {
+        closed = true;
+        notifyAll();
+        asking.shutdownNow();
+        watching.shutdown();
+    }
+
+    private Source source() {
+        Source current = source;
+        if (current == null) {
+            throw ProblemDetails.notNow("the enforcer is starting").found();
+        }
+        return current;
+    }
+
+    private void watch(OutputStream out) throws IOException {
+        long round = come();
+        try {
+            long seen = 0;
+            String first = "history";
+            for (Picture next = next(round, seen); next != null; next = next(++round, seen)) {
+                if (first != null) {
+                    write(out, first, next.ticks());
+                    first = null;
+                } else {
+                    for (ClusterSecond tick : next.ticks()) {
+                        write(out, "tick", tick);
+                    }
+                }
+                write(out, "now", next.overview());
+                out.flush();
+                seen = next.settled();
+            }
+        } finally {
+            leave();
+        }
+    }
+
+    private static void write(OutputStream out, String event, Object data) throws IOException {
+        String text = "event: " + event + "\ndata: " + Json.write(data) + "\n\n";
+        out.write(text.getBytes(StandardCharsets.UTF_8));
+    }
+
+    /** Returns the round that is to be waited for; the first one to come does not wait for its time. */
+    private synchronized long come() {
+        if (watchers++ == 0 && !closed) {
+            together = new ClusterTimeline();
+            asking.execute(this::ask);
+        }
+        return rounds + 1;
+    }
+
+    private synchronized void leave() {
+        watchers--;
+    }
+
+    /** What came behind a second, once a round is over; null if there will be no more. */
+    private synchronized Picture next(long round, long seen) {
+        try {
+            while (rounds < round && !closed) {
+                wait();
+            }
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            return null;
+        }
+        return closed ? null : together.since(seen);
+    }
+
+    private void ask() {
+        ClusterTimeline current;
+        synchronized (this) {
+            if (watchers == 0) {
+                return;
+            }
+            current = together;
+        }
+        try {
+            ask(current);
+        } catch (RuntimeException e) { // or it would be the last round
+            LOG.warn("the live page misses a second: {}", e.toString());
+            return;
+        }
+        synchronized (this) {
+            rounds++;
+            notifyAll();
+        }
+    }
+
+    private void ask(ClusterTimeline current) {
+        long after = current.settled();
+        String question = REPORT + "?" + AFTER + "=" + after;
+        Duration within = after == 0 ? HISTORY_WITHIN : ANSWER_WITHIN;
+        Map<String, CompletableFuture<InstanceReport>> asked = new TreeMap<>();
+        for (String address : source.others().get()) {
+            asked.put(address, peers.get(address, question, within).thenApply(InstanceReport::read));
+        }
+        Map<String, InstanceReport> told = new TreeMap<>();
+        Map<String, String> failed = new TreeMap<>();
+        asked.forEach((address, answer) -> {
+            try {
+                told.put(address, answer.join());
+            } catch (CompletionException e) {
+                failed.put(address, String.valueOf(e.getCause()));
+            }
+        });
+        failed.forEach((address, why) -> {
+            if (!unreachable.contains(address)) {
+                LOG.warn("the live page lacks {}: {}", address, why);
+            }
+        });
+        unreachable = failed.keySet();
+        current.add(System.currentTimeMillis(), source.own().since(after), told, unreachable);
+    }
+}

@@ -1,0 +1,199 @@
+package dev.weir.service;
+
+import io.javalin.http.Context;
+import java.net.URI;
+import java.net.URLEncoder;
+import java.net.http.HttpClient;
+import java.net.http.HttpRequest;
+import java.net.http.HttpRequest.BodyPublishers;
+import java.net.http.HttpResponse;
+import java.net.http.HttpResponse.BodyHandlers;
+import java.nio.charset.StandardCharsets;
+import java.time.Duration;
+import java.util.List;
+import java.util.Optional;
+import java.util.Set;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionException;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Semaphore;
+import java.util.concurrent.TimeUnit;
+import java.util.regex.Pattern;
+import javax.net.ssl.SSLException;
+
+/** The other instances: asks one what this one was asked, and answers as it does. A question goes on only once. */
+final class PeerInstances implements AutoCloseable {
+
+    /** On a question that comes from another instance. */
+    static final String FORWARDED = "Weir-Forwarded";
+
+    private static final Duration CONNECT_TIMEOUT = Duration.ofSeconds(2);
+    private static final Duration TIMEOUT = Duration.ofSeconds(5);
+    private static final int MAX_ASKED = 64;
+    private static final int THREADS = 2;
+
+    /** Answers that hold whoever gives them. */
+    private static final Set<Integer> PASSED_ON = Set.of(200, 400, 404, 406, 413, 415);
+
+    private static final List<String> HEADERS_ASKED = List.of("Accept", "Content-Type");
+    private static final List<String> HEADERS_ANSWERED = List.of("Content-Type", "ETag", "Vary");
+
+    private static final Pattern ILLEGAL = Pattern.compile("[^A-Za-z0-9._~!$&'()*+,;=:@/?%-]+");
+
+    private final Optional<AccessToken> token;
+    private final Semaphore asked = new Semaphore(MAX_ASKED);
+    private final ExecutorService executor;
+    private final String scheme;
+    private volatile HttpClient http;
+
+    /** @param tls what other instances are trusted by; empty: they do not speak TLS */
+    PeerInstances(Optional<AccessToken> token, Optional<ServiceTls> tls) {
+        this.token = token;
+        scheme = tls.isPresent() ? "https://" : "http://";
+        executor = Executors.newFixedThreadPool(THREADS, task -> {
+            Thread thread = new Thread(task, "service-peers");
+            thread.setDaemon(true);
+            return thread;
+        });
+        http = builder().build();
+        tls.ifPresent(
+                one -> one.trust(context -> http = builder().sslContext(context).build()));
+    }
+
+    private HttpClient.Builder builder() {
+        return HttpClient.newBuilder()
+                .executor(executor)
+                .connectTimeout(CONNECT_TIMEOUT)
+                .version(HttpClient.Version.HTTP_1_1)
+                .followRedirects(HttpClient.Redirect.NEVER); // the token is for this address alone
+    }
+
+    /** Whether a question comes from another instance. */
+    static boolean isForwarded(Context request) {
+        return request.header(FORWARDED) != null;
+    }
+
+    /**
+     * Asks another instance, and writes what it answers.
+     *
+     * @param address its {@code host:port}
+     * @return fails with a {@link ProblemDetails.Found} if it does not answer
+     */
+    CompletableFuture<Void> ask(String address, Context request, String body) {
+        if (isForwarded(request)) {
+            throw ProblemDetails.notNow("the partition is moving between instances")
+                    .found();
+        }
+        HttpRequest question = question(address, request, body);
+        if (!asked.tryAcquire()) {
+            throw ProblemDetails.notNow("too many questions at once to other instances")
+                    .found();
+        }
+        CompletableFuture<HttpResponse<byte[]>> exchange = http.sendAsync(question, BodyHandlers.ofByteArray());
+        return exchange.copy()
+                .orTimeout(TIMEOUT.toMillis(), TimeUnit.MILLISECONDS)
+                .whenComplete((answer, failure) -> {
+                    exchange.cancel(true); // one that takes too long would be read on
+                    asked.release();
+                })
+                .handleAsync(
+                        (answer, failure) -> {
+                            if (failure != null) {
+                                throw new CompletionException(unreachable(address, why(failure)));
+                            }
+                            pass(answer, address, request);
+                            return null;
+                        },
+                        executor);
+    }
+
+    /**
+     * Asks another instance on behalf of this one.
+     *
+     * @param target path and query
+     * @param within how long it may take in all
+     * @return the body; fails if it does not answer with 200
+     */
+    CompletableFuture<String> get(String address, String target, Duration within) {
+        try {
+            HttpRequest question = to(address, target).build();
+            CompletableFuture<HttpResponse<String>> exchange = http.sendAsync(question, BodyHandlers.ofString());
+            return exchange.copy()
+                    .orTimeout(within.toMillis(), TimeUnit.MILLISECONDS)
+                    .whenComplete(
+                            (answer, failure) -> exchange.cancel(true)) // one that takes too long would be read on
+                    .thenApply(answer -> {
+                        if (answer.statusCode() != 200) {
+                            throw new IllegalStateException("it answers " + answer.statusCode());
+                        }
+                        return answer.body();
+                    });
+        } catch (IllegalArgumentException e) { // an address that is none
+            return CompletableFuture.failedFuture(e);
+        }
+    }
+
+    /** A question with the token. */
+    private HttpRequest.Builder to(String address, String target) {
+        HttpRequest.Builder question = HttpRequest.newBuilder(URI.create(scheme + address + target))
+                .timeout(TIMEOUT)
+                .header(FORWARDED, "1");
+        token.ifPresent(shown -> question.header("Authorization", shown.authorization()));
+        return question;
+    }
+
+    /** Lets go of its threads. */
+    @Override
+    public void close() {
+        executor.shutdownNow();
+    }
+
+    private HttpRequest question(String address, Context request, String body) {
+        String query = request.queryString();
+        String target = legal(request.req().getRequestURI()) + (query == null ? "" : "?" + legal(query));
+        try {
+            HttpRequest.Builder question =
+                    to(address, target).method(request.method().name(), BodyPublishers.ofString(body));
+            for (String header : HEADERS_ASKED) {
+                Optional.ofNullable(request.header(header)).ifPresent(value -> question.header(header, value));
+            }
+            return question.build();
+        } catch (IllegalArgumentException e) {
+            throw unreachable(address, "cannot be asked");
+        }
+    }
+
+    /** A path or a query that Jetty took, as a URI has it. */
+    private static String legal(String received) {
+        return ILLEGAL.matcher(received).replaceAll(one -> URLEncoder.encode(one.group(), StandardCharsets.UTF_8));
+    }
+
+    private static void pass(HttpResponse<byte[]> answer, String address, Context request) {
+        int status = answer.statusCode();
+        if (status == 401 || status == 403 || status == 421) {
+            throw unreachable(address, "refuses the token of this one: all must have the same");
+        }
+        if (!PASSED_ON.contains(status)) {
+            throw unreachable(address, "cannot answer now");
+        }
+        for (String header : HEADERS_ANSWERED) {
+            answer.headers().firstValue(header).ifPresent(value -> request.header(header, value));
+        }
+        request.status(status).result(answer.body());
+    }
+
+    private static String why(Throwable failure) {
+        for (Throwable cause = failure; cause != null; cause = cause.getCause()) {
+            if (cause instanceof SSLException) {
+                return "has a certificate that is not trusted: see service.tls.ca";
+            }
+        }
+        return "does not answer";
+    }
+
+    private static ProblemDetails.Found unreachable(String address, String why) {
+        return ProblemDetails.notNow("the instance that knows, " + address + ", " + why)
+                .found();
+    }
+}

@@ -1,0 +1,213 @@
+package dev.weir.service;
+
+import com.fasterxml.jackson.core.JsonLocation;
+import com.fasterxml.jackson.core.JsonProcessingException;
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.ArrayNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import dev.weir.config.WeirConfig;
+import dev.weir.event.Request;
+import dev.weir.event.RequestKind;
+import dev.weir.policy.RequestRules;
+import dev.weir.query.InstanceQueries;
+import dev.weir.query.InstanceQueries.Answer;
+import dev.weir.service.QueueParts.Whole;
+import dev.weir.shape.QueueView;
+import dev.weir.wire.PolicyAvro;
+import dev.weir.wire.PolicyAvro.Applied;
+import dev.weir.wire.RequestJson;
+import io.javalin.http.Context;
+import java.util.Map;
+import java.util.Optional;
+import java.util.Set;
+import java.util.function.Consumer;
+import java.util.function.Supplier;
+
+/** What can be asked about clients and queues; who does not have the answer asks the instance that has. */
+final class QueryApi {
+
+    private static final String ATTRIBUTE = "attribute.";
+    private static final String MOST = "most";
+    private static final int DEFAULT_DECISIONS = 50;
+    private static final int MAX_DECISIONS = 1_000;
+
+    /** Names a request that its caller did not name. */
+    private static final String UNNAMED = "check";
+
+    private static final String KEY = "key.";
+    private static final Request.Source NOWHERE = new Request.Source(0, 0);
+
+    private final RequestRules rules;
+    private final Supplier<ServedInstance> instance;
+    private final PeerInstances peers;
+    private final QueueParts parts;
+
+    QueryApi(WeirConfig config, Supplier<ServedInstance> instance, PeerInstances peers) {
+        this.rules = config.requests().rules();
+        this.instance = instance;
+        this.peers = peers;
+        parts = new QueueParts(peers);
+    }
+
+    /** What a client has used. */
+    void usage(Context request) {
+        BodyFormat format = BodyFormat.accepted(request);
+        QueryParameters parameters = QueryParameters.ofPrefix(request, ATTRIBUTE, "tier");
+        String client = request.pathParam("client");
+        long nowMs = System.currentTimeMillis();
+        Request question = new Request(
+                UNNAMED,
+                client,
+                RequestKind.PEEK,
+                parameters.text("tier").orElse(null),
+                0,
+                null,
+                parameters.withPrefix(ATTRIBUTE),
+                null,
+                null,
+                null,
+                nowMs,
+                NOWHERE);
+        requireRules(question);
+        InstanceQueries questions = instance.get().questions();
+        answer(
+                request,
+                "",
+                questions.usage(question),
+                usage -> ResponseWriter.write(request, format, 200, JsonViews.usage(client, nowMs, usage)));
+    }
+
+    /** What all clients have used of a shared policy, and who holds what of it. */
+    void shared(Context request) {
+        BodyFormat format = BodyFormat.accepted(request);
+        QueryParameters parameters = QueryParameters.ofPrefix(request, KEY);
+        String id = request.pathParam("id");
+        long nowMs = System.currentTimeMillis();
+        answer(request, "", instance.get().questions().shared(id, parameters.withPrefix(KEY)), shared -> {
+            if (shared == null) {
+                throw ProblemDetails.of(404, "there is no policy '" + id + "' that is shared")
+                        .found();
+            }
+            ResponseWriter.write(request, format, 200, JsonViews.shared(nowMs, shared));
+        });
+    }
+
+    /** What was decided of a client lately. */
+    void decisions(Context request) {
+        BodyFormat format = BodyFormat.accepted(request);
+        int most =
+                QueryParameters.of(request, MOST).number(MOST, 1, MAX_DECISIONS).orElse(DEFAULT_DECISIONS);
+        String client = request.pathParam("client");
+        ResponseWriter.write(
+                request,
+                format,
+                200,
+                JsonViews.decisions(client, instance.get().rules().decisions(client, most)));
+    }
+
+    /** How a request would be decided. */
+    void check(Context request) {
+        BodyFormat format = BodyFormat.accepted(request);
+        BodyFormat sent = BodyFormat.sent(request);
+        QueryParameters.none(request);
+        String body = RequestBody.text(request);
+        Request question = read(sent, body);
+        requireRules(question);
+        InstanceQueries questions = instance.get().questions();
+        answer(
+                request,
+                body,
+                questions.check(question),
+                decision -> ResponseWriter.write(request, format, 200, JsonViews.decision(decision)));
+    }
+
+    /** A queue's definition, and how it is: all of it, or the part of this instance if another one asks. */
+    void queue(Context request) {
+        BodyFormat format = BodyFormat.accepted(request);
+        QueryParameters.none(request);
+        String id = request.pathParam("id");
+        ServedInstance here = instance.get();
+        Optional<Applied> applied = here.rules().applied(PolicyAvro.Kind.QUEUE, id);
+        Answer<QueueView> answer = here.questions().queue(id);
+        if (!(answer instanceof Answer.Part<QueueView> part)) {
+            answer(request, "", answer, queue -> writeQueue(request, format, applied, new Whole(queue, Set.of())));
+        } else if (PeerInstances.isForwarded(request)) {
+            ResponseWriter.write(request, format, 200, QueueParts.json(part.value()));
+        } else {
+            request.future(
+                    () -> parts.gather(id, part).thenAccept(whole -> writeQueue(request, format, applied, whole)));
+        }
+    }
+
+    private static void writeQueue(Context request, BodyFormat format, Optional<Applied> applied, Whole whole) {
+        QueueView queue = whole.view();
+        boolean drains = queue != null && queue.waiting() > 0;
+        if (applied.isEmpty() && !drains) {
+            throw noQueue(request, whole.missing());
+        }
+        ObjectNode json = applied.map(JsonViews::applied).orElseGet(() -> JsonViews.deleted(queue.rules()));
+        request.header("ETag", VersionPrecondition.tag(json.get("version").longValue()));
+        json.set("state", queue == null ? null : JsonViews.queueState(queue));
+        ArrayNode missing = json.putArray("missing");
+        whole.missing().forEach(missing::add);
+        ResponseWriter.write(request, format, 200, json);
+    }
+
+    /** One key of a queue with key fields. */
+    void key(Context request) {
+        BodyFormat format = BodyFormat.accepted(request);
+        QueryParameters.none(request);
+        String id = request.pathParam("id");
+        Map<String, String> key = QueueKey.read(request);
+        answer(request, "", instance.get().questions().key(id, key), bucket -> {
+            if (bucket == null) {
+                throw noQueue(request, Set.of());
+            }
+            QueueKey.requireFields(key, bucket.rules());
+            ResponseWriter.write(request, format, 200, JsonViews.key(bucket, key));
+        });
+    }
+
+    private static ProblemDetails.Found noQueue(Context request, Set<String> missing) {
+        String but = missing.isEmpty() ? "" : ", unless one of these instances has it, which did not answer: ";
+        return ProblemDetails.of(
+                        404, "there is no queue '" + request.pathParam("id") + "'" + but + String.join(", ", missing))
+                .found();
+    }
+
+    private <T> void answer(Context request, String body, Answer<T> answer, Consumer<T> here) {
+        if (answer instanceof Answer.Here<T> found) {
+            here.accept(found.value());
+        } else if (answer instanceof Answer.Elsewhere<T> elsewhere) {
+            request.future(() -> peers.ask(elsewhere.address(), request, body));
+        } else if (answer instanceof Answer.NotNow<T> notNow) {
+            throw ProblemDetails.notNow(notNow.why()).found();
+        }
+    }
+
+    private static Request read(BodyFormat sent, String body) {
+        try {
+            JsonNode tree = sent.read(body);
+            if (tree instanceof ObjectNode fields && !fields.has("requestId")) {
+                fields.put("requestId", UNNAMED);
+            }
+            return RequestJson.read(String.valueOf(tree), System.currentTimeMillis(), NOWHERE);
+        } catch (JsonProcessingException e) {
+            JsonLocation location = e.getLocation(); // null if something in it is too long or too deep
+            String where = location == null ? "" : ": line " + location.getLineNr();
+            String why = String.valueOf(e.getOriginalMessage()).startsWith("Duplicate")
+                    ? "the body has a key twice"
+                    : "the body is not " + sent;
+            throw ProblemDetails.of(400, why + where).found();
+        } catch (IllegalArgumentException e) {
+            throw ProblemDetails.of(400, "the body " + e.getMessage()).found();
+        }
+    }
+
+    private void requireRules(Request request) {
+        Optional<RequestRules.Violation> violation = rules.check(request);
+        if (violation.isPresent()) {
+            throw ProblemDetails.of(400, violation.get().detail()).found();
+        }
+    }
+}

@@ -1,0 +1,415 @@
+package dev.weir.service;
+
+import static io.javalin.http.HandlerType.DELETE;
+import static io.javalin.http.HandlerType.GET;
+import static io.javalin.http.HandlerType.HEAD;
+import static io.javalin.http.HandlerType.POST;
+import static io.javalin.http.HandlerType.PUT;
+
+import dev.weir.backtest.ResultTooLargeException;
+import dev.weir.config.WeirConfig;
+import dev.weir.fault.FaultsException;
+import dev.weir.live.Sampler;
+import dev.weir.processor.PolicyRegistry;
+import dev.weir.query.InstanceQueries;
+import dev.weir.rules.RefusedChangeException;
+import dev.weir.runtime.Health;
+import dev.weir.service.AccessControl.Role;
+import dev.weir.topics.UnreachableException;
+import dev.weir.wire.PolicyAvro.Kind;
+import io.javalin.Javalin;
+import io.javalin.compression.CompressionStrategy;
+import io.javalin.config.JavalinConfig;
+import io.javalin.http.Context;
+import io.javalin.http.Handler;
+import io.javalin.http.HandlerType;
+import io.javalin.http.HttpResponseException;
+import io.javalin.util.JavalinException;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.Set;
+import java.util.concurrent.CancellationException;
+import java.util.function.Supplier;
+import org.eclipse.jetty.server.ConnectionFactory;
+import org.eclipse.jetty.server.HttpConfiguration;
+import org.eclipse.jetty.server.SecureRequestCustomizer;
+import org.eclipse.jetty.server.Server;
+import org.eclipse.jetty.server.ServerConnector;
+import org.eclipse.jetty.server.SslConnectionFactory;
+import org.eclipse.jetty.util.thread.QueuedThreadPool;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/** Rules and questions over HTTP: {@code openapi.yaml} describes them. */
+public final class WeirService implements AutoCloseable {
+
+    /** The one that Prometheus takes if it names none. */
+    private static final String METRICS_FORMAT = "text/plain; version=0.0.4; charset=utf-8";
+
+    private static final int MIN_THREADS = 2;
+    private static final int MAX_THREADS = 16;
+    private static final int MAX_HEALTH_THREADS = 4;
+    private static final int IDLE_MS = 30_000;
+    private static final long ANSWER_WITHIN_MS = 15_000;
+    private static final long STOP_WITHIN_MS = 2_000;
+    private static final long CLOSE_IDLE_MS = 100;
+    private static final Logger LOG = LoggerFactory.getLogger(WeirService.class);
+
+    private final WeirConfig config;
+    private final ServiceListener listener;
+    private final AccessControl access;
+    private final Optional<ServiceTls> tls;
+    private final PeerInstances peers;
+    private final LiveFeed feed;
+    private final TokenThrottle wrongTokens = new TokenThrottle();
+    private final ConnectionGuard guard;
+    private final ConnectionGuard healthGuard;
+    private final Javalin javalin;
+    private final Javalin healthJavalin; // on a port and threads of its own
+    private volatile ServedInstance instance;
+    private volatile Supplier<Health> health = () -> Health.STARTING;
+    private volatile Supplier<String> metrics;
+    private boolean closed;
+
+    /** What is done with a path. */
+    record Route(HandlerType method, String path, Role role, Handler handler) {}
+
+    private WeirService(
+            WeirConfig config,
+            AccessTokens tokens,
+            Optional<ServiceTls> tls,
+            ServiceListener listener,
+            ServiceListener healthListener) {
+        this.config = config;
+        this.tls = tls;
+        this.listener = listener;
+        boolean isOpenToRead = listener.isLoopback() && !config.service().readsNeedToken();
+        access = new AccessControl(tokens, isOpenToRead, listener.names(), wrongTokens);
+        peers = new PeerInstances(tokens.own(), tls);
+        feed = new LiveFeed(peers);
+        guard = new ConnectionGuard(config.service().requestTimeout());
+        healthGuard = new ConnectionGuard(config.service().requestTimeout());
+        healthJavalin = Javalin.create(
+                        settings -> setUp(settings, healthRoutes(), healthListener, healthGuard, MAX_HEALTH_THREADS))
+                .start();
+        javalin = Javalin.create(settings -> setUp(settings, routes(), listener, guard, MAX_THREADS))
+                .start();
+    }
+
+    /**
+     * Starts to listen; until it can {@link #speakFor} an enforcer, it answers 503.
+     *
+     * @param environment the variables of the process
+     * @throws BadSettingException if the settings do not allow it
+     * @throws UnreachableException if the port is not free
+     */
+    public static WeirService open(WeirConfig config, Map<String, String> environment) {
+        AccessTokens tokens = AccessTokens.read(config.service(), environment);
+        Optional<ServiceTls> tls = config.service().tls().map(ServiceTls::open);
+        try {
+            return open(config, tokens, tls);
+        } catch (BadSettingException | UnreachableException e) {
+            tls.ifPresent(ServiceTls::close);
+            throw e;
+        }
+    }
+
+    private static WeirService open(WeirConfig config, AccessTokens tokens, Optional<ServiceTls> tls) {
+        ServiceListener listener = ServiceListener.open(config.service());
+        try {
+            requireTokens(config.service(), tokens, listener);
+            ServiceListener health = ServiceListener.openForHealth(config.service());
+            return new WeirService(config, tokens, tls, listener, health);
+        } catch (BadSettingException | UnreachableException e) {
+            close(listener);
+            throw e;
+        }
+    }
+
+    private static void requireTokens(WeirConfig.Service service, AccessTokens tokens, ServiceListener listener) {
+        boolean isOpen = service.readToken().equals(Optional.of(WeirConfig.Service.ReadToken.LOOPBACK));
+        if (isOpen && !listener.isLoopback()) {
+            throw new BadSettingException(
+                    "service.read-token: loopback needs a service.host on loopback, and " + service.host() + " is not",
+                    null);
+        }
+        if (!tokens.toChange().isEmpty()) {
+            return;
+        }
+        String how = ", which needs a token: set service.token-file or the environment variable WEIR_TOKEN";
+        if (!listener.isLoopback()) {
+            throw new BadSettingException("service.host is " + service.host() + ", beyond loopback" + how, null);
+        }
+        if (service.readsNeedToken()) {
+            throw new BadSettingException(
+                    "service.read-token is required"
+                            + (service.readToken().isPresent()
+                                    ? ""
+                                    : ", because service.host or service.advertise is set")
+                            + how,
+                    null);
+        }
+    }
+
+    /** Where other instances reach it: {@code host:port}. */
+    public String address() {
+        return listener.address();
+    }
+
+    /** Where callers reach it: {@code http://host:port}. */
+    public String url() {
+        return scheme() + listener.address();
+    }
+
+    /** Where the health checks and metrics are served alone: {@code http://host:port}. */
+    public String healthUrl() {
+        String host = listener.address().substring(0, listener.address().lastIndexOf(':'));
+        return scheme() + host + ":" + healthPort();
+    }
+
+    private String scheme() {
+        return tls.isPresent() ? "https://" : "http://";
+    }
+
+    public int port() {
+        return javalin.port();
+    }
+
+    int healthPort() {
+        return healthJavalin.port();
+    }
+
+    /**
+     * Begins to answer.
+     *
+     * @param live what the enforcer decides by
+     */
+    public void speakFor(PolicyRegistry live, InstanceQueries questions) {
+        instance = new ServedInstance(new RuleService(config, live), questions);
+    }
+
+    /** Answers 503 again until it can {@link #speakFor} an enforcer that takes the place of the one before. */
+    public void speakForNone() {
+        instance = null;
+    }
+
+    /** Begins to tell how the enforcer is; until then it is starting. */
+    public void tellHealth(Supplier<Health> current) {
+        health = current;
+    }
+
+    /** Begins to tell what the enforcer measures; it may be starting still. */
+    public void tellMetrics(Supplier<String> current) {
+        metrics = current;
+    }
+
+    /**
+     * Begins to show what the enforcer does; it may be starting still.
+     *
+     * @param others the addresses of the other instances
+     */
+    public void tellLive(Sampler own, Supplier<Set<String>> others) {
+        feed.tell(own, others);
+    }
+
+    /** Who cannot answer questions yet is starting still. */
+    private Health health() {
+        Health current = health.get();
+        return current == Health.RUNNING && instance == null ? Health.STARTING : current;
+    }
+
+    /** Answers what it was asked, and no more. */
+    @Override
+    public synchronized void close() {
+        if (!closed) {
+            closed = true;
+            feed.close(); // or who watches would be waited for
+            stop(javalin);
+            stop(healthJavalin);
+            guard.close();
+            healthGuard.close();
+            peers.close();
+            tls.ifPresent(ServiceTls::close);
+        }
+    }
+
+    private static void stop(Javalin server) {
+        try {
+            server.stop();
+        } catch (JavalinException e) { // it has stopped, and not waited for the last connection
+            LOG.debug("connections were cut off", e);
+        }
+    }
+
+    private void metrics(Context request) {
+        Supplier<String> current = metrics;
+        if (current == null) {
+            throw ProblemDetails.notNow("the enforcer is starting").found();
+        }
+        request.contentType(METRICS_FORMAT).result(current.get() + ownMetrics());
+    }
+
+    private String ownMetrics() {
+        return """
+                # HELP weir_service_connections Open connections of the service, without those of the port for health checks.
+                # TYPE weir_service_connections gauge
+                weir_service_connections %d
+                # HELP weir_service_wrong_tokens_total Requests to the service with a wrong token.
+                # TYPE weir_service_wrong_tokens_total counter
+                weir_service_wrong_tokens_total %d
+                # HELP weir_service_certificate_expiry_seconds When the certificate of the service expires, in seconds since 1970; 0 without TLS.
+                # TYPE weir_service_certificate_expiry_seconds gauge
+                weir_service_certificate_expiry_seconds %d
+                """.formatted(
+                        guard.size(),
+                        wrongTokens.total(),
+                        tls.map(one -> one.validUntil().getEpochSecond()).orElse(0L));
+    }
+
+    private ServedInstance instance() {
+        ServedInstance current = instance;
+        if (current == null) {
+            throw ProblemDetails.notNow("the enforcer is starting").found();
+        }
+        return current;
+    }
+
+    List<Route> routes() {
+        DefinitionApi policies =
+                new DefinitionApi(Kind.POLICY, "policies", () -> instance().rules());
+        DefinitionApi queues =
+                new DefinitionApi(Kind.QUEUE, "queues", () -> instance().rules());
+        QueryApi asking = new QueryApi(config, this::instance, peers);
+        DryRun trial = new DryRun(() -> instance().rules());
+        OpenApi openApi = new OpenApi();
+        HealthChecks checks = new HealthChecks(this::health);
+        return List.of(
+                new Route(GET, AccessControl.LIVE, Role.IS_WELL, checks::live),
+                new Route(GET, AccessControl.READY, Role.IS_WELL, checks::ready),
+                new Route(GET, "/metrics", Role.READS, this::metrics),
+                new Route(GET, "/", Role.SHOWS, LivePage::redirect),
+                new Route(GET, AccessControl.PAGE, Role.SHOWS, LivePage::page),
+                new Route(GET, AccessControl.PAGE + "/{file}", Role.SHOWS, LivePage::file),
+                new Route(GET, "/v1/live", Role.READS, feed::watch),
+                new Route(GET, LiveFeed.REPORT, Role.READS, feed::report),
+                new Route(GET, "/v1/policies", Role.READS, policies::list),
+                new Route(GET, "/v1/policies/{id}", Role.READS, policies::get),
+                new Route(PUT, "/v1/policies/{id}", Role.CHANGES, policies::put),
+                new Route(DELETE, "/v1/policies/{id}", Role.CHANGES, policies::delete),
+                new Route(GET, "/v1/policies/{id}/history", Role.READS, policies::history),
+                new Route(GET, "/v1/queues", Role.READS, queues::list),
+                new Route(GET, "/v1/queues/{id}", Role.READS, asking::queue),
+                new Route(GET, "/v1/queues/{id}/keys/{key}", Role.READS, asking::key),
+                new Route(PUT, "/v1/queues/{id}", Role.CHANGES, queues::put),
+                new Route(DELETE, "/v1/queues/{id}", Role.CHANGES, queues::delete),
+                new Route(GET, "/v1/queues/{id}/history", Role.READS, queues::history),
+                new Route(POST, "/v1/validate", Role.READS, trial::validate),
+                new Route(POST, "/v1/backtest", Role.READS, trial::backtest),
+                new Route(GET, "/v1/usage/{client}", Role.READS, asking::usage),
+                new Route(GET, "/v1/shared/{id}", Role.READS, asking::shared),
+                new Route(GET, "/v1/decisions/{client}", Role.READS, asking::decisions),
+                new Route(POST, AccessControl.CHECK, Role.READS, asking::check),
+                new Route(GET, "/v1/openapi.json", Role.READS, openApi::json),
+                new Route(GET, "/v1/openapi.yaml", Role.READS, openApi::yaml));
+    }
+
+    /** What the port for the health checks answers. */
+    private List<Route> healthRoutes() {
+        HealthChecks checks = new HealthChecks(this::health);
+        return List.of(
+                new Route(GET, AccessControl.LIVE, Role.IS_WELL, checks::live),
+                new Route(GET, AccessControl.READY, Role.IS_WELL, checks::ready),
+                new Route(GET, "/metrics", Role.READS, this::metrics));
+    }
+
+    private void setUp(
+            JavalinConfig settings,
+            List<Route> routes,
+            ServiceListener where,
+            ConnectionGuard connections,
+            int maxThreads) {
+        settings.startup.showJavalinBanner = false;
+        settings.startup.showOldJavalinVersionWarning = false;
+        settings.startup.startupWatcherEnabled = false;
+        settings.http.prefer405over404 = true;
+        settings.router.ignoreTrailingSlashes = false;
+        settings.http.compressionStrategy = CompressionStrategy.NONE;
+        settings.http.asyncTimeout = ANSWER_WITHIN_MS;
+        settings.jetty.threadPool = threads(maxThreads);
+        settings.jetty.modifyServer(server -> bound(server, connections));
+        settings.jetty.addConnector((server, http) -> connector(server, http, where, connections));
+        settings.routes.before(
+                request -> request.header("Cache-Control", "no-cache").header("X-Content-Type-Options", "nosniff"));
+        settings.routes.before(AccessControl::checkOrigin);
+        settings.routes.before(access::checkRead);
+        settings.routes.beforeMatched(access::checkChange);
+        for (Route route : routes) {
+            settings.routes.addHttpHandler(route.method(), route.path(), route.handler(), route.role());
+            if (route.method().equals(GET)) {
+                settings.routes.addHttpHandler(HEAD, route.path(), route.handler(), route.role());
+            }
+        }
+        settings.routes.exception(
+                ProblemDetails.Found.class, (e, request) -> ResponseWriter.write(request, e.problem()));
+        settings.routes.exception(HttpResponseException.class, (e, request) -> ResponseWriter.write(request, e));
+        settings.routes.exception(
+                FaultsException.class,
+                (e, request) -> ResponseWriter.write(request, ProblemDetails.invalid(e.faults())));
+        settings.routes.exception(
+                RefusedChangeException.class,
+                (e, request) -> ResponseWriter.write(request, ProblemDetails.refused(e.getMessage())));
+        settings.routes.exception(
+                ResultTooLargeException.class,
+                (e, request) -> ResponseWriter.write(request, ProblemDetails.of(413, e.getMessage())));
+        settings.routes.exception(UnreachableException.class, (e, request) -> ResponseWriter.write(request, e));
+        settings.routes.exception(
+                CancellationException.class,
+                (e, request) -> ResponseWriter.write(request, ProblemDetails.notNow(e.getMessage())));
+        settings.routes.exception(Exception.class, (e, request) -> ResponseWriter.writeUnexpected(request, e));
+    }
+
+    private static QueuedThreadPool threads(int most) {
+        QueuedThreadPool threads = new QueuedThreadPool(most, MIN_THREADS, IDLE_MS);
+        threads.setName("service");
+        threads.setDaemon(true);
+        return threads;
+    }
+
+    private static void bound(Server server, ConnectionGuard connections) {
+        server.setErrorHandler(new JettyErrors());
+        server.setHandler(new ResponseSender(new BodyLoader(), connections));
+        server.setStopTimeout(STOP_WITHIN_MS);
+    }
+
+    private ServerConnector connector(
+            Server server, HttpConfiguration http, ServiceListener where, ConnectionGuard connections) {
+        if (tls.isPresent()) {
+            http.addCustomizer(
+                    new SecureRequestCustomizer(false)); // probes call a host by its address: Access judges names
+        }
+        GuardedConnections plain = new GuardedConnections(http, connections);
+        ConnectionFactory[] factories = tls.map(one ->
+                        new ConnectionFactory[] {new SslConnectionFactory(one.server(), plain.getProtocol()), plain})
+                .orElse(new ConnectionFactory[] {plain});
+        ServerConnector connector = new ServerConnector(server, 1, 1, factories);
+        connector.setIdleTimeout(IDLE_MS);
+        connector.setShutdownIdleTimeout(CLOSE_IDLE_MS);
+        try {
+            connector.open(where.socket());
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+        return connector;
+    }
+
+    private static void close(ServiceListener listener) {
+        try {
+            listener.socket().close();
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+    }
+}

@@ -1,0 +1,202 @@
+package dev.weir.storage;
+
+import dev.weir.shape.BucketState;
+import dev.weir.shape.TimerKey;
+import dev.weir.shape.backlog.BucketContents;
+import dev.weir.shape.backlog.BucketContents.AlarmCount;
+import dev.weir.shape.backlog.BucketContents.FlowFigures;
+import dev.weir.shape.backlog.BucketContents.FlowOrder;
+import dev.weir.shape.backlog.BucketContents.MemberTag;
+import dev.weir.shape.backlog.BucketContents.PriorityOrder;
+import dev.weir.shape.backlog.BucketContents.Tags;
+import dev.weir.shape.backlog.BucketContents.TierOrder;
+import dev.weir.shape.backlog.BucketId;
+import dev.weir.shape.backlog.Flow;
+import dev.weir.shape.backlog.Slot.Waiting;
+import dev.weir.shape.total.OutflowState;
+import java.util.ArrayList;
+import java.util.List;
+
+/**
+ * The state of a bucket as bytes. It is written with each release, so a flow in which one request waits takes only what differs: numbers are
+ * written as in {@link StateBytes}, signed ones marked ±.
+ *
+ * <pre>
+ *   bucket   version  limit  per  outflow (as in {@link QueueCodec})  timers (n × tiered, tier if so, epoch start width index)
+ *            flags  if flags & 1: flows (n × flow)  alarms (n × bucket next live cursor)
+ *            if flags & 2: tiers (n × name tags)  priorities (n × priority± tags)
+ *   flow     tier  client  flags  first  cost  number  enqueuedAt±  expiresAt± unless flags & 1  latest expiry± unless flags & 2
+ *            size − 1, last − first, tokens, tail number − number  unless flags & 4
+ *   tags     virtual time±  ahead±  n × (name  start±  weight × 2 + away)
+ * </pre>
+ *
+ * Times of expiry count from {@code enqueuedAt}.
+ */
+public final class BucketCodec {
+
+    private static final int VERSION = 3;
+    private static final int LISTED = 1;
+    private static final int TAGGED = 2;
+
+    private static final int NEVER_EXPIRES = 1;
+    private static final int LATEST_IS_HEAD = 2;
+    private static final int SINGLE = 4;
+
+    private BucketCodec() {}
+
+    public static byte[] encode(BucketState state) {
+        StateBytes out = StateBytes.toWrite(VERSION);
+        out.write(state.limit());
+        out.write(state.perMs());
+        QueueCodec.write(state.outflow(), out);
+        out.write(state.timers().size());
+        for (TimerKey timer : state.timers()) {
+            out.writeByte(timer.tier() == null ? 0 : 1);
+            if (timer.tier() != null) {
+                out.write(timer.tier());
+            }
+            out.write(timer.epoch());
+            out.write(timer.startNanos());
+            out.writeByte(timer.widthBits());
+            out.write(timer.index());
+        }
+        BucketContents contents = state.contents();
+        boolean isTagged = contents != null && contents.order() != null;
+        out.writeByte((contents == null ? 0 : LISTED) | (isTagged ? TAGGED : 0));
+        if (contents != null) {
+            out.write(contents.flows().size());
+            contents.flows().forEach(flow -> write(flow, out));
+            out.write(contents.alarms().size());
+            for (AlarmCount alarm : contents.alarms()) {
+                out.write(alarm.bucket());
+                out.write(alarm.next());
+                out.write(alarm.live());
+                out.write(alarm.cursor());
+            }
+        }
+        if (isTagged) {
+            write(contents.order(), out);
+        }
+        return out.written();
+    }
+
+    public static BucketState decode(BucketId id, byte[] bytes) {
+        StateBytes in = StateBytes.toRead(bytes, VERSION, "a bucket's state");
+        long limit = in.read();
+        long perMs = in.read();
+        OutflowState outflow = QueueCodec.readOutflow(in);
+        List<TimerKey> timers = new ArrayList<>(1);
+        for (long left = in.read(); left > 0; left--) {
+            String tier = in.readByte() == 0 ? null : in.readText();
+            timers.add(new TimerKey(id.queue(), tier, in.read(), in.read(), in.readByte(), in.read()));
+        }
+        int flags = in.readByte();
+        BucketContents contents = (flags & LISTED) == 0 ? null : readContents(in, (flags & TAGGED) != 0);
+        return new BucketState(id, limit, perMs, outflow, contents, timers);
+    }
+
+    private static BucketContents readContents(StateBytes in, boolean isTagged) {
+        List<FlowFigures> flows = new ArrayList<>(1);
+        for (long left = in.read(); left > 0; left--) {
+            flows.add(readFlow(in));
+        }
+        List<AlarmCount> alarms = new ArrayList<>(0);
+        for (long left = in.read(); left > 0; left--) {
+            alarms.add(new AlarmCount(in.read(), in.read(), in.read(), in.read()));
+        }
+        return new BucketContents(flows, isTagged ? readOrder(in) : null, alarms);
+    }
+
+    private static void write(FlowFigures flow, StateBytes out) {
+        boolean neverExpires = flow.headExpiresAtMs() == Waiting.NEVER;
+        boolean latestIsHead = flow.latestExpiryMs() == flow.headExpiresAtMs();
+        boolean isSingle = flow.size() == 1;
+        out.write(flow.flow().tier());
+        out.write(flow.flow().client());
+        out.writeByte(
+                (neverExpires ? NEVER_EXPIRES : 0) | (latestIsHead ? LATEST_IS_HEAD : 0) | (isSingle ? SINGLE : 0));
+        out.write(flow.first());
+        out.write(flow.headCost());
+        out.write(flow.headNumber());
+        out.writeSigned(flow.headEnqueuedAtMs());
+        if (!neverExpires) {
+            out.writeSigned(flow.headExpiresAtMs() - flow.headEnqueuedAtMs());
+        }
+        if (!latestIsHead) {
+            out.writeSigned(flow.latestExpiryMs() - flow.headEnqueuedAtMs()); // may overflow, and back when it is read
+        }
+        if (!isSingle) {
+            out.write(flow.size() - 1);
+            out.write(flow.last() - flow.first());
+            out.write(flow.tokens());
+            out.write(flow.tailNumber() - flow.headNumber());
+        }
+    }
+
+    private static FlowFigures readFlow(StateBytes in) {
+        Flow flow = new Flow(in.readText(), in.readText());
+        int flags = in.readByte();
+        long first = in.read();
+        long cost = in.read();
+        long number = in.read();
+        long enqueuedAtMs = in.readSigned();
+        long expiresAtMs = (flags & NEVER_EXPIRES) != 0 ? Waiting.NEVER : enqueuedAtMs + in.readSigned();
+        long latestMs = (flags & LATEST_IS_HEAD) != 0 ? expiresAtMs : enqueuedAtMs + in.readSigned();
+        boolean isSingle = (flags & SINGLE) != 0;
+        long size = isSingle ? 1 : 1 + in.read();
+        long last = isSingle ? first : first + in.read();
+        long tokens = isSingle ? FlowFigures.counted(cost) : in.read();
+        long tailNumber = isSingle ? number : number + in.read();
+        return new FlowFigures(
+                flow, first, last, size, tokens, cost, number, enqueuedAtMs, expiresAtMs, tailNumber, latestMs);
+    }
+
+    private static void write(FlowOrder order, StateBytes out) {
+        out.write(order.tiers().size());
+        for (TierOrder tier : order.tiers()) {
+            out.write(tier.tier());
+            write(tier.clients(), out);
+        }
+        out.write(order.priorities().size());
+        for (PriorityOrder priority : order.priorities()) {
+            out.writeSigned(priority.priority());
+            write(priority.tiers(), out);
+        }
+    }
+
+    private static FlowOrder readOrder(StateBytes in) {
+        List<TierOrder> tiers = new ArrayList<>();
+        for (long left = in.read(); left > 0; left--) {
+            tiers.add(new TierOrder(in.readText(), readTags(in)));
+        }
+        List<PriorityOrder> priorities = new ArrayList<>();
+        for (long left = in.read(); left > 0; left--) {
+            priorities.add(new PriorityOrder((int) in.readSigned(), readTags(in)));
+        }
+        return new FlowOrder(tiers, priorities);
+    }
+
+    private static void write(Tags tags, StateBytes out) {
+        out.writeSigned(tags.virtualTime());
+        out.writeSigned(tags.ahead());
+        out.write(tags.members().size());
+        for (MemberTag member : tags.members()) {
+            out.write(member.member());
+            out.writeSigned(member.start());
+            out.write(member.weight() << 1 | (member.isAway() ? 1 : 0));
+        }
+    }
+
+    private static Tags readTags(StateBytes in) {
+        long virtualTime = in.readSigned();
+        long ahead = in.readSigned();
+        List<MemberTag> members = new ArrayList<>();
+        for (long left = in.read(); left > 0; left--) {
+            String member = in.readText();
+            long start = in.readSigned();
+            long weight = in.read();
+            members.add(new MemberTag(member, start, weight >>> 1, (weight & 1) != 0));
+        }
+        return new Tags(virtualTime, ahead, members);
+    }
+}

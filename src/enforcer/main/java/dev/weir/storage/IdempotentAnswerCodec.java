@@ -1,0 +1,113 @@
+package dev.weir.storage;
+
+import dev.weir.decision.IdempotencyCache.Entry;
+import dev.weir.decision.IdempotencyCache.Note;
+import dev.weir.event.Decision;
+import dev.weir.event.IdempotentAnswer;
+import dev.weir.event.LimitStatus;
+import dev.weir.event.PolicyVersion;
+import dev.weir.event.RequestKind;
+import dev.weir.policy.ContentHash;
+import dev.weir.policy.RequestKey;
+import dev.weir.wire.DecisionAvro;
+import dev.weir.wire.UnreadableException;
+
+/**
+ * First answers and their notes as bytes. Numbers are written as in {@link StateBytes}, signed ones marked ±.
+ *
+ * <pre>
+ *   answer   version  number  until±  content, 32 bytes  0  decision
+ *            version  number  until±  content, 32 bytes  1  queue  policy  version  flags  limited by (if flags & 1)  limit± (if flags & 2)
+ *   note     version  at±  until±  client  kind  request id
+ * </pre>
+ */
+public final class IdempotentAnswerCodec {
+
+    private static final int ANSWER_VERSION = 2;
+    private static final int NOTE_VERSION = 1;
+    private static final int DECIDED = 0;
+    private static final int SENT = 1;
+
+    private static final int LIMITED_BY = 1;
+    private static final int LIMIT = 2;
+
+    private final DecisionAvro decisions = new DecisionAvro();
+
+    public byte[] encode(Entry entry) {
+        StateBytes out = StateBytes.toWrite(ANSWER_VERSION);
+        out.write(entry.number());
+        out.writeSigned(entry.untilMs());
+        write(entry.content(), out);
+        if (entry.answer() instanceof IdempotentAnswer.Sent sent) {
+            out.writeByte(SENT);
+            out.write(sent.queue());
+            out.write(sent.policy().id());
+            out.write(sent.policy().version());
+            LimitStatus exceeded = sent.exceeded();
+            boolean hasLimit = exceeded != null && exceeded.limit() != null;
+            out.writeByte((exceeded == null ? 0 : LIMITED_BY) | (hasLimit ? LIMIT : 0));
+            if (exceeded != null) {
+                out.write(exceeded.label());
+            }
+            if (hasLimit) {
+                out.writeSigned(exceeded.limit());
+            }
+        } else {
+            out.writeByte(DECIDED);
+            out.write(decisions.encode((Decision) entry.answer()));
+        }
+        return out.written();
+    }
+
+    public Entry decodeEntry(byte[] bytes) {
+        StateBytes in = StateBytes.toRead(bytes, ANSWER_VERSION, "a first answer");
+        long number = in.read();
+        long untilMs = in.readSigned();
+        ContentHash content = new ContentHash(in.readFixed(), in.readFixed(), in.readFixed(), in.readFixed());
+        return new Entry(number, untilMs, content, in.readByte() == SENT ? sent(in) : decision(in));
+    }
+
+    private static void write(ContentHash content, StateBytes out) {
+        out.writeFixed(content.first());
+        out.writeFixed(content.second());
+        out.writeFixed(content.third());
+        out.writeFixed(content.fourth());
+    }
+
+    public static byte[] encode(Note note) {
+        StateBytes out = StateBytes.toWrite(NOTE_VERSION);
+        out.writeSigned(note.atMs());
+        out.writeSigned(note.untilMs());
+        out.write(note.key().client());
+        out.write(note.key().kind().name());
+        out.write(note.key().requestId());
+        return out.written();
+    }
+
+    public static Note decodeNote(byte[] bytes) {
+        StateBytes in = StateBytes.toRead(bytes, NOTE_VERSION, "a first answer");
+        long atMs = in.readSigned();
+        long untilMs = in.readSigned();
+        return new Note(
+                new RequestKey(in.readText(), RequestKind.valueOf(in.readText()), in.readText()), atMs, untilMs);
+    }
+
+    private static IdempotentAnswer sent(StateBytes in) {
+        String queue = in.readText();
+        String policyId = in.readText();
+        long policyVersion = in.read();
+        int flags = in.readByte();
+        String limitedBy = (flags & LIMITED_BY) == 0 ? null : in.readText();
+        Long limit = (flags & LIMIT) == 0 ? null : (Long) in.readSigned();
+        LimitStatus exceeded = flags == 0 ? null : LimitStatus.of(limitedBy, limit);
+        return new IdempotentAnswer.Sent(queue, new PolicyVersion(policyId, policyVersion), exceeded);
+    }
+
+    private IdempotentAnswer decision(StateBytes in) {
+        try {
+            return decisions.decode(in.readBytes());
+        } catch (UnreadableException e) {
+            throw new IllegalStateException("a remembered decision cannot be read", e);
+        }
+    }
+}

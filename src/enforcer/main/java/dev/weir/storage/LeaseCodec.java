@@ -1,0 +1,144 @@
+package dev.weir.storage;
+
+import dev.weir.decision.PolicyLedger;
+import dev.weir.decision.PolicyState;
+import dev.weir.lease.Lease;
+import dev.weir.lease.LeaseBook;
+import dev.weir.lease.Ledger;
+import dev.weir.limit.Segments;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.function.IntFunction;
+
+/**
+ * Ledgers and books as bytes of their stores.
+ *
+ * <pre>
+ *   book    = version 1 | forgettableAtMs, 8 bytes | clockMs | n, lease × n | lastLease | settled
+ *   lease   = lease | amount | used | lastUsedMs | atMs | fromMs | untilMs | sentMs | reported + 2 × closing
+ *   ledger  = version 1 | forgettableAtMs, 8 bytes | clockMs | nextLease | n, loan × n | the state of {@link StateCodec} |
+ *             n, refusal × n, if there are any
+ *   loan    = lease | holder | amount | used | wanted | untilMs | dueMs
+ *   refusal = holder | least | wanted | untilMs
+ * </pre>
+ *
+ * <p>Both begin as a state does, so that {@link StateCodec#forgettableAtMs} reads them too.
+ */
+public final class LeaseCodec {
+
+    private static final int VERSION = 1;
+    private static final int REPORTED = 1;
+    private static final int CLOSING = 2;
+
+    private LeaseCodec() {}
+
+    /** What is wanted and requested is not kept: whoever reads the book begins anew with that. */
+    public static byte[] encode(LeaseBook book) {
+        StateBytes out = StateBytes.toWrite(VERSION);
+        out.writeFixed(book.forgettableAtMs());
+        out.writeSigned(book.clockMs());
+        out.write(book.leases().size());
+        for (Lease lease : book.leases()) {
+            out.write(lease.lease());
+            out.write(lease.amount());
+            out.write(lease.used());
+            out.writeSigned(lease.lastUsedMs());
+            out.writeSigned(lease.atMs());
+            out.writeSigned(lease.fromMs() - lease.atMs());
+            out.writeSigned(lease.untilMs() - lease.fromMs());
+            out.writeSigned(lease.sentMs());
+            out.writeByte((lease.isReported() ? REPORTED : 0) | (lease.isClosing() ? CLOSING : 0));
+        }
+        out.write(book.lastLease());
+        out.writeSigned(book.settled());
+        return out.written();
+    }
+
+    /** @throws IllegalStateException if the bytes are not those of a book: the store is broken */
+    public static LeaseBook decodeBook(byte[] bytes) {
+        StateBytes in = StateBytes.toRead(bytes, VERSION, "a book");
+        in.readFixed();
+        long clockMs = in.readSigned();
+        int size = (int) in.read();
+        List<Lease> leases = new ArrayList<>(size);
+        for (int i = 0; i < size; i++) {
+            long lease = in.read();
+            long amount = in.read();
+            long used = in.read();
+            long lastUsedMs = in.readSigned();
+            long atMs = in.readSigned();
+            long fromMs = atMs + in.readSigned();
+            long untilMs = fromMs + in.readSigned();
+            long sentMs = in.readSigned();
+            int flags = in.readByte();
+            boolean isReported = (flags & REPORTED) != 0;
+            boolean isClosing = (flags & CLOSING) != 0;
+            leases.add(
+                    new Lease(lease, amount, used, lastUsedMs, atMs, fromMs, untilMs, sentMs, isReported, isClosing));
+        }
+        return LeaseBook.kept(clockMs, leases, in.read(), in.readSigned());
+    }
+
+    public static byte[] encode(PolicyLedger of) {
+        Ledger ledger = of.ledger();
+        StateBytes out = StateBytes.toWrite(VERSION);
+        out.writeFixed(of.forgettableAtMs());
+        out.writeSigned(ledger.clockMs());
+        out.write(ledger.nextLease());
+        out.write(ledger.loans().size());
+        for (Ledger.Loan loan : ledger.loans()) {
+            out.write(loan.lease());
+            out.write(loan.holder());
+            out.write(loan.amount());
+            out.write(loan.used());
+            out.write(loan.wanted());
+            out.writeSigned(loan.untilMs() - ledger.clockMs());
+            out.writeSigned(loan.dueMs() - loan.untilMs());
+        }
+        out.write(StateCodec.encode(of.used()));
+        if (!ledger.refusals().isEmpty()) {
+            out.write(ledger.refusals().size());
+        }
+        for (Ledger.Refusal refusal : ledger.refusals()) {
+            out.write(refusal.holder());
+            out.write(refusal.least());
+            out.write(refusal.wanted());
+            out.writeSigned(refusal.untilMs() - ledger.clockMs());
+        }
+        return out.written();
+    }
+
+    /**
+     * Reads a ledger.
+     *
+     * @param shelves where the segments of a log are, by its shelf
+     * @throws IllegalStateException if the bytes are not those of a ledger: the store is broken
+     */
+    public static PolicyLedger decodeLedger(byte[] bytes, IntFunction<Segments> shelves) {
+        StateBytes in = StateBytes.toRead(bytes, VERSION, "a ledger");
+        in.readFixed();
+        long clockMs = in.readSigned();
+        long nextLease = in.read();
+        int size = (int) in.read();
+        List<Ledger.Loan> loans = new ArrayList<>(size);
+        for (int i = 0; i < size; i++) {
+            long lease = in.read();
+            String holder = in.readText();
+            long amount = in.read();
+            long used = in.read();
+            long wanted = in.read();
+            long untilMs = clockMs + in.readSigned();
+            loans.add(new Ledger.Loan(lease, holder, amount, used, wanted, untilMs, untilMs + in.readSigned()));
+        }
+        PolicyState used = StateCodec.decode(in.readBytes(), shelves);
+        List<Ledger.Refusal> refusals = new ArrayList<>();
+        for (long left = in.hasMore() ? in.read() : 0; left > 0; left--) {
+            String holder = in.readText();
+            long least = in.read();
+            long wanted = in.read();
+            refusals.add(new Ledger.Refusal(holder, least, wanted, clockMs + in.readSigned()));
+        }
+        Ledger ledger = new Ledger(clockMs, used.lastMs(), used.accounts(), loans, refusals, nextLease);
+        return new PolicyLedger(ledger, used.retired());
+    }
+}

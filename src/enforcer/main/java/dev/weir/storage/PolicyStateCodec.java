@@ -1,0 +1,74 @@
+package dev.weir.storage;
+
+import dev.weir.decision.PolicyState;
+import dev.weir.event.StateKey;
+import dev.weir.limit.LimitAccount;
+import dev.weir.limit.LogSegment;
+import dev.weir.limit.Segments;
+import dev.weir.limit.SlidingWindowLog.Log;
+import dev.weir.wire.KeyCodec;
+import org.apache.kafka.common.utils.Bytes;
+import org.apache.kafka.streams.state.KeyValueStore;
+
+/**
+ * Converts policy states. Those with logs, which may be long, are kept decoded.
+ *
+ * @param segments the full segments of the logs
+ * @param segmentsChanged called at each change of a segment
+ */
+record PolicyStateCodec(KeyValueStore<Bytes, byte[]> segments, Runnable segmentsChanged)
+        implements WriteBackCodec<StateKey, PolicyState> {
+
+    private static final int STATE_BYTES = 128;
+    private static final int ACCOUNT_BYTES = 176;
+    private static final int LOG_BYTES = 240;
+    private static final int BYTES_PER_LOG_ENTRY = 16;
+
+    /** Returns the segments of a log of a state. */
+    Segments segments(byte[] stateKey, int shelf) {
+        return new StoredSegments(segments, stateKey, shelf, segmentsChanged);
+    }
+
+    @Override
+    public byte[] encodeKey(StateKey key) {
+        return KeyCodec.encode(key);
+    }
+
+    @Override
+    public byte[] encode(PolicyState state) {
+        return StateCodec.encode(state);
+    }
+
+    @Override
+    public PolicyState decode(byte[] key, byte[] state, int length) {
+        return StateCodec.decode(state, length, shelf -> segments(key, shelf));
+    }
+
+    @Override
+    public boolean isKeptDecoded(PolicyState state) {
+        for (LimitAccount<?> account : state.accounts()) {
+            if (account.state() instanceof Log) {
+                return true;
+            }
+        }
+        return !state.retired().isEmpty();
+    }
+
+    @Override
+    public int heapBytes(PolicyState state) {
+        int bytes = STATE_BYTES;
+        for (LimitAccount<?> account : state.accounts()) {
+            bytes += ACCOUNT_BYTES + (account.state() instanceof Log log ? heapBytes(log) : 0);
+        }
+        for (Log log : state.retired()) {
+            bytes += heapBytes(log);
+        }
+        return bytes;
+    }
+
+    /** Counts the segment that the log has read last as well. */
+    private static int heapBytes(Log log) {
+        int entriesOfSegments = log.head() < log.tailNumber() ? LogSegment.CAPACITY : 0;
+        return LOG_BYTES + BYTES_PER_LOG_ENTRY * (log.tail().size() + entriesOfSegments);
+    }
+}

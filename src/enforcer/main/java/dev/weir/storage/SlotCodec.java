@@ -1,0 +1,143 @@
+package dev.weir.storage;
+
+import dev.weir.event.Rejection;
+import dev.weir.shape.backlog.Pacing;
+import dev.weir.shape.total.SlotGrant;
+import dev.weir.shape.total.SlotReport;
+import dev.weir.shape.total.SlotRun;
+import dev.weir.wire.UnreadableException;
+import java.util.ArrayList;
+import java.util.List;
+
+/**
+ * The messages about the totals of queues, as bytes. Numbers are written as in {@link StateBytes}, signed ones marked ±. The version, which is
+ * the first byte, tells which of them it is.
+ *
+ * <pre>
+ *   report  1  queue  partition  limit  per  lag  waiting  slots  covered-until±  demands (n × tier keys tokens largest-cost)
+ *   grant   2  queue  partition  sent-at±  limit  per  waiting-elsewhere  runs (n × start± part slots)
+ * </pre>
+ */
+public final class SlotCodec {
+
+    private static final int REPORT = 1;
+    private static final int GRANT = 2;
+
+    /** More are in no message. */
+    private static final int MAX_ITEMS = 100_000;
+
+    private SlotCodec() {}
+
+    public static byte[] encode(SlotReport report) {
+        StateBytes out = StateBytes.toWrite(REPORT);
+        out.write(report.queue());
+        out.write(report.partition());
+        out.write(report.limit());
+        out.write(report.perMs());
+        out.write(report.lagMs());
+        out.write(report.waiting());
+        out.write(report.slots());
+        out.writeSigned(report.coveredUntilNanos());
+        out.write(report.demands().size());
+        report.demands().forEach(demand -> {
+            out.write(demand.tier());
+            out.write(demand.keys());
+            out.write(demand.tokens());
+            out.write(demand.largestCost());
+        });
+        return out.written();
+    }
+
+    public static byte[] encode(SlotGrant grant) {
+        StateBytes out = StateBytes.toWrite(GRANT);
+        out.write(grant.queue());
+        out.write(grant.partition());
+        out.writeSigned(grant.sentAtMs());
+        out.write(grant.limit());
+        out.write(grant.perMs());
+        out.write(grant.waitingElsewhere());
+        out.write(grant.runs().size());
+        grant.runs().forEach(run -> {
+            out.writeSigned(run.start().nanos());
+            out.write(run.start().part());
+            out.write(run.slots());
+        });
+        return out.written();
+    }
+
+    /** Whether bytes begin as what {@link #encode(SlotReport)} wrote. */
+    public static boolean isReport(byte[] bytes) {
+        return bytes != null && bytes.length > 0 && bytes[0] == REPORT;
+    }
+
+    /** Whether bytes begin as what {@link #encode(SlotGrant)} wrote. */
+    public static boolean isGrant(byte[] bytes) {
+        return bytes != null && bytes.length > 0 && bytes[0] == GRANT;
+    }
+
+    public static SlotReport decodeReport(byte[] bytes) throws UnreadableException {
+        try {
+            StateBytes in = StateBytes.toRead(bytes, REPORT, "a report");
+            String queue = in.readText();
+            int partition = partition(in);
+            long limit = count(in);
+            long perMs = count(in);
+            long lagMs = count(in);
+            long waiting = count(in);
+            long slots = count(in);
+            long coveredUntilNanos = in.readSigned();
+            List<SlotReport.Demand> demands = new ArrayList<>();
+            for (long left = items(in); left > 0; left--) {
+                demands.add(new SlotReport.Demand(in.readText(), count(in), count(in), count(in)));
+            }
+            Pacing.of(limit, perMs, 1);
+            return new SlotReport(queue, partition, limit, perMs, lagMs, waiting, slots, coveredUntilNanos, demands);
+        } catch (IllegalStateException | IllegalArgumentException e) {
+            throw new UnreadableException(Rejection.NOT_AVRO, e);
+        }
+    }
+
+    public static SlotGrant decodeGrant(byte[] bytes) throws UnreadableException {
+        try {
+            StateBytes in = StateBytes.toRead(bytes, GRANT, "a grant");
+            String queue = in.readText();
+            int partition = partition(in);
+            long sentAtMs = in.readSigned();
+            long limit = count(in);
+            long perMs = count(in);
+            long waitingElsewhere = count(in);
+            List<SlotRun> runs = new ArrayList<>();
+            for (long left = items(in); left > 0; left--) {
+                runs.add(new SlotRun(new Pacing.Arrival(in.readSigned(), count(in)), count(in)));
+            }
+            Pacing.of(limit, perMs, 1);
+            return new SlotGrant(queue, partition, sentAtMs, limit, perMs, waitingElsewhere, runs);
+        } catch (IllegalStateException | IllegalArgumentException e) {
+            throw new UnreadableException(Rejection.NOT_AVRO, e);
+        }
+    }
+
+    private static long items(StateBytes in) {
+        long items = count(in);
+        if (items > MAX_ITEMS) {
+            throw new IllegalStateException("must have at most " + MAX_ITEMS + " items, has " + items);
+        }
+        return items;
+    }
+
+    private static long count(StateBytes in) {
+        long count = in.read();
+        if (count < 0) {
+            throw new IllegalStateException("must not be negative: " + count);
+        }
+        return count;
+    }
+
+    private static int partition(StateBytes in) {
+        long partition = count(in);
+        if (partition > Integer.MAX_VALUE) {
+            throw new IllegalStateException("is no partition: " + partition);
+        }
+        return (int) partition;
+    }
+}

@@ -1,0 +1,117 @@
+package dev.weir.storage;
+
+import dev.weir.decision.IdempotencyCache;
+import dev.weir.decision.PolicyState;
+import dev.weir.decision.PolicyStates;
+import dev.weir.event.StateKey;
+import dev.weir.limit.Segments;
+import dev.weir.policy.RequestKey;
+import dev.weir.wire.KeyCodec;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.function.Function;
+import org.apache.kafka.common.serialization.BytesSerializer;
+import org.apache.kafka.common.utils.Bytes;
+import org.apache.kafka.streams.state.KeyValueIterator;
+import org.apache.kafka.streams.state.ReadOnlyKeyValueStore;
+
+/**
+ * Tries out what somebody would do with the states of a task that goes on working: what is written is seen by nobody
+ * else, and all that one trial reads is of one moment.
+ */
+// The states are in two stores, and the task writes to both while they are read. So a trial counts only if each state
+// that it has read is the same at its end: then the segments were those of the state, too, and all states were so at
+// once.
+public final class SnapshotStates {
+
+    private static final int ATTEMPTS = 10;
+
+    private final IdempotentAnswerCodec codec = new IdempotentAnswerCodec();
+
+    private final ReadOnlyKeyValueStore<Bytes, byte[]> states;
+    private final ReadOnlyKeyValueStore<Bytes, byte[]> segments;
+    private final ReadOnlyKeyValueStore<Bytes, byte[]> answers;
+
+    /**
+     * Trials over a task's stores.
+     *
+     * @param states what was used of the policies
+     * @param segments the full segments of logs
+     * @param answers the first answers to requests that may be repeated
+     */
+    public SnapshotStates(
+            ReadOnlyKeyValueStore<Bytes, byte[]> states,
+            ReadOnlyKeyValueStore<Bytes, byte[]> segments,
+            ReadOnlyKeyValueStore<Bytes, byte[]> answers) {
+        this.states = states;
+        this.segments = segments;
+        this.answers = answers;
+    }
+
+    /** What comes of a trial; none if the states changed each time before it was over. */
+    public <T> Optional<T> attempt(Function<PolicyStates, T> what) {
+        for (int i = 0; i < ATTEMPTS; i++) {
+            Trial trial = new Trial();
+            T outcome;
+            try {
+                outcome = what.apply(trial);
+            } catch (SnapshotSegments.GoneException e) {
+                continue;
+            }
+            if (trial.isOfOneMoment()) {
+                return Optional.of(outcome);
+            }
+        }
+        return Optional.empty();
+    }
+
+    /** The keys of a client's states, the first so many in their order. */
+    public List<StateKey> keys(String client, int most) {
+        List<StateKey> keys = new ArrayList<>();
+        Bytes prefix = Bytes.wrap(KeyCodec.prefix(client));
+        try (KeyValueIterator<Bytes, byte[]> iterator = states.prefixScan(prefix, new BytesSerializer())) {
+            while (keys.size() < most && iterator.hasNext()) {
+                StateKey key = KeyCodec.decode(iterator.next().key.get());
+                if (!key.client().equals(client)) {
+                    break;
+                }
+                keys.add(key);
+            }
+        }
+        return keys;
+    }
+
+    private final class Trial implements PolicyStates {
+        private final Map<Bytes, byte[]> seen = new HashMap<>();
+
+        @Override
+        public PolicyState get(StateKey key) {
+            Bytes keyBytes = Bytes.wrap(KeyCodec.encode(key));
+            byte[] state = states.get(keyBytes);
+            seen.put(keyBytes, state);
+            return state == null
+                    ? null
+                    : StateCodec.decode(state, shelf -> new SnapshotSegments(segments, keyBytes.get(), shelf));
+        }
+
+        @Override
+        public Segments segments(StateKey key, int shelf) {
+            return new SnapshotSegments(segments, KeyCodec.encode(key), shelf);
+        }
+
+        @Override
+        public IdempotencyCache.Entry firstAnswer(RequestKey key) {
+            byte[] entry = answers.get(Bytes.wrap(KeyCodec.encode(key)));
+            return entry == null ? null : codec.decodeEntry(entry);
+        }
+
+        boolean isOfOneMoment() {
+            return seen.entrySet().stream()
+                    .allMatch(entry -> Arrays.equals(states.get(entry.getKey()), entry.getValue()));
+        }
+    }
+}

@@ -1,0 +1,231 @@
+package dev.weir.storage;
+
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.List;
+import org.apache.kafka.common.serialization.Serializer;
+import org.apache.kafka.common.utils.Bytes;
+import org.apache.kafka.streams.KeyValue;
+import org.apache.kafka.streams.processor.StateStore;
+import org.apache.kafka.streams.processor.StateStoreContext;
+import org.apache.kafka.streams.state.KeyValueIterator;
+import org.apache.kafka.streams.state.KeyValueStore;
+import org.apache.kafka.streams.state.ReadOnlyKeyValueStore;
+import org.apache.kafka.streams.state.internals.WrappedStateStore;
+
+/**
+ * A store of a task with a write-back cache on the heap: the task reads and changes values in the cache, and each value that has
+ * changed is written to the store below, and to its changelog, once when the task commits. As a {@link ReadOnlyKeyValueStore} it is the
+ * store below: other threads, and iterators, see the values as of the last write.
+ *
+ * @param <K> the type of the task's keys
+ * @param <V> the type of the task's values
+ */
+// Kafka Streams calls flushCache() of a registered store before it commits, so all that is written there is in the
+// transaction of the outputs and offsets that led to it. A value that is not written by then was never committed,
+// so the cache is dropped without a write when the task is closed (close), when it is revived (init) and when it
+// becomes a standby (clearCache). Restoring and following the changelog go on below, in the store.
+public final class WriteBackStore<K, V> extends WrappedStateStore<KeyValueStore<Bytes, byte[]>, K, V>
+        implements ReadOnlyKeyValueStore<Bytes, byte[]> {
+
+    private static final Comparator<KeyValue<Bytes, byte[]>> BY_KEY = Comparator.comparing(entry -> entry.key);
+    private static final Runnable NOTHING = () -> {};
+
+    private final WriteBackCache<V> cache;
+    private final CacheBudget memory;
+    private WriteBackCodec<K, V> codec; // null until the task opens the store
+    private Runnable beforeFlush = NOTHING;
+    private boolean isSharing;
+    private long reportedBytes;
+
+    // The key that was read last, which is usually the one to be changed next, and its entry.
+    private K lastKey;
+    private WriteBackEntry<V> last;
+
+    /** @param memory of all caches of the process */
+    public WriteBackStore(KeyValueStore<Bytes, byte[]> store, CacheBudget memory) {
+        super(store);
+        cache = new WriteBackCache<>(KeyHash.ofThisProcess());
+        this.memory = memory;
+    }
+
+    /** Sets the codec, which may read other stores of the task. To be called before the first access to a value. */
+    public void open(WriteBackCodec<K, V> valueCodec) {
+        codec = valueCodec;
+    }
+
+    /** Sets what to do at each flush before the values are written. It may change values. */
+    public void beforeFlush(Runnable action) {
+        beforeFlush = action;
+    }
+
+    /** Returns the newest value of a key, null if there is none. */
+    public V read(K key) {
+        byte[] encodedKey = codec.encodeKey(key);
+        WriteBackEntry<V> entry = cache.find(encodedKey);
+        if (entry == null) {
+            entry = add(encodedKey, wrapped().get(Bytes.wrap(encodedKey)));
+        }
+        V value = cache.read(entry, codec);
+        lastKey = key;
+        last = entry;
+        shrink();
+        return value;
+    }
+
+    public void put(K key, V value) {
+        cache.change(entry(key), value, codec);
+        shrink();
+    }
+
+    /** Puts a value into the cache and the store. */
+    void putThrough(K key, V value) {
+        WriteBackEntry<V> entry = entry(key);
+        wrapped().put(Bytes.wrap(entry.key()), codec.encode(value));
+        cache.changeClean(entry, value, codec);
+        shrink();
+    }
+
+    /** Returns whether the value of an encoded key differs from the store's. */
+    boolean isDirty(Bytes encodedKey) {
+        return cache.isDirty(encodedKey.get());
+    }
+
+    /** Replaces a value in the store and evicts it, unless it is {@linkplain #isDirty dirty}. */
+    void replaceUnlessDirty(Bytes encodedKey, V value) {
+        if (!isDirty(encodedKey)) {
+            evict(encodedKey);
+            wrapped().put(encodedKey, codec.encode(value));
+        }
+    }
+
+    /** Deletes a value, unless it is {@linkplain #isDirty dirty}. */
+    public void deleteUnlessDirty(Bytes encodedKey) {
+        if (!isDirty(encodedKey)) {
+            evict(encodedKey);
+            wrapped().put(encodedKey, null);
+        }
+    }
+
+    private void evict(Bytes encodedKey) {
+        cache.remove(encodedKey.get());
+        lastKey = null;
+        reportBytes();
+    }
+
+    /** Evicts entries until the cache is within its share of the memory, which shrinks when other caches join. */
+    // The first dirty entry to be evicted causes all dirty ones to be written, in one batch.
+    public void shrink() {
+        while (cache.heapBytes() > memory.share() && cache.size() > 0) {
+            WriteBackEntry<V> coldest = cache.coldest();
+            if (coldest.isDirty) {
+                writeDirty();
+            }
+            cache.remove(coldest);
+            lastKey = null;
+        }
+        reportBytes();
+    }
+
+    private void reportBytes() {
+        long bytes = cache.heapBytes();
+        if (bytes != reportedBytes) {
+            memory.use(bytes - reportedBytes);
+            reportedBytes = bytes;
+        }
+    }
+
+    @SuppressWarnings("ReferenceEquality") // another object with the same value is looked up
+    private WriteBackEntry<V> entry(K key) {
+        if (key == lastKey) {
+            return last;
+        }
+        byte[] encodedKey = codec.encodeKey(key);
+        WriteBackEntry<V> entry = cache.peek(encodedKey);
+        return entry == null ? add(encodedKey, null) : entry;
+    }
+
+    private WriteBackEntry<V> add(byte[] encodedKey, byte[] stored) {
+        if (!isSharing) {
+            memory.join();
+            isSharing = true;
+        }
+        return cache.add(encodedKey, stored);
+    }
+
+    private byte[] encoded(WriteBackEntry<V> entry) {
+        return entry.isEncoded() ? entry.copyOfEncoded() : codec.encode(entry.decoded());
+    }
+
+    // If the write fails, all values stay dirty: one that is in the store but not in its changelog would be lost.
+    private void writeDirty() {
+        List<KeyValue<Bytes, byte[]>> batch = new ArrayList<>();
+        cache.forEachDirty(entry -> batch.add(KeyValue.pair(Bytes.wrap(entry.key()), encoded(entry))));
+        if (batch.size() == 1) {
+            wrapped().put(batch.get(0).key, batch.get(0).value);
+        } else if (!batch.isEmpty()) {
+            batch.sort(BY_KEY);
+            wrapped().putAll(batch);
+        }
+        cache.markAllClean();
+    }
+
+    private void drop() {
+        beforeFlush = NOTHING;
+        cache.clear();
+        lastKey = null;
+        reportBytes();
+        if (isSharing) {
+            memory.leave();
+            isSharing = false;
+        }
+    }
+
+    @Override
+    public void init(StateStoreContext context, StateStore root) {
+        drop();
+        super.init(context, root);
+    }
+
+    @Override
+    public void flushCache() {
+        beforeFlush.run();
+        writeDirty();
+    }
+
+    @Override
+    public void clearCache() {
+        drop();
+    }
+
+    @Override
+    public void close() {
+        drop();
+        super.close();
+    }
+
+    @Override
+    public byte[] get(Bytes key) {
+        return wrapped().get(key);
+    }
+
+    @Override
+    public KeyValueIterator<Bytes, byte[]> range(Bytes from, Bytes to) {
+        return wrapped().range(from, to);
+    }
+
+    @Override
+    public KeyValueIterator<Bytes, byte[]> all() {
+        return wrapped().all();
+    }
+
+    @Override
+    public <S extends Serializer<P>, P> KeyValueIterator<Bytes, byte[]> prefixScan(P prefix, S serializer) {
+        return wrapped().prefixScan(prefix, serializer);
+    }
+
+    @Override
+    public long approximateNumEntries() {
+        return wrapped().approximateNumEntries();
+    }
+}

@@ -1,0 +1,89 @@
+package dev.weir.topics;
+
+import dev.weir.config.WeirConfig;
+import java.util.List;
+import java.util.Properties;
+import java.util.regex.Pattern;
+
+/** What an operator is told to type, with the brokers' address in it: Kafka's own commands. */
+public final class KafkaCommands {
+
+    /** Where the user of these commands is who may change things; it is named so in {@code security.md} too. */
+    private static final String ADMIN_FILE = " --command-config admin.properties";
+
+    private static final Pattern PLAIN = Pattern.compile("[A-Za-z0-9._:@%/=,+-]+");
+
+    private final String cluster;
+
+    public KafkaCommands(WeirConfig config) {
+        Properties settings = KafkaSettings.admin(config);
+        String brokers = settings.getProperty("bootstrap.servers").replaceAll("\\s", "");
+        boolean isOpen = settings.getProperty("security.protocol", "PLAINTEXT").equals("PLAINTEXT");
+        cluster = " --bootstrap-server " + brokers + (isOpen ? "" : ADMIN_FILE);
+    }
+
+    public String setTopic(String topic, String setting, String value) {
+        return configs("topics", "--entity-name " + topic, setting, value);
+    }
+
+    /** For all brokers, without a restart. */
+    public String setBrokers(String setting, String value) {
+        return configs("brokers", "--entity-default", setting, value);
+    }
+
+    private String configs(String type, String entity, String setting, String value) {
+        return "kafka-configs.sh" + cluster + " --alter --entity-type " + type + " " + entity + " --add-config "
+                + setting + "=" + value;
+    }
+
+    public String deleteTopic(String topic) {
+        return "kafka-topics.sh" + cluster + " --delete --topic " + topic;
+    }
+
+    public String describeTopic(String topic) {
+        return "kafka-topics.sh" + cluster + " --describe --topic " + topic;
+    }
+
+    /** More replicas need a plan of which broker has what. */
+    public List<String> reassignment() {
+        return List.of(
+                "write into plan.json which brokers each partition is to have, then",
+                "kafka-reassign-partitions.sh" + cluster + " --reassignment-json-file plan.json --execute");
+    }
+
+    public String describeGroup(String group) {
+        return "kafka-consumer-groups.sh" + cluster + " --describe --group " + group;
+    }
+
+    public String upgrade(String feature, int level) {
+        return "kafka-features.sh" + cluster + " upgrade --feature " + feature + "=" + level;
+    }
+
+    public String describeQuorum() {
+        return "kafka-metadata-quorum.sh" + cluster + " describe --status";
+    }
+
+    public String abortTransaction(String topic, int partition, long startOffset) {
+        return "kafka-transactions.sh" + cluster + " abort --topic " + topic + " --partition " + partition
+                + " --start-offset " + startOffset;
+    }
+
+    public String describeProducers(String topic, int partition) {
+        return "kafka-transactions.sh" + cluster + " describe-producers --topic " + topic + " --partition " + partition;
+    }
+
+    /**
+     * Grants something.
+     *
+     * @param principal such as {@code User:weir}
+     * @param resource such as {@code --topic weir.requests}
+     */
+    public String grant(String principal, String operation, String resource) {
+        return "kafka-acls.sh" + cluster + " --add --allow-principal " + quoted(principal) + " --operation " + operation
+                + " " + resource;
+    }
+
+    private static String quoted(String word) {
+        return PLAIN.matcher(word).matches() ? word : "'" + word.replace("'", "'\\''") + "'";
+    }
+}

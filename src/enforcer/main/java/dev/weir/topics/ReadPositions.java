@@ -1,0 +1,133 @@
+package dev.weir.topics;
+
+import dev.weir.config.WeirConfig;
+import dev.weir.topology.Topics;
+import java.util.Comparator;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.TreeMap;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
+import java.util.stream.Stream;
+import org.apache.kafka.clients.admin.Admin;
+import org.apache.kafka.clients.admin.ListOffsetsResult.ListOffsetsResultInfo;
+import org.apache.kafka.clients.admin.OffsetSpec;
+import org.apache.kafka.clients.consumer.OffsetAndMetadata;
+import org.apache.kafka.common.KafkaFuture;
+import org.apache.kafka.common.TopicPartition;
+import org.apache.kafka.common.errors.UnknownTopicOrPartitionException;
+
+/** Where the enforcer goes on reading: Streams itself passes over what is not there any more without a word. */
+public final class ReadPositions {
+
+    private static final int TIMEOUT_SECONDS = 30;
+
+    private ReadPositions() {}
+
+    /**
+     * A sentence for each partition on which it cannot go on where it was.
+     *
+     * @throws UnreachableException if there is no broker, or it refuses
+     */
+    public static List<String> gaps(Admin admin, WeirConfig config) {
+        Topics topics = Topics.of(config);
+        String shapingId = KafkaSettings.shapingId(config);
+        try {
+            return Stream.of(
+                            gaps(admin, config.applicationId(), topics.requests()),
+                            gaps(admin, config.applicationId(), topics.routedRequests()),
+                            gaps(admin, shapingId, topics.admissions()),
+                            gaps(admin, shapingId, topics.leaseRequests()))
+                    .flatMap(List::stream)
+                    .toList();
+        } catch (ExecutionException e) {
+            throw new UnreachableException("cannot look where to go on: " + UnreachableException.why(e.getCause()), e);
+        } catch (TimeoutException e) {
+            throw new UnreachableException("the brokers do not tell where to go on", e);
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            throw new UnreachableException("interrupted while looking where to go on", e);
+        }
+    }
+
+    private static List<String> gaps(Admin admin, String group, String topic)
+            throws ExecutionException, InterruptedException, TimeoutException {
+        Map<TopicPartition, OffsetAndMetadata> all =
+                await(admin.listConsumerGroupOffsets(group).partitionsToOffsetAndMetadata());
+        Map<TopicPartition, Long> committed = new TreeMap<>(Comparator.comparing(TopicPartition::partition));
+        all.forEach((partition, offset) -> {
+            if (partition.topic().equals(topic) && offset != null) {
+                committed.put(partition, offset.offset());
+            }
+        });
+        return committed.isEmpty() ? List.of() : gaps(admin, topic, committed);
+    }
+
+    /** @param committed of one topic: by partition, which offset is next */
+    static List<String> gaps(Admin admin, String topic, Map<TopicPartition, Long> committed)
+            throws ExecutionException, InterruptedException, TimeoutException {
+        int partitions = partitions(admin, topic);
+        List<TopicPartition> there = committed.keySet().stream()
+                .filter(partition -> partition.partition() < partitions)
+                .toList();
+        Map<TopicPartition, Long> first = offsets(admin, there, OffsetSpec.earliest());
+        Map<TopicPartition, Long> end = offsets(admin, there, OffsetSpec.latest());
+        return committed.entrySet().stream()
+                .map(next -> gap(next.getKey(), next.getValue(), first.get(next.getKey()), end.get(next.getKey())))
+                .flatMap(Optional::stream)
+                .toList();
+    }
+
+    /** Asked for first: for the offsets of what is not there, a client waits in case it comes. */
+    private static int partitions(Admin admin, String topic)
+            throws ExecutionException, InterruptedException, TimeoutException {
+        try {
+            return await(admin.describeTopics(List.of(topic)).allTopicNames())
+                    .get(topic)
+                    .partitions()
+                    .size();
+        } catch (ExecutionException e) {
+            if (e.getCause() instanceof UnknownTopicOrPartitionException) {
+                throw new UnreachableException(
+                        "the topic " + topic + " was deleted just now; starting again creates it", e);
+            }
+            throw e;
+        }
+    }
+
+    private static Map<TopicPartition, Long> offsets(Admin admin, List<TopicPartition> of, OffsetSpec which)
+            throws ExecutionException, InterruptedException, TimeoutException {
+        Map<TopicPartition, OffsetSpec> asked = new HashMap<>();
+        of.forEach(partition -> asked.put(partition, which));
+        Map<TopicPartition, Long> offsets = new HashMap<>();
+        for (Map.Entry<TopicPartition, ListOffsetsResultInfo> answer :
+                await(admin.listOffsets(asked).all()).entrySet()) {
+            offsets.put(answer.getKey(), answer.getValue().offset());
+        }
+        return offsets;
+    }
+
+    /** @param first null, as is the end, if there is no such partition */
+    private static Optional<String> gap(TopicPartition partition, long next, Long first, Long end) {
+        if (first == null || end == null) {
+            return Optional.of(partition + ": is not there any more; what it had from offset " + next + " on is lost");
+        }
+        if (next < first) {
+            return Optional.of(partition + ": offsets " + next + " to " + (first - 1)
+                    + " were deleted before they were read; what was there is lost, and reading goes on after it");
+        }
+        if (next > end) {
+            return Optional.of(partition + ": ends at offset " + end + ", before " + next
+                    + " which is next; it was created anew, and is read from its beginning");
+        }
+        return Optional.empty();
+    }
+
+    private static <T> T await(KafkaFuture<T> answer)
+            throws ExecutionException, InterruptedException, TimeoutException {
+        return answer.get(TIMEOUT_SECONDS, TimeUnit.SECONDS);
+    }
+}

@@ -1,0 +1,47 @@
+package dev.weir.topics;
+
+import dev.weir.wire.RegistryException;
+import dev.weir.wire.SchemaRegistry;
+import java.util.List;
+import java.util.Optional;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.LockSupport;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * A registry that is waited for as brokers are, since a record whose schema is not known yet is neither good nor bad. Its
+ * stream thread stands still meanwhile, which {@code /health/ready} tells.
+ */
+public record RetryingRegistry(SchemaRegistry registry) implements SchemaRegistry {
+
+    private static final Logger LOG = LoggerFactory.getLogger(RetryingRegistry.class);
+
+    private static final long PAUSE_NANOS = TimeUnit.MILLISECONDS.toNanos(500);
+    private static final long TELL_EVERY_NANOS = TimeUnit.MINUTES.toNanos(1);
+
+    /** At the start only, so nobody waits. */
+    @Override
+    public int id(String topic, String schema) {
+        return registry.id(topic, schema);
+    }
+
+    @Override
+    public Optional<List<String>> schema(int id) {
+        long toldNanos = System.nanoTime() - TELL_EVERY_NANOS;
+        while (true) {
+            try {
+                return registry.schema(id);
+            } catch (RegistryException e) {
+                if (Thread.currentThread().isInterrupted()) {
+                    throw e;
+                }
+                if (System.nanoTime() - toldNanos >= TELL_EVERY_NANOS) {
+                    LOG.warn("schema {} is waited for: {}", id, e.getMessage());
+                    toldNanos = System.nanoTime();
+                }
+                LockSupport.parkNanos(PAUSE_NANOS);
+            }
+        }
+    }
+}

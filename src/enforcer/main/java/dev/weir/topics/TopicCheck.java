@@ -1,0 +1,155 @@
+package dev.weir.topics;
+
+import dev.weir.config.WeirConfig;
+import java.util.ArrayList;
+import java.util.Collection;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.TreeSet;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
+import org.apache.kafka.clients.admin.Admin;
+import org.apache.kafka.clients.admin.ConfigEntry;
+import org.apache.kafka.clients.admin.TopicDescription;
+import org.apache.kafka.common.KafkaFuture;
+import org.apache.kafka.common.config.ConfigResource;
+import org.apache.kafka.common.errors.AuthorizationException;
+import org.apache.kafka.common.errors.UnknownTopicOrPartitionException;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/** Holds the topics that exist against what Weir relies on, before anything is read from them. */
+public final class TopicCheck {
+
+    private static final Logger LOG = LoggerFactory.getLogger(TopicCheck.class);
+    private static final int TIMEOUT_SECONDS = 30;
+    private static final int POLL_MS = 50;
+
+    private TopicCheck() {}
+
+    /**
+     * What is found.
+     *
+     * @param faults what keeps Weir from working
+     * @param warnings what an operator should know
+     * @param notAllowed the topics whose settings may not be read, and are not judged
+     */
+    public record Judgement(
+            List<TopicRequirements.Fault> faults, List<TopicRequirements.Warning> warnings, Set<String> notAllowed) {}
+
+    /**
+     * Warns of what an operator should know.
+     *
+     * @throws WrongTopicsException if it cannot work on them
+     * @throws UnreachableException if there is no broker, or it refuses
+     */
+    public static void require(Admin admin, WeirConfig config) {
+        Judgement found = judge(admin, config);
+        if (!found.notAllowed().isEmpty()) {
+            LOG.warn(
+                    "the settings of {} are not checked: DescribeConfigs is not allowed",
+                    String.join(", ", found.notAllowed()));
+        }
+        found.warnings().forEach(warning -> LOG.warn(warning.what()));
+        if (!found.faults().isEmpty()) {
+            throw new WrongTopicsException(found.faults());
+        }
+    }
+
+    /**
+     * Looks at those that are there, and changes nothing.
+     *
+     * @throws UnreachableException if there is no broker, or it refuses
+     */
+    public static Judgement judge(Admin admin, WeirConfig config) {
+        TopicRequirements rules = new TopicRequirements(config);
+        try {
+            Set<String> names = new HashSet<>(rules.changelogs().keySet());
+            names.addAll(TopicSetup.names(config));
+            names.retainAll(await(admin.listTopics().names()));
+            boolean isAlone = await(admin.describeCluster().nodes()).size() == 1;
+            List<TopicRequirements.Existing> existing = look(admin, names);
+            rules.judge(existing, isAlone);
+            return new Judgement(rules.faults(), rules.warnings(), notAllowed(existing));
+        } catch (ExecutionException e) {
+            throw new UnreachableException("cannot look at the topics: " + UnreachableException.why(e.getCause()), e);
+        } catch (TimeoutException e) {
+            throw new UnreachableException("the brokers do not tell what topics there are", e);
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            throw new UnreachableException("interrupted while looking at the topics", e);
+        }
+    }
+
+    private static Set<String> notAllowed(List<TopicRequirements.Existing> existing) {
+        Set<String> names = new TreeSet<>();
+        existing.stream().filter(topic -> topic.settings().isEmpty()).forEach(topic -> names.add(topic.name()));
+        return names;
+    }
+
+    /** A broker may not have heard yet of a topic that another one has told of. */
+    private static List<TopicRequirements.Existing> look(Admin admin, Set<String> names)
+            throws ExecutionException, InterruptedException, TimeoutException {
+        long deadlineNanos = System.nanoTime() + TimeUnit.SECONDS.toNanos(TIMEOUT_SECONDS);
+        while (true) {
+            try {
+                return existing(admin, names);
+            } catch (ExecutionException e) {
+                if (!(e.getCause() instanceof UnknownTopicOrPartitionException)
+                        || System.nanoTime() - deadlineNanos > 0) {
+                    throw e;
+                }
+                Thread.sleep(POLL_MS);
+            }
+        }
+    }
+
+    private static List<TopicRequirements.Existing> existing(Admin admin, Set<String> names)
+            throws ExecutionException, InterruptedException, TimeoutException {
+        Map<String, TopicDescription> descriptions =
+                await(admin.describeTopics(names).allTopicNames());
+        Map<String, Map<String, String>> settings = settings(admin, names);
+        List<TopicRequirements.Existing> existing = new ArrayList<>();
+        descriptions.forEach((name, topic) -> existing.add(new TopicRequirements.Existing(
+                name, topic.partitions().size(), replicas(topic), settings.getOrDefault(name, Map.of()))));
+        return existing;
+    }
+
+    private static Map<String, Map<String, String>> settings(Admin admin, Collection<String> names)
+            throws ExecutionException, InterruptedException, TimeoutException {
+        List<ConfigResource> resources = names.stream()
+                .map(name -> new ConfigResource(ConfigResource.Type.TOPIC, name))
+                .toList();
+        Map<String, Map<String, String>> settings = new HashMap<>();
+        for (var topic : admin.describeConfigs(resources).values().entrySet()) {
+            try {
+                Map<String, String> values = new HashMap<>();
+                for (ConfigEntry entry : await(topic.getValue()).entries()) {
+                    values.put(entry.name(), entry.value());
+                }
+                settings.put(topic.getKey().name(), values);
+            } catch (ExecutionException e) {
+                if (!(e.getCause() instanceof AuthorizationException)) {
+                    throw e;
+                }
+            }
+        }
+        return settings;
+    }
+
+    private static int replicas(TopicDescription topic) {
+        return topic.partitions().stream()
+                .mapToInt(partition -> partition.replicas().size())
+                .min()
+                .orElse(0);
+    }
+
+    private static <T> T await(KafkaFuture<T> answer)
+            throws ExecutionException, InterruptedException, TimeoutException {
+        return answer.get(TIMEOUT_SECONDS, TimeUnit.SECONDS);
+    }
+}

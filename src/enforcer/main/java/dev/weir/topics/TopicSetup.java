@@ -1,0 +1,171 @@
+package dev.weir.topics;
+
+import dev.weir.config.WeirConfig;
+import dev.weir.topology.Topics;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.Set;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
+import org.apache.kafka.clients.admin.Admin;
+import org.apache.kafka.clients.admin.NewTopic;
+import org.apache.kafka.common.KafkaFuture;
+import org.apache.kafka.common.config.TopicConfig;
+import org.apache.kafka.common.errors.TopicAuthorizationException;
+import org.apache.kafka.common.errors.TopicExistsException;
+
+/** Creates the topics that are missing, each with the settings that Weir relies on. Those that exist stay as they are. */
+public final class TopicSetup {
+
+    /** Whose clock tells when a request came. */
+    public enum RequestTime {
+        /** The broker's, at append: a client that lies about its clock gains nothing. */
+        LOG_APPEND,
+        /** The producer's: for traffic of the past, which retention by age would delete at once. */
+        CREATE;
+
+        private Map<String, String> settings() {
+            return switch (this) {
+                case LOG_APPEND ->
+                    Map.of(
+                            TopicConfig.CLEANUP_POLICY_CONFIG,
+                            TopicConfig.CLEANUP_POLICY_DELETE,
+                            TopicConfig.MESSAGE_TIMESTAMP_TYPE_CONFIG,
+                            "LogAppendTime");
+                case CREATE ->
+                    Map.of(
+                            TopicConfig.CLEANUP_POLICY_CONFIG, TopicConfig.CLEANUP_POLICY_DELETE,
+                            TopicConfig.MESSAGE_TIMESTAMP_TYPE_CONFIG, "CreateTime",
+                            TopicConfig.RETENTION_MS_CONFIG, "-1");
+            };
+        }
+    }
+
+    /** What each topic that Weir writes must take: room for the largest request, and what is said about it. */
+    static final int MAX_RECORD_BYTES = 3 << 20;
+
+    /** What the topics of rules must take: Kafka's own default, a record of rules and what is said about it. */
+    static final int MAX_RULE_BYTES = 1_048_588;
+
+    private static final int TIMEOUT_SECONDS = 30;
+    private static final int POLL_MS = 20;
+
+    /** By the broker's clock, with room for the largest request. */
+    private static final Map<String, String> WRITTEN_BY_WEIR = Map.of(
+            TopicConfig.CLEANUP_POLICY_CONFIG,
+            TopicConfig.CLEANUP_POLICY_DELETE,
+            TopicConfig.MESSAGE_TIMESTAMP_TYPE_CONFIG,
+            "LogAppendTime",
+            TopicConfig.MAX_MESSAGE_BYTES_CONFIG,
+            String.valueOf(MAX_RECORD_BYTES));
+
+    private static final Map<String, String> COMPACTED = Map.of(
+            TopicConfig.CLEANUP_POLICY_CONFIG,
+            TopicConfig.CLEANUP_POLICY_COMPACT,
+            TopicConfig.MAX_MESSAGE_BYTES_CONFIG,
+            String.valueOf(MAX_RULE_BYTES));
+
+    private TopicSetup() {}
+
+    /** @throws UnreachableException if there is no broker, or it refuses */
+    public static void createMissing(Admin admin, WeirConfig config, RequestTime requestTime) {
+        try {
+            Set<String> existing = admin.listTopics().names().get(TIMEOUT_SECONDS, TimeUnit.SECONDS);
+            List<NewTopic> missing =
+                    new ArrayList<>(topics(config, requestTime, requests(admin, config, requestTime, existing)));
+            missing.removeIf(topic -> existing.contains(topic.name()));
+            for (Map.Entry<String, KafkaFuture<Void>> created :
+                    admin.createTopics(missing).values().entrySet()) {
+                await(created.getKey(), created.getValue());
+            }
+            awaitKnown(admin, missing);
+        } catch (ExecutionException e) {
+            throw new UnreachableException("cannot create the topics: " + UnreachableException.why(e.getCause()), e);
+        } catch (TimeoutException e) {
+            throw new UnreachableException(
+                    "no broker answers at " + KafkaSettings.admin(config).getProperty("bootstrap.servers") + " ("
+                            + UnreachableException.LOOK_AT + ")",
+                    e);
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            throw new UnreachableException("interrupted while creating the topics", e);
+        }
+    }
+
+    /** The request topic, as it is or will be. */
+    private static RequestTopic requests(Admin admin, WeirConfig config, RequestTime time, Set<String> existing)
+            throws ExecutionException, InterruptedException, TimeoutException {
+        String requests = Topics.of(config).requests();
+        return existing.contains(requests)
+                ? RequestTopic.read(admin, requests)
+                : RequestTopic.of(config.topics().partitions(), time.settings());
+    }
+
+    /** The controller has created them; a broker tells clients of them a moment later. */
+    private static void awaitKnown(Admin admin, List<NewTopic> created)
+            throws ExecutionException, InterruptedException, TimeoutException {
+        List<String> names = created.stream().map(NewTopic::name).toList();
+        long deadlineNanos = System.nanoTime() + TimeUnit.SECONDS.toNanos(TIMEOUT_SECONDS);
+        while (!admin.listTopics()
+                .names()
+                .get(TIMEOUT_SECONDS, TimeUnit.SECONDS)
+                .containsAll(names)) {
+            if (System.nanoTime() - deadlineNanos > 0) {
+                throw new UnreachableException("the topics were created, but this user does not see them", null);
+            }
+            Thread.sleep(POLL_MS);
+        }
+    }
+
+    private static void await(String topic, KafkaFuture<Void> created)
+            throws ExecutionException, InterruptedException, TimeoutException {
+        try {
+            created.get(TIMEOUT_SECONDS, TimeUnit.SECONDS);
+        } catch (ExecutionException e) {
+            if (e.getCause() instanceof TopicAuthorizationException) {
+                throw new UnreachableException(
+                        "this user sees no topic " + topic + ", and may not create it; either must be granted", e);
+            }
+            if (!(e.getCause() instanceof TopicExistsException)) { // another instance was first
+                throw e;
+            }
+        }
+    }
+
+    /** All that there must be. */
+    public static List<String> names(WeirConfig config) {
+        RequestTopic requests = new RequestTopic(config.topics().partitions(), Map.of());
+        return topics(config, RequestTime.LOG_APPEND, requests).stream()
+                .map(NewTopic::name)
+                .toList();
+    }
+
+    /** @param ofRequests the request topic, as it is or will be */
+    static List<NewTopic> topics(WeirConfig config, RequestTime requestTime, RequestTopic ofRequests) {
+        Topics topics = Topics.of(config);
+        int partitions = config.topics().partitions();
+        Map<String, String> routed = new HashMap<>(WRITTEN_BY_WEIR);
+        routed.putAll(ofRequests.retention());
+        return List.of(
+                topic(config, topics.requests(), partitions, requestTime.settings()),
+                topic(config, topics.routedRequests(), ofRequests.partitions(), routed),
+                topic(config, topics.decisions(), partitions, WRITTEN_BY_WEIR),
+                topic(config, topics.leaseUsage(), partitions, WRITTEN_BY_WEIR),
+                topic(config, topics.releases(), partitions, WRITTEN_BY_WEIR),
+                topic(config, topics.deadLetters(), partitions, WRITTEN_BY_WEIR),
+                topic(config, topics.admissions(), partitions, WRITTEN_BY_WEIR),
+                topic(config, topics.leaseRequests(), partitions, WRITTEN_BY_WEIR),
+                topic(config, topics.leaseResponses(), ofRequests.partitions(), WRITTEN_BY_WEIR),
+                topic(config, topics.policies(), 1, COMPACTED),
+                topic(config, topics.policyHistory(), 1, COMPACTED));
+    }
+
+    private static NewTopic topic(WeirConfig config, String name, int partitions, Map<String, String> settings) {
+        Optional<Short> replicas = config.topics().replicationFactor().map(Integer::shortValue);
+        return new NewTopic(name, Optional.of(partitions), replicas).configs(settings);
+    }
+}

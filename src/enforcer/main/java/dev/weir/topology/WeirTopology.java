@@ -1,0 +1,378 @@
+package dev.weir.topology;
+
+import dev.weir.config.WeirConfig;
+import dev.weir.event.Admission;
+import dev.weir.event.Decision;
+import dev.weir.event.Release;
+import dev.weir.processor.DecideProcessor;
+import dev.weir.processor.EnforcerMetrics;
+import dev.weir.processor.LeaseResponseProcessor;
+import dev.weir.processor.LedgerProcessor;
+import dev.weir.processor.PolicyRegistry;
+import dev.weir.processor.PolicyUpdateProcessor;
+import dev.weir.processor.PolicyValidationProcessor;
+import dev.weir.processor.QueueRegistry;
+import dev.weir.processor.RecordOrigin;
+import dev.weir.processor.RequestPlacement;
+import dev.weir.processor.RequestProcessor;
+import dev.weir.processor.RequestReader;
+import dev.weir.processor.RequestTimestamps;
+import dev.weir.processor.RoutedRequestProcessor;
+import dev.weir.processor.ShapeProcessor;
+import dev.weir.shape.backlog.BucketId;
+import dev.weir.shape.total.SlotGrant;
+import dev.weir.shape.total.SlotReport;
+import dev.weir.storage.CacheBudget;
+import dev.weir.storage.HolderNames;
+import dev.weir.storage.QueueKeys;
+import dev.weir.storage.QueueMarker;
+import dev.weir.storage.SlotCodec;
+import dev.weir.storage.StoredQueues;
+import dev.weir.wire.AdmissionAvro;
+import dev.weir.wire.DecisionAvro;
+import dev.weir.wire.LeaseRequestAvro;
+import dev.weir.wire.LeaseResponseAvro;
+import dev.weir.wire.ReleaseAvro;
+import dev.weir.wire.RequestAvro;
+import dev.weir.wire.SchemaRegistry;
+import java.util.List;
+import java.util.Optional;
+import java.util.Set;
+import java.util.function.LongSupplier;
+import org.apache.kafka.clients.producer.internals.BuiltInPartitioner;
+import org.apache.kafka.common.serialization.ByteArrayDeserializer;
+import org.apache.kafka.common.serialization.ByteArraySerializer;
+import org.apache.kafka.common.serialization.Deserializer;
+import org.apache.kafka.common.serialization.Serializer;
+import org.apache.kafka.common.serialization.StringDeserializer;
+import org.apache.kafka.streams.AutoOffsetReset;
+import org.apache.kafka.streams.Topology;
+import org.apache.kafka.streams.processor.StreamPartitioner;
+import org.apache.kafka.streams.processor.TimestampExtractor;
+
+/**
+ * The diagram: two topologies, each an application of its own (see {@code topology-docs/shaping.md} for why).
+ *
+ * <pre>
+ *   weir.policies ──▶ update-policies ──▶ (policies)
+ *                                             ┊
+ *   weir.requests ────────▶ read-requests ──▶ decide ──▶ weir.decisions
+ *                           │  │            ↗ ├── (policy-states)
+ *               misplaced   │  │           │  ├── (log-segments)
+ *        ╭──────────────────╯  │           │  ├── (first-answers)
+ *        ▼                     │           │  ├── (lease-books)
+ *   weir.routed-requests. ─▶ read-routed ──┤  ├── (waiting-requests)
+ *                              │           │  ├── (decision-order)
+ *                              │           │  ├──▶ weir.lease-requests.
+ *   weir.lease-responses. ─▶ read-grants ──╯  └──▶ weir.admissions.
+ *                              │
+ *                              └──▶ weir.dead-letters
+ *
+ *   weir.policies ──▶ check-policies ──▶ weir.policies
+ *                          ├── (good-policies)
+ *                          └──▶ weir.dead-letters
+ *
+ *                                         (policies)
+ *                                             ┊
+ *   weir.admissions. ─────────────────▶ shape ──▶ weir.decisions
+ *                                         ├── (queue-states)
+ *                                         ├── (queue-slots)
+ *                                         ├── (queue-tickets)
+ *                                         ├── (queue-alarms)
+ *                                         ├── (queue-timers)
+ *                                         ├── (queue-first-answers)
+ *                                         ├──▶ weir.releases
+ *                                         ├──▶ weir.admissions.
+ *                                         └──▶ weir.dead-letters
+ *
+ *                                         (policies)
+ *                                             ┊
+ *   weir.lease-requests. ─────────────▶ lend ──▶ weir.lease-responses.
+ *                                         ├── (ledgers)
+ *                                         ├── (ledger-segments)
+ *                                         └──▶ weir.dead-letters
+ * </pre>
+ *
+ * The application id follows where a name of a topic ends in a dot.
+ */
+public final class WeirTopology {
+
+    private static final String REQUESTS = "requests";
+    private static final String READ_REQUESTS = "read-requests";
+    private static final String MISPLACED = "misplaced";
+    private static final String ROUTED = "routed-requests";
+    private static final String READ_ROUTED = "read-routed";
+    private static final String DECIDE = "decide";
+    private static final String ADMISSIONS_IN = "admissions";
+    private static final String SHAPE = "shape";
+    private static final String DECISIONS = "decisions";
+    private static final String RELEASES = "releases";
+    private static final String ADMISSIONS_OUT = "shaped";
+    private static final String MARKERS = "markers";
+    private static final String SLOTS = "slots";
+    private static final String DEAD_LETTERS = "dead-letters";
+    private static final String GRANTS_IN = "lease-responses";
+    private static final String READ_GRANTS = "read-grants";
+    private static final String ASKS_OUT = "lease-requests";
+    private static final String ASKS_IN = "asked";
+    private static final String LEND = "lend";
+    private static final String GRANTS_OUT = "granted";
+    private static final String POLICIES = "policies";
+    private static final String UPDATE_POLICIES = "update-policies";
+    private static final String CHECK_POLICIES = "check-policies";
+    private static final String RESTORED_POLICIES = "restored-policies";
+    private static final String BAD_POLICIES = "bad-policies";
+
+    /** A record without a time is as old as can be: it is decided at its client's last charge. */
+    private static final TimestampExtractor RECORD_TIME = (record, partitionTime) -> Math.max(0, record.timestamp());
+
+    /** The time of a routed request is that of its original record; a record without one is a dead letter, whose time is its own. */
+    private static final TimestampExtractor ORIGINAL_TIME =
+            (record, partitionTime) -> RecordOrigin.read(record.headers())
+                    .map(RecordOrigin::timestampMs)
+                    .orElseGet(() -> Math.max(0, record.timestamp()));
+
+    /**
+     * Sources start where the consumer's own setting says, which is Streams' {@code earliest}. If a source said it, Streams
+     * would start its consumer without one, and a commit before the first successful poll (while a broker is away) would
+     * end the application with {@code NoOffsetForPartitionException}.
+     */
+    private static final AutoOffsetReset AS_THE_CONSUMER = null;
+
+    /** What ledgers answer goes before the requests that are there: some of them may wait for it. */
+    private static final TimestampExtractor AT_ONCE = (record, partitionTime) -> 0;
+
+    /** To the partition of the client, whatever partitioner the {@code kafka} section sets. */
+    private static final StreamPartitioner<byte[], byte[]> TO_CLIENT = (topic, client, value, partitions) ->
+            Optional.of(Set.of(BuiltInPartitioner.partitionForKey(client, partitions)));
+
+    private static final StreamPartitioner<byte[], LeaseResponseAvro.Addressed> TO_HOLDER =
+            (topic, key, answer, partitions) -> Optional.of(Set.of(Math.min(answer.partition(), partitions - 1)));
+
+    private static final StreamPartitioner<byte[], QueueMarker> TO_OWN_PARTITION =
+            (topic, key, marker, partitions) -> Optional.of(Set.of(marker.partition()));
+
+    /** A report goes to the partition that a queue without key would be on, where its ledger is; a grant to its partition. */
+    private static final StreamPartitioner<byte[], Object> TO_LEDGER_OR_HOLDER =
+            (topic, key, message, partitions) -> Optional.of(Set.of(
+                    message instanceof SlotReport report
+                            ? BuiltInPartitioner.partitionForKey(
+                                    QueueKeys.record(new BucketId(report.queue(), List.of())), partitions)
+                            : Math.min(((SlotGrant) message).partition(), partitions - 1)));
+
+    private static final Serializer<Object> SLOT_MESSAGES_OUT = (topic, message) ->
+            message instanceof SlotReport report ? SlotCodec.encode(report) : SlotCodec.encode((SlotGrant) message);
+    private static final Serializer<QueueMarker> MARKER_OUT = (topic, marker) -> marker.encode();
+    private static final Deserializer<byte[]> BYTES_IN = new ByteArrayDeserializer();
+    private static final Serializer<byte[]> BYTES_OUT = new ByteArraySerializer();
+
+    private WeirTopology() {}
+
+    /** Without a schema registry, and with a wall clock that is never stepped. */
+    public static Topology deciding(
+            WeirConfig config, int partitions, PolicyRegistry policies, EnforcerMetrics counts) {
+        CacheBudget memory = new CacheBudget(config.state().hotMemoryBytes());
+        return deciding(config, partitions, policies, counts, memory, Optional.empty(), () -> 0);
+    }
+
+    /**
+     * Answers requests, or sends them to a queue.
+     *
+     * @param partitions how many the request topic has, and the topic of routed requests
+     * @param policies kept up to date by the topology
+     * @param counts counted up by the topology
+     * @param memory for states on the heap
+     * @param registry has the schemas of what users read and write
+     * @param clockSteps how often the wall clock of this process was stepped forward: {@link dev.weir.lease.ClockSteps}
+     * @throws dev.weir.wire.RegistryException if it does not answer
+     */
+    public static Topology deciding(
+            WeirConfig config,
+            int partitions,
+            PolicyRegistry policies,
+            EnforcerMetrics counts,
+            CacheBudget memory,
+            Optional<SchemaRegistry> registry,
+            LongSupplier clockSteps) {
+        Topics topics = Topics.of(config);
+        RequestPlacement placement =
+                new RequestPlacement(partitions, config.requests().misplaced());
+        return new Topology()
+                .addGlobalStore(
+                        Stores.policies(),
+                        POLICIES,
+                        new StringDeserializer(),
+                        BYTES_IN,
+                        topics.policies(),
+                        UPDATE_POLICIES,
+                        () -> new PolicyUpdateProcessor(policies, Stores.POLICIES))
+                .addSource(AS_THE_CONSUMER, REQUESTS, new RequestTimestamps(), BYTES_IN, BYTES_IN, topics.requests())
+                .addProcessor(
+                        READ_REQUESTS,
+                        () -> new RequestProcessor(
+                                requests(config, registry),
+                                placement,
+                                config.requests().maxAhead(),
+                                counts,
+                                new RequestProcessor.Outlets(DECIDE, MISPLACED, DEAD_LETTERS)),
+                        REQUESTS)
+                .addSource(AS_THE_CONSUMER, ROUTED, ORIGINAL_TIME, BYTES_IN, BYTES_IN, topics.routedRequests())
+                .addProcessor(
+                        READ_ROUTED,
+                        () -> new RoutedRequestProcessor(
+                                requests(config, registry),
+                                placement,
+                                counts,
+                                topics.requests(),
+                                new RoutedRequestProcessor.Outlets(DECIDE, DEAD_LETTERS)),
+                        ROUTED)
+                .addSource(AS_THE_CONSUMER, GRANTS_IN, AT_ONCE, BYTES_IN, BYTES_IN, topics.leaseResponses())
+                .addProcessor(
+                        READ_GRANTS,
+                        () -> new LeaseResponseProcessor(
+                                counts, new HolderNames(config.applicationId()), DECIDE, DEAD_LETTERS),
+                        GRANTS_IN)
+                .addProcessor(
+                        DECIDE,
+                        () -> new DecideProcessor(
+                                policies,
+                                counts,
+                                config,
+                                new DecideProcessor.StoreNames(
+                                        Stores.POLICY_STATES,
+                                        Stores.LOG_SEGMENTS,
+                                        Stores.FIRST_ANSWERS,
+                                        Stores.LEASE_BOOKS,
+                                        Stores.WAITING_REQUESTS,
+                                        Stores.DECISION_ORDER),
+                                new DecideProcessor.Outlets(DECISIONS, ADMISSIONS_OUT, ASKS_OUT),
+                                clockSteps),
+                        READ_REQUESTS,
+                        READ_ROUTED,
+                        READ_GRANTS)
+                .addStateStore(Stores.policyStates(memory), DECIDE)
+                .addStateStore(Stores.persistent(Stores.LOG_SEGMENTS), DECIDE)
+                .addStateStore(Stores.persistent(Stores.FIRST_ANSWERS), DECIDE)
+                .addStateStore(Stores.leaseBooks(memory), DECIDE)
+                .addStateStore(Stores.persistent(Stores.WAITING_REQUESTS), DECIDE)
+                .addStateStore(Stores.persistent(Stores.DECISION_ORDER), DECIDE)
+                .addSink(DECISIONS, topics.decisions(), BYTES_OUT, decisions(registry, topics), DECIDE)
+                .addSink(ADMISSIONS_OUT, topics.admissions(), BYTES_OUT, admissions(), DECIDE)
+                .addSink(ASKS_OUT, topics.leaseRequests(), BYTES_OUT, asks(), DECIDE)
+                .addSink(MISPLACED, topics.routedRequests(), BYTES_OUT, BYTES_OUT, TO_CLIENT, READ_REQUESTS)
+                .addSink(
+                        DEAD_LETTERS,
+                        topics.deadLetters(),
+                        BYTES_OUT,
+                        BYTES_OUT,
+                        READ_REQUESTS,
+                        READ_ROUTED,
+                        READ_GRANTS);
+    }
+
+    /** As {@link #shaping(WeirConfig, PolicyRegistry, QueueRegistry, EnforcerMetrics, Optional)}, without a schema registry. */
+    public static Topology shaping(
+            WeirConfig config, PolicyRegistry policies, QueueRegistry queues, EnforcerMetrics counts) {
+        return shaping(config, policies, queues, counts, Optional.empty());
+    }
+
+    /**
+     * Lets requests wait in queues, and releases them; apart from that, lends shared quota, and looks after the policies topic.
+     *
+     * @param policies kept up to date by the deciding topology of the same process
+     * @param queues opened and closed by the topology
+     * @param counts counted up by the topology
+     * @param registry has the schemas of what users read
+     * @throws dev.weir.wire.RegistryException if it does not answer
+     */
+    public static Topology shaping(
+            WeirConfig config,
+            PolicyRegistry policies,
+            QueueRegistry queues,
+            EnforcerMetrics counts,
+            Optional<SchemaRegistry> registry) {
+        Topics topics = Topics.of(config);
+        return new Topology()
+                .addSource(AS_THE_CONSUMER, POLICIES, RECORD_TIME, BYTES_IN, BYTES_IN, topics.policies())
+                .addProcessor(
+                        CHECK_POLICIES,
+                        () -> new PolicyValidationProcessor(
+                                counts,
+                                Stores.GOOD_POLICIES,
+                                new PolicyValidationProcessor.Outlets(RESTORED_POLICIES, BAD_POLICIES)),
+                        POLICIES)
+                .addStateStore(Stores.persistent(Stores.GOOD_POLICIES), CHECK_POLICIES)
+                .addSink(RESTORED_POLICIES, topics.policies(), BYTES_OUT, BYTES_OUT, CHECK_POLICIES)
+                .addSink(BAD_POLICIES, topics.deadLetters(), BYTES_OUT, BYTES_OUT, CHECK_POLICIES)
+                .addSource(AS_THE_CONSUMER, ADMISSIONS_IN, RECORD_TIME, BYTES_IN, BYTES_IN, topics.admissions())
+                .addProcessor(
+                        SHAPE,
+                        () -> new ShapeProcessor(
+                                policies,
+                                queues,
+                                counts,
+                                config,
+                                new StoredQueues.StoreNames(
+                                        Stores.QUEUE_STATES,
+                                        Stores.QUEUE_SLOTS,
+                                        Stores.QUEUE_TICKETS,
+                                        Stores.QUEUE_ALARMS,
+                                        Stores.QUEUE_TIMERS,
+                                        Stores.QUEUE_FIRST_ANSWERS),
+                                new ShapeProcessor.Outlets(DECISIONS, RELEASES, MARKERS, SLOTS, DEAD_LETTERS)),
+                        ADMISSIONS_IN)
+                .addStateStore(Stores.persistent(Stores.QUEUE_STATES), SHAPE)
+                .addStateStore(Stores.persistent(Stores.QUEUE_SLOTS), SHAPE)
+                .addStateStore(Stores.persistent(Stores.QUEUE_TICKETS), SHAPE)
+                .addStateStore(Stores.persistent(Stores.QUEUE_ALARMS), SHAPE)
+                .addStateStore(Stores.persistent(Stores.QUEUE_TIMERS), SHAPE)
+                .addStateStore(Stores.persistent(Stores.QUEUE_FIRST_ANSWERS), SHAPE)
+                .addSink(DECISIONS, topics.decisions(), BYTES_OUT, decisions(registry, topics), SHAPE)
+                .addSink(RELEASES, topics.releases(), BYTES_OUT, releases(registry, topics), SHAPE)
+                .addSink(MARKERS, topics.admissions(), BYTES_OUT, MARKER_OUT, TO_OWN_PARTITION, SHAPE)
+                .addSink(SLOTS, topics.admissions(), BYTES_OUT, SLOT_MESSAGES_OUT, TO_LEDGER_OR_HOLDER, SHAPE)
+                .addSource(AS_THE_CONSUMER, ASKS_IN, RECORD_TIME, BYTES_IN, BYTES_IN, topics.leaseRequests())
+                .addProcessor(
+                        LEND,
+                        () -> new LedgerProcessor(
+                                policies,
+                                counts,
+                                config,
+                                new LedgerProcessor.StoreNames(Stores.LEDGERS, Stores.LEDGER_SEGMENTS),
+                                new LedgerProcessor.Outlets(GRANTS_OUT, DEAD_LETTERS)),
+                        ASKS_IN)
+                .addStateStore(Stores.persistent(Stores.LEDGERS), LEND)
+                .addStateStore(Stores.persistent(Stores.LEDGER_SEGMENTS), LEND)
+                .addSink(GRANTS_OUT, topics.leaseResponses(), BYTES_OUT, grants(), TO_HOLDER, LEND)
+                .addSink(DEAD_LETTERS, topics.deadLetters(), BYTES_OUT, BYTES_OUT, SHAPE, LEND);
+    }
+
+    private static RequestReader requests(WeirConfig config, Optional<SchemaRegistry> registry) {
+        return new RequestReader(new RequestAvro(registry), config.requests().rules());
+    }
+
+    private static Serializer<LeaseRequestAvro.Addressed> asks() {
+        LeaseRequestAvro avro = new LeaseRequestAvro();
+        return (topic, question) -> avro.encode(question);
+    }
+
+    private static Serializer<LeaseResponseAvro.Addressed> grants() {
+        LeaseResponseAvro avro = new LeaseResponseAvro();
+        return (topic, answer) -> avro.encode(answer);
+    }
+
+    private static Serializer<Decision> decisions(Optional<SchemaRegistry> registry, Topics topics) {
+        DecisionAvro avro = new DecisionAvro(registry, topics.decisions());
+        return (topic, decision) -> avro.encode(decision);
+    }
+
+    private static Serializer<Admission> admissions() {
+        AdmissionAvro avro = new AdmissionAvro();
+        return (topic, admission) -> avro.encode(admission);
+    }
+
+    private static Serializer<Release> releases(Optional<SchemaRegistry> registry, Topics topics) {
+        ReleaseAvro avro = new ReleaseAvro(registry, topics.releases());
+        return (topic, release) -> avro.encode(release);
+    }
+}

@@ -1,0 +1,459 @@
+package dev.weir.client;
+
+import static dev.weir.testing.Await.await;
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.InstanceOfAssertFactories.type;
+
+import dev.weir.config.WeirConfig;
+import dev.weir.definition.PolicyFile;
+import dev.weir.dev.EmbeddedBroker;
+import dev.weir.dev.JavaProcess;
+import dev.weir.event.Decision;
+import dev.weir.event.LeaseUsage;
+import dev.weir.event.Outcome;
+import dev.weir.event.Reason;
+import dev.weir.event.Request;
+import dev.weir.event.RequestKind;
+import dev.weir.lease.LeaseTerms;
+import dev.weir.rules.PolicyTopic;
+import dev.weir.runtime.Enforcer;
+import dev.weir.wire.KeyCodec;
+import dev.weir.wire.LeaseUsageAvro;
+import java.io.BufferedReader;
+import java.io.InputStreamReader;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.concurrent.Callable;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
+import java.util.concurrent.TimeUnit;
+import org.apache.kafka.clients.consumer.KafkaConsumer;
+import org.apache.kafka.common.TopicPartition;
+import org.apache.kafka.common.serialization.ByteArrayDeserializer;
+import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** Clients that hold slices of shared quota, on a real broker with a real enforcer. */
+@SuppressWarnings("try") // enforcers only run
+class LeasedClientTest {
+
+    private static final String HOUR = "{algorithm: fixed-window, limit: %d, per: 1h}";
+
+    /** Longer than any of these tests: what was lent comes back only if it is given back. */
+    private static final WeirConfig.Leases LONG = new WeirConfig.Leases(Duration.ofHours(1), Duration.ofMillis(300));
+
+    private static final WeirConfig.Leases SHORT = new WeirConfig.Leases(Duration.ofSeconds(2), Duration.ofMillis(300));
+
+    /** As short as can be awaited, and so long that what was wanted before its end was wanted seconds ago. */
+    private static final WeirConfig.Leases SECONDS =
+            new WeirConfig.Leases(Duration.ofSeconds(6), Duration.ofMillis(300));
+
+    @TempDir
+    static Path directory;
+
+    private static EmbeddedBroker broker;
+
+    @BeforeAll
+    static void start() throws Exception {
+        broker = EmbeddedBroker.start();
+    }
+
+    @AfterAll
+    static void stop() {
+        broker.close();
+    }
+
+    private static LiveWeir weir(String prefix, WeirConfig.Leases leases, String policies) throws Exception {
+        return LiveWeir.create(broker, directory, prefix, "policies:\n" + policies)
+                .leases(leases);
+    }
+
+    private static WeirClient leased(LiveWeir weir) {
+        return weir.client().leased(true).leases(terms(weir)).start();
+    }
+
+    private static LeaseTerms terms(LiveWeir weir) {
+        return weir.config().leases().terms();
+    }
+
+    private static Request request(String client) {
+        return RequestBuilder.of(client).build();
+    }
+
+    private static <T> T get(CompletableFuture<T> future) throws Exception {
+        return future.get(LiveWeir.PATIENCE.toSeconds(), TimeUnit.SECONDS);
+    }
+
+    /** Asks until it is denied so often. Returns how often it was allowed. */
+    private static int drain(WeirClient weir, String client, int denials) throws Exception {
+        int allowed = 0;
+        int denied = 0;
+        while (denied < denials) {
+            Decision decision = get(weir.decide(request(client)));
+            allowed += decision.outcome() == Outcome.ALLOWED ? 1 : 0;
+            denied += decision.outcome() == Outcome.DENIED ? 1 : 0;
+        }
+        return allowed;
+    }
+
+    /** Asks until it was allowed so often in all. */
+    private static void drainTo(WeirClient weir, String client, int allowed) throws Exception {
+        int[] so = {0};
+        await(allowed + " are allowed", LiveWeir.PATIENCE, () -> {
+            try {
+                so[0] += get(weir.decide(request(client))).outcome() == Outcome.ALLOWED ? 1 : 0;
+            } catch (Exception e) {
+                throw new IllegalStateException(e);
+            }
+            return so[0] == allowed;
+        });
+    }
+
+    private static List<LeaseUsage> usage(LiveWeir weir, String policy) throws Exception {
+        List<LeaseUsage> all = new ArrayList<>();
+        Map<String, Object> kafka = new HashMap<>(weir.config().kafka());
+        try (KafkaConsumer<byte[], byte[]> consumer =
+                new KafkaConsumer<>(kafka, new ByteArrayDeserializer(), new ByteArrayDeserializer())) {
+            String topic = weir.config().topics().prefix() + "lease-usage";
+            List<TopicPartition> partitions = consumer.partitionsFor(topic).stream()
+                    .map(info -> new TopicPartition(topic, info.partition()))
+                    .toList();
+            consumer.assign(partitions);
+            consumer.seekToBeginning(partitions);
+            Map<TopicPartition, Long> ends = consumer.endOffsets(partitions);
+            LeaseUsageAvro avro = new LeaseUsageAvro(Optional.empty());
+            while (ends.entrySet().stream().anyMatch(end -> consumer.position(end.getKey()) < end.getValue())) {
+                for (var record : consumer.poll(Duration.ofMillis(100))) {
+                    LeaseUsage usage = avro.decode(record.value());
+                    assertThat(KeyCodec.decode(record.key()).policyId())
+                            .isEqualTo(usage.policy().id());
+                    if (usage.policy().id().equals(policy)) {
+                        all.add(usage);
+                    }
+                }
+            }
+        }
+        return all;
+    }
+
+    private static long cost(List<LeaseUsage> usage) {
+        return usage.stream().mapToLong(one -> one.amount().cost()).sum();
+    }
+
+    @Test
+    void a_request_waits_for_the_first_slice_and_later_ones_are_decided_at_once() throws Exception {
+        LiveWeir live = weir(
+                "once.",
+                LONG,
+                "  - {id: all, key: [], lease: client, max-wait: 1m, limits: [" + HOUR.formatted(1000) + "]}\n");
+        try (Enforcer enforcer = live.enforce();
+                WeirClient weir = leased(live)) {
+            assertThat(weir.tryDecide(request("alice"))).isEmpty();
+            Decision first = get(weir.decide(request("alice")));
+            assertThat(first.outcome()).isEqualTo(Outcome.ALLOWED);
+            for (int i = 0; i < 100; i++) {
+                get(weir.decide(request("client" + i)));
+            }
+            await("a slice is at hand", LiveWeir.PATIENCE, () -> weir.tryDecide(request("bob"))
+                    .isPresent());
+            Decision decision = weir.tryDecide(
+                            RequestBuilder.of("bob").requestId("r1").build())
+                    .orElseGet(() -> weir.decide(
+                                    RequestBuilder.of("bob").requestId("r1").build())
+                            .join());
+            assertThat(decision.requestId()).isEqualTo("r1");
+            assertThat(decision.client()).isEqualTo("bob");
+            assertThat(decision.outcome()).isEqualTo(Outcome.ALLOWED);
+            assertThat(decision.reason()).isEqualTo(Reason.WITHIN_LIMITS);
+            assertThat(decision.limitedBy()).isEqualTo("fixed-window 1000/1h");
+            assertThat(decision.limit()).isEqualTo(1_000);
+            assertThat(decision.windowMs()).isEqualTo(3_600_000);
+            assertThat(decision.remaining()).isBetween(0L, 1_000L);
+            assertThat(decision.httpStatus()).isEqualTo(200);
+            assertThat(decision.source()).isEqualTo(Request.Source.NONE);
+            assertThat(weir.stats().sent()).isZero();
+            assertThat(weir.stats().decidedHere()).isGreaterThan(100);
+        }
+    }
+
+    @Test
+    void clients_that_hold_slices_and_the_topic_together_get_exactly_the_limit() throws Exception {
+        int limit = 5_000;
+        LiveWeir live = weir(
+                "sum.",
+                SHORT,
+                "  - {id: all, key: [], lease: client, max-wait: 1m, limits: [" + HOUR.formatted(limit) + "]}\n");
+        ExecutorService pool = Executors.newCachedThreadPool();
+        try (Enforcer enforcer = live.enforce();
+                WeirClient one = leased(live);
+                WeirClient two = leased(live);
+                WeirClient topic = live.client().start()) {
+            List<Callable<Integer>> callers = new ArrayList<>();
+            for (WeirClient weir : List.of(one, one, two, two, topic)) {
+                callers.add(() -> drain(weir, "alice", 20));
+            }
+            int allowed = 0;
+            for (Future<Integer> caller : pool.invokeAll(callers)) {
+                allowed += caller.get();
+            }
+            assertThat(allowed).isLessThanOrEqualTo(limit);
+            assertThat(one.stats().decidedHere()).isPositive();
+            assertThat(two.stats().decidedHere()).isPositive();
+            assertThat(topic.stats().decidedHere()).isZero();
+            drainTo(topic, "alice", limit - allowed);
+            assertThat(drain(one, "alice", 10) + drain(two, "alice", 10) + drain(topic, "alice", 10))
+                    .isZero();
+        } finally {
+            pool.shutdownNow();
+        }
+    }
+
+    @Test
+    void what_a_closed_client_held_is_there_for_others_and_its_usage_adds_up() throws Exception {
+        int limit = 400;
+        LiveWeir live = weir(
+                "close.",
+                LONG,
+                "  - {id: all, key: [], lease: client, max-wait: 1m, limits: [" + HOUR.formatted(limit) + "]}\n");
+        try (Enforcer enforcer = live.enforce()) {
+            int used = 50;
+            try (WeirClient first = leased(live)) {
+                for (int i = 0; i < used; i++) {
+                    assertThat(get(first.decide(request("alice"))).outcome()).isEqualTo(Outcome.ALLOWED);
+                }
+                await("it holds something", LiveWeir.PATIENCE, () -> first.tryDecide(RequestBuilder.of("alice")
+                                .kind(RequestKind.PEEK)
+                                .build())
+                        .filter(decision -> decision.remaining() > 0)
+                        .isPresent());
+                Thread.currentThread().interrupt(); // as of a worker that is to stop
+            }
+            assertThat(Thread.interrupted()).isTrue();
+            List<LeaseUsage> usage = usage(live, "all");
+            assertThat(cost(usage)).isEqualTo(used);
+            assertThat(usage.stream().mapToLong(one -> one.amount().requests()).sum())
+                    .isEqualTo(used);
+            assertThat(usage)
+                    .allSatisfy(use -> assertThat(use.origin().holder()).startsWith("c-"));
+            try (WeirClient second = leased(live)) {
+                drainTo(second, "bob", limit - used);
+                assertThat(drain(second, "bob", 5)).isZero();
+            }
+            assertThat(cost(usage(live, "all"))).isEqualTo(limit);
+            assertThat(usage(live, "all").stream()
+                            .mapToLong(one -> one.amount().denied())
+                            .sum())
+                    .isGreaterThanOrEqualTo(5);
+        }
+    }
+
+    @Test
+    void who_is_idle_holds_nothing() throws Exception {
+        int limit = 300;
+        LiveWeir live = weir(
+                "idle.",
+                SECONDS,
+                "  - {id: all, key: [endpoint], lease: client, max-wait: 1m, limits: [" + HOUR.formatted(limit)
+                        + "]}\n");
+        try (Enforcer enforcer = live.enforce();
+                WeirClient idle = leased(live);
+                WeirClient other = leased(live)) {
+            for (int i = 0; i < 100; i++) {
+                get(idle.decide(request("alice")));
+            }
+            assertThat(idle.stats().keysHeld()).isEqualTo(1);
+            await("it holds nothing", LiveWeir.PATIENCE, () -> idle.stats().keysHeld() == 0);
+            drainTo(other, "bob", limit - 100);
+            assertThat(drain(other, "bob", 5)).isZero();
+        }
+    }
+
+    @Test
+    void a_client_that_is_killed_loses_what_it_held_and_no_more() throws Exception {
+        int limit = 100;
+        LiveWeir live = weir(
+                "kill.",
+                SHORT,
+                "  - {id: all, key: [], lease: client, max-wait: 1m, limits: ["
+                        + "{algorithm: fixed-window, limit: %d, per: 10s}]}\n".formatted(limit));
+        Map<Long, Integer> byWindow = new HashMap<>();
+        try (Enforcer enforcer = live.enforce()) {
+            Process process = JavaProcess.of(
+                            List.of(),
+                            LeasedMain.class,
+                            broker.bootstrapServers(),
+                            "kill.",
+                            live.config().applicationId())
+                    .redirectError(ProcessBuilder.Redirect.DISCARD)
+                    .start();
+            try (BufferedReader out =
+                    new BufferedReader(new InputStreamReader(process.getInputStream(), StandardCharsets.UTF_8))) {
+                for (int i = 0; i < 30; i++) {
+                    byWindow.merge(Long.parseLong(out.readLine()) / 10_000, 1, Integer::sum);
+                }
+            } finally {
+                process.destroyForcibly().waitFor();
+            }
+            try (WeirClient weir = leased(live)) {
+                await("the whole limit in one window", LiveWeir.PATIENCE, () -> {
+                    Decision decision = weir.decide(request("bob")).join();
+                    if (decision.outcome() == Outcome.ALLOWED) {
+                        byWindow.merge(decision.decidedAtMs() / 10_000, 1, Integer::sum);
+                    }
+                    return byWindow.containsValue(limit);
+                });
+            }
+            assertThat(byWindow.values()).allMatch(count -> count <= limit);
+        }
+    }
+
+    @Test
+    void where_no_lease_comes_the_fallback_decides() throws Exception {
+        LiveWeir live = weir("down.", LONG, """
+                  - {id: waits, key: [], match: {endpoint: /a}, lease: client, max-wait: 50ms, limits: [{algorithm: gcra, limit: 5, per: 1s}]}
+                  - {id: waits-not, key: [], match: {endpoint: /b}, lease: client, when-empty: deny, limits: [{algorithm: gcra, limit: 5, per: 1s}]}
+                """);
+        Request waits = RequestBuilder.of("alice").attribute("endpoint", "/a").build();
+        Request waitsNot =
+                RequestBuilder.of("alice").attribute("endpoint", "/b").build();
+        try (WeirClient open = live.client()
+                        .leased(true)
+                        .fallback(Fallback.FAIL_OPEN)
+                        .timeout(Duration.ofMillis(500))
+                        .start();
+                WeirClient closed = live.client()
+                        .leased(true)
+                        .fallback(Fallback.FAIL_CLOSED)
+                        .start();
+                WeirClient fail = live.client().leased(true).start()) {
+            assertThat(get(open.check(waits))).isEqualTo(ClientDecision.madeUp(true, NoDecisionReason.NO_LEASE));
+            assertThat(get(closed.check(waits))).isEqualTo(ClientDecision.madeUp(false, NoDecisionReason.NO_LEASE));
+            assertThat(fail.check(waits))
+                    .failsWithin(LiveWeir.PATIENCE)
+                    .withThrowableOfType(ExecutionException.class)
+                    .havingCause()
+                    .asInstanceOf(type(NoDecisionException.class))
+                    .extracting(NoDecisionException::why)
+                    .isEqualTo(NoDecisionReason.NO_LEASE);
+            assertThat(open.tryDecide(waits)).isEmpty();
+            assertThat(get(open.check(waitsNot)).decision())
+                    .hasValueSatisfying(
+                            decision -> assertThat(decision.outcome()).isEqualTo(Outcome.DENIED));
+            await("no denial for want of an answer", LiveWeir.PATIENCE, () -> open.check(waitsNot)
+                    .join()
+                    .equals(ClientDecision.madeUp(true, NoDecisionReason.NO_LEASE)));
+            assertThat(open.stats().sent()).isZero();
+            assertThat(open.stats().noLease()).isGreaterThanOrEqualTo(2);
+            assertThat(open.stats().inFlight()).isZero();
+        }
+    }
+
+    @Test
+    void what_others_must_decide_as_well_goes_over_the_topic() throws Exception {
+        LiveWeir live = weir("mixed.", LONG, """
+                  - {id: all, key: [], lease: client, limits: [{algorithm: fixed-window, limit: 10, per: 1h}]}
+                  - {id: own, layer: own, match: {endpoint: /own}, limits: [{algorithm: gcra, limit: 5, per: 1s}]}
+                  - {id: kept, layer: kept, key: [], match: {endpoint: /kept}, limits: [{algorithm: gcra, limit: 5, per: 1s}]}
+                  - {id: again, layer: again, key: [], lease: client, idempotency: 1m, match: {endpoint: /again}, limits: [{algorithm: gcra, limit: 5, per: 1s}]}
+                """);
+        try (Enforcer enforcer = live.enforce();
+                WeirClient weir = leased(live)) {
+            for (String endpoint : List.of("/own", "/kept", "/again")) {
+                Request request = RequestBuilder.of("alice")
+                        .attribute("endpoint", endpoint)
+                        .build();
+                assertThat(weir.tryDecide(request)).isEmpty();
+                assertThat(get(weir.decide(request)).source().partition()).isNotNegative();
+            }
+            assertThat(get(weir.decide(RequestBuilder.of("alice")
+                                    .kind(RequestKind.SETTLE)
+                                    .cost(2)
+                                    .build()))
+                            .reason())
+                    .isEqualTo(Reason.SETTLED);
+            assertThat(weir.stats().sent()).isEqualTo(4);
+            assertThat(weir.stats().decidedHere()).isZero();
+        }
+    }
+
+    @Test
+    void of_several_policies_all_are_charged_or_none() throws Exception {
+        LiveWeir live = weir("layers.", LONG, """
+                  - {id: all, layer: all, key: [], lease: client, max-wait: 1m, limits: [{algorithm: fixed-window, limit: 1000, per: 1h}]}
+                  - {id: each, layer: each, key: [client, endpoint], lease: client, max-wait: 1m, limits: [{algorithm: fixed-window, limit: 5, per: 1h}]}
+                """);
+        try (Enforcer enforcer = live.enforce()) {
+            try (WeirClient weir = leased(live)) {
+                for (String client : List.of("alice", "bob")) {
+                    assertThat(drain(weir, client, 3)).isEqualTo(5);
+                }
+                Decision denied = get(weir.decide(request("alice")));
+                assertThat(denied.policyId()).isEqualTo("each");
+                assertThat(denied.retryAfterMs()).isPositive();
+                Decision never =
+                        get(weir.decide(RequestBuilder.of("carol").cost(6).build()));
+                assertThat(never.reason()).isEqualTo(Reason.COST_NEVER_FITS);
+                assertThat(weir.stats().sent()).isZero();
+            }
+            assertThat(cost(usage(live, "all"))).isEqualTo(10);
+            assertThat(cost(usage(live, "each"))).isEqualTo(10);
+            assertThat(usage(live, "each").stream()
+                            .filter(use -> use.amount().cost() > 0)
+                            .map(LeaseUsage::key))
+                    .contains(Map.of("client", "alice", "endpoint", ""), Map.of("client", "bob", "endpoint", ""));
+        }
+    }
+
+    @Test
+    void a_policy_that_changes_is_followed() throws Exception {
+        LiveWeir live = weir(
+                "change.",
+                SHORT,
+                "  - {id: all, key: [], lease: client, max-wait: 1m, limits: [" + HOUR.formatted(10) + "]}\n");
+        try (Enforcer enforcer = live.enforce();
+                WeirClient weir = leased(live)) {
+            assertThat(get(weir.decide(request("alice"))).policyVersion()).isEqualTo(1);
+            String changed = "policies:\n  - {id: all, key: [], lease: client, max-wait: 1m, limits: ["
+                    + HOUR.formatted(1000) + "]}\n";
+            new PolicyTopic(live.config())
+                    .apply(PolicyFile.read("policies.yaml", changed), PolicyTopic.Options.DEFAULTS, 0);
+            await("it decides by the second version", LiveWeir.PATIENCE, () -> {
+                Decision decision = weir.decide(request("alice")).join();
+                return decision.outcome() == Outcome.ALLOWED && decision.policyVersion() == 2;
+            });
+        }
+    }
+
+    /** Holds slices, and tells when its requests were allowed, until it is killed. */
+    static final class LeasedMain {
+
+        private LeasedMain() {}
+
+        public static void main(String[] args) {
+            WeirClient weir = WeirClient.builder(Map.of("bootstrap.servers", args[0]))
+                    .prefix(args[1])
+                    .applicationId(args[2])
+                    .timeout(LiveWeir.PATIENCE)
+                    .leased(true)
+                    .leases(SHORT.terms())
+                    .start();
+            while (true) {
+                Decision decision = weir.decide(request("alice")).join();
+                if (decision.outcome() == Outcome.ALLOWED) {
+                    System.out.println(decision.decidedAtMs());
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,71 @@
+package dev.weir.client;
+
+import dev.weir.config.WeirConfig;
+import dev.weir.definition.PolicyFile;
+import dev.weir.dev.EmbeddedBroker;
+import dev.weir.rules.PolicyTopic;
+import dev.weir.runtime.Enforcer;
+import dev.weir.topics.KafkaSettings;
+import dev.weir.topics.TopicSetup;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.Map;
+import java.util.Optional;
+import org.apache.kafka.clients.admin.Admin;
+
+/** Topics with rules on a broker, for an enforcer to be started on them, or not. */
+record LiveWeir(WeirConfig config) {
+
+    static final Duration PATIENCE = Duration.ofSeconds(90);
+
+    static LiveWeir create(EmbeddedBroker broker, Path directory, String prefix, String policies) throws Exception {
+        return create(broker.bootstrapServers(), directory, prefix, policies);
+    }
+
+    static LiveWeir create(String bootstrapServers, Path directory, String prefix, String policies) throws Exception {
+        WeirConfig config = new WeirConfig(
+                        "weir-" + prefix + "test",
+                        1,
+                        new WeirConfig.Topics(prefix, 2, Optional.empty()),
+                        WeirConfig.DEFAULTS.state(),
+                        WeirConfig.DEFAULTS.requests(),
+                        WeirConfig.DEFAULTS.shaping(),
+                        WeirConfig.DEFAULTS.service(),
+                        Map.of("bootstrap.servers", bootstrapServers))
+                .withStateDirectory(directory.resolve(prefix + "state"));
+        try (Admin admin = Admin.create(KafkaSettings.admin(config))) {
+            TopicSetup.createMissing(admin, config, TopicSetup.RequestTime.LOG_APPEND);
+        }
+        new PolicyTopic(config).apply(PolicyFile.read("policies.yaml", policies), PolicyTopic.Options.DEFAULTS, 0);
+        return new LiveWeir(config);
+    }
+
+    /** The same, but quota is lent so. */
+    LiveWeir leases(WeirConfig.Leases leases) {
+        return new LiveWeir(new WeirConfig(
+                config.applicationId(),
+                config.threads(),
+                config.topics(),
+                config.state(),
+                config.requests(),
+                config.shaping(),
+                leases,
+                config.service(),
+                config.registry(),
+                config.kafka()));
+    }
+
+    /** Starts an enforcer, and waits until it decides. */
+    Enforcer enforce() {
+        Enforcer enforcer = Enforcer.start(config);
+        enforcer.awaitRunning(PATIENCE);
+        return enforcer;
+    }
+
+    ClientBuilder client() {
+        return WeirClient.builder(config.kafka())
+                .prefix(config.topics().prefix())
+                .applicationId(config.applicationId())
+                .timeout(PATIENCE);
+    }
+}

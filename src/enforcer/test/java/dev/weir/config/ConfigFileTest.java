@@ -1,0 +1,542 @@
+package dev.weir.config;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import dev.weir.config.WeirConfig.Misplaced;
+import dev.weir.config.WeirConfig.Requests;
+import dev.weir.config.WeirConfig.Service;
+import dev.weir.config.WeirConfig.Shaping;
+import dev.weir.config.WeirConfig.State;
+import dev.weir.config.WeirConfig.Topics;
+import dev.weir.fault.Fault;
+import dev.weir.fault.FaultsException;
+import dev.weir.policy.RequestRules;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.NoSuchFileException;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.Random;
+import java.util.stream.Collectors;
+import java.util.stream.IntStream;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.Arguments;
+import org.junit.jupiter.params.provider.MethodSource;
+import org.junit.jupiter.params.provider.ValueSource;
+
+class ConfigFileTest {
+
+    private static final Duration HOUR = Duration.ofHours(1);
+
+    /** Every key but the state directory, with its default. */
+    private static final String DEFAULTS = """
+            application-id: weir                # consumer group, state directory and transactional ids
+            threads: 1                          # stream threads
+            topics: {prefix: weir., partitions: 4, replication-factor: default}
+            state: {memory: 256MiB, hot-memory: default, sweep-every: 1s, sweep-keys: 10000, forget-after: 1h, max-remembered: 1000000}
+            requests: {max-payload: 64KiB, max-attributes: 64, max-attribute-length: 1024, max-cost: 1000000000000, misplaced: route, max-ahead: 1h}
+            shaping: {threads: 1, commit-every: 20ms, hot-keys: 50000}
+            leases: {term: 5s, lead: 300ms}
+            kafka: {}
+            """;
+
+    private static final String ALL_OTHER = """
+            application-id: weir-eu.1_a
+            threads: 8
+            topics:
+              prefix: ""
+              partitions: 32
+              replication-factor: 3
+            state:
+              directory: /var/lib/weir
+              memory: 2 GiB
+              hot-memory: 1000000
+              sweep-every: 100ms
+              sweep-keys: 50_000
+              forget-after: 2d
+              max-remembered: 1
+            requests:
+              max-payload: 1500
+              max-attributes: 0
+              max-attribute-length: 1
+              max-cost: 2305843009213693952
+              misplaced: dead-letter
+              max-ahead: 3650d
+            shaping:
+              threads: 64
+              commit-every: 10s
+              hot-keys: 1_000
+            leases:
+              term: 20s
+              lead: 50ms
+            service:
+              enabled: false
+              host: 0.0.0.0
+              port: 0
+              advertise: weir-1.example:8680
+              token-file: /run/secrets/weir
+              health-port: 9000
+              read-token: loopback
+              request-timeout: 20s
+              backtest-timeout: 90s
+              tls:
+                certificate: /etc/weir/tls.crt
+                key: /etc/weir/tls.key
+                ca: /etc/weir/ca.crt
+            registry:
+              url: https://registry.example/apis/registry/v3
+              auto-register: false
+              artifact.group-id: quota
+              auth.username: weir
+              auth.password: ${env:WEIR_PASSWORD}
+            kafka:
+              bootstrap.servers: a:9092,b:9092
+              linger.ms: 5
+              enable.idempotence: true
+              sasl.jaas.config: 'X username="u" password="${env:WEIR_PASSWORD}${env:EMPTY}";'
+            """;
+
+    private static final Map<String, String> ENVIRONMENT = Map.of("WEIR_PASSWORD", "pa$1\\${env:NO}", "EMPTY", "");
+
+    @TempDir
+    private Path directory;
+
+    @Test
+    void an_empty_file_sets_nothing() throws FaultsException {
+        for (String text :
+                List.of("", "# nothing\n", "{}", "topics:\nstate:\nrequests:\nshaping:\nregistry:\nkafka:\n")) {
+            assertThat(ConfigFile.read("weir.yaml", text)).isEqualTo(WeirConfig.DEFAULTS);
+        }
+    }
+
+    @Test
+    void the_environment_has_a_default_for_the_state_directory() throws FaultsException {
+        Map<String, String> environment = Map.of("WEIR_STATE_DIRECTORY", "/var/lib/weir");
+        WeirConfig expected = WeirConfig.DEFAULTS.withStateDirectory(Path.of("/var/lib/weir"));
+        assertThat(ConfigFile.defaults(environment)).isEqualTo(expected);
+        for (String text : List.of("", "state: {memory: 256MiB}")) {
+            assertThat(ConfigFile.read("weir.yaml", text, environment)).isEqualTo(expected);
+        }
+        assertThat(ConfigFile.read("weir.yaml", "state: {directory: /mnt}", environment))
+                .isEqualTo(WeirConfig.DEFAULTS.withStateDirectory(Path.of("/mnt")));
+        for (Map<String, String> nothing : List.of(Map.<String, String>of(), Map.of("WEIR_STATE_DIRECTORY", " "))) {
+            assertThat(ConfigFile.defaults(nothing)).isEqualTo(WeirConfig.DEFAULTS);
+        }
+    }
+
+    @Test
+    void the_defaults_are_what_is_documented() throws FaultsException {
+        assertThat(ConfigFile.read("weir.yaml", DEFAULTS)).isEqualTo(WeirConfig.DEFAULTS);
+        assertThat(WeirConfig.DEFAULTS)
+                .isEqualTo(new WeirConfig(
+                        "weir",
+                        1,
+                        new Topics("weir.", 4, Optional.empty()),
+                        new State(
+                                Path.of(System.getProperty("java.io.tmpdir"), "weir"),
+                                268_435_456,
+                                Runtime.getRuntime().maxMemory() / 8,
+                                Duration.ofSeconds(1),
+                                10_000,
+                                Duration.ofHours(1),
+                                1_000_000),
+                        new Requests(65_536, 64, 1024, 1_000_000_000_000L, Misplaced.ROUTE, HOUR),
+                        new Shaping(1, Duration.ofMillis(20), 50_000),
+                        new Service(
+                                true,
+                                "127.0.0.1",
+                                8680,
+                                Optional.empty(),
+                                Optional.empty(),
+                                Optional.empty(),
+                                Optional.empty(),
+                                Duration.ofSeconds(10),
+                                Duration.ofSeconds(30),
+                                Optional.empty()),
+                        Map.of()));
+        assertThat(WeirConfig.DEFAULTS.requests().rules())
+                .isEqualTo(new RequestRules(65_536, 64, 1024, 1_000_000_000_000L));
+    }
+
+    @Test
+    void every_key_can_be_set() throws FaultsException {
+        assertThat(ConfigFile.read("weir.yaml", ALL_OTHER, ENVIRONMENT))
+                .isEqualTo(new WeirConfig(
+                        "weir-eu.1_a",
+                        8,
+                        new Topics("", 32, Optional.of(3)),
+                        new State(
+                                Path.of("/var/lib/weir"),
+                                2L << 30,
+                                1_000_000,
+                                Duration.ofMillis(100),
+                                50_000,
+                                Duration.ofDays(2),
+                                1),
+                        new Requests(1500, 0, 1, 1L << 61, Misplaced.DEAD_LETTER, Duration.ofDays(3650)),
+                        new Shaping(64, Duration.ofSeconds(10), 1_000),
+                        new WeirConfig.Leases(Duration.ofSeconds(20), Duration.ofMillis(50)),
+                        new Service(
+                                false,
+                                "0.0.0.0",
+                                0,
+                                Optional.of("weir-1.example:8680"),
+                                Optional.of(Path.of("/run/secrets/weir")),
+                                Optional.of(9000),
+                                Optional.of(Service.ReadToken.LOOPBACK),
+                                Duration.ofSeconds(20),
+                                Duration.ofSeconds(90),
+                                Optional.of(new Service.Tls(
+                                        Path.of("/etc/weir/tls.crt"),
+                                        Path.of("/etc/weir/tls.key"),
+                                        Optional.of(Path.of("/etc/weir/ca.crt"))))),
+                        Map.of(
+                                "url",
+                                "https://registry.example/apis/registry/v3",
+                                "auto-register",
+                                "false",
+                                "artifact.group-id",
+                                "quota",
+                                "auth.username",
+                                "weir",
+                                "auth.password",
+                                "pa$1\\${env:NO}"),
+                        Map.of(
+                                "bootstrap.servers",
+                                "a:9092,b:9092",
+                                "linger.ms",
+                                "5",
+                                "enable.idempotence",
+                                "true",
+                                "sasl.jaas.config",
+                                "X username=\"u\" password=\"pa$1\\${env:NO}\";")));
+    }
+
+    @Test
+    void no_state_need_be_on_the_heap() throws FaultsException {
+        assertThat(ConfigFile.read("weir.yaml", "state: {hot-memory: 0}\n")
+                        .state()
+                        .hotMemoryBytes())
+                .isZero();
+    }
+
+    @Test
+    void one_key_leaves_the_others_as_they_are() throws FaultsException {
+        WeirConfig config = ConfigFile.read("weir.yaml", "state: {sweep-keys: 5}\n");
+
+        assertThat(config.state().sweepKeys()).isEqualTo(5);
+        assertThat(config.state().forgetAfter()).isEqualTo(Duration.ofHours(1));
+        assertThat(config.topics()).isEqualTo(WeirConfig.DEFAULTS.topics());
+    }
+
+    @Test
+    void the_environment_is_that_of_the_process_unless_another_is_given() throws FaultsException {
+        Map.Entry<String, String> variable = System.getenv().entrySet().stream()
+                .filter(entry -> entry.getKey().matches("[A-Z]+"))
+                .findFirst()
+                .orElseThrow();
+
+        assertThat(ConfigFile.read("weir.yaml", "kafka: {client.id: 'a${env:" + variable.getKey() + "}b'}")
+                        .kafka())
+                .containsExactly(Map.entry("client.id", "a" + variable.getValue() + "b"));
+    }
+
+    static Stream<Arguments> faults() {
+        return Stream.of(
+                Arguments.of("5", "must be a mapping, is '5'"),
+                Arguments.of(
+                        "a: [",
+                        "is not valid YAML: while parsing a flow node, expected the node content, but found"
+                                + " '<stream end>' (column 5)"),
+                Arguments.of("thread: 1", "thread: unknown key, did you mean threads?"),
+                Arguments.of("topics.prefix: a", "topics.prefix: unknown key"),
+                Arguments.of("topics: {partition: 1}", "topics.partition: unknown key, did you mean partitions?"),
+                Arguments.of("threads: 1\nthreads: 2", "threads: is here twice, first on line 1"),
+                Arguments.of("topics: weir.", "topics: must be a mapping, is 'weir.'"),
+                Arguments.of("kafka: [a]", "kafka: must be a mapping, is a list"),
+                Arguments.of(
+                        "application-id: a b", "application-id: must be 1 to 100 letters, digits or . _ -, is 'a b'"),
+                Arguments.of(
+                        "application-id: ..", "application-id: must be 1 to 100 letters, digits or . _ -, is '..'"),
+                Arguments.of("application-id: [a]", "application-id: must be a single value, is a list"),
+                Arguments.of("threads: 0", "threads: must be a whole number from 1 to 64, is '0'"),
+                Arguments.of("threads: 65", "threads: must be a whole number from 1 to 64, is '65'"),
+                Arguments.of("threads:", "threads: must be a whole number from 1 to 64, is empty"),
+                Arguments.of(
+                        "topics: {prefix: a/}", "topics.prefix: must be at most 200 letters, digits or . _ -, is 'a/'"),
+                Arguments.of(
+                        "topics: {partitions: 10001}",
+                        "topics.partitions: must be a whole number from 1 to 10000, is '10001'"),
+                Arguments.of(
+                        "topics: {replication-factor: few}",
+                        "topics.replication-factor: must be default or 1 to 32767, is 'few'"),
+                Arguments.of("topics: {replication-factor: 0}", "topics.replication-factor: must be 1 to 32767, is 0"),
+                Arguments.of("state: {directory: ' '}", "state.directory: must be a directory, is ' '"),
+                Arguments.of("state: {directory: \"a\\0\"}", "state.directory: Nul character not allowed: a\\u0000"),
+                Arguments.of(
+                        "state: {memory: much}", "state.memory: must be a size such as 1500, 64KiB or 10MB, is 'much'"),
+                Arguments.of(
+                        "state: {memory: 1MB}", "state.memory: must be 1048576 to 1099511627776 bytes, is 1000000"),
+                Arguments.of(
+                        "state: {hot-memory: none}",
+                        "state.hot-memory: must be a size such as 1500, 64KiB or 10MB, is 'none'"),
+                Arguments.of(
+                        "state: {hot-memory: 2000GiB}",
+                        "state.hot-memory: must be 0 to 1099511627776 bytes, is 2147483648000"),
+                Arguments.of(
+                        "state: {sweep-every: often}",
+                        "state.sweep-every: must be a duration such as 500ms, 11s, 1m, 2h or 1d, is 'often'"),
+                Arguments.of("state: {sweep-every: 9ms}", "state.sweep-every: must be 10ms to 1d, is 9ms"),
+                Arguments.of("state: {sweep-every: 25h}", "state.sweep-every: must be 10ms to 1d, is 25h"),
+                Arguments.of(
+                        "state: {sweep-keys: 0}",
+                        "state.sweep-keys: must be a whole number from 1 to 10000000, is '0'"),
+                Arguments.of(
+                        "state: {max-remembered: 100000001}",
+                        "state.max-remembered: must be a whole number from 1 to 100000000, is '100000001'"),
+                Arguments.of("state: {forget-after: 3651d}", "state.forget-after: must be 1ms to 3650d, is 3651d"),
+                Arguments.of(
+                        "requests: {max-payload: 2MiB}",
+                        "requests.max-payload: must be 1 to 1048576 bytes, is 2097152"),
+                Arguments.of(
+                        "requests: {max-attributes: -1}",
+                        "requests.max-attributes: must be a whole number from 0 to 10000, is '-1'"),
+                Arguments.of(
+                        "requests: {max-attribute-length: 0}",
+                        "requests.max-attribute-length: must be a whole number from 1 to 1000000, is '0'"),
+                Arguments.of(
+                        "requests: {max-cost: 0}",
+                        "requests.max-cost: must be a whole number from 1 to 2305843009213693952, is '0'"),
+                Arguments.of("kafka: {linger.ms: [5]}", "kafka.linger.ms: must be a single value, is a list"),
+                Arguments.of("kafka: {linger.ms: }", "kafka.linger.ms: must be a single value, is empty"),
+                Arguments.of("registry: [a]", "registry: must be a mapping, is a list"),
+                Arguments.of("registry: {auto-register: true}", "registry.url: is missing"),
+                Arguments.of("registry: {urll: a}", "registry.urll: unknown key, did you mean url?"),
+                Arguments.of("registry: {url: 'http://a:1', use-id: globalId}", "registry.use-id: unknown key"),
+                Arguments.of(
+                        "registry: {url: 'http://u:p@a:1'}",
+                        "registry.url: must be the address of Apicurio's API, http://host:port/apis/registry/v3, and name"
+                                + " no user"),
+                Arguments.of(
+                        "registry: {url: 'http://a:1/apis/registry/v2'}",
+                        "registry.url: must be the address of Apicurio's API, http://host:port/apis/registry/v3, and name"
+                                + " no user"),
+                Arguments.of(
+                        "registry: {url: 'http://a:1', auto-register: no}",
+                        "registry.auto-register: must be true or false, is 'no'"),
+                Arguments.of(
+                        "registry: {url: 'http://a:1', auth.password: 'hush${env:NONE}'}",
+                        "registry.auth.password: needs the environment variable NONE, which is not set"),
+                Arguments.of("kafka: {application.id: a}", "kafka.application.id: must be set as application-id"),
+                Arguments.of("kafka: {num.stream.threads: 5}", "kafka.num.stream.threads: must be set as threads"),
+                Arguments.of(
+                        "kafka:\n  linger.ms: 1\n  consumer.isolation.level: read_uncommitted",
+                        "kafka.consumer.isolation.level: must be read_committed"),
+                Arguments.of(
+                        "application-id: a-shaping",
+                        "application-id: must not end in -shaping, as the shaping application of another one does, is"
+                                + " 'a-shaping'"),
+                Arguments.of("kafka: {state.dir: /a}", "kafka.state.dir: must be set as state.directory"),
+                Arguments.of(
+                        "kafka: {ssl.key.password: 'hush${env:NONE}'}",
+                        "kafka.ssl.key.password: needs the environment variable NONE, which is not set"),
+                Arguments.of("kafka: {a: '${env:}'}", "kafka.a: needs the environment variable , which is not set"),
+                Arguments.of(
+                        "kafka: {"
+                                + IntStream.range(0, 1001)
+                                        .mapToObj(i -> "p" + i + ": 1")
+                                        .collect(Collectors.joining(", "))
+                                + "}",
+                        "kafka: must be at most 1000 properties, are 1001"));
+    }
+
+    @ParameterizedTest
+    @MethodSource("faults")
+    void tells_every_fault(String text, String message) {
+        int line = 1 + (int) text.chars().filter(c -> c == '\n').count();
+
+        assertThat(faults(text)).containsExactly("weir.yaml:" + line + ": " + message);
+    }
+
+    @Test
+    void tells_all_faults_at_once_in_the_order_of_the_lines() {
+        assertThat(faults("""
+                                kafka: {a: ~, b: '${env:NONE}'}
+                                state:
+                                  forget-after: never
+                                  sweep-every: 1ms
+                                  memory: 1
+                                topics: {prefix: '*'}
+                                """))
+                .containsExactly(
+                        "weir.yaml:1: kafka.a: must be a single value, is empty",
+                        "weir.yaml:1: kafka.b: needs the environment variable NONE, which is not set",
+                        "weir.yaml:3: state.forget-after: must be a duration such as 500ms, 11s, 1m, 2h or 1d, is 'never'",
+                        "weir.yaml:4: state.sweep-every: must be 10ms to 1d, is 1ms",
+                        "weir.yaml:5: state.memory: must be 1048576 to 1099511627776 bytes, is 1",
+                        "weir.yaml:6: topics.prefix: must be at most 200 letters, digits or . _ -, is '*'");
+    }
+
+    @Test
+    void reads_a_file() throws IOException, FaultsException {
+        Path file = directory.resolve("weir.yaml");
+        Files.writeString(file, "threads: 2");
+        assertThat(ConfigFile.read(file).threads()).isEqualTo(2);
+
+        Files.writeString(file, "threads: many");
+        assertThatThrownBy(() -> ConfigFile.read(file))
+                .isInstanceOf(FaultsException.class)
+                .hasMessage(file + ":1: threads: must be a whole number from 1 to 64, is 'many'");
+
+        Files.delete(file);
+        assertThatThrownBy(() -> ConfigFile.read(file)).isInstanceOf(NoSuchFileException.class);
+    }
+
+    @Test
+    void a_password_for_the_registry_is_not_shown() {
+        assertThat(WeirConfig.DEFAULTS.withRegistry(Map.of("url", "http://a:1", "auth.password", "hush")))
+                .hasToString(WeirConfig.DEFAULTS
+                        .toString()
+                        .replace("registry={}", "registry={auth.password=<hidden>, url=http://a:1}"));
+    }
+
+    @ParameterizedTest
+    @ValueSource(
+            strings = {
+                "ssl.key.password",
+                "ssl.keystore.location",
+                "sasl.jaas.config",
+                "SASL.JAAS.CONFIG",
+                "a.Token.b",
+                "client.secret",
+                "sasl.login.credentials"
+            })
+    void secrets_are_not_printed(String key) {
+        WeirConfig config = WeirConfig.DEFAULTS.withKafka(key, "hush").withKafka("bootstrap.servers", "a:9092");
+
+        assertThat(config.kafka()).containsEntry(key, "hush");
+        assertThat(config.toString())
+                .doesNotContain("hush")
+                .contains("applicationId=weir", key + "=<hidden>", "bootstrap.servers=a:9092");
+    }
+
+    @Test
+    void the_records_check_what_they_are_given() {
+        State state = WeirConfig.DEFAULTS.state();
+
+        assertRefused(
+                "threads must be 1 to 64, is 65",
+                () -> new WeirConfig(
+                        "weir",
+                        65,
+                        Topics.DEFAULTS,
+                        State.DEFAULTS,
+                        Requests.DEFAULTS,
+                        Shaping.DEFAULTS,
+                        Service.DEFAULTS,
+                        Map.of()));
+        assertRefused(
+                "topics.prefix and application-id must have at most 233 characters together: both are in the names of internal topics",
+                () -> new WeirConfig(
+                        "a".repeat(100),
+                        1,
+                        new Topics("p".repeat(134), 1, Optional.empty()),
+                        State.DEFAULTS,
+                        Requests.DEFAULTS,
+                        Shaping.DEFAULTS,
+                        Service.DEFAULTS,
+                        Map.of()));
+        assertRefused("topics.partitions must be 1 to 10000, is 0", () -> new Topics("", 0, Optional.empty()));
+        assertRefused(
+                "topics.replication-factor must be 1 to 32767, is 32768", () -> new Topics("", 1, Optional.of(32_768)));
+        assertRefused(
+                "state.sweep-keys must be 1 to 10000000, is 0",
+                () -> new State(state.directory(), 1L << 30, 0, state.sweepEvery(), 0, state.forgetAfter(), 1));
+        assertRefused(
+                "state.hot-memory must be 0 to 1099511627776 bytes, is -1",
+                () -> new State(state.directory(), 1L << 30, -1, state.sweepEvery(), 1, state.forgetAfter(), 1));
+        assertRefused(
+                "state.forget-after must be 1ms to 3650d, is 0d",
+                () -> new State(state.directory(), 1L << 30, 0, state.sweepEvery(), 1, Duration.ZERO, 1));
+        assertRefused(
+                "state.max-remembered must be 1 to 100000000, is 0",
+                () -> new State(state.directory(), 1L << 30, 0, state.sweepEvery(), 1, state.forgetAfter(), 0));
+        assertRefused(
+                "requests.max-attributes must be 0 to 10000, is -1",
+                () -> new Requests(1, -1, 1, 1, Misplaced.ROUTE, HOUR));
+        assertRefused(
+                "requests.max-attribute-length must be 1 to 1000000, is 0",
+                () -> new Requests(1, 1, 0, 1, Misplaced.ROUTE, HOUR));
+        assertRefused(
+                "requests.max-cost must be 1 to 2305843009213693952, is 0",
+                () -> new Requests(1, 1, 1, 0, Misplaced.ROUTE, HOUR));
+        assertRefused(
+                "kafka.state.dir must be set as state.directory",
+                () -> WeirConfig.DEFAULTS.withKafka("state.dir", "a"));
+    }
+
+    @Test
+    void a_configuration_does_not_change() {
+        Map<String, String> kafka = new HashMap<>(Map.of("a", "1"));
+        WeirConfig config = new WeirConfig(
+                "weir",
+                1,
+                Topics.DEFAULTS,
+                State.DEFAULTS,
+                Requests.DEFAULTS,
+                Shaping.DEFAULTS,
+                Service.DEFAULTS,
+                kafka);
+        kafka.put("b", "2");
+
+        WeirConfig other = config.withKafka("a", "3").withStateDirectory(Path.of("there"));
+
+        assertThat(config.kafka()).containsExactly(Map.entry("a", "1"));
+        assertThat(config.state()).isEqualTo(State.DEFAULTS);
+        assertThat(other.kafka()).containsExactly(Map.entry("a", "3"));
+        assertThat(other.state().directory()).isEqualTo(Path.of("there"));
+        assertThat(other.state().memoryBytes()).isEqualTo(State.DEFAULTS.memoryBytes());
+    }
+
+    @Test
+    void whatever_is_written_is_read_or_refused() {
+        Random random = new Random(7);
+        String odd = "{}[]:,-&*!|>'\"#$ \t\n\u0000_09azMKiB.";
+        int read = 0;
+        for (int i = 0; i < 5_000; i++) {
+            StringBuilder text = new StringBuilder(random.nextBoolean() ? DEFAULTS : ALL_OTHER);
+            for (int edits = 1 + random.nextInt(3); edits > 0; edits--) {
+                int at = random.nextInt(text.length());
+                int end = Math.min(text.length(), at + random.nextInt(8));
+                text.replace(at, end, String.valueOf(odd.charAt(random.nextInt(odd.length()))));
+            }
+            List<String> faults = faults(text.toString());
+            assertThat(faults).allMatch(line -> line.matches("weir\\.yaml:[1-9][0-9]*: \\P{Cntrl}+"));
+            read += faults.isEmpty() ? 1 : 0;
+        }
+        assertThat(read).isBetween(100, 4_900);
+    }
+
+    private static void assertRefused(String message, Runnable making) {
+        assertThatThrownBy(making::run)
+                .isInstanceOf(IllegalArgumentException.class)
+                .hasMessage(message);
+    }
+
+    private static List<String> faults(String text) {
+        try {
+            ConfigFile.read("weir.yaml", text, ENVIRONMENT);
+            return List.of();
+        } catch (FaultsException e) {
+            return e.faults().stream().map(Fault::toString).toList();
+        }
+    }
+}

@@ -1,0 +1,215 @@
+package dev.weir.live;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.assertj.core.api.Assertions.tuple;
+
+import dev.weir.processor.EnforcerMetrics;
+import dev.weir.processor.Histogram;
+import dev.weir.shape.QueueView;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.TreeMap;
+import java.util.stream.LongStream;
+import org.junit.jupiter.api.Test;
+
+class ClusterTimelineTest {
+
+    private static final Histogram.Reading ONE_AND_ONE = new Histogram.Reading(
+            EnforcerMetrics.LATENCIES_MS, List.of(1L, 0L, 0L, 1L, 0L, 0L, 0L, 0L, 0L, 0L, 0L, 0L, 0L, 0L, 0L, 0L), 0);
+
+    private final ClusterTimeline together = new ClusterTimeline();
+
+    private static InstanceReport report(String address, long denied, long... seconds) {
+        List<InstanceSecond> told = new ArrayList<>();
+        for (long at : seconds) {
+            told.add(new InstanceSecond(at, Map.of("ALLOWED", 2L), 1, ONE_AND_ONE, 5L, List.of()));
+        }
+        return new InstanceReport(
+                told,
+                new InstanceStatus(
+                        address,
+                        "RUNNING",
+                        List.of(
+                                new InstanceStatus.Denied("greedy", denied),
+                                new InstanceStatus.Denied("of " + address, 7)),
+                        List.of(new InstanceStatus.OfPolicy("p", 1, denied, 0)),
+                        30,
+                        denied,
+                        List.of(queue("empty", 0), queue(address, denied)),
+                        List.of()));
+    }
+
+    private static InstanceStatus.OfQueue queue(String id, long waiting) {
+        return new InstanceStatus.OfQueue(
+                id,
+                null,
+                1,
+                1,
+                1,
+                1,
+                null,
+                null,
+                0,
+                List.of(),
+                List.of(new InstanceStatus.OfTier(null, 0, 1, waiting)));
+    }
+
+    private List<Long> seconds() {
+        return together.since(0).ticks().stream().map(ClusterSecond::at).toList();
+    }
+
+    @Test
+    void a_second_is_the_sum_of_what_all_told_of_it() {
+        together.add(4_500, report("a", 3, 1_000, 2_000), Map.of("b", report("b", 4, 2_000)), Set.of());
+        assertThat(together.since(1_000).ticks())
+                .containsExactly(
+                        new ClusterSecond(2_000, 2, Map.of("ALLOWED", 4L), 2, new Quantiles(1L, 10L), 10L, List.of()));
+        assertThat(together.since(0).ticks().get(0).instances()).isEqualTo(1);
+    }
+
+    @Test
+    void a_second_is_told_once_the_others_had_time_to_tell_of_it() {
+        together.add(4_500, report("a", 3, 1_000, 2_000, 3_000), Map.of("b", report("b", 4, 1_000)), Set.of());
+        assertThat(seconds()).containsExactly(1_000L, 2_000L);
+        assertThat(together.settled()).isEqualTo(2_000);
+        together.add(5_500, report("a", 3, 2_000, 3_000), Map.of("b", report("b", 4, 2_000, 3_000)), Set.of());
+        assertThat(seconds()).containsExactly(1_000L, 2_000L, 3_000L);
+        assertThat(together.since(0).ticks().get(1).instances())
+                .as("what comes too late changes nothing")
+                .isEqualTo(1);
+    }
+
+    @Test
+    void alone_there_is_nobody_to_wait_for() {
+        together.add(4_500, report("a", 3, 3_000), Map.of(), Set.of());
+        assertThat(seconds()).containsExactly(3_000L);
+    }
+
+    @Test
+    void who_was_denied_most_is_ranked_by_all_instances_together() {
+        together.add(2_000, report("a", 3), Map.of("b", report("b", 5)), Set.of());
+        assertThat(together.since(0).overview().clients())
+                .containsExactly(
+                        new InstanceStatus.Denied("greedy", 8),
+                        new InstanceStatus.Denied("of a", 7),
+                        new InstanceStatus.Denied("of b", 7));
+        assertThat(together.since(0).overview().policies()).containsExactly(new InstanceStatus.OfPolicy("p", 2, 8, 0));
+    }
+
+    @Test
+    void who_does_not_answer_is_told_so() {
+        together.add(4_500, report("a", 3, 3_000), Map.of(), Set.of("z:1"));
+        ClusterOverview overview = together.since(0).overview();
+        assertThat(overview.unreachable()).containsExactly("z:1");
+        assertThat(overview.instances())
+                .extracting(
+                        ClusterOverview.Instance::address,
+                        ClusterOverview.Instance::self,
+                        ClusterOverview.Instance::health)
+                .containsExactly(tuple("a", true, "RUNNING"), tuple("z:1", false, "UNREACHABLE"));
+    }
+
+    @Test
+    void what_is_kept_is_bounded() {
+        for (long at = 1_000; at <= 400_000; at += 1_000) {
+            together.add(at + 1_500, report("a", 3, at), Map.of(), Set.of());
+        }
+        assertThat(seconds()).hasSize(Sampler.SECONDS).startsWith(101_000L).endsWith(400_000L);
+    }
+
+    @Test
+    void the_queues_where_most_wait_are_told_by_their_names() {
+        Map<String, InstanceReport> others = new TreeMap<>();
+        for (int i = 10; i < 50; i++) {
+            others.put("z" + i, report("z" + i, i));
+        }
+        together.add(2_000, report("a", 3), others, Set.of());
+        ClusterOverview overview = together.since(0).overview();
+        assertThat(overview.queues())
+                .extracting(ClusterOverview.OfQueue::id)
+                .hasSize(Sampler.MOST_QUEUES)
+                .startsWith("z30")
+                .endsWith("z49");
+        assertThat(overview.queuesInAll()).isEqualTo(41 * 30);
+        assertThat(overview.waitingInAll()).isEqualTo(3 + 40 * (10 + 49) / 2);
+    }
+
+    @Test
+    void a_queue_with_keys_on_several_instances_is_told_once() {
+        Map<String, InstanceReport> others = Map.of("b", keyed("b", 4, 20, 900L, "gold"));
+        together.add(4_500, keyed("a", 3, 10, null, null), others, Set.of());
+        assertThat(together.since(0).overview().queues()).singleElement().satisfies(queue -> {
+            assertThat(queue.keys()).isEqualTo(7);
+            assertThat(queue.limit()).isEqualTo(5);
+            assertThat(queue.drainMs()).isEqualTo(2_000);
+            assertThat(queue.longest())
+                    .extracting(key -> key.key().get("to"))
+                    .containsExactly("b0", "b1", "b2", "b3", "b4", "b5", "a0", "a1");
+            assertThat(queue.tiers())
+                    .containsExactly(
+                            new InstanceStatus.OfTier(null, 0, 1, 10), new InstanceStatus.OfTier("gold", 0, 1, 20));
+        });
+        assertThat(together.since(0).ticks().get(0).queues())
+                .containsExactly(new InstanceSecond.OfQueue(
+                        "hooks",
+                        30,
+                        900L,
+                        2,
+                        4,
+                        List.of(new InstanceSecond.OfTier(null, 10), new InstanceSecond.OfTier("gold", 20))));
+    }
+
+    /** What an instance tells that has some of the keys of a queue. */
+    private static InstanceReport keyed(String address, long keys, long waiting, Long oldestWaitMs, String tier) {
+        InstanceSecond.OfQueue inSecond = new InstanceSecond.OfQueue(
+                "hooks", waiting, oldestWaitMs, 1, 2, List.of(new InstanceSecond.OfTier(tier, waiting)));
+        InstanceStatus.OfQueue now = new InstanceStatus.OfQueue(
+                "hooks",
+                keys,
+                5,
+                1_000,
+                1,
+                100,
+                null,
+                null,
+                100 * waiting,
+                LongStream.range(0, 6)
+                        .mapToObj(i -> new QueueView.OfKey(Map.of("to", address + i), waiting - i, waiting, i, 0))
+                        .toList(),
+                List.of(new InstanceStatus.OfTier(tier, 0, 1, waiting)));
+        return new InstanceReport(
+                List.of(new InstanceSecond(2_000, Map.of(), 0, ONE_AND_ONE, 0L, List.of(inSecond))),
+                new InstanceStatus(address, "RUNNING", List.of(), List.of(), 1, waiting, List.of(now), List.of()));
+    }
+
+    @Test
+    void a_lag_that_one_does_not_know_is_not_known() {
+        InstanceSecond unknown = new InstanceSecond(1_000, Map.of(), 0, ONE_AND_ONE, null, List.of());
+        assertThat(ClusterSecond.of(List.of(unknown, unknown)).lag()).isNull();
+    }
+
+    @Test
+    void what_another_version_tells_is_refused_or_understood() {
+        String json = report("a", 3, 1_000).json();
+        assertThat(InstanceReport.read(json.replace("{\"seconds\"", "{\"more\":1,\"seconds\"")))
+                .isNotNull();
+        for (String other : List.of(
+                json.replace("\"bounds\":[1,", "\"bounds\":[3,"),
+                json.replace("\"latenciesMs\"", "\"latencies\""),
+                json.replace("\"clients\"", "\"people\""),
+                "[]",
+                "")) {
+            assertThatThrownBy(() -> InstanceReport.read(other)).isInstanceOf(IllegalArgumentException.class);
+        }
+    }
+
+    @Test
+    void a_report_comes_through_as_it_was() {
+        for (InstanceReport report : List.of(report("a", 3, 1_000), keyed("a", 3, 10, 5L, "gold"))) {
+            assertThat(InstanceReport.read(report.json())).isEqualTo(report);
+        }
+    }
+}

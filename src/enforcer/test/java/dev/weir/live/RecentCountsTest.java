@@ -1,0 +1,73 @@
+package dev.weir.live;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.weir.event.Outcome;
+import dev.weir.processor.Counting;
+import dev.weir.processor.DeniedClients;
+import dev.weir.processor.EnforcerMetrics;
+import org.junit.jupiter.api.Test;
+
+class RecentCountsTest {
+
+    private static final int A_MINUTE = 60;
+
+    private final EnforcerMetrics counts = new EnforcerMetrics();
+
+    private void deny(String client, int times) {
+        for (int i = 0; i < times; i++) {
+            Counting.decide(counts, client, "p", Outcome.DENIED);
+        }
+    }
+
+    private static void pass(RecentCounts recently, int seconds) {
+        for (int i = 0; i < seconds; i++) {
+            recently.pass();
+        }
+    }
+
+    @Test
+    void what_was_counted_before_it_began_is_not_of_its_seconds() {
+        deny("early", 3);
+        RecentCounts recently = new RecentCounts(counts);
+        deny("late", 2);
+        assertThat(recently.pass().decisions().values()).containsExactly(2L);
+        assertThat(recently.pass().decisions().values()).containsExactly(0L);
+    }
+
+    @Test
+    void who_was_denied_most_comes_first_for_a_minute() {
+        RecentCounts recently = new RecentCounts(counts);
+        deny("b", 2);
+        deny("a", 2);
+        deny("c", 5);
+        Counting.decide(counts, "fine", "q", Outcome.ALLOWED);
+        pass(recently, A_MINUTE - 11);
+        deny("b", 1);
+        recently.pass();
+        assertThat(recently.clients(2))
+                .containsExactly(new InstanceStatus.Denied("c", 5), new InstanceStatus.Denied("b", 3));
+        assertThat(recently.policies(9))
+                .containsExactly(new InstanceStatus.OfPolicy("p", 0, 10, 0), new InstanceStatus.OfPolicy("q", 1, 0, 0));
+        pass(recently, 20);
+        assertThat(recently.clients(9)).containsExactly(new InstanceStatus.Denied("b", 1));
+        assertThat(recently.policies(9)).containsExactly(new InstanceStatus.OfPolicy("p", 0, 1, 0));
+        pass(recently, A_MINUTE);
+        assertThat(recently.clients(9)).isEmpty();
+        assertThat(recently.policies(9)).isEmpty();
+    }
+
+    @Test
+    void of_more_than_are_kept_those_that_are_stand_for_the_others() {
+        RecentCounts recently = new RecentCounts(counts);
+        for (int i = 0; i < DeniedClients.MOST; i++) {
+            deny("often", 3);
+            deny("seldom", 1);
+        }
+        recently.pass();
+        assertThat(recently.clients(9))
+                .containsExactly(
+                        new InstanceStatus.Denied("often", 3 * DeniedClients.MOST),
+                        new InstanceStatus.Denied("seldom", DeniedClients.MOST));
+    }
+}

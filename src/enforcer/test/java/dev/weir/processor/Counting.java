@@ -1,0 +1,22 @@
+package dev.weir.processor;
+
+import dev.weir.event.Decision;
+import dev.weir.event.Outcome;
+import dev.weir.event.PolicyVersion;
+import dev.weir.event.Reason;
+import dev.weir.event.Request;
+
+/** Counts as tasks do, for tests elsewhere. */
+public final class Counting {
+
+    private Counting() {}
+
+    public static void decide(EnforcerMetrics counts, String client, String policy, Outcome outcome) {
+        Reason reason = outcome == Outcome.DENIED ? Reason.LIMIT_EXCEEDED : Reason.WITHIN_LIMITS;
+        counts.decided(new Decision(
+                        new Decision.Identity("r", client, new Request.Source(0, 0)),
+                        new Decision.Status(outcome, reason, 200),
+                        Decision.Timing.never(0))
+                .withLimit(new PolicyVersion(policy, 1), null));
+    }
+}

@@ -1,0 +1,44 @@
+package dev.weir.processor;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.weir.event.Release;
+import java.util.List;
+import java.util.Map;
+import org.junit.jupiter.api.Test;
+
+class EnforcerMetricsTest {
+
+    private static final int MANY = EnforcerMetrics.MOST + 500;
+    private static final long NANOS_PER_MS = 1_000_000;
+
+    private final EnforcerMetrics counts = new EnforcerMetrics();
+
+    private void release(String tier, long enqueuedAtMs, long releaseAtMs, long nowMs) {
+        Release release =
+                new Release("r", "c", tier, "q", 1, enqueuedAtMs, releaseAtMs * NANOS_PER_MS, 1, Map.of(), null);
+        counts.released(release, nowMs);
+    }
+
+    @Test
+    void tiers_that_producers_make_up_count_together_once_there_are_too_many() {
+        for (int i = 0; i < MANY; i++) {
+            release("tier " + i, 0, 5, 5);
+        }
+        assertThat(counts.waitsMs()).hasSize(EnforcerMetrics.MOST + 1);
+        assertThat(counts.waitsMs()
+                        .get(new EnforcerMetrics.Line(EnforcerMetrics.OTHER, EnforcerMetrics.OTHER))
+                        .counts())
+                .startsWith(500L);
+    }
+
+    @Test
+    void a_release_counts_by_its_wait_and_by_how_late_it_is() {
+        release(null, 1_000, 1_050, 1_030);
+        release(null, 1_000, 1_500, 1_502);
+        Histogram.Reading waits = counts.waitsMs().get(new EnforcerMetrics.Line("q", EnforcerMetrics.NONE));
+        assertThat(waits.counts().subList(0, 4)).isEqualTo(List.of(0L, 1L, 1L, 0L)); // up to 10, 100, 500, 1000 ms
+        assertThat(waits.sum()).isEqualTo(550);
+        assertThat(counts.latenessMs().counts().subList(0, 3)).isEqualTo(List.of(1L, 1L, 0L)); // up to 1, 2, 5 ms
+    }
+}

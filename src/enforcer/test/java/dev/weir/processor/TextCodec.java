@@ -1,0 +1,33 @@
+package dev.weir.processor;
+
+import dev.weir.storage.WriteBackCodec;
+import java.nio.charset.StandardCharsets;
+
+/** Texts as they are. Those that start with # are kept decoded, at a byte a character. */
+public final class TextCodec implements WriteBackCodec<String, String> {
+
+    @Override
+    public byte[] encodeKey(String key) {
+        return key.getBytes(StandardCharsets.UTF_8);
+    }
+
+    @Override
+    public byte[] encode(String value) {
+        return value.getBytes(StandardCharsets.UTF_8);
+    }
+
+    @Override
+    public String decode(byte[] key, byte[] value, int length) {
+        return new String(value, 0, length, StandardCharsets.UTF_8);
+    }
+
+    @Override
+    public boolean isKeptDecoded(String value) {
+        return value.startsWith("#");
+    }
+
+    @Override
+    public int heapBytes(String value) {
+        return value.length();
+    }
+}

@@ -1,0 +1,404 @@
+package dev.weir.query;
+
+import static dev.weir.testing.Await.await;
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.tuple;
+
+import dev.weir.config.WeirConfig;
+import dev.weir.decision.PolicyUsage;
+import dev.weir.definition.PolicyFile;
+import dev.weir.dev.EmbeddedBroker;
+import dev.weir.event.Decision;
+import dev.weir.event.Outcome;
+import dev.weir.event.Reason;
+import dev.weir.event.Request;
+import dev.weir.event.RequestKind;
+import dev.weir.query.InstanceQueries.Answer;
+import dev.weir.rules.PolicyTopic;
+import dev.weir.runtime.Enforcer;
+import dev.weir.runtime.RequestSender;
+import dev.weir.shape.QueueView;
+import dev.weir.shape.backlog.TierShare;
+import dev.weir.topics.KafkaSettings;
+import dev.weir.topics.TopicSetup;
+import dev.weir.topology.Topics;
+import dev.weir.wire.DecisionAvro;
+import dev.weir.wire.UnreadableException;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.Properties;
+import java.util.function.Function;
+import java.util.stream.IntStream;
+import org.apache.kafka.clients.admin.Admin;
+import org.apache.kafka.clients.consumer.ConsumerConfig;
+import org.apache.kafka.clients.consumer.ConsumerRecord;
+import org.apache.kafka.clients.consumer.KafkaConsumer;
+import org.apache.kafka.common.TopicPartition;
+import org.apache.kafka.common.serialization.ByteArrayDeserializer;
+import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** What can be asked of enforcers on a real broker. */
+class InstanceQueriesTest {
+
+    private static final Duration PATIENCE = Duration.ofSeconds(60);
+    private static final Duration PAUSE = Duration.ofMillis(20);
+    private static final List<String> ADDRESSES = List.of("one.example:8680", "[2001:db8::2]:8680");
+    private static final List<String> CLIENTS =
+            IntStream.range(0, 200).mapToObj(i -> "c" + i).toList();
+    private static final long START_MS = 1_700_000_000_000L;
+
+    private static final String POLICIES = """
+            policies:
+              - id: calls
+                limits:
+                  - {algorithm: sliding-window-log, limit: 100, per: 24h}
+                  - {algorithm: token-bucket, limit: 50, per: 24h}
+              - id: mails
+                layer: mail
+                match: {endpoint: /mail}
+                key: [client, endpoint]
+                limits: [{algorithm: gcra, limit: 2, per: 30d}]
+                on-exceed: shape
+                queue: mail
+              - {id: hooks, layer: mail, match: {endpoint: /hook}, queue: hooks}
+            queues:
+              - {id: hooks, key: [client, endpoint], limit: 1, per: 1h, capacity: 4}
+              - {id: mail, limit: 1, per: 1h, capacity: 4, tiers: {gold: {priority: 1}}}
+              - {id: idle, limit: 1, per: 1s}
+            """;
+
+    private static EmbeddedBroker broker;
+
+    @TempDir
+    Path directory;
+
+    private int requests;
+
+    @BeforeAll
+    static void start() {
+        broker = EmbeddedBroker.start();
+    }
+
+    @AfterAll
+    static void stop() {
+        broker.close();
+    }
+
+    @Test
+    void each_question_is_answered_by_one_of_two_instances_and_the_other_says_by_which() throws Exception {
+        WeirConfig config = config("two.");
+        try (Enforcer one = Enforcer.start(config, Optional.of(ADDRESSES.get(0)));
+                Enforcer two = Enforcer.start(
+                        config.withStateDirectory(directory.resolve("weir-other")), Optional.of(ADDRESSES.get(1)));
+                Decisions decisions = new Decisions(config)) {
+            List<InstanceQueries> both = List.of(one.questions(), two.questions());
+            await("the clients are shared", PATIENCE, () -> {
+                List<Integer> owners = CLIENTS.stream()
+                        .map(client -> owner(both, of -> of.usage(request(client, "/", 1, START_MS))))
+                        .toList();
+                return owners.contains(0) && owners.contains(1) && !owners.contains(-1);
+            });
+            await("the queues are assigned", PATIENCE, () -> List.of("mail", "idle").stream()
+                    .noneMatch(id -> owner(both, of -> of.queue(id)) == -1));
+
+            Map<String, Decision> first = new HashMap<>();
+            List<Request> calls = CLIENTS.stream()
+                    .map(client -> request(client, "/", 3, START_MS))
+                    .toList();
+            decisions.of(calls).forEach(decision -> first.put(decision.client(), decision));
+            for (String client : CLIENTS) {
+                List<PolicyUsage> usages = here(both, of -> of.usage(request(client, "/", 1, START_MS)));
+                assertThat(usages).hasSize(1);
+                assertThat(usages.get(0).policy().id()).isEqualTo("calls");
+                assertThat(usages.get(0).lastMs()).isEqualTo(START_MS);
+                assertThat(usages.get(0).limits())
+                        .extracting(PolicyUsage.OfLimit::used, PolicyUsage.OfLimit::remaining)
+                        .containsExactly(
+                                tuple(3L, 97L), tuple(3L, first.get(client).remaining()));
+            }
+            List<Outcome> outcomes = new ArrayList<>();
+            long nowMs = START_MS;
+            for (long cost : new long[] {1, 40, 8, 2}) {
+                nowMs += 1_000;
+                for (String client : CLIENTS.subList(0, 10)) {
+                    Request request = request(client, "/", cost, nowMs);
+                    Decision foretold = here(both, of -> of.check(request));
+                    Decision again = here(both, of -> of.check(request));
+                    assertThat(again).isEqualTo(foretold);
+                    Decision decided = decisions.of(List.of(request)).get(0);
+                    assertThat(decided)
+                            .usingRecursiveComparison()
+                            .ignoringFields("identity.source", "context") // where and by what it was recorded
+                            .isEqualTo(foretold);
+                    outcomes.add(decided.outcome());
+                }
+            }
+            assertThat(outcomes).hasSize(40).contains(Outcome.ALLOWED, Outcome.DENIED);
+            askOfTheQueue(both, decisions);
+            askOfKeys(both, decisions);
+        }
+    }
+
+    /** Keys are on the partitions of both instances; each tells of its own, and either of one key, or who has it. */
+    private void askOfKeys(List<InstanceQueries> both, Decisions decisions) {
+        for (String client : CLIENTS) {
+            Request request = request(client, "/hook", 1, START_MS);
+            Decision foretold = here(both, of -> of.check(request));
+            Decision decided = decisions.of(List.of(request)).get(0);
+            assertThat(decided)
+                    .usingRecursiveComparison()
+                    .ignoringFields("identity.source", "context", "timing.decidedAtMs")
+                    .ignoringFields("queueing") // its bucket may be on the other instance
+                    .isEqualTo(foretold);
+            Map<String, String> key = Map.of("client", client, "endpoint", "/hook");
+            assertThat(decided.queueing()).isEqualTo(new Decision.Queueing("hooks", key, 1L, 0L));
+            decisions.of(List.of(request(client, "/hook", 1, START_MS)));
+            await("one is released, and one waits", PATIENCE, () -> {
+                QueueView bucket = here(both, of -> of.key("hooks", key));
+                return bucket.released() == 1 && bucket.waiting() == 1;
+            });
+        }
+        List<QueueView> parts = new ArrayList<>();
+        for (int i = 0; i < both.size(); i++) {
+            Answer.Part<QueueView> part = (Answer.Part<QueueView>) both.get(i).queue("hooks");
+            assertThat(part.others()).containsExactly(ADDRESSES.get(1 - i));
+            parts.add(part.value());
+        }
+        assertThat(parts).allSatisfy(part -> assertThat(part.keys()).isPositive());
+        assertThat(parts.get(0).and(parts.get(1)))
+                .returns((long) CLIENTS.size(), QueueView::waiting)
+                .returns((long) CLIENTS.size(), QueueView::keys);
+    }
+
+    private void askOfTheQueue(List<InstanceQueries> both, Decisions decisions) {
+        for (InstanceQueries each : both) {
+            assertThat(((Answer.Part<QueueView>) each.queue("nobody")).value()).isNull();
+        }
+        QueueView idle = here(both, of -> of.queue("idle"));
+        assertThat(idle.rules().id()).isEqualTo("idle");
+        assertThat(idle.waiting()).isZero();
+
+        int home = owner(both, of -> of.queue("mail"));
+        List<Reason> reasons = new ArrayList<>();
+        String near = clientOf(both, home);
+        Request last = null;
+        for (int i = 0; i < 8; i++) {
+            Request request = request(near, "/mail", 1, START_MS + i);
+            Decision foretold = here(both, of -> of.check(request));
+            Decision decided = decisions.of(List.of(request)).get(0);
+            assertThat(decided)
+                    .usingRecursiveComparison()
+                    .ignoringFields(
+                            "identity.source",
+                            "context",
+                            "timing.decidedAtMs",
+                            "timing.retryAfterMs",
+                            "queueing.expectedWaitMs")
+                    .isEqualTo(foretold);
+            reasons.add(decided.reason());
+            last = decided.reason() == Reason.SHAPED ? request : last;
+            if (i == 2) {
+                await(
+                        "the first is released",
+                        PATIENCE,
+                        () -> here(both, of -> of.queue("mail")).released() == 1);
+            }
+        }
+        assertThat(reasons).startsWith(Reason.WITHIN_LIMITS, Reason.WITHIN_LIMITS, Reason.SHAPED);
+        assertThat(reasons).endsWith(Reason.SHAPED, Reason.SHAPED, Reason.QUEUE_FULL);
+        QueueView mail = here(both, of -> of.queue("mail"));
+        assertThat(mail.waiting()).isEqualTo(4);
+        assertThat(mail.released()).isEqualTo(1);
+        assertThat(mail.tiers())
+                .containsExactly(
+                        new QueueView.OfTier("gold", new TierShare(1, 1), 0),
+                        new QueueView.OfTier(null, TierShare.DEFAULT, 4));
+
+        Request cancel = cancel(last);
+        assertThat(here(both, of -> of.check(cancel)).reason()).isEqualTo(Reason.CANCELLED);
+        QueueView after = here(both, of -> of.queue("mail"));
+        assertThat(after)
+                .usingRecursiveComparison()
+                .ignoringFields("oldestWaitMs", "drainMs")
+                .isEqualTo(mail);
+
+        String far = clientOf(both, 1 - home);
+        decisions.of(List.of(request(far, "/mail", 1, START_MS), request(far, "/mail", 1, START_MS)));
+        Decision unplaced = here(both, of -> of.check(request(far, "/mail", 1, START_MS)));
+        assertThat(unplaced.outcome()).isEqualTo(Outcome.QUEUED);
+        assertThat(unplaced.reason()).isEqualTo(Reason.SHAPED);
+        assertThat(unplaced.queueing()).isEqualTo(new Decision.Queueing("mail", null, null));
+    }
+
+    @Test
+    void an_instance_without_an_address_answers_what_is_its_own_and_sends_nobody_there() throws Exception {
+        WeirConfig config = config("alone.");
+        Enforcer alone = Enforcer.start(config);
+        try (alone) {
+            InstanceQueries itself = alone.questions();
+            await("all are its own", PATIENCE, () -> CLIENTS.stream()
+                    .allMatch(client -> itself.usage(request(client, "/", 1, START_MS)) instanceof Answer.Here));
+            try (Enforcer other = Enforcer.start(
+                    config.withStateDirectory(directory.resolve("weir-other")), Optional.of(ADDRESSES.get(1)))) {
+                InstanceQueries others = other.questions();
+                await("they are shared", PATIENCE, () -> {
+                    Map<String, Integer> answers = new HashMap<>();
+                    for (String client : CLIENTS) {
+                        Request request = request(client, "/", 1, START_MS);
+                        answers.merge(
+                                told(itself.usage(request)) + ", " + told(others.usage(request)), 1, Integer::sum);
+                    }
+                    return answers.keySet().size() == 2
+                            && answers.containsKey("here, the instance that has the partition answers no questions")
+                            && answers.containsKey(ADDRESSES.get(1) + ", here");
+                });
+            }
+        }
+        assertThat(told(alone.questions().queue("mail"))).isEqualTo("the instance is not running");
+    }
+
+    private static String told(Answer<?> answer) {
+        if (answer instanceof Answer.Elsewhere<?> elsewhere) {
+            return elsewhere.address();
+        }
+        return answer instanceof Answer.NotNow<?> notNow ? notNow.why() : "here";
+    }
+
+    /** Which of the two answers, while the other says that it is this one; −1 if it is not so. */
+    private static <T> int owner(List<InstanceQueries> both, Function<InstanceQueries, Answer<T>> question) {
+        for (int i = 0; i < 2; i++) {
+            Answer<T> other = question.apply(both.get(1 - i));
+            if (question.apply(both.get(i)) instanceof Answer.Here
+                    && other.equals(new Answer.Elsewhere<>(ADDRESSES.get(i)))) {
+                return i;
+            }
+        }
+        return -1;
+    }
+
+    private static <T> T here(List<InstanceQueries> both, Function<InstanceQueries, Answer<T>> question) {
+        List<T> answers = new ArrayList<>(); // a partition may still be on its way
+        await("one of the two answers", PATIENCE, () -> {
+            for (InstanceQueries of : both) {
+                if (question.apply(of) instanceof Answer.Here<T> here) {
+                    answers.add(here.value());
+                }
+            }
+            return !answers.isEmpty();
+        });
+        assertThat(answers).hasSize(1);
+        return answers.get(0);
+    }
+
+    /** One that has sent nothing yet. */
+    private String clientOf(List<InstanceQueries> both, int owner) {
+        return IntStream.range(0, 1_000)
+                .mapToObj(i -> "m" + i)
+                .filter(client -> owner(both, of -> of.usage(request(client, "/", 1, START_MS))) == owner)
+                .findFirst()
+                .orElseThrow();
+    }
+
+    private Request request(String client, String endpoint, long cost, long timestampMs) {
+        return new Request(
+                "r" + requests++,
+                client,
+                RequestKind.CONSUME,
+                null,
+                cost,
+                null,
+                Map.of("endpoint", endpoint),
+                null,
+                null,
+                null,
+                timestampMs,
+                new Request.Source(0, 0));
+    }
+
+    private static Request cancel(Request of) {
+        return new Request(
+                of.requestId(),
+                of.client(),
+                RequestKind.CANCEL,
+                null,
+                1,
+                null,
+                Map.of(),
+                null,
+                null,
+                "mail",
+                of.timestampMs(),
+                of.source());
+    }
+
+    /** Sends requests, and reads their decisions. */
+    private static final class Decisions implements AutoCloseable {
+        private final DecisionAvro avro = new DecisionAvro();
+        private final Map<String, Decision> byRequestId = new HashMap<>();
+        private final RequestSender sender;
+        private final KafkaConsumer<byte[], byte[]> consumer;
+
+        Decisions(WeirConfig config) {
+            sender = new RequestSender(config);
+            Properties settings = KafkaSettings.consumer(config);
+            settings.put(ConsumerConfig.ISOLATION_LEVEL_CONFIG, "read_committed");
+            consumer = new KafkaConsumer<>(settings, new ByteArrayDeserializer(), new ByteArrayDeserializer());
+            String topic = Topics.of(config).decisions();
+            List<TopicPartition> partitions = consumer.partitionsFor(topic).stream()
+                    .map(info -> new TopicPartition(topic, info.partition()))
+                    .toList();
+            consumer.assign(partitions);
+            consumer.seekToBeginning(partitions);
+        }
+
+        List<Decision> of(List<Request> requests) {
+            requests.forEach(sender::send);
+            sender.flush();
+            List<String> ids = requests.stream().map(Request::requestId).toList();
+            await("they are decided", PATIENCE, () -> {
+                for (ConsumerRecord<byte[], byte[]> record : consumer.poll(PAUSE)) {
+                    try {
+                        Decision decision = avro.decode(record.value());
+                        byRequestId.put(decision.requestId(), decision);
+                    } catch (UnreadableException e) {
+                        throw new AssertionError(e);
+                    }
+                }
+                return byRequestId.keySet().containsAll(ids);
+            });
+            return ids.stream().map(byRequestId::get).toList();
+        }
+
+        @Override
+        public void close() {
+            sender.close();
+            consumer.close();
+        }
+    }
+
+    private WeirConfig config(String prefix) throws Exception {
+        WeirConfig config = new WeirConfig(
+                        "weir-" + prefix + "test",
+                        1,
+                        new WeirConfig.Topics(prefix, 4, Optional.empty()),
+                        WeirConfig.DEFAULTS.state(),
+                        WeirConfig.DEFAULTS.requests(),
+                        WeirConfig.DEFAULTS.shaping(),
+                        WeirConfig.DEFAULTS.service(),
+                        Map.of("bootstrap.servers", broker.bootstrapServers()))
+                .withStateDirectory(directory.resolve("weir-state"));
+        try (Admin admin = Admin.create(KafkaSettings.admin(config))) {
+            TopicSetup.createMissing(admin, config, TopicSetup.RequestTime.CREATE);
+        }
+        new PolicyTopic(config).apply(PolicyFile.read("policies.yaml", POLICIES), PolicyTopic.Options.DEFAULTS, 0);
+        return config;
+    }
+}

@@ -1,0 +1,217 @@
+package dev.weir.rules;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import dev.weir.config.WeirConfig;
+import dev.weir.definition.PolicyFile;
+import dev.weir.dev.EmbeddedBroker;
+import dev.weir.rules.PolicyTopic.Change;
+import dev.weir.rules.PolicyTopic.Effect;
+import dev.weir.rules.PolicyTopic.Expected;
+import dev.weir.rules.PolicyTopic.Options;
+import dev.weir.topics.KafkaSettings;
+import dev.weir.topics.TopicSetup;
+import dev.weir.topics.UnreachableException;
+import dev.weir.wire.PolicyAvro;
+import dev.weir.wire.PolicyAvro.Kind;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.Properties;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
+import java.util.stream.IntStream;
+import java.util.stream.LongStream;
+import org.apache.kafka.clients.admin.Admin;
+import org.apache.kafka.clients.producer.KafkaProducer;
+import org.apache.kafka.clients.producer.ProducerConfig;
+import org.apache.kafka.clients.producer.ProducerRecord;
+import org.apache.kafka.common.serialization.ByteArraySerializer;
+import org.apache.kafka.common.serialization.StringSerializer;
+import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Test;
+
+/** Operators at the policies topic, on a real broker. */
+class PolicyTopicTest {
+
+    private static EmbeddedBroker broker;
+
+    @BeforeAll
+    static void start() {
+        broker = EmbeddedBroker.start();
+    }
+
+    @AfterAll
+    static void stop() {
+        broker.close();
+    }
+
+    @Test
+    void operators_who_change_a_policy_at_once_never_write_the_same_version() throws Exception {
+        WeirConfig config = config("race.");
+        int operators = 6;
+        int changes = 4;
+        ExecutorService threads = Executors.newFixedThreadPool(operators);
+        List<Long> versions = new ArrayList<>();
+        try {
+            List<Future<List<Long>>> all = new ArrayList<>();
+            for (int i = 0; i < operators; i++) {
+                int operator = i;
+                all.add(threads.submit(() -> {
+                    PolicyTopic topic = new PolicyTopic(config);
+                    List<Long> written = new ArrayList<>();
+                    for (int n = 1; n <= changes; n++) {
+                        Change change = topic.apply(limit(1000 * operator + n), Options.DEFAULTS, n)
+                                .get(0);
+                        written.add(change.version());
+                    }
+                    return written;
+                }));
+            }
+            for (Future<List<Long>> one : all) {
+                assertThat(one.get()).isSorted();
+                versions.addAll(one.get());
+            }
+        } finally {
+            threads.shutdownNow();
+        }
+        List<Long> expected =
+                LongStream.rangeClosed(1, (long) operators * changes).boxed().toList();
+        assertThat(versions).containsExactlyInAnyOrderElementsOf(expected);
+        List<PolicyAvro.Applied> history = new PolicyTopic(config).history(Kind.POLICY, "a");
+        assertThat(history).extracting(PolicyAvro.Applied::version).containsExactlyElementsOf(reversed(expected));
+        assertThat(history).extracting(PolicyAvro.Applied::definition).doesNotHaveDuplicates();
+    }
+
+    @Test
+    void of_two_who_expect_the_same_version_one_is_told_of_the_other() throws Exception {
+        PolicyTopic topic = new PolicyTopic(config("expect."));
+        Options first = Options.DEFAULTS.withExpected(new Expected.Absent());
+        assertThat(topic.apply(limit(1), first, 0)).extracting(Change::version).containsExactly(1L);
+        assertThatThrownBy(() -> topic.apply(limit(2), first, 0)).isInstanceOf(ConflictException.class);
+        Options second = Options.DEFAULTS.withExpected(new Expected.Version(1));
+        assertThat(topic.apply(limit(2), second, 0)).extracting(Change::version).containsExactly(2L);
+        assertThatThrownBy(() -> topic.delete(Kind.POLICY, List.of("a"), second, 0))
+                .isInstanceOf(ConflictException.class);
+        assertThat(topic.history(Kind.POLICY, "a")).hasSize(2);
+    }
+
+    @Test
+    void a_dry_run_tells_all_and_writes_nothing() throws Exception {
+        PolicyTopic topic = new PolicyTopic(config("dry."));
+        topic.apply(limit(1), Options.DEFAULTS, 0);
+        List<PolicyAvro.Applied> before = topic.read();
+        List<Change> changes = topic.apply(limit(2), Options.DEFAULTS.withDryRun(true), 0);
+        assertThat(changes).hasSize(1);
+        assertThat(changes.get(0).effect()).isEqualTo(Effect.CHANGED);
+        assertThat(changes.get(0).version()).isEqualTo(2);
+        assertThat(changes.get(0).before()).contains("\"limit\":1,");
+        assertThat(changes.get(0).after()).contains("\"limit\":2,");
+        assertThat(topic.delete(Kind.POLICY, List.of("a"), Options.DEFAULTS.withDryRun(true), 0))
+                .extracting(Change::effect)
+                .containsExactly(Effect.DELETED);
+        assertThat(topic.read()).isEqualTo(before);
+        assertThat(topic.history(Kind.POLICY, "a")).hasSize(1);
+    }
+
+    @Test
+    void history_keeps_a_hundred_versions_with_deletions() throws Exception {
+        PolicyTopic topic = new PolicyTopic(config("history."));
+        assertThat(topic.history(Kind.POLICY, "a")).isEmpty();
+        for (int n = 1; n <= 102; n++) {
+            if (n == 50) {
+                topic.delete(Kind.POLICY, List.of("a"), Options.DEFAULTS, n);
+            } else {
+                topic.apply(limit(n), Options.DEFAULTS, n);
+            }
+        }
+        List<PolicyAvro.Applied> history = topic.history(Kind.POLICY, "a");
+        assertThat(history)
+                .extracting(PolicyAvro.Applied::version)
+                .containsExactlyElementsOf(
+                        reversed(LongStream.rangeClosed(3, 102).boxed().toList()));
+        assertThat(history).allMatch(version -> version.isDeleted() == (version.version() == 50));
+        assertThat(history).allMatch(version -> version.appliedAtMs() == version.version());
+        assertThat(topic.history(Kind.QUEUE, "a")).isEmpty();
+    }
+
+    @Test
+    void a_writer_that_died_in_the_middle_is_undone_by_the_next() throws Exception {
+        WeirConfig config = config("died.");
+        PolicyTopic topic = new PolicyTopic(config);
+        topic.apply(limit(1), Options.DEFAULTS, 0);
+        Properties settings = KafkaSettings.producer(config);
+        settings.put(ProducerConfig.TRANSACTIONAL_ID_CONFIG, "died.policies-writer");
+        try (KafkaProducer<String, byte[]> dead =
+                new KafkaProducer<>(settings, new StringSerializer(), new ByteArraySerializer())) {
+            dead.initTransactions();
+            dead.beginTransaction();
+            dead.send(new ProducerRecord<>("died.policies", 0, "policy/a", new byte[9]))
+                    .get();
+            assertThat(topic.apply(limit(2), Options.DEFAULTS, 0))
+                    .extracting(Change::version)
+                    .containsExactly(2L);
+            assertThat(topic.read()).extracting(PolicyAvro.Applied::version).containsExactly(2L);
+        }
+    }
+
+    @Test
+    void a_change_waits_until_what_a_killed_instance_wrote_has_timed_out() throws Exception {
+        WeirConfig config = config("open.");
+        PolicyTopic topic = new PolicyTopic(config);
+        topic.apply(limit(1), Options.DEFAULTS, 0);
+        Properties settings = KafkaSettings.producer(config);
+        settings.put(ProducerConfig.TRANSACTIONAL_ID_CONFIG, "an-instance");
+        settings.put(ProducerConfig.TRANSACTION_TIMEOUT_CONFIG, 500);
+        PolicyAvro.Applied newer = new PolicyAvro.Applied(Kind.POLICY, "a", 7, "{\"id\":\"a\",\"queue\":\"b\"}", 0);
+        try (KafkaProducer<String, byte[]> killed =
+                new KafkaProducer<>(settings, new StringSerializer(), new ByteArraySerializer())) {
+            killed.initTransactions();
+            killed.beginTransaction();
+            killed.send(new ProducerRecord<>("open.policies", 0, "policy/a", new PolicyAvro().encode(newer)))
+                    .get();
+            assertThat(topic.apply(limit(2), Options.DEFAULTS, 0))
+                    .extracting(Change::version)
+                    .containsExactly(2L);
+            assertThat(topic.read()).extracting(PolicyAvro.Applied::version).containsExactly(2L);
+        }
+    }
+
+    @Test
+    void a_topic_that_is_not_there_is_named() {
+        WeirConfig nowhere = WeirConfig.DEFAULTS.withKafka("bootstrap.servers", broker.bootstrapServers());
+        assertThatThrownBy(() -> new PolicyTopic(nowhere).read())
+                .isInstanceOf(UnreachableException.class)
+                .hasMessage("there is no topic weir.policies; `weir run` creates it");
+    }
+
+    private static PolicyFile.Contents limit(int limit) throws Exception {
+        return PolicyFile.read(
+                "test", "policies: [{id: a, limits: [{algorithm: gcra, limit: " + limit + ", per: 1s}]}]");
+    }
+
+    private static List<Long> reversed(List<Long> versions) {
+        return IntStream.range(0, versions.size())
+                .mapToObj(i -> versions.get(versions.size() - 1 - i))
+                .toList();
+    }
+
+    private static WeirConfig config(String prefix) {
+        WeirConfig config = new WeirConfig(
+                "weir-" + prefix + "test",
+                1,
+                new WeirConfig.Topics(prefix, 1, WeirConfig.DEFAULTS.topics().replicationFactor()),
+                WeirConfig.DEFAULTS.state(),
+                WeirConfig.DEFAULTS.requests(),
+                WeirConfig.DEFAULTS.shaping(),
+                WeirConfig.DEFAULTS.service(),
+                Map.of("bootstrap.servers", broker.bootstrapServers()));
+        try (Admin admin = Admin.create(KafkaSettings.admin(config))) {
+            TopicSetup.createMissing(admin, config, TopicSetup.RequestTime.LOG_APPEND);
+        }
+        return config;
+    }
+}

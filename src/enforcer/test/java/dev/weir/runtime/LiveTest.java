@@ -1,0 +1,463 @@
+package dev.weir.runtime;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.weir.backtest.DemoTrace;
+import dev.weir.backtest.HeapStates;
+import dev.weir.config.WeirConfig;
+import dev.weir.decision.Decider;
+import dev.weir.definition.PolicyFile;
+import dev.weir.dev.EmbeddedBroker;
+import dev.weir.event.Decision;
+import dev.weir.event.DecisionContext;
+import dev.weir.event.Outcome;
+import dev.weir.event.Reason;
+import dev.weir.event.Request;
+import dev.weir.policy.PolicyTable;
+import dev.weir.policy.RequestRules;
+import dev.weir.rules.PolicyTopic;
+import dev.weir.topics.KafkaSettings;
+import dev.weir.topics.TopicSetup;
+import dev.weir.topology.Topics;
+import dev.weir.wire.DecisionAvro;
+import dev.weir.wire.PolicyAvro;
+import dev.weir.wire.RequestAvro;
+import dev.weir.wire.RequestJson;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.Properties;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.function.Predicate;
+import org.apache.kafka.clients.admin.Admin;
+import org.apache.kafka.clients.admin.NewTopic;
+import org.apache.kafka.clients.admin.OffsetSpec;
+import org.apache.kafka.clients.consumer.ConsumerConfig;
+import org.apache.kafka.clients.consumer.ConsumerRecord;
+import org.apache.kafka.clients.consumer.KafkaConsumer;
+import org.apache.kafka.clients.producer.KafkaProducer;
+import org.apache.kafka.clients.producer.ProducerConfig;
+import org.apache.kafka.clients.producer.ProducerRecord;
+import org.apache.kafka.common.TopicPartition;
+import org.apache.kafka.common.config.ConfigResource;
+import org.apache.kafka.common.config.TopicConfig;
+import org.apache.kafka.common.serialization.ByteArrayDeserializer;
+import org.apache.kafka.common.serialization.ByteArraySerializer;
+import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** The enforcer on a real broker. */
+class LiveTest {
+
+    private static final Duration PATIENCE = Duration.ofSeconds(60);
+
+    private static EmbeddedBroker broker;
+
+    @TempDir
+    Path directory;
+
+    @BeforeAll
+    static void start() {
+        broker = EmbeddedBroker.start();
+    }
+
+    @AfterAll
+    static void stop() {
+        broker.close();
+    }
+
+    /** Every way to answer, with limits by the calendar and a policy that begins in the middle of the trace. */
+    private static final String EVERY_WAY = """
+            policies:
+              - id: daily
+                layer: daily
+                match: {tier: [free, commercial]}
+                idempotency: 10m
+                deny-status: 503
+                limits: [{algorithm: fixed-window, limit: 60, per: 1 day, timezone: Asia/Tokyo}]
+              - id: academic
+                match: {tier: academic}
+                limits: [{algorithm: gcra, limit: 6, per: 1m, burst: 3}]
+                on-exceed: throttle
+                max-delay: 30s
+              - id: commercial
+                match: {tier: commercial}
+                limits: [{algorithm: sliding-window-log, limit: 20, per: 10m, count-denied: true}]
+                on-exceed: throttle
+                max-delay: 2m
+              - id: free
+                match: {tier: free}
+                limits: [{algorithm: token-bucket, limit: 6, per: 1m, burst: 10}]
+                on-exceed: shadow-ban
+              - id: trial
+                layer: trial
+                effective-from: 1995-08-01T10:26:40Z
+                max-size: 100KB
+                limits: [{algorithm: sliding-window-counter, limit: 10, per: 1m}]
+                on-exceed: observe
+            """;
+
+    @Test
+    void live_and_backtest_take_the_same_decisions_byte_for_byte_across_restarts() throws Exception {
+        // a queue drains by the wall clock
+        String policies = DemoTrace.policies().replaceAll("queue: (archive|shuttle)", "limits: [{unlimited: true}]");
+        List<Request> requests = DemoTrace.requests();
+        assertThat(decideAlike(config("same."), policies, requests)).hasSize(30_969);
+    }
+
+    @Test
+    void so_they_do_for_every_way_to_answer_and_repeated_requests() throws Exception {
+        List<Request> requests = new ArrayList<>();
+        for (Request request : DemoTrace.requests().subList(0, 20_000)) {
+            requests.add(request);
+            if (requests.size() % 7 == 0) {
+                requests.add(requests.get(requests.size() - 5));
+            }
+        }
+        List<Decision> decisions = decideAlike(config("ways."), EVERY_WAY, requests);
+        assertThat(decisions).hasSizeGreaterThan(23_000);
+        List<Predicate<Decision>> ways = List.of(
+                Decision::repeated,
+                Decision::observed,
+                Decision::shadowBanned,
+                decision -> decision.delayMs() != null && decision.delayMs() > 0,
+                decision -> decision.httpStatus() == 503,
+                decision -> "trial".equals(decision.policyId()) && decision.reason() == Reason.TOO_LARGE,
+                decision -> "commercial".equals(decision.policyId()) && decision.outcome() == Outcome.DENIED);
+        for (int i = 0; i < ways.size(); i++) {
+            assertThat(decisions.stream().filter(ways.get(i)).count())
+                    .as("way %d", i)
+                    .isGreaterThan(20);
+        }
+    }
+
+    /** The decisions of three instances after one another, which are those that the same code takes without a broker. */
+    private List<Decision> decideAlike(WeirConfig config, String policies, List<Request> requests) throws Exception {
+        create(config, TopicSetup.RequestTime.CREATE);
+        new PolicyTopic(config).apply(PolicyFile.read("policies.yaml", policies), PolicyTopic.Options.DEFAULTS, 0);
+        Map<Request.Source, byte[]> live = new HashMap<>();
+        List<WeirConfig> instances = List.of(
+                config, // at first
+                config, // goes on with its state
+                config.withStateDirectory(directory.resolve("weir-elsewhere"))); // restores it all
+        for (int i = 0; i < instances.size(); i++) {
+            int from = requests.size() * i / instances.size();
+            int to = requests.size() * (i + 1) / instances.size();
+            try (Enforcer enforcer = Enforcer.start(instances.get(i))) {
+                enforcer.awaitRunning(PATIENCE);
+                send(config, requests.subList(from, to));
+                live.putAll(decisions(config, to));
+            }
+        }
+
+        PolicyTable table = table(policies);
+        HeapStates states = new HeapStates(config.state());
+        DecisionAvro avro = new DecisionAvro();
+        RequestAvro requestAvro = new RequestAvro();
+        List<Decision> compared = new ArrayList<>();
+        for (ConsumerRecord<byte[], byte[]> record : read(config, topics(config).requests(), requests.size())) {
+            Request.Source source = new Request.Source(record.partition(), record.offset());
+            Request request = requestAvro.decode(record.value(), record.timestamp(), source);
+            Decision decision = (Decision) Decider.local(states).decide(request, table);
+            assertThat(live.get(source))
+                    .as(request.requestId())
+                    .isEqualTo(avro.encode(decision.in(new DecisionContext(null, table.checksum()))));
+            compared.add(decision);
+        }
+        return compared;
+    }
+
+    @Test
+    void what_a_client_used_is_written_once_a_commit() throws Exception {
+        WeirConfig config = config("hot.");
+        create(config, TopicSetup.RequestTime.LOG_APPEND);
+        String policies = "policies: [{id: p, limits: [{algorithm: gcra, limit: 9000, per: 1m}]}]";
+        new PolicyTopic(config).apply(PolicyFile.read("p", policies), PolicyTopic.Options.DEFAULTS, 0);
+        List<Request> requests = new ArrayList<>();
+        for (int i = 0; i < 4_000; i++) {
+            requests.add(RequestJson.read("{\"requestId\":\"r\",\"client\":\"alice\"}", 0, new Request.Source(0, i)));
+        }
+        send(config, requests);
+        try (Enforcer enforcer = Enforcer.start(config)) {
+            enforcer.awaitRunning(PATIENCE);
+            decisions(config, requests.size());
+        }
+        assertThat(written(config, config.applicationId() + "-policy-states-changelog"))
+                .isBetween(1L, 1_000L);
+    }
+
+    @Test
+    void an_enforcer_whose_wall_clock_goes_back_by_more_than_half_a_session_ends_and_another_takes_its_place()
+            throws Exception {
+        WeirConfig config = config("step.");
+        create(config, TopicSetup.RequestTime.LOG_APPEND);
+        AtomicLong stepMs = new AtomicLong();
+        try (Enforcer enforcer =
+                Enforcer.create(config, Optional.empty(), () -> System.currentTimeMillis() + stepMs.get())) {
+            enforcer.begin();
+            enforcer.awaitRunning(PATIENCE);
+            assertThat(enforcer.mustStartOver()).isFalse();
+            stepMs.set(-10_000);
+            assertThat(enforcer.awaitEnd()).hasValueSatisfying(why -> assertThat(why)
+                    .isInstanceOf(ClockStepException.class)
+                    .hasMessageMatching("the wall clock went back by \\d+(\\.\\d+)? s"));
+            assertThat(enforcer.mustStartOver()).isTrue();
+            assertThat(enforcer.health()).isEqualTo(Health.STARTING);
+        }
+        try (Enforcer other = Enforcer.start(config)) {
+            other.awaitRunning(PATIENCE);
+        }
+    }
+
+    /** How many offsets are taken in all partitions of a topic. */
+    private static long written(WeirConfig config, String topic) throws Exception {
+        try (Admin admin = Admin.create(KafkaSettings.admin(config))) {
+            Map<TopicPartition, OffsetSpec> ends = new HashMap<>();
+            for (int partition = 0; partition < config.topics().partitions(); partition++) {
+                ends.put(new TopicPartition(topic, partition), OffsetSpec.latest());
+            }
+            return admin.listOffsets(ends).all().get().values().stream()
+                    .mapToLong(end -> end.offset())
+                    .sum();
+        }
+    }
+
+    @Test
+    void topics_are_created_with_the_settings_that_weir_relies_on() throws Exception {
+        WeirConfig config = config("fresh.");
+        create(config, TopicSetup.RequestTime.LOG_APPEND);
+        create(config, TopicSetup.RequestTime.LOG_APPEND); // a second time changes nothing
+        Topics topics = topics(config);
+        assertThat(setting(config, topics.requests(), TopicConfig.MESSAGE_TIMESTAMP_TYPE_CONFIG))
+                .isEqualTo("LogAppendTime");
+        assertThat(setting(config, topics.policies(), TopicConfig.CLEANUP_POLICY_CONFIG))
+                .isEqualTo("compact");
+        for (String written : List.of(
+                topics.routedRequests(),
+                topics.decisions(),
+                topics.releases(),
+                topics.admissions(),
+                topics.deadLetters())) {
+            assertThat(setting(config, written, TopicConfig.MESSAGE_TIMESTAMP_TYPE_CONFIG))
+                    .isEqualTo("LogAppendTime");
+            assertThat(setting(config, written, TopicConfig.MAX_MESSAGE_BYTES_CONFIG))
+                    .isEqualTo(String.valueOf(3 << 20));
+        }
+        try (Admin admin = Admin.create(KafkaSettings.admin(config))) {
+            List<String> created = admin.listTopics().names().get().stream()
+                    .filter(name -> name.startsWith("fresh."))
+                    .toList();
+            assertThat(admin.describeTopics(created).allTopicNames().get().values())
+                    .extracting(topic -> topic.name() + " " + topic.partitions().size())
+                    .containsExactlyInAnyOrder(
+                            "fresh.requests 4",
+                            "fresh.routed-requests." + config.applicationId() + " 4",
+                            "fresh.decisions 4",
+                            "fresh.lease-usage 4",
+                            "fresh.releases 4",
+                            "fresh.admissions." + config.applicationId() + " 4",
+                            "fresh.lease-requests." + config.applicationId() + " 4",
+                            "fresh.lease-responses." + config.applicationId() + " 4",
+                            "fresh.dead-letters 4",
+                            "fresh.policies 1",
+                            "fresh.policy-history 1");
+        }
+    }
+
+    @Test
+    void hostile_records_stop_nothing() throws Exception {
+        WeirConfig config = config("hostile.");
+        NewTopic topic = new NewTopic(topics(config).requests(), 1, (short) 1)
+                .configs(Map.of(
+                        TopicConfig.RETENTION_MS_CONFIG,
+                        "-1", // records of 1970 would be deleted at the broker's next look
+                        TopicConfig.MESSAGE_TIMESTAMP_AFTER_MAX_MS_CONFIG,
+                        String.valueOf(Long.MAX_VALUE)));
+        try (Admin admin = Admin.create(KafkaSettings.admin(config))) {
+            admin.createTopics(List.of(topic)).all().get();
+        }
+        create(config, TopicSetup.RequestTime.CREATE);
+        new PolicyTopic(config)
+                .apply(
+                        PolicyFile.read("p", "policies: [{id: p, limits: [{algorithm: gcra, limit: 9, per: 1s}]}]"),
+                        PolicyTopic.Options.DEFAULTS,
+                        0);
+        Properties settings = KafkaSettings.producer(config);
+        settings.put(ProducerConfig.COMPRESSION_TYPE_CONFIG, "gzip"); // the broker bounds what is compressed
+        settings.put(ProducerConfig.MAX_REQUEST_SIZE_CONFIG, 32 << 20);
+        byte[] key = "alice".getBytes(StandardCharsets.UTF_8);
+        byte[] request = new RequestAvro()
+                .encode(RequestJson.read("{\"requestId\":\"r\",\"client\":\"alice\"}", 0, new Request.Source(0, 0)));
+        byte[] asLarge = new byte[(2 << 20) - key.length];
+        try (KafkaProducer<byte[], byte[]> producer =
+                new KafkaProducer<>(settings, new ByteArraySerializer(), new ByteArraySerializer())) {
+            String name = topics(config).requests();
+            producer.send(new ProducerRecord<>(name, 0, 1L, key, asLarge)).get();
+            producer.send(new ProducerRecord<>(name, 0, 1L, key, new byte[8 << 20]))
+                    .get();
+            ProducerRecord<byte[], byte[]> headers = new ProducerRecord<>(name, 0, 1L, key, request);
+            headers.headers().add("huge", new byte[8 << 20]);
+            producer.send(headers).get();
+            ProducerRecord<byte[], byte[]> wide = new ProducerRecord<>(name, 0, 1L, key, request);
+            wide.headers().add("€".repeat(1_900_000), null); // three bytes each
+            producer.send(wide).get();
+            ProducerRecord<byte[], byte[]> hollow = new ProducerRecord<>(name, 0, 1L, key, request);
+            for (int i = 0; i < 2_500_000; i++) {
+                hollow.headers().add("", null); // two bytes each, and nothing in them
+            }
+            producer.send(hollow).get();
+            producer.send(new ProducerRecord<>(name, 0, RequestRules.MAX_TIMESTAMP_MS, key, request))
+                    .get();
+            producer.send(new ProducerRecord<>(name, 0, 1L, key, request)).get();
+        }
+        try (Enforcer enforcer = Enforcer.start(config)) {
+            enforcer.awaitRunning(PATIENCE);
+            List<ConsumerRecord<byte[], byte[]>> dead =
+                    read(config, topics(config).deadLetters(), 6);
+            assertThat(dead.get(0).value()).isEqualTo(asLarge);
+            assertThat(dead.subList(1, 5)).allMatch(record -> record.value() == null);
+            assertThat(new String(
+                            dead.get(5).headers().lastHeader("weir.reason").value(), StandardCharsets.UTF_8))
+                    .isEqualTo("TIMESTAMP_AHEAD");
+            assertThat(read(config, topics(config).decisions(), 1)).hasSize(1);
+        }
+    }
+
+    @Test
+    void applied_policies_are_versioned_listed_and_deleted() throws Exception {
+        WeirConfig config = config("rules.");
+        create(config, TopicSetup.RequestTime.LOG_APPEND);
+        PolicyTopic topic = new PolicyTopic(config);
+        String one =
+                "policies: [{id: a, limits: [{algorithm: gcra, limit: 1, per: 1s}]}, {id: b, limits: [{limit: 0, algorithm: gcra, per: 1s}]}]";
+        String two = "policies: [{id: a, limits: [{algorithm: gcra, limit: 2, per: 1s}]}]";
+        assertThat(topic.apply(PolicyFile.read("one", one), PolicyTopic.Options.DEFAULTS, 5))
+                .extracting(LiveTest::told)
+                .containsExactly(change("a", PolicyTopic.Effect.ADDED, 1), change("b", PolicyTopic.Effect.ADDED, 1));
+        assertThat(topic.apply(PolicyFile.read("two", two), PolicyTopic.Options.DEFAULTS, 6))
+                .extracting(LiveTest::told)
+                .containsExactly(change("a", PolicyTopic.Effect.CHANGED, 2));
+        assertThat(topic.apply(PolicyFile.read("two", two), PolicyTopic.Options.DEFAULTS.withPrune(true), 7))
+                .extracting(LiveTest::told)
+                .containsExactly(
+                        change("a", PolicyTopic.Effect.UNCHANGED, 2), change("b", PolicyTopic.Effect.DELETED, 1));
+        assertThat(topic.read()).extracting(PolicyAvro.Applied::key).containsExactly("policy/a");
+        assertThat(topic.delete(PolicyAvro.Kind.POLICY, List.of("a", "nobody"), PolicyTopic.Options.DEFAULTS, 8))
+                .extracting(LiveTest::told)
+                .containsExactly(change("a", PolicyTopic.Effect.DELETED, 2));
+        assertThat(topic.read()).isEmpty();
+        assertThat(topic.apply(
+                        PolicyFile.read("two", two), PolicyTopic.Options.DEFAULTS, 9)) // no version is ever used twice
+                .extracting(LiveTest::told)
+                .containsExactly(change("a", PolicyTopic.Effect.ADDED, 4));
+    }
+
+    private static String change(String id, PolicyTopic.Effect effect, long version) {
+        return effect + " policy/" + id + " " + version;
+    }
+
+    private static String told(PolicyTopic.Change change) {
+        return change.effect() + " " + PolicyAvro.key(change.kind(), change.id()) + " " + change.version();
+    }
+
+    private WeirConfig config(String prefix) {
+        return new WeirConfig(
+                        "weir-" + prefix + "test",
+                        1,
+                        new WeirConfig.Topics(prefix, 4, Optional.empty()),
+                        WeirConfig.DEFAULTS.state(),
+                        WeirConfig.DEFAULTS.requests(),
+                        WeirConfig.DEFAULTS.shaping(),
+                        WeirConfig.DEFAULTS.service(),
+                        Map.of("bootstrap.servers", broker.bootstrapServers()))
+                .withStateDirectory(directory.resolve("weir-state"));
+    }
+
+    private static Topics topics(WeirConfig config) {
+        return Topics.of(config);
+    }
+
+    private static void create(WeirConfig config, TopicSetup.RequestTime time) {
+        try (Admin admin = Admin.create(KafkaSettings.admin(config))) {
+            TopicSetup.createMissing(admin, config, time);
+        }
+    }
+
+    private static String setting(WeirConfig config, String topic, String name) throws Exception {
+        ConfigResource resource = new ConfigResource(ConfigResource.Type.TOPIC, topic);
+        try (Admin admin = Admin.create(KafkaSettings.admin(config))) {
+            return admin.describeConfigs(List.of(resource))
+                    .all()
+                    .get()
+                    .get(resource)
+                    .get(name)
+                    .value();
+        }
+    }
+
+    private static void send(WeirConfig config, List<Request> requests) {
+        try (RequestSender sender = new RequestSender(config)) {
+            requests.forEach(sender::send);
+            sender.flush();
+        }
+    }
+
+    /** By the request that each is of, which has one. */
+    private static Map<Request.Source, byte[]> decisions(WeirConfig config, int count) throws Exception {
+        DecisionAvro avro = new DecisionAvro();
+        Map<Request.Source, byte[]> decisions = new HashMap<>();
+        for (ConsumerRecord<byte[], byte[]> record : read(config, topics(config).decisions(), count)) {
+            assertThat(decisions.put(avro.decode(record.value()).source(), record.value()))
+                    .isNull();
+        }
+        return decisions;
+    }
+
+    /** The value of the only admission; markers, which have no key, are left out. */
+    static byte[] admission(WeirConfig config) {
+        return read(config, topics(config).admissions(), 1, record -> record.key() != null)
+                .get(0)
+                .value();
+    }
+
+    /** Reads a topic from its beginning to so many records, and not one more. */
+    static List<ConsumerRecord<byte[], byte[]>> read(WeirConfig config, String topic, int count) {
+        return read(config, topic, count, record -> true);
+    }
+
+    private static List<ConsumerRecord<byte[], byte[]>> read(
+            WeirConfig config, String topic, int count, Predicate<ConsumerRecord<byte[], byte[]>> which) {
+        Properties settings = KafkaSettings.consumer(config);
+        settings.put(ConsumerConfig.ISOLATION_LEVEL_CONFIG, "read_committed");
+        List<ConsumerRecord<byte[], byte[]>> records = new ArrayList<>();
+        try (KafkaConsumer<byte[], byte[]> consumer =
+                new KafkaConsumer<>(settings, new ByteArrayDeserializer(), new ByteArrayDeserializer())) {
+            List<TopicPartition> partitions = consumer.partitionsFor(topic).stream()
+                    .map(info -> new TopicPartition(topic, info.partition()))
+                    .toList();
+            consumer.assign(partitions);
+            consumer.seekToBeginning(partitions);
+            long deadline = System.nanoTime() + PATIENCE.toNanos();
+            while (records.size() < count && System.nanoTime() - deadline < 0) {
+                for (ConsumerRecord<byte[], byte[]> record : consumer.poll(Duration.ofMillis(100))) {
+                    if (which.test(record)) {
+                        records.add(record);
+                    }
+                }
+            }
+        }
+        assertThat(records).hasSize(count);
+        return records;
+    }
+
+    private static PolicyTable table(String yaml) throws Exception {
+        return PolicyFile.read("policies.yaml", yaml).table();
+    }
+}

@@ -1,0 +1,121 @@
+package dev.weir.runtime;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.weir.config.WeirConfig;
+import dev.weir.event.Decision;
+import dev.weir.event.Release;
+import dev.weir.event.Request;
+import dev.weir.testing.QueueAudit;
+import dev.weir.topics.KafkaSettings;
+import dev.weir.topology.Topics;
+import dev.weir.wire.DecisionAvro;
+import dev.weir.wire.ReleaseAvro;
+import dev.weir.wire.RequestAvro;
+import dev.weir.wire.UnreadableException;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.Properties;
+import java.util.function.Predicate;
+import java.util.stream.Stream;
+import org.apache.kafka.clients.consumer.ConsumerConfig;
+import org.apache.kafka.clients.consumer.ConsumerRecord;
+import org.apache.kafka.clients.consumer.KafkaConsumer;
+import org.apache.kafka.common.TopicPartition;
+import org.apache.kafka.common.serialization.ByteArrayDeserializer;
+
+/** Requests, decisions and releases from the topics' beginning, as one sees them who reads what is committed. */
+public final class QueueHistory implements AutoCloseable {
+
+    private static final Duration POLL = Duration.ofMillis(50);
+
+    private final RequestAvro requestAvro = new RequestAvro();
+    private final DecisionAvro decisionAvro = new DecisionAvro();
+    private final ReleaseAvro releaseAvro = new ReleaseAvro();
+    private final List<Request> requests = new ArrayList<>();
+    private final List<Decision> decisions = new ArrayList<>();
+    private final List<Release> releases = new ArrayList<>();
+    private final Topics topics;
+    private final KafkaConsumer<byte[], byte[]> consumer;
+
+    public QueueHistory(WeirConfig config) {
+        topics = Topics.of(config);
+        Properties settings = KafkaSettings.consumer(config);
+        settings.put(ConsumerConfig.ISOLATION_LEVEL_CONFIG, "read_committed");
+        consumer = new KafkaConsumer<>(settings, new ByteArrayDeserializer(), new ByteArrayDeserializer());
+        List<TopicPartition> partitions = Stream.of(topics.requests(), topics.decisions(), topics.releases())
+                .flatMap(topic ->
+                        consumer.partitionsFor(topic).stream().map(info -> new TopicPartition(topic, info.partition())))
+                .toList();
+        consumer.assign(partitions);
+        consumer.seekToBeginning(partitions);
+    }
+
+    /** All that is committed by now. */
+    public static QueueAudit read(WeirConfig config, Duration patience) {
+        try (QueueHistory history = new QueueHistory(config)) {
+            return history.readToEnd(patience);
+        }
+    }
+
+    /** Reads on for a moment. */
+    public QueueAudit poll() {
+        long startNanos = System.nanoTime();
+        do {
+            for (ConsumerRecord<byte[], byte[]> record : consumer.poll(POLL)) {
+                add(record);
+            }
+        } while (System.nanoTime() - startNanos < POLL.toNanos());
+        return new QueueAudit(requests, decisions, releases);
+    }
+
+    /** Reads on until something holds, or fails when that takes too long. */
+    public QueueAudit await(String what, Duration patience, Predicate<QueueAudit> until) {
+        long startNanos = System.nanoTime();
+        QueueAudit audit = poll();
+        while (!until.test(audit)) {
+            assertThat(System.nanoTime() - startNanos)
+                    .as(
+                            "%s; %d requests, %d unanswered, %d waiting, %d released",
+                            what, requests.size(), audit.unanswered(), audit.waiting(), audit.released())
+                    .isLessThan(patience.toNanos());
+            audit = poll();
+        }
+        return audit;
+    }
+
+    /** Reads on to where the topics end now. */
+    public QueueAudit readToEnd(Duration patience) {
+        Map<TopicPartition, Long> ends = consumer.endOffsets(consumer.assignment());
+        return await("the topics' ends are read", patience, audit -> ends.entrySet().stream()
+                .allMatch(end -> consumer.position(end.getKey()) >= end.getValue()));
+    }
+
+    /** Reads on until each request that has been sent is answered, and each that was queued has ended. */
+    public void awaitEnds(Duration patience) {
+        readToEnd(patience); // no request is missed
+        await("all end", patience, audit -> audit.unanswered() == 0 && audit.waiting() == 0);
+    }
+
+    private void add(ConsumerRecord<byte[], byte[]> record) {
+        try {
+            if (record.topic().equals(topics.requests())) {
+                Request.Source source = new Request.Source(record.partition(), record.offset());
+                requests.add(requestAvro.decode(record.value(), record.timestamp(), source));
+            } else if (record.topic().equals(topics.decisions())) {
+                decisions.add(decisionAvro.decode(record.value()));
+            } else {
+                releases.add(releaseAvro.decode(record.value()));
+            }
+        } catch (UnreadableException e) {
+            throw new AssertionError("unreadable: " + record, e);
+        }
+    }
+
+    @Override
+    public void close() {
+        consumer.close();
+    }
+}

@@ -1,0 +1,417 @@
+package dev.weir.runtime;
+
+import static dev.weir.testing.Await.await;
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
+
+import dev.weir.avro.RequestEvent;
+import dev.weir.client.ClientDecision;
+import dev.weir.client.ReleaseConsumer;
+import dev.weir.client.RequestBuilder;
+import dev.weir.client.WeirClient;
+import dev.weir.config.WeirConfig;
+import dev.weir.definition.PolicyFile;
+import dev.weir.dev.EmbeddedBroker;
+import dev.weir.event.Decision;
+import dev.weir.event.Release;
+import dev.weir.event.Request;
+import dev.weir.registry.ApicurioRegistry;
+import dev.weir.rules.PolicyTopic;
+import dev.weir.testing.RegistryProcess;
+import dev.weir.testing.RegistryServer;
+import dev.weir.topics.KafkaSettings;
+import dev.weir.topics.TopicReader;
+import dev.weir.topics.TopicSetup;
+import dev.weir.topology.Topics;
+import dev.weir.wire.DecisionAvro;
+import dev.weir.wire.RegistryException;
+import dev.weir.wire.ReleaseAvro;
+import dev.weir.wire.RequestAvro;
+import dev.weir.wire.RequestJson;
+import dev.weir.wire.SchemaRegistry;
+import dev.weir.wire.SchemaRegistryProvider;
+import io.apicurio.registry.serde.avro.AvroKafkaDeserializer;
+import io.apicurio.registry.serde.avro.AvroKafkaSerializer;
+import java.nio.ByteBuffer;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.Base64;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.Properties;
+import org.apache.avro.Schema;
+import org.apache.avro.generic.GenericData;
+import org.apache.avro.generic.GenericRecord;
+import org.apache.kafka.clients.admin.Admin;
+import org.apache.kafka.clients.consumer.ConsumerRecord;
+import org.apache.kafka.clients.producer.KafkaProducer;
+import org.apache.kafka.clients.producer.ProducerRecord;
+import org.apache.kafka.common.serialization.ByteArraySerializer;
+import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/**
+ * The enforcer with a schema registry: what is on the wire, and what Apicurio's serdes make of it. {@link RegistryServer}
+ * stands in for the registry; the real one is taken with {@code -Dweir.registry=DIRECTORY}, where it is unpacked.
+ */
+class RegistryTest {
+
+    private static final Duration PATIENCE = Duration.ofSeconds(60);
+
+    private static final String POLICIES = """
+            policies:
+              - {id: all, limits: [{algorithm: gcra, limit: 100, per: 1d}]}
+              - {id: sms, priority: 1, match: {endpoint: /sms}, queue: sms}
+            queues:
+              - {id: sms, limit: 100, per: 1s}
+            """;
+
+    /** As a producer may write that cares for less and has more, under a name of its own. */
+    private static final Schema ANOTHER = new Schema.Parser().parse("""
+            {"type": "record", "name": "RequestEvent", "namespace": "com.acme", "fields": [
+              {"name": "weight", "type": "double"},
+              {"name": "client", "type": "string"},
+              {"name": "requestId", "type": "string"},
+              {"name": "cost", "type": "int"}
+            ]}""");
+
+    private static EmbeddedBroker broker;
+    private static RegistryServer standIn;
+    private static RegistryProcess real;
+    private static String url;
+
+    /** Knows the schema once it has read one. */
+    private static DecisionAvro decisions;
+
+    @TempDir
+    Path directory;
+
+    @BeforeAll
+    static void start() throws Exception {
+        broker = EmbeddedBroker.start();
+        String unpacked = System.getProperty("weir.registry");
+        if (unpacked == null) {
+            standIn = new RegistryServer();
+            url = standIn.url();
+        } else {
+            real = new RegistryProcess(Path.of(unpacked).toAbsolutePath());
+            url = real.url();
+        }
+        decisions = new DecisionAvro(registry());
+    }
+
+    private static ClientDecision ask(String prefix) {
+        Map<String, String> kafka =
+                Map.of("bootstrap.servers", broker.bootstrapServers(), SchemaRegistryProvider.PREFIX + "url", url);
+        try (WeirClient client =
+                WeirClient.builder(kafka).prefix(prefix).timeout(PATIENCE).start()) {
+            return client.check(RequestBuilder.of("bob").build()).join();
+        }
+    }
+
+    @AfterAll
+    static void stop() {
+        broker.close();
+        if (real == null) {
+            standIn.close();
+        } else {
+            real.close();
+        }
+    }
+
+    @Test
+    void what_users_read_and_write_is_a_zero_the_schemas_id_and_the_record() throws Exception {
+        WeirConfig config = config("wire.");
+        Topics topics = Topics.of(config);
+        Request request = request("r1", "alice", "/a");
+        try (Enforcer enforcer = enforcer(config);
+                RequestSender sender = new RequestSender(config)) {
+            enforcer.awaitRunning(PATIENCE);
+            sender.send(request);
+            sender.send(request("m1", "alice", "/sms"));
+            sender.flush();
+
+            byte[] requested = only(config, topics.requests(), 2, "r1");
+            assertThat(requested).startsWith(header(topics.requests(), "RequestEvent"));
+            assertThat(body(requested, 5)).isEqualTo(body(new RequestAvro().encode(request), 10));
+
+            byte[] decided = only(config, topics.decisions(), 2, "r1");
+            assertThat(decided).startsWith(header(topics.decisions(), "Decision"));
+            Decision decision = new DecisionAvro(registry()).decode(decided);
+            assertThat(decision.outcome().name()).isEqualTo("ALLOWED");
+            assertThat(body(decided, 5)).isEqualTo(body(new DecisionAvro().encode(decision), 10));
+
+            byte[] released = only(config, topics.releases(), 1, "m1");
+            assertThat(released).startsWith(header(topics.releases(), "Release"));
+            Release release = new ReleaseAvro(registry()).decode(released);
+            assertThat(body(released, 5)).isEqualTo(body(new ReleaseAvro().encode(release), 10));
+
+            assertThat(LiveTest.admission(config)).startsWith(0xC3, 0x01);
+            assertThat(only(config, topics.policies(), 3, "\"per\":\"1s\"")).startsWith(0xC3, 0x01);
+            apicuriosDeserializerReads(topics.decisions(), decided, "outcome", "ALLOWED");
+            apicuriosDeserializerReads(topics.releases(), released, "queue", "sms");
+            weirsOwnReadersReadThem(config);
+            assertThat(ask("wire.").httpStatus()).isEqualTo(200);
+        }
+    }
+
+    private static void apicuriosDeserializerReads(String topic, byte[] value, String field, String expected) {
+        try (AvroKafkaDeserializer<GenericRecord> deserializer = new AvroKafkaDeserializer<>()) {
+            deserializer.configure(apicurio(), false);
+            assertThat(deserializer.deserialize(topic, value).get(field)).hasToString(expected);
+        }
+    }
+
+    private void weirsOwnReadersReadThem(WeirConfig config) {
+        Map<String, String> kafka = new HashMap<>(apicurio());
+        kafka.put("bootstrap.servers", broker.bootstrapServers());
+        kafka.put("group.id", config.applicationId() + "-workers");
+        try (ReleaseConsumer releases = new ReleaseConsumer(kafka, "wire.releases")) {
+            assertThat(releases.next(PATIENCE)).map(Release::requestId).hasValue("m1");
+        }
+        try (TopicReader<Decision> decisions = TopicReader.decisions(config, TopicReader.From.BEGINNING, true)) {
+            int[] count = {0};
+            long deadlineNanos = System.nanoTime() + PATIENCE.toNanos();
+            while (count[0] < 2 && System.nanoTime() - deadlineNanos < 0) {
+                decisions.poll(Duration.ofMillis(100), decision -> count[0]++);
+            }
+            assertThat(count[0]).isEqualTo(2);
+        }
+    }
+
+    @Test
+    void a_topic_holds_what_apicurios_serializer_others_and_those_without_a_registry_write() throws Exception {
+        WeirConfig config = config("mixed.");
+        Topics topics = Topics.of("mixed.", "weir");
+        try (Enforcer enforcer = enforcer(config)) {
+            enforcer.awaitRunning(PATIENCE);
+            byte[] single = new RequestAvro().encode(request("single", "alice", "/a"));
+            ByteBuffer byHand = ByteBuffer.allocate(single.length - 5);
+            byHand.put((byte) 0).putInt(registry().orElseThrow().id(topics.requests(), text("RequestEvent")));
+            byHand.put(single, 10, single.length - 10);
+            produce(config, topics.requests(), single);
+            produce(config, topics.requests(), byHand.array());
+            produce(config, topics.requests(), serialized(topics.requests(), event("specific")));
+            produce(config, topics.requests(), serialized("another." + topics.requests(), another("another")));
+            assertThat(decisions(config, topics, 4))
+                    .extracting(decision -> decision.requestId() + " " + decision.remaining())
+                    .containsExactly("single 99", "single 98", "specific 97", "another 94");
+        }
+    }
+
+    @Test
+    void what_does_not_resolve_is_a_dead_letter_and_the_rest_goes_on() throws Exception {
+        WeirConfig config = config("bad.");
+        Topics topics = Topics.of("bad.", "weir");
+        try (Enforcer enforcer = enforcer(config)) {
+            enforcer.awaitRunning(PATIENCE);
+            Schema incompatible = new Schema.Parser()
+                    .parse("{\"type\":\"record\",\"name\":\"RequestEvent\",\"fields\":"
+                            + "[{\"name\":\"requestId\",\"type\":\"int\"}]}");
+            GenericRecord record = new GenericData.Record(incompatible);
+            record.put("requestId", 5);
+            produce(config, topics.requests(), new byte[] {0, 0x7F, 0, 0, 1, 2, 3});
+            produce(config, topics.requests(), serialized("bad.other", record));
+            produce(config, topics.requests(), new byte[] {0, 1});
+            produce(config, topics.requests(), new RequestAvro().encode(request("r1", "alice", "/a")));
+            assertThat(LiveTest.read(config, topics.deadLetters(), 3))
+                    .extracting(dead -> header(dead, "weir.reason") + ": "
+                            + header(dead, "weir.detail").replaceAll("[0-9]+", "N"))
+                    .containsExactlyInAnyOrder(
+                            "UNKNOWN_SCHEMA: the registry has no schema N",
+                            "UNKNOWN_SCHEMA: schema N does not resolve to dev.weir.avro.RequestEvent",
+                            "NOT_AVRO: Unrecognized header bytes");
+            assertThat(decisions(config, topics, 1))
+                    .extracting(Decision::requestId)
+                    .containsExactly("r1");
+        }
+    }
+
+    @Test
+    void records_wait_for_a_registry_that_is_away_and_none_is_lost() throws Exception {
+        assumeTrue(real == null, "the real one cannot be sent away");
+        WeirConfig config = config("away.");
+        Topics topics = Topics.of("away.", "weir");
+        byte[] known = serialized(topics.requests(), event("known"));
+        byte[] unknown = serialized("other." + topics.requests(), another("unknown"));
+        try (Enforcer enforcer = enforcer(config)) {
+            enforcer.awaitRunning(PATIENCE);
+            produce(config, topics.requests(), known);
+            decisions(config, topics, 1);
+            standIn.goAway(503);
+            produce(config, topics.requests(), known);
+            decisions(config, topics, 2); // needs no registry
+            produce(config, topics.requests(), unknown);
+            produce(config, topics.requests(), known);
+            awaitCalls(2);
+            standIn.goAway(404); // by what is before it
+            awaitCalls(2);
+            standIn.goAway(0);
+            assertThat(decisions(config, topics, 4))
+                    .extracting(Decision::requestId)
+                    .containsExactly("known", "known", "unknown", "known");
+            assertThat(LiveTest.read(config, topics.deadLetters(), 0)).isEmpty();
+        } finally {
+            standIn.goAway(0);
+        }
+    }
+
+    @Test
+    void who_cannot_have_the_ids_of_what_he_writes_does_not_begin() throws Exception {
+        WeirConfig config = config("none.").withRegistry(Map.of("url", "http://localhost:1/apis/registry/v3"));
+        createTopics(config);
+        assertThatExceptionOfType(RegistryException.class)
+                .isThrownBy(() -> Enforcer.create(config, Optional.empty()))
+                .withMessageStartingWith(
+                        "the registry at http://localhost:1/apis/registry/v3 does not do what it was asked: ");
+        WeirConfig unregistered = config("none.").withRegistry(Map.of("url", url, "auto-register", "false"));
+        assertThatExceptionOfType(RegistryException.class)
+                .isThrownBy(() -> new RequestSender(unregistered))
+                .withMessage("the registry at " + url + " does not have the schema of none.requests-value"
+                        + " (in group default), and registry.auto-register is false");
+    }
+
+    @Test
+    void schemas_that_are_registered_are_found_and_who_asks_says_who_he_is() throws Exception {
+        int id = registry().orElseThrow().id("found", text("Release"));
+        SchemaRegistry registry = new ApicurioRegistry(Map.of(
+                "apicurio.registry.url", url,
+                "apicurio.registry.auto-register", "false",
+                "apicurio.registry.auth.username", "weir",
+                "apicurio.registry.auth.password", "hush"));
+        assertThat(registry.id("found", text("Release"))).isEqualTo(id);
+        assertThat(registry.schema(id)).hasValue(List.of(text("Release")));
+        if (standIn != null) {
+            String secret = Base64.getEncoder().encodeToString("weir:hush".getBytes(StandardCharsets.UTF_8));
+            assertThat(standIn.authorization()).isEqualTo("Basic " + secret);
+        }
+    }
+
+    private WeirConfig config(String prefix) {
+        return new WeirConfig(
+                        "weir-" + prefix + "test",
+                        1,
+                        new WeirConfig.Topics(prefix, 1, Optional.empty()),
+                        WeirConfig.DEFAULTS.state(),
+                        WeirConfig.DEFAULTS.requests(),
+                        WeirConfig.DEFAULTS.shaping(),
+                        WeirConfig.DEFAULTS.leases(),
+                        WeirConfig.DEFAULTS.service(),
+                        Map.of("url", url),
+                        Map.of("bootstrap.servers", broker.bootstrapServers()))
+                .withStateDirectory(directory.resolve("weir-state"));
+    }
+
+    private static void createTopics(WeirConfig config) {
+        try (Admin admin = Admin.create(KafkaSettings.admin(config))) {
+            TopicSetup.createMissing(admin, config, TopicSetup.RequestTime.LOG_APPEND);
+        }
+    }
+
+    private static Enforcer enforcer(WeirConfig config) throws Exception {
+        createTopics(config);
+        new PolicyTopic(config).apply(PolicyFile.read("p", POLICIES), PolicyTopic.Options.DEFAULTS, 0);
+        return Enforcer.start(config);
+    }
+
+    private static Map<String, String> apicurio() {
+        return Map.of(
+                "apicurio.registry.url", url,
+                "apicurio.registry.auto-register", "true",
+                "apicurio.registry.http.adapter", "JDK");
+    }
+
+    private static Optional<SchemaRegistry> registry() {
+        return SchemaRegistryProvider.of(apicurio());
+    }
+
+    /** What Apicurio's own serializer makes of an event. */
+    private static <T> byte[] serialized(String topic, T event) {
+        try (AvroKafkaSerializer<T> serializer = new AvroKafkaSerializer<>()) {
+            serializer.configure(apicurio(), false);
+            return serializer.serialize(topic, event);
+        }
+    }
+
+    private static RequestEvent event(String requestId) {
+        return RequestEvent.newBuilder()
+                .setRequestId(requestId)
+                .setClient("alice")
+                .build();
+    }
+
+    private static GenericRecord another(String requestId) {
+        GenericRecord event = new GenericData.Record(ANOTHER);
+        event.put("requestId", requestId);
+        event.put("client", "alice");
+        event.put("cost", 3);
+        event.put("weight", 0.5);
+        return event;
+    }
+
+    private static Request request(String id, String client, String endpoint) {
+        String line = "{\"requestId\":\"%s\",\"client\":\"%s\",\"attributes\":{\"endpoint\":\"%s\"}}";
+        return RequestJson.read(line.formatted(id, client, endpoint), 0, new Request.Source(0, 0));
+    }
+
+    /** A schema as it is registered. */
+    private static String text(String name) throws Exception {
+        return new Schema.Parser()
+                .parse(Path.of("schemas", name + ".avsc").toFile())
+                .toString();
+    }
+
+    /** What the records of a topic must begin with. */
+    private static byte[] header(String topic, String schema) throws Exception {
+        int id = registry().orElseThrow().id(topic, text(schema));
+        return ByteBuffer.allocate(5).put((byte) 0).putInt(id).array();
+    }
+
+    private static byte[] body(byte[] record, int from) {
+        return Arrays.copyOfRange(record, from, record.length);
+    }
+
+    /** The one of so many records in which a text occurs. */
+    private static byte[] only(WeirConfig config, String topic, int count, String text) {
+        List<byte[]> found = LiveTest.read(config, topic, count).stream()
+                .map(ConsumerRecord::value)
+                .filter(value -> new String(value, StandardCharsets.ISO_8859_1).contains(text))
+                .toList();
+        assertThat(found).hasSize(1);
+        return found.get(0);
+    }
+
+    private static void produce(WeirConfig config, String topic, byte[] value) throws Exception {
+        Properties settings = KafkaSettings.producer(config);
+        try (KafkaProducer<byte[], byte[]> producer =
+                new KafkaProducer<>(settings, new ByteArraySerializer(), new ByteArraySerializer())) {
+            producer.send(new ProducerRecord<>(topic, "alice".getBytes(StandardCharsets.UTF_8), value))
+                    .get();
+        }
+    }
+
+    private static List<Decision> decisions(WeirConfig config, Topics topics, int count) throws Exception {
+        List<Decision> read = new ArrayList<>();
+        for (ConsumerRecord<byte[], byte[]> record : LiveTest.read(config, topics.decisions(), count)) {
+            read.add(decisions.decode(record.value()));
+        }
+        return read;
+    }
+
+    private static void awaitCalls(int more) {
+        int calls = standIn.calls() + more;
+        await("more than " + calls + " calls", PATIENCE, () -> standIn.calls() > calls);
+    }
+
+    private static String header(ConsumerRecord<byte[], byte[]> record, String name) {
+        return new String(record.headers().lastHeader(name).value(), StandardCharsets.UTF_8);
+    }
+}

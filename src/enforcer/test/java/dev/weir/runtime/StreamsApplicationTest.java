@@ -1,0 +1,222 @@
+package dev.weir.runtime;
+
+import static dev.weir.testing.Await.await;
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.weir.config.WeirConfig;
+import dev.weir.dev.EmbeddedBroker;
+import dev.weir.topics.KafkaSettings;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.Collections;
+import java.util.HashSet;
+import java.util.LinkedHashSet;
+import java.util.List;
+import java.util.Optional;
+import java.util.Properties;
+import java.util.Set;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicReference;
+import org.apache.kafka.clients.admin.Admin;
+import org.apache.kafka.clients.admin.NewTopic;
+import org.apache.kafka.clients.producer.KafkaProducer;
+import org.apache.kafka.clients.producer.ProducerRecord;
+import org.apache.kafka.common.errors.TimeoutException;
+import org.apache.kafka.common.serialization.StringDeserializer;
+import org.apache.kafka.common.serialization.StringSerializer;
+import org.apache.kafka.streams.AutoOffsetReset;
+import org.apache.kafka.streams.KafkaStreams;
+import org.apache.kafka.streams.Topology;
+import org.apache.kafka.streams.processor.api.Processor;
+import org.apache.kafka.streams.processor.api.Record;
+import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** Stream threads that fail on a record, on a real broker. */
+class StreamsApplicationTest {
+
+    private static final Duration PATIENCE = Duration.ofMinutes(2);
+
+    private static EmbeddedBroker broker;
+    private static WeirConfig config;
+
+    @TempDir
+    Path directory;
+
+    private final AtomicInteger tries = new AtomicInteger();
+    private final ConcurrentLinkedQueue<String> seen = new ConcurrentLinkedQueue<>();
+    private final Set<String> threads = Collections.synchronizedSet(new LinkedHashSet<>());
+    private final AtomicReference<CountDownLatch> standing = new AtomicReference<>(new CountDownLatch(0));
+    private final CompletableFuture<Void> last = new CompletableFuture<>();
+    private final CompletableFuture<Optional<Throwable>> ended = new CompletableFuture<>();
+
+    @BeforeAll
+    static void start() {
+        broker = EmbeddedBroker.start();
+        config = WeirConfig.DEFAULTS.withKafka("bootstrap.servers", broker.bootstrapServers());
+    }
+
+    @AfterAll
+    static void stop() {
+        broker.close();
+    }
+
+    @Test
+    void a_thread_that_failed_for_want_of_the_brokers_is_replaced_and_skips_nothing() throws Exception {
+        StreamsApplication application = application("passing", new TimeoutException("no answer"), 2);
+        try {
+            assertThat(awaitLast(application))
+                    .as("while its only thread was dead")
+                    .containsOnly(false);
+            assertThat(threads)
+                    .as("their numbers, which their members in the group have too")
+                    .startsWith("1", "2");
+            assertThat(seen).containsSubsequence("a", "b", "c"); // again, if it was put out of the group meanwhile
+            assertThat(tries).hasValueGreaterThanOrEqualTo(3);
+            assertThat(ended).isNotDone();
+        } finally {
+            application.close(PATIENCE);
+        }
+    }
+
+    @Test
+    void one_that_fails_again_and_again_ends_it() throws Exception {
+        StreamsApplication application = application("failing", new TimeoutException("no answer"), Integer.MAX_VALUE);
+        try {
+            assertThat(failure())
+                    .startsWith("working (failing) failed: ")
+                    .contains("no answer")
+                    .hasLineCount(1);
+            assertThat(tries).hasValue(ThreadFailures.MOST + 1);
+        } finally {
+            application.close(PATIENCE);
+        }
+    }
+
+    @Test
+    void one_that_failed_by_a_bug_ends_it_at_once() throws Exception {
+        StreamsApplication application =
+                application("buggy", new IllegalStateException("a bug\u001b[2J"), Integer.MAX_VALUE);
+        try {
+            assertThat(failure())
+                    .startsWith("working (buggy) failed: ")
+                    .contains("a bug\\u001b[2J")
+                    .doesNotContain("\u001b")
+                    .hasLineCount(1);
+            assertThat(tries).hasValue(1);
+            assertThat(seen).containsOnly("a");
+        } finally {
+            application.close(PATIENCE);
+        }
+    }
+
+    @Test
+    void one_whose_thread_stands_still_tells_so_until_it_goes_on() throws Exception {
+        standing.set(new CountDownLatch(1));
+        StreamsApplication application = application("standing", new TimeoutException("none"), 0);
+        try {
+            await(
+                    "it runs and stands still",
+                    PATIENCE,
+                    () -> application.isRunning() && application.standsStill(Duration.ofSeconds(1)));
+            standing.get().countDown();
+            await("it goes on", PATIENCE, () -> !application.standsStill(Duration.ofSeconds(1)));
+        } finally {
+            standing.get().countDown();
+            application.close(PATIENCE);
+        }
+    }
+
+    /** Whether it said that it runs, each time it was asked while no thread did and Streams said that it runs. */
+    private Set<Boolean> awaitLast(StreamsApplication application) throws Exception {
+        Set<Boolean> said = new HashSet<>();
+        await("the last record is processed", PATIENCE, () -> {
+            boolean wasDead = isDead(application.streams());
+            boolean running = application.isRunning();
+            if (wasDead && isDead(application.streams())) {
+                said.add(running);
+            }
+            return last.isDone();
+        });
+        return said;
+    }
+
+    private static boolean isDead(KafkaStreams streams) {
+        return streams.state() == KafkaStreams.State.RUNNING
+                && streams.metadataForLocalThreads().stream()
+                        .noneMatch(thread -> thread.threadState().equals("RUNNING"));
+    }
+
+    private String failure() throws Exception {
+        return ended.get(PATIENCE.toSeconds(), TimeUnit.SECONDS).orElseThrow().getMessage();
+    }
+
+    /** One that reads a, b, c, and fails on b so many times. */
+    private StreamsApplication application(String id, RuntimeException failure, int times) throws Exception {
+        try (Admin admin = Admin.create(KafkaSettings.admin(config))) {
+            admin.createTopics(List.of(new NewTopic(id, 1, (short) 1))).all().get();
+        }
+        try (KafkaProducer<String, String> producer =
+                new KafkaProducer<>(KafkaSettings.producer(config), new StringSerializer(), new StringSerializer())) {
+            for (String value : List.of("a", "b", "c")) {
+                producer.send(new ProducerRecord<>(id, value)).get();
+            }
+        }
+        Properties settings = KafkaSettings.deciding(config.withStateDirectory(directory));
+        settings.put("application.id", id);
+        settings.put("group.instance.id", id); // as an enforcer has one
+        settings.put("commit.interval.ms", 0); // what was done before a failure is not done again
+        settings.put("max.poll.records", 1);
+        settings.put("main.consumer.session.timeout.ms", 1000); // the group waits so long for a thread that has failed
+        settings.put("main.consumer.heartbeat.interval.ms", 300);
+        Topology topology = new Topology()
+                .addSource(AutoOffsetReset.earliest(), "in", new StringDeserializer(), new StringDeserializer(), id)
+                .addProcessor("work", () -> new Working(failure, times), "in");
+        StreamsApplication application = new StreamsApplication("working", topology, settings);
+        application.watch(() -> {}, ended::complete);
+        application.start();
+        return application;
+    }
+
+    private void standStill() {
+        try {
+            assertThat(standing.get().await(PATIENCE.toSeconds(), TimeUnit.SECONDS))
+                    .isTrue();
+        } catch (InterruptedException e) {
+            throw new IllegalStateException(e);
+        }
+    }
+
+    private final class Working implements Processor<String, String, Void, Void> {
+
+        private final RuntimeException failure;
+        private final int times;
+
+        Working(RuntimeException failure, int times) {
+            this.failure = failure;
+            this.times = times;
+        }
+
+        @Override
+        public void process(Record<String, String> record) {
+            String thread = Thread.currentThread().getName();
+            threads.add(thread.substring(thread.lastIndexOf('-') + 1));
+            if (record.value().equals("b") && tries.incrementAndGet() <= times) {
+                throw new IllegalStateException(failure); // as a store would; Streams itself retries a bare timeout
+            }
+            if (record.value().equals("b")) {
+                standStill();
+            }
+            seen.add(record.value());
+            if (record.value().equals("c")) {
+                last.complete(null);
+            }
+        }
+    }
+}

@@ -1,0 +1,39 @@
+package dev.weir.runtime;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.weir.dev.EmbeddedBroker;
+import java.time.Duration;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.TimeUnit;
+import org.apache.kafka.clients.consumer.Consumer;
+import org.apache.kafka.common.TopicPartition;
+import org.junit.jupiter.api.Test;
+
+class WakeableClientsTest {
+
+    private static final TopicPartition PARTITION = new TopicPartition("t", 0);
+
+    @Test
+    void a_consumer_that_waits_returns_nothing_once_it_is_woken_and_works_on() throws Exception {
+        try (EmbeddedBroker broker = EmbeddedBroker.start()) {
+            WakeableClients clients = new WakeableClients();
+            try (Consumer<byte[], byte[]> consumer =
+                    clients.getConsumer(Map.of("bootstrap.servers", broker.bootstrapServers(), "group.id", "g"))) {
+                consumer.assign(List.of(PARTITION));
+                clients.wake(); // nothing waits
+                CompletableFuture<Boolean> empty = CompletableFuture.supplyAsync(
+                        () -> consumer.poll(Duration.ofHours(1)).isEmpty());
+                while (!empty.isDone()) {
+                    clients.wake();
+                }
+                assertThat(empty.get(1, TimeUnit.MINUTES)).isTrue();
+                assertThat(consumer.committed(Set.of(PARTITION))).containsEntry(PARTITION, null);
+                assertThat(consumer.poll(Duration.ZERO)).isEmpty();
+            }
+        }
+    }
+}

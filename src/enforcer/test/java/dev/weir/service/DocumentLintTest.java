@@ -1,0 +1,239 @@
+package dev.weir.service;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import com.networknt.schema.JsonSchema;
+import com.networknt.schema.JsonSchemaFactory;
+import com.networknt.schema.SpecVersion.VersionFlag;
+import dev.weir.config.WeirConfig;
+import java.io.IOException;
+import java.lang.module.ModuleDescriptor.Version;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.StandardCopyOption;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.TimeUnit;
+import java.util.function.BiConsumer;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Test;
+
+/**
+ * The served API description and the policy schema pass Redocly, Spectral and Ajv in strict mode. The first tests check
+ * the main rules of these linters and always run; the last one runs the linters if Node.js and npm are installed.
+ */
+class DocumentLintTest {
+
+    private static final Path LINTERS = Path.of("src/enforcer/test/lint");
+    private static final String NODE = "20.19.0";
+
+    /** What these hold is data, not a description. */
+    private static final Set<String> VALUES = Set.of("examples", "example", "default", "enum", "const");
+
+    private static WeirService service;
+    private static Caller caller;
+
+    @BeforeAll
+    static void start() throws Exception {
+        service = WeirService.open(
+                WeirConfig.DEFAULTS.withService(WeirConfig.DEFAULTS.service().withPort(0)), Map.of());
+        caller = Caller.of(service.port(), null);
+    }
+
+    @AfterAll
+    static void stop() {
+        service.close();
+    }
+
+    @Test
+    void every_operation_has_a_description_and_a_response_for_success() {
+        assertThat(document().at("/info/contact").isObject()).isTrue();
+        int[] operations = {0};
+        document().get("paths").properties().forEach(path -> path.getValue().properties().stream()
+                .filter(entry -> entry.getValue().has("responses"))
+                .forEach(operation -> {
+                    operations[0]++;
+                    String name = operation.getKey() + " " + path.getKey();
+                    assertThat(operation.getValue().path("description").asText())
+                            .as(name)
+                            .isNotBlank();
+                    assertThat(operation.getValue().get("responses").fieldNames())
+                            .toIterable()
+                            .as(name)
+                            .anyMatch(status -> status.startsWith("2") || status.equals("default"));
+                }));
+        assertThat(operations[0]).isEqualTo(caller.document().operations().size());
+    }
+
+    @Test
+    void every_array_has_items() {
+        List<String> without = new ArrayList<>();
+        visit(document(), "", (at, node) -> {
+            if (types(node).contains("array") && !node.has("items")) {
+                without.add(at);
+            }
+        });
+        assertThat(without).isEmpty();
+    }
+
+    @Test
+    void required_properties_are_defined_beside_them() {
+        List<String> undefined = new ArrayList<>();
+        visit(document(), "", (at, node) -> {
+            if (node.path("required").isArray()) {
+                for (JsonNode name : node.get("required")) {
+                    if (!node.path("properties").has(name.textValue())) {
+                        undefined.add(at + ": " + name.textValue());
+                    }
+                }
+            }
+        });
+        assertThat(undefined).isEmpty();
+    }
+
+    @Test
+    void a_schema_has_one_type_or_one_and_null() {
+        List<String> several = new ArrayList<>();
+        visit(document(), "", (at, node) -> {
+            if (types(node).stream().filter(type -> !type.equals("null")).count() > 1) {
+                several.add(at);
+            }
+        });
+        assertThat(several).isEmpty();
+    }
+
+    @Test
+    void examples_are_valid() {
+        List<String> invalid = new ArrayList<>();
+        int[] examples = {0};
+        visit(document(), "", (at, node) -> {
+            for (JsonNode example : node.path("examples")) {
+                examples[0]++;
+                schema(node).validate(example).forEach(fault -> invalid.add(at + ": " + fault));
+            }
+            if (node.has("example")) {
+                examples[0]++;
+                schema(node.get("schema"))
+                        .validate(node.get("example"))
+                        .forEach(fault -> invalid.add(at + ": " + fault));
+            }
+        });
+        assertThat(invalid).isEmpty();
+        assertThat(examples[0]).isGreaterThan(40);
+    }
+
+    @Test
+    void the_linters_find_nothing() throws Exception {
+        Path directory = Files.createDirectories(Path.of("target/lint"));
+        assumeTrue(isInstalled(directory), "the linters need npm and Node.js " + NODE + " or later");
+        try (Stream<Path> files = Files.list(LINTERS)) {
+            for (Path file : files.filter(Files::isRegularFile).toList()) {
+                Files.copy(file, directory.resolve(file.getFileName()), StandardCopyOption.REPLACE_EXISTING);
+            }
+        }
+        Files.writeString(
+                directory.resolve("openapi.json"),
+                caller.get("/v1/openapi.json").text());
+        Files.writeString(
+                directory.resolve("openapi.yaml"),
+                caller.get("/v1/openapi.yaml").text());
+        Files.copy(
+                Path.of("src/client/main/resources/policies.schema.json"),
+                directory.resolve("policies.schema.json"),
+                StandardCopyOption.REPLACE_EXISTING);
+
+        Result install = run(
+                directory,
+                "npm",
+                "ci",
+                "--ignore-scripts",
+                "--prefer-offline",
+                "--fetch-retries=1",
+                "--no-audit",
+                "--no-fund");
+        assertThat(install.output())
+                .as("package-lock.json does not fit package.json")
+                .doesNotContain("EUSAGE");
+        assumeTrue(install.succeeded(), "npm cannot install the linters: " + install.output());
+
+        Result lint = run(directory, "npm", "run", "lint");
+        assertThat(lint.succeeded()).as(lint.output()).isTrue();
+    }
+
+    private static boolean isInstalled(Path directory) throws InterruptedException {
+        try {
+            Result node = run(directory, "node", "--version");
+            return node.succeeded()
+                    && Version.parse(node.output().strip().substring(1)).compareTo(Version.parse(NODE)) >= 0
+                    && run(directory, "npm", "--version").succeeded();
+        } catch (IOException e) {
+            return false;
+        }
+    }
+
+    private static Result run(Path directory, String... command) throws IOException, InterruptedException {
+        Path output = directory.resolve("output.txt");
+        ProcessBuilder builder = new ProcessBuilder(command)
+                .directory(directory.toFile())
+                .redirectErrorStream(true)
+                .redirectOutput(output.toFile());
+        builder.environment().put("REDOCLY_TELEMETRY", "off");
+        builder.environment().put("REDOCLY_SUPPRESS_UPDATE_NOTICE", "true");
+        Process process = builder.start();
+        boolean ended = process.waitFor(2, TimeUnit.MINUTES);
+        if (!ended) {
+            process.descendants().forEach(ProcessHandle::destroyForcibly);
+            process.destroyForcibly();
+        }
+        return new Result(ended && process.exitValue() == 0, Files.readString(output));
+    }
+
+    private record Result(boolean succeeded, String output) {}
+
+    private static JsonNode document() {
+        return caller.document().tree();
+    }
+
+    /** Calls the action with each object of the description and its JSON pointer, but not with example and default values. */
+    private static void visit(JsonNode node, String at, BiConsumer<String, JsonNode> action) {
+        if (node.isObject()) {
+            action.accept(at, node);
+            node.properties().forEach(entry -> {
+                if (!VALUES.contains(entry.getKey())) {
+                    visit(entry.getValue(), at + "/" + entry.getKey(), action);
+                }
+            });
+        } else {
+            for (int i = 0; i < node.size(); i++) {
+                visit(node.get(i), at + "/" + i, action);
+            }
+        }
+    }
+
+    /** Returns none for an object that has a property of the name "type". */
+    private static List<String> types(JsonNode node) {
+        JsonNode type = node.path("type");
+        if (type.isTextual()) {
+            return List.of(type.textValue());
+        }
+        List<String> types = new ArrayList<>();
+        if (type.isArray()) {
+            type.forEach(one -> types.add(one.textValue()));
+        }
+        return types;
+    }
+
+    private static JsonSchema schema(JsonNode schema) {
+        ObjectNode root = ApiDocument.JSON.createObjectNode();
+        root.putArray("allOf").add(schema);
+        root.set("components", document().get("components"));
+        return JsonSchemaFactory.getInstance(VersionFlag.V202012).getSchema(root);
+    }
+}

@@ -1,0 +1,55 @@
+package dev.weir.service;
+
+import dev.weir.decision.PolicyUsage;
+import dev.weir.decision.SharedPolicyUsage;
+import dev.weir.event.Decision;
+import dev.weir.event.Request;
+import dev.weir.query.InstanceQueries;
+import dev.weir.shape.QueueView;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.atomic.AtomicReference;
+import java.util.function.Function;
+
+/** Answers as it is told to. */
+final class FixedAnswers implements InstanceQueries {
+
+    volatile Answer<List<PolicyUsage>> usage = new Answer.NotNow<>("the state is being restored");
+    volatile Function<Request, Answer<Decision>> check = request -> new Answer.NotNow<>("the state is being restored");
+    volatile Function<Map<String, String>, Answer<SharedPolicyUsage>> shared =
+            key -> new Answer.NotNow<>("the state is being restored");
+    volatile Answer<QueueView> queue = new Answer.NotNow<>("the state is being restored");
+
+    final AtomicReference<Map<String, String>> askedKey = new AtomicReference<>();
+
+    /** What was asked last. */
+    final AtomicReference<Request> asked = new AtomicReference<>();
+
+    @Override
+    public Answer<List<PolicyUsage>> usage(Request request) {
+        asked.set(request);
+        return usage;
+    }
+
+    @Override
+    public Answer<Decision> check(Request request) {
+        asked.set(request);
+        return check.apply(request);
+    }
+
+    @Override
+    public Answer<SharedPolicyUsage> shared(String policyId, Map<String, String> key) {
+        return shared.apply(key);
+    }
+
+    @Override
+    public Answer<QueueView> queue(String id) {
+        return queue;
+    }
+
+    @Override
+    public Answer<QueueView> key(String id, Map<String, String> key) {
+        askedKey.set(key);
+        return queue;
+    }
+}

@@ -1,0 +1,813 @@
+package dev.weir.service;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import dev.weir.config.WeirConfig;
+import dev.weir.decision.Decider;
+import dev.weir.decision.PolicyStates;
+import dev.weir.decision.PolicyUsage;
+import dev.weir.decision.QuotaSource;
+import dev.weir.decision.SharedPolicyUsage;
+import dev.weir.definition.PolicyFile;
+import dev.weir.dev.EmbeddedBroker;
+import dev.weir.event.Decision;
+import dev.weir.event.Request;
+import dev.weir.lease.Ledger;
+import dev.weir.policy.Policy;
+import dev.weir.policy.PolicyTable;
+import dev.weir.query.InstanceQueries.Answer;
+import dev.weir.runtime.Enforcer;
+import dev.weir.shape.QueueView;
+import dev.weir.shape.backlog.QueueRules;
+import dev.weir.shape.backlog.TierShare;
+import dev.weir.topics.KafkaSettings;
+import dev.weir.topics.TopicSetup;
+import java.io.ByteArrayOutputStream;
+import java.io.IOException;
+import java.net.InetAddress;
+import java.net.ServerSocket;
+import java.net.Socket;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
+import org.apache.kafka.clients.admin.Admin;
+import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/**
+ * Everything that can be done over HTTP, with real rules on a real broker and made up answers of two instances. The caller
+ * holds each answer against the service's description of itself.
+ */
+class WeirServiceTest {
+
+    private static final String TOKEN = "a-token-of-some-length";
+    private static final String LIMITS = "\"limits\":[{\"algorithm\":\"gcra\",\"limit\":%d,\"per\":\"1m\"}]";
+    private static final String ANY = "If-Match: *";
+    private static final String JSON = "Content-Type: application/json";
+    private static final String YAML = "Content-Type: application/yaml";
+
+    private static final FixedAnswers HERE = new FixedAnswers();
+    private static final FixedAnswers THERE = new FixedAnswers();
+
+    @TempDir
+    static Path directory;
+
+    private static EmbeddedBroker broker;
+    private static Enforcer enforcer;
+    private static WeirService service;
+    private static WeirService other;
+    private static Caller trusted;
+    private static Caller caller;
+
+    @BeforeAll
+    static void start() throws Exception {
+        broker = EmbeddedBroker.start();
+        WeirConfig config = WeirConfig.DEFAULTS
+                .withKafka("bootstrap.servers", broker.bootstrapServers())
+                .withStateDirectory(directory)
+                .withService(WeirConfig.DEFAULTS.service().withPort(0));
+        try (Admin admin = Admin.create(KafkaSettings.admin(config))) {
+            TopicSetup.createMissing(admin, config, TopicSetup.RequestTime.LOG_APPEND);
+        }
+        service = WeirService.open(config, Map.of(WeirConfig.Service.TOKEN_VARIABLE, TOKEN));
+        other = WeirService.open(config, Map.of(WeirConfig.Service.TOKEN_VARIABLE, TOKEN));
+        trusted = Caller.of(service.port(), TOKEN);
+        caller = trusted.withToken(null);
+        Reply early = caller.get("/v1/policies");
+        assertThat(early.status()).isEqualTo(503);
+        assertThat(early.detail()).isEqualTo("the enforcer is starting");
+
+        enforcer = Enforcer.start(config);
+        enforcer.awaitRunning(Duration.ofMinutes(1));
+        service.speakFor(enforcer.policies(), HERE);
+        other.speakFor(enforcer.policies(), THERE);
+    }
+
+    @AfterAll
+    static void stop() {
+        service.close();
+        other.close();
+        enforcer.close();
+        broker.close();
+    }
+
+    @BeforeEach
+    void forget() {
+        for (FixedAnswers answers : List.of(HERE, THERE)) {
+            answers.usage = new Answer.NotNow<>("the state is being restored");
+            answers.check = request -> new Answer.NotNow<>("the state is being restored");
+            answers.queue = new Answer.NotNow<>("the state is being restored");
+            answers.asked.set(null);
+        }
+    }
+
+    @Test
+    void an_enforcer_that_runs_is_ready() throws IOException {
+        service.tellHealth(enforcer::health);
+        for (String path : List.of("/health/live", "/health/ready")) {
+            assertThat(caller.get(path).text()).isEqualTo("{\"status\":\"RUNNING\"}");
+        }
+    }
+
+    @Test
+    void a_policy_is_added_read_changed_deleted_and_remembered() throws IOException {
+        Reply added = trusted.put("/v1/policies/free", "{" + LIMITS.formatted(5) + "}");
+        assertThat(added.status()).isEqualTo(201);
+        assertThat(added.header("Location")).isEqualTo("/v1/policies/free");
+        assertThat(added.header("ETag")).isEqualTo("\"1\"");
+        assertThat(added.json().get("effect").asText()).isEqualTo("added");
+
+        Reply read = caller.get("/v1/policies/free");
+        assertThat(read.header("ETag")).isEqualTo("\"1\"");
+        assertThat(read.json().get("definition").toString()).isEqualTo("{\"id\":\"free\"," + LIMITS.formatted(5) + "}");
+        assertThat(caller.get("/v1/policies/free", "If-None-Match: \"7\", \"1\"")
+                        .status())
+                .isEqualTo(304);
+        assertThat(caller.get("/v1/policies/free", "If-None-Match: \"7\"").status())
+                .isEqualTo(200);
+
+        Reply changed = trusted.put("/v1/policies/free", "{" + LIMITS.formatted(6) + "}", "If-Match: \"1\"");
+        assertThat(changed.status()).isEqualTo(200);
+        assertThat(changed.header("ETag")).isEqualTo("\"2\"");
+        assertThat(changed.json().at("/before/limits/0/limit").asInt()).isEqualTo(5);
+        assertThat(changed.json().at("/details/0").asText()).startsWith("limits[0].limit: 5 -> ");
+        assertThat(changed.json().at("/details/1").asText()).contains("counts what is in use");
+        assertThat(added.json().at("/details")).isEmpty();
+        assertThat(changed.json().at("/after/limits/0/limit").asInt()).isEqualTo(6);
+        assertThat(caller.get("/v1/policies/free").header("ETag")).isEqualTo("\"2\""); // in force already
+
+        Reply same = trusted.put("/v1/policies/free", "{\"id\":\"free\"," + LIMITS.formatted(6) + "}", ANY);
+        assertThat(same.json().get("effect").asText()).isEqualTo("unchanged");
+        assertThat(same.header("ETag")).isEqualTo("\"2\"");
+
+        assertThat(trusted.delete("/v1/policies/free", "If-Match: \"2\"").status())
+                .isEqualTo(204);
+        JsonNode versions = caller.get("/v1/policies/free/history").json().get("versions");
+        assertThat(versions.findValuesAsText("version")).containsExactly("3", "2", "1");
+        assertThat(versions.get(0).get("definition").isNull()).isTrue();
+        Reply gone = caller.get("/v1/policies/free"); // out of force already
+        assertThat(gone.status()).isEqualTo(404);
+        assertThat(gone.detail()).isEqualTo("there is no policy 'free'");
+        assertThat(caller.get("/v1/policies/never/history").status()).isEqualTo(404);
+    }
+
+    @Test
+    void the_history_tells_who_made_a_change_and_why() throws IOException {
+        String path = "/v1/policies/signed";
+        assertThat(trusted.put(path, body(1)).status()).isEqualTo(201);
+        Reply changed =
+                trusted.put(path, body(2), ANY, "X-Weir-Author: Zoë Żak", "X-Weir-Reason: more traffic <in> December");
+        assertThat(changed.status()).isEqualTo(200);
+        JsonNode current = caller.get(path).json();
+        assertThat(current.get("author").asText()).isEqualTo("Zoë Żak");
+        assertThat(current.get("reason").asText()).isEqualTo("more traffic <in> December");
+        String named = "token-with-a-name-of-its-own";
+        Path file = Files.writeString(directory.resolve("tokens"), "a-token-without-a-name\nci " + named + "\n");
+        WeirConfig.Service settings =
+                WeirConfig.DEFAULTS.service().withPort(0).withHealthPort(0).withTokenFile(file);
+        try (WeirService ofTokens = WeirService.open(
+                WeirConfig.DEFAULTS
+                        .withKafka("bootstrap.servers", broker.bootstrapServers())
+                        .withService(settings),
+                Map.of())) {
+            ofTokens.speakFor(enforcer.policies(), HERE);
+            Caller ci = Caller.of(ofTokens.port(), named);
+            assertThat(ci.put(path, body(3), ANY).status()).isEqualTo(200);
+            assertThat(ci.delete(path, ANY, "X-Weir-Author: alice", "X-Weir-Reason:  ")
+                            .status())
+                    .isEqualTo(204);
+        }
+        JsonNode versions = caller.get("/v1/policies/signed/history").json().get("versions");
+        assertThat(versions.findValuesAsText("author")).containsExactly("alice (ci)", "ci", "Zoë Żak", "null");
+        assertThat(versions.findValuesAsText("reason"))
+                .containsExactly("null", "null", "more traffic <in> December", "null");
+
+        Reply forged = trusted.put("/v1/policies/unsigned", body(1), "X-Weir-Author: bob (ci)");
+        assertThat(forged.status()).isEqualTo(400);
+        assertThat(forged.detail()).isEqualTo("X-Weir-Author must not have parentheses");
+        for (String header : List.of("X-Weir-Author: " + "a".repeat(201), "X-Weir-Reason: " + "a".repeat(513))) {
+            Reply refused = trusted.put("/v1/policies/unsigned", body(1), header);
+            assertThat(refused.status()).isEqualTo(400);
+            assertThat(refused.detail()).contains("must have at most");
+        }
+    }
+
+    @Test
+    void a_change_says_which_version_it_is_for() throws IOException {
+        String path = "/v1/policies/versioned";
+        assertThat(trusted.put(path, body(1), "If-Match: \"1\"").json().has("currentVersion"))
+                .isFalse();
+        assertThat(trusted.put(path, body(1), ANY).status()).isEqualTo(412);
+        assertThat(trusted.put(path, body(1), "If-None-Match: *").status()).isEqualTo(201);
+
+        Reply unsaid = trusted.put(path, body(2));
+        assertThat(unsaid.status()).isEqualTo(428);
+        assertThat(unsaid.header("ETag")).isEqualTo("\"1\"");
+        assertThat(unsaid.json().get("currentVersion").asInt()).isEqualTo(1);
+        assertThat(trusted.delete(path).status()).isEqualTo(428);
+        for (String condition :
+                List.of("If-None-Match: *", "If-Match: \"2\"", "If-Match: W/\"1\"", "If-Match: \"x\"")) {
+            Reply refused = trusted.put(path, body(2), condition);
+            assertThat(refused.status()).as(condition).isEqualTo(412);
+            assertThat(refused.json().get("currentVersion").asInt()).isEqualTo(1);
+        }
+        for (String condition : List.of("If-Match: 1", "If-Match: \"1\", \"2\"", "If-None-Match: \"1\"")) {
+            assertThat(trusted.put(path, body(2), condition).status())
+                    .as(condition)
+                    .isEqualTo(400);
+        }
+        assertThat(trusted.put(path, body(2), ANY, "If-None-Match: *").status()).isEqualTo(400);
+        assertThat(trusted.delete(path, "If-Match: \"9\"").status()).isEqualTo(412);
+        assertThat(caller.get(path).json().get("version").asInt()).isEqualTo(1);
+        assertThat(trusted.put(path, body(2), ANY).header("ETag")).isEqualTo("\"2\"");
+        assertThat(trusted.delete(path, ANY).status()).isEqualTo(204);
+        for (String condition : List.of(ANY, "If-Match: \"2\"", "X: y")) {
+            assertThat(trusted.delete(path, condition).status()).as(condition).isEqualTo(404);
+        }
+    }
+
+    @Test
+    void of_those_who_change_the_same_version_at_once_one_wins() throws Exception {
+        String path = "/v1/policies/contended";
+        trusted.put(path, body(1));
+        ExecutorService threads = Executors.newFixedThreadPool(4);
+        try {
+            List<Future<Reply>> replies = new ArrayList<>();
+            for (int i = 0; i < 4; i++) {
+                String body = body(10 + i);
+                replies.add(threads.submit(() -> trusted.put(path, body, "If-Match: \"1\"")));
+            }
+            List<Integer> statuses = new ArrayList<>();
+            for (Future<Reply> reply : replies) {
+                statuses.add(reply.get().status());
+            }
+            assertThat(statuses).containsExactlyInAnyOrder(200, 412, 412, 412);
+        } finally {
+            threads.shutdown();
+        }
+        assertThat(caller.get(path).header("ETag")).isEqualTo("\"2\"");
+    }
+
+    @Test
+    void what_cannot_be_deleted_now_is_not_told_to_be_missing() throws Exception {
+        String path = "/v1/policies/stays";
+        trusted.put(path, body(1));
+        ExecutorService threads = Executors.newFixedThreadPool(14);
+        try {
+            List<Future<Reply>> replies = new ArrayList<>();
+            for (int i = 0; i < 14; i++) {
+                replies.add(threads.submit(() -> trusted.delete(path, "If-Match: \"7\"")));
+            }
+            for (Future<Reply> reply : replies) {
+                assertThat(reply.get().status()).isIn(412, 503);
+            }
+        } finally {
+            threads.shutdown();
+        }
+        assertThat(caller.get(path).status()).isEqualTo(200);
+        assertThat(trusted.delete(path, "If-Match: \"1\"").status()).isEqualTo(204);
+        assertThat(trusted.delete(path, "If-Match: \"1\"").status()).isEqualTo(404);
+    }
+
+    @Test
+    void every_fault_of_a_definition_is_told_with_its_line() throws IOException {
+        Reply faults = trusted.send(
+                "PUT",
+                "/v1/policies/bad",
+                "limits: [{algorithm: gcra, limit: x}]\nfoo: 1\nqueue: nowhere\nid: worse\n",
+                YAML);
+        assertThat(faults.status()).isEqualTo(422);
+        assertThat(faults.json().get("faults").findValuesAsText("path"))
+                .contains("limits[0].limit", "limits[0].per", "foo", "queue", "id");
+        assertThat(faults.json().at("/faults").findValuesAsText("line")).contains("1", "2", "3", "4");
+        for (String body : List.of("", "[", "42", "{}", "a: &x 1", "---\n---\n")) {
+            assertThat(trusted.send("PUT", "/v1/policies/bad", body, YAML).status())
+                    .as(body)
+                    .isEqualTo(422);
+            assertThat(trusted.send("PUT", "/v1/queues/bad", body, JSON).status())
+                    .as(body)
+                    .isEqualTo(422);
+        }
+        assertThat(trusted.put("/v1/policies/a%20b", body(1)).status()).isEqualTo(422);
+        assertThat(caller.get("/v1/policies/bad").status()).isEqualTo(404);
+    }
+
+    @Test
+    void a_policy_that_throttles_what_another_one_shapes_is_rejected_with_the_reason() throws IOException {
+        String slow =
+                "{\"layer\":\"pace\",\"match\":{\"endpoint\":\"/mail/*\"},\"on-exceed\":\"throttle\",\"max-delay\":\"1m\","
+                        + LIMITS.formatted(1) + "}";
+        String waits = "{\"match\":{\"endpoint\":\"%s\"},\"queue\":\"mail\"}";
+        assertThat(trusted.put("/v1/queues/mail", "{\"limit\":100,\"per\":\"1s\"}")
+                        .status())
+                .isEqualTo(201);
+        assertThat(trusted.put("/v1/policies/waits", waits.formatted("/mail/send"))
+                        .status())
+                .isEqualTo(201);
+        Reply rejected = trusted.put("/v1/policies/slow", slow);
+        assertThat(rejected.status()).isEqualTo(409);
+        assertThat(rejected.detail())
+                .contains(
+                        "policy 'slow' in layer 'pace' throttles requests that policy 'waits'", "nothing was changed");
+        assertThat(caller.get("/v1/policies/slow").status()).isEqualTo(404);
+
+        assertThat(trusted.put("/v1/policies/waits", waits.formatted("/sms"), ANY)
+                        .status())
+                .isEqualTo(200);
+        assertThat(trusted.put("/v1/policies/slow", slow).status()).isEqualTo(201);
+        Reply alsoRejected = trusted.put("/v1/policies/waits", waits.formatted("/mail/send"), ANY);
+        assertThat(alsoRejected.status()).isEqualTo(409);
+        assertThat(alsoRejected.detail()).isEqualTo(rejected.detail());
+        for (String path : List.of("/v1/policies/slow", "/v1/policies/waits", "/v1/queues/mail")) {
+            assertThat(trusted.delete(path, ANY).status()).isEqualTo(204);
+        }
+    }
+
+    @Test
+    void a_queue_is_not_taken_from_a_policy_and_tells_how_it_is() throws IOException {
+        assertThat(trusted.put("/v1/queues/sms", "{\"limit\":100,\"per\":\"1s\"}")
+                        .status())
+                .isEqualTo(201);
+        assertThat(trusted.put("/v1/policies/all-sms", "{\"queue\":\"sms\"}").status())
+                .isEqualTo(201);
+        Reply refused = trusted.delete("/v1/queues/sms", ANY);
+        assertThat(refused.status()).isEqualTo(409);
+        assertThat(refused.detail()).contains("policy all-sms sends to queue sms");
+
+        assertThat(caller.get("/v1/queues/sms").status()).isEqualTo(503);
+        QueueRules rules = new QueueRules("sms", 1, 100, 1_000, 1, 10_000, QueueRules.NO_MAX_WAIT, 100, Map.of());
+        List<QueueView.OfTier> tiers = List.of(
+                new QueueView.OfTier("gold", new TierShare(1, 4), 2), new QueueView.OfTier(null, TierShare.DEFAULT, 1));
+        long releaseAtMs = System.currentTimeMillis();
+        HERE.queue = new Answer.Here<>(
+                new QueueView(rules, false, 3, 7, tiers, 5_000L, 42L, releaseAtMs * 1_000_000 + 20_000, 0));
+        Reply live = caller.get("/v1/queues/sms");
+        assertThat(live.header("ETag")).isEqualTo("\"1\"");
+        assertThat(live.json().at("/definition/per").asText()).isEqualTo("1s");
+        JsonNode state = live.json().get("state");
+        assertThat(state.get("waiting").asInt()).isEqualTo(3);
+        assertThat(state.get("oldestWaitMs").asLong()).isEqualTo(5_000L);
+        assertThat(live.text()).contains("\"nextReleaseAt\":" + releaseAtMs + ".02}");
+        assertThat(state.at("/tiers/0/tier").asText()).isEqualTo("gold");
+        assertThat(state.at("/tiers/1/tier").isNull()).isTrue();
+        assertThat(caller.get("/v1/queues").json().at("/queues/0/id").asText()).isEqualTo("sms");
+
+        HERE.queue = new Answer.Here<>(new QueueView(rules, false, 0, 0, List.of(), null, 42L, null, 0));
+        assertThat(caller.get("/v1/queues/sms").json().at("/state/oldestWaitMs").isNull())
+                .isTrue();
+        Reply unkeyed = caller.get("/v1/queues/sms/keys/tenant=acme");
+        assertThat(unkeyed.status()).isEqualTo(400);
+        assertThat(unkeyed.detail()).isEqualTo("queue 'sms' has no key fields: use /v1/queues/sms");
+        assertThat(caller.get("/v1/queues/sms?key.tenant=acme").detail())
+                .isEqualTo("there is no parameter 'key.tenant'");
+        HERE.queue = new Answer.Here<>(null); // the instance that has it is behind
+        assertThat(caller.get("/v1/queues/sms").json().get("state").isNull()).isTrue();
+
+        trusted.delete("/v1/policies/all-sms", ANY);
+        assertThat(trusted.delete("/v1/queues/sms", ANY).status()).isEqualTo(204);
+        assertThat(caller.get("/v1/queues/sms").detail()).isEqualTo("there is no queue 'sms'");
+        HERE.queue = new Answer.Here<>(new QueueView(rules, true, 3, 7, tiers, 5_000L, 42L, 0L, 0));
+        Reply draining = caller.get("/v1/queues/sms");
+        assertThat(draining.json().get("definition").isNull()).isTrue();
+        assertThat(draining.json().at("/state/deleted").asBoolean()).isTrue();
+        assertThat(caller.get("/v1/queues/sms/history").json().get("versions")).hasSize(2);
+    }
+
+    @Test
+    void a_queue_with_a_key_is_told_of_as_a_whole_and_key_by_key() throws IOException {
+        String definition = "{\"key\":[\"tenant\",\"model\"],\"limit\":5,\"per\":\"1s\"}";
+        assertThat(trusted.put("/v1/queues/hooks", definition).status()).isEqualTo(201);
+        QueueRules rules = new QueueRules(
+                "hooks",
+                1,
+                5,
+                1_000,
+                1,
+                10_000,
+                QueueRules.NO_MAX_WAIT,
+                100,
+                Map.of(),
+                List.of("tenant", "model"),
+                null);
+        List<QueueView.OfKey> longest =
+                List.of(new QueueView.OfKey(Map.of("tenant", "acme", "model", "large"), 2, 6, 5_000, 1_000));
+        HERE.queue = new Answer.Part<>(
+                new QueueView(rules, false, 3, 7, List.of(), 5_000L, null, null, 2L, 1L, 1_000, longest), Set.of());
+        Reply whole = caller.get("/v1/queues/hooks");
+        assertThat(whole.json().get("missing")).isEmpty();
+        JsonNode all = whole.json().get("state");
+        assertThat(all.get("drainMs").asInt()).isEqualTo(1_000);
+        assertThat(all.get("longest")).hasSize(1);
+        assertThat(all.at("/longest/0").toString())
+                .isEqualTo("{\"key\":{\"model\":\"large\",\"tenant\":\"acme\"},\"waiting\":2,"
+                        + "\"waitingTokens\":6,\"oldestWaitMs\":5000,\"drainMs\":1000}");
+        assertThat(all.get("keys").asInt()).isEqualTo(2);
+        assertThat(all.get("released").isNull()).isTrue();
+        HERE.queue = new Answer.Here<>(new QueueView(rules, false, 1, 1, List.of(), 5_000L, 9L, null, 0));
+        Reply one = caller.get("/v1/queues/hooks/keys/tenant=a%26b%2F%3D+%C3%A9&mod%65l=");
+        assertThat(HERE.askedKey.get()).isEqualTo(Map.of("tenant", "a&b/= é", "model", ""));
+        assertThat(one.json().get("key").toString()).isEqualTo("{\"model\":\"\",\"tenant\":\"a&b/= é\"}");
+        assertThat(one.json().get("id").asText()).isEqualTo("hooks");
+        assertThat(one.json().at("/state/released").asInt()).isEqualTo(9);
+        assertThat(one.json().at("/state/keys").isNull()).isTrue();
+        for (String key : List.of("tenant=acme", "tenant=acme&model=large&x=", "tenant=acme&Model=large")) {
+            Reply wrong = caller.get("/v1/queues/hooks/keys/" + key);
+            assertThat(wrong.status()).as(key).isEqualTo(400);
+            assertThat(wrong.detail())
+                    .isEqualTo("the key fields of queue 'hooks' are tenant, model: use"
+                            + " /v1/queues/hooks/keys/tenant=VALUE&model=VALUE");
+        }
+        for (String key : List.of("acme", "tenant=acme&", "=acme", "tenant=a&model=b&tenant=c")) {
+            Reply wrong = caller.get("/v1/queues/hooks/keys/" + key);
+            assertThat(wrong.status()).as(key).isEqualTo(400);
+        }
+        assertThat(caller.get("/v1/queues/hooks/keys/acme").detail()).contains("NAME=VALUE pairs joined by &");
+        assertThat(caller.get("/v1/queues/hooks/keys/a=1&a=2").detail()).isEqualTo("the key has 'a' twice");
+        HERE.queue = new Answer.Here<>(null);
+        assertThat(caller.get("/v1/queues/hooks/keys/a=1").detail()).isEqualTo("there is no queue 'hooks'");
+        Reply refused = trusted.put("/v1/queues/hooks", definition.replace("\"model\"", "\"region\""), ANY);
+        assertThat(refused.status()).isEqualTo(409);
+        assertThat(refused.detail())
+                .contains("the key of queue hooks is [tenant, model] and would be [tenant, region]");
+        assertThat(trusted.delete("/v1/queues/hooks", ANY).status()).isEqualTo(204);
+    }
+
+    @Test
+    void lists_come_in_pages() throws IOException {
+        for (String id : List.of("page-1", "page-2", "page-3")) {
+            trusted.put("/v1/policies/" + id, body(1));
+        }
+        JsonNode first = caller.get("/v1/policies?after=page-&limit=2").json();
+        assertThat(first.get("policies").findValuesAsText("version")).hasSize(2);
+        assertThat(first.get("next").asText()).isEqualTo("page-2");
+        JsonNode rest = caller.get("/v1/policies?after=page-2&limit=10000").json();
+        assertThat(rest.at("/policies/0/id").asText()).isEqualTo("page-3");
+        assertThat(rest.get("next").isNull()).isTrue();
+        for (String query : List.of("limit=0", "limit=10001", "limit=x", "limit=1&limit=2", "offset=1")) {
+            assertThat(caller.get("/v1/policies?" + query).status()).as(query).isEqualTo(400);
+        }
+    }
+
+    @Test
+    void a_whole_file_is_tried_out_and_nothing_changes() throws IOException {
+        trusted.put("/v1/policies/tried", body(1));
+        String file = """
+                policies:
+                  - {id: tried, limits: [{unlimited: true}]}
+                  - {id: s, queue: q}
+                queues: [{id: q, limit: 1, per: 1s}]
+                """;
+        Reply tried = caller.send("POST", "/v1/validate", file, YAML);
+        assertThat(tried.status()).as(tried.toString()).isEqualTo(200);
+        List<String> effects = new ArrayList<>();
+        tried.json()
+                .get("changes")
+                .forEach(change -> effects.add(
+                        change.get("effect").asText() + " " + change.get("id").asText()));
+        assertThat(effects).containsExactly("added q", "changed tried", "added s");
+        assertThat(caller.send("POST", "/v1/validate?prune=true", "policies: []", YAML)
+                        .json()
+                        .get("changes")
+                        .findValuesAsText("effect"))
+                .contains("deleted")
+                .doesNotContain("added");
+        Reply faults = caller.send(
+                "POST", "/v1/validate", file.replace("id: s", "id: tried").replace("1s", "soon"), YAML);
+        assertThat(faults.json().get("faults").findValuesAsText("path"))
+                .containsExactly("policies[1].id", "queues[0].per");
+        assertThat(caller.post("/v1/validate?prune=maybe", "{}").status()).isEqualTo(400);
+        assertThat(caller.get("/v1/policies/tried").json().get("version").asInt())
+                .isEqualTo(1);
+        assertThat(caller.get("/v1/policies/s").status()).isEqualTo(404);
+    }
+
+    @Test
+    void yaml_goes_in_and_comes_out() throws IOException {
+        String definition = """
+                match:
+                  tier: "no"
+                  country: [NO, "1.10", 'null', "~"]
+                limits:
+                - {algorithm: gcra, limit: 1_000, per: 1m}
+                """;
+        for (String type : List.of("application/yaml", "text/yaml", "application/x-yaml; charset=UTF-8")) {
+            assertThat(trusted.send("PUT", "/v1/policies/yaml", definition, "Content-Type: " + type)
+                            .status())
+                    .as(type)
+                    .isIn(201, 428);
+        }
+        Reply yaml = caller.get("/v1/policies/yaml", "Accept: application/json;q=0.5, text/yaml");
+        assertThat(yaml.contentType()).isEqualTo("application/yaml");
+        JsonNode back = ApiDocument.YAML.readTree(yaml.text());
+        assertThat(back).isEqualTo(caller.get("/v1/policies/yaml").json());
+        String written = ApiDocument.YAML.writeValueAsString(back.get("definition"));
+        assertThat(trusted.send("PUT", "/v1/policies/yaml", written, ANY, YAML).header("ETag"))
+                .isEqualTo("\"1\""); // word for word
+        assertThat(trusted.send("PUT", "/v1/policies/yaml2", definition, YAML, "Accept: text/yaml")
+                        .contentType())
+                .isEqualTo("application/yaml");
+    }
+
+    @Test
+    void what_is_accepted_is_negotiated() throws IOException {
+        for (String accept :
+                List.of("*/*", "application/*", "text/html, */*;q=0.1", "application/json, text/yaml;q=0.9")) {
+            assertThat(caller.get("/v1/policies", "Accept: " + accept).contentType())
+                    .as(accept)
+                    .isEqualTo("application/json");
+        }
+        for (String accept :
+                List.of("text/yaml", "application/json;q=0, */*", "application/x-yaml, application/json;q=.2")) {
+            assertThat(caller.get("/v1/policies", "Accept: " + accept).contentType())
+                    .as(accept)
+                    .isEqualTo("application/yaml");
+        }
+        for (String accept : List.of("text/html", "application/json;q=0", "x")) {
+            assertThat(caller.get("/v1/policies", "Accept: " + accept).status())
+                    .as(accept)
+                    .isEqualTo(406);
+        }
+        assertThat(trusted.put("/v1/policies/refused", body(1), "Accept: text/html")
+                        .status())
+                .isEqualTo(406);
+        assertThat(caller.get("/v1/policies/refused").status()).isEqualTo(404);
+        for (String type : List.of("text/plain", "application/json; charset=latin1", "x")) {
+            assertThat(trusted.put("/v1/policies/refused", body(1), "Content-Type: " + type)
+                            .status())
+                    .as(type)
+                    .isEqualTo(415);
+        }
+        assertThat(trusted.send("PUT", "/v1/policies/refused", body(1)).status())
+                .isEqualTo(415);
+    }
+
+    @Test
+    void a_body_is_bounded_whether_its_length_is_announced_or_not() throws IOException {
+        byte[] large =
+                ("{" + LIMITS.formatted(1) + "}" + " ".repeat(RequestBody.MAX_BYTES)).getBytes(StandardCharsets.UTF_8);
+        String length = "Content-Length: " + large.length;
+        assertThat(trusted.raw("PUT", "/v1/policies/large", large, length, JSON).status())
+                .isEqualTo(413);
+        assertThat(trusted.raw("PUT", "/v1/policies/large", new byte[0], "Content-Length: 99999999999", JSON)
+                        .status())
+                .isEqualTo(413); // before any of it is read
+        assertThat(trusted.raw("PUT", "/v1/policies/large", chunked(large), "Transfer-Encoding: chunked", JSON)
+                        .status())
+                .isEqualTo(413);
+        byte[] small = body(1).getBytes(StandardCharsets.UTF_8);
+        assertThat(trusted.raw("PUT", "/v1/policies/small", chunked(small), "Transfer-Encoding: chunked", JSON)
+                        .status())
+                .isEqualTo(201);
+        byte[] broken = "5\r\n{\r\n\r\nno chunk\r\n".getBytes(StandardCharsets.UTF_8);
+        assertThat(trusted.raw("PUT", "/v1/policies/large", broken, "Transfer-Encoding: chunked", JSON)
+                        .status())
+                .isEqualTo(400);
+        byte[] latin1 = {'{', (byte) 0xE4, '}'};
+        assertThat(trusted.raw("PUT", "/v1/policies/large", latin1, "Content-Length: 3", JSON)
+                        .status())
+                .isEqualTo(400);
+    }
+
+    @Test
+    void usage_is_asked_with_tier_and_attributes() throws Exception {
+        assertThat(caller.get("/v1/usage/alice").header("Retry-After")).isEqualTo("1");
+        Policy policy = PolicyFile.parse(
+                "test", "{\"id\":\"p\",\"key\":[\"client\",\"endpoint\"]," + LIMITS.formatted(5) + "}", 3);
+        HERE.usage = new Answer.Here<>(List.of(
+                new PolicyUsage(
+                        policy,
+                        List.of("endpoint", "/a"),
+                        1_000L,
+                        List.of(new PolicyUsage.OfLimit("gcra 5/1m", 5L, 60_000L, 2L, 3L, 24_000)),
+                        null),
+                new PolicyUsage(
+                        policy,
+                        List.of(),
+                        null,
+                        List.of(new PolicyUsage.OfLimit("unlimited", null, null, null, null, 0)),
+                        null)));
+        Reply usage = caller.get("/v1/usage/a%2Fb%20%C3%A9?tier=free&attribute.endpoint=/a%26b&attribute.x=");
+        assertThat(usage.json().get("client").asText()).isEqualTo("a/b é");
+        assertThat(usage.json().at("/usage/0/key").toString()).isEqualTo("{\"client\":\"a/b é\",\"endpoint\":\"/a\"}");
+        assertThat(usage.json().at("/usage/0/limits/0/used").asInt()).isEqualTo(2);
+        Request asked = HERE.asked.get();
+        assertThat(asked.client()).isEqualTo("a/b é");
+        assertThat(asked.tier()).isEqualTo("free");
+        assertThat(asked.attributes()).isEqualTo(Map.of("endpoint", "/a&b", "x", ""));
+        assertThat(asked.timestampMs()).isEqualTo(usage.json().get("at").asLong());
+        assertThat(caller.get("/v1/usage/%2E%2E").json().get("client").asText()).isEqualTo("..");
+        for (String path :
+                List.of("alice?teir=free", "alice?tier=a&tier=b", "x".repeat(257), "alice?tier=" + "x".repeat(257))) {
+            assertThat(caller.get("/v1/usage/" + path).status()).as(path).isEqualTo(400);
+        }
+    }
+
+    @Test
+    void what_all_clients_share_is_told_with_who_holds_what() throws Exception {
+        assertThat(caller.get("/v1/shared/all").status()).isEqualTo(503);
+        Policy policy =
+                PolicyFile.parse("test", "{\"id\":\"p\",\"key\":[\"endpoint\"]," + LIMITS.formatted(5) + "}", 3);
+        List<PolicyUsage.OfLimit> limits = List.of(new PolicyUsage.OfLimit("gcra 5/1m", 5L, 60_000L, 1L, 4L, 24_000));
+        List<Ledger.Loan> loans = List.of(
+                new Ledger.Loan(7, "p1", 1, 0, 1, 5_000, 5_000),
+                new Ledger.Loan(8, "weir/0", 1, 0, 1, 6_000, 6_000),
+                new Ledger.Loan(9, "p1", 2, 0, 2, 7_000, 7_000));
+        HERE.shared = key -> new Answer.Here<>(
+                key.equals(Map.of("endpoint", "/a&b"))
+                        ? new SharedPolicyUsage(policy, List.of("endpoint", "/a&b"), limits, 0, loans)
+                        : null);
+        Reply shared = caller.get("/v1/shared/p?key.endpoint=/a%26b");
+        assertThat(shared.json().get("key").toString()).isEqualTo("{\"endpoint\":\"/a&b\"}");
+        assertThat(shared.json().at("/limits/0/used").asInt()).isEqualTo(1);
+        assertThat(shared.json().get("free").asInt()).isZero();
+        assertThat(shared.json().get("holders").toString())
+                .isEqualTo(
+                        "[{\"holder\":\"p1\",\"lent\":3,\"until\":7000},{\"holder\":\"weir/0\",\"lent\":1,\"until\":6000}]");
+        assertThat(caller.get("/v1/shared/p").status()).isEqualTo(404);
+        assertThat(caller.get("/v1/shared/p?endpoint=/a").status()).isEqualTo(400);
+        HERE.usage =
+                new Answer.Here<>(List.of(new PolicyUsage(policy, List.of("endpoint", "/a"), null, List.of(), 17L)));
+        Reply usage = caller.get("/v1/usage/alice?attribute.endpoint=/a");
+        assertThat(usage.json().at("/usage/0/held").asInt()).isEqualTo(17);
+        assertThat(usage.json().at("/usage/0/key").toString()).isEqualTo("{\"endpoint\":\"/a\"}");
+    }
+
+    @Test
+    void a_check_takes_a_request_and_gives_its_decision() throws IOException {
+        HERE.check = request -> new Answer.Here<>(decision(request));
+        Reply checked = caller.post(
+                "/v1/check", "{\"client\":\"alice\",\"tier\":\"free\",\"attributes\":{\"endpoint\":\"/a\"}}");
+        assertThat(checked.status()).isEqualTo(200);
+        assertThat(checked.json().get("requestId").asText()).isEqualTo("check");
+        assertThat(checked.json().get("outcome").asText()).isEqualTo("ALLOWED");
+        assertThat(HERE.asked.get().attributes()).isEqualTo(Map.of("endpoint", "/a"));
+        assertThat(HERE.asked.get().timestampMs()).isPositive();
+        Reply yaml =
+                caller.send("POST", "/v1/check", "client: bob\nrequestId: r7\ncost: 3\n", YAML, "Accept: text/yaml");
+        assertThat(yaml.text()).contains("requestId: \"r7\"");
+        assertThat(HERE.asked.get().cost()).isEqualTo(3);
+        for (String body : List.of(
+                "",
+                "{",
+                "[]",
+                "null",
+                "{}",
+                "{\"client\":\"\"}",
+                "{\"client\":1}",
+                "{\"client\":\"a\",\"colour\":1}",
+                "{\"client\":\"a\",\"cost\":-1}",
+                "{\"client\":\"a\",\"cost\":1.5}",
+                "{\"client\":\"a\"} {}",
+                "{\"client\":\"a\",\"cost\":" + "1".repeat(2_000) + "}",
+                "{\"client\":\"a\",\"" + "n".repeat(60_000) + "\":1}",
+                "{\"client\":\"a\",\"attributes\":" + "[".repeat(2_000) + "]".repeat(2_000) + "}")) {
+            assertThat(caller.post("/v1/check", body).status()).as(body).isEqualTo(400);
+        }
+    }
+
+    @Test
+    void who_does_not_have_the_answer_asks_the_instance_that_has() throws IOException {
+        HERE.check = request -> new Answer.Elsewhere<>(other.address());
+        HERE.usage = new Answer.Elsewhere<>(other.address());
+        HERE.queue = new Answer.Elsewhere<>(other.address());
+        THERE.check = request -> new Answer.Here<>(decision(request));
+        THERE.usage = new Answer.Here<>(List.of());
+        THERE.queue = new Answer.Here<>(null);
+        Reply checked = caller.post("/v1/check", "{\"client\":\"alice\",\"requestId\":\"r1\"}");
+        assertThat(checked.json().get("requestId").asText()).isEqualTo("r1");
+        assertThat(checked.contentType()).isEqualTo("application/json");
+        assertThat(caller.get("/v1/usage/a%2Fb?attribute.x=%26", "Accept: text/yaml")
+                        .contentType())
+                .isEqualTo("application/yaml");
+        assertThat(THERE.asked.get().client()).isEqualTo("a/b");
+        assertThat(THERE.asked.get().attributes()).isEqualTo(Map.of("x", "&"));
+        assertThat(caller.get("/v1/usage/a'(b)?attribute.x={|}\"").status()).isEqualTo(200);
+        assertThat(THERE.asked.get().client()).isEqualTo("a'(b)");
+        assertThat(THERE.asked.get().attributes()).isEqualTo(Map.of("x", "{|}\""));
+        Reply missing = caller.get("/v1/queues/nowhere");
+        assertThat(missing.status()).isEqualTo(404);
+        assertThat(missing.detail()).isEqualTo("there is no queue 'nowhere'");
+    }
+
+    @Test
+    void a_question_goes_on_once() throws IOException {
+        HERE.usage = new Answer.Elsewhere<>(other.address());
+        THERE.usage = new Answer.Elsewhere<>(service.address());
+        Reply circle = caller.get("/v1/usage/alice");
+        assertThat(circle.status()).isEqualTo(503);
+        assertThat(circle.detail()).isEqualTo("the instance that knows, " + other.address() + ", cannot answer now");
+        THERE.usage = new Answer.NotNow<>("the state is being restored");
+        assertThat(caller.get("/v1/usage/alice").status()).isEqualTo(503);
+        HERE.usage = new Answer.Elsewhere<>("127.0.0.1:1");
+        assertThat(caller.get("/v1/usage/alice").detail())
+                .isEqualTo("the instance that knows, 127.0.0.1:1, does not answer");
+    }
+
+    @Test
+    void who_answers_without_an_end_is_not_listened_to_for_long() throws Exception {
+        try (ServerSocket endless = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
+            HERE.usage = new Answer.Elsewhere<>("127.0.0.1:" + endless.getLocalPort());
+            ExecutorService thread = Executors.newSingleThreadExecutor();
+            try {
+                Future<Reply> reply = thread.submit(() -> caller.get("/v1/usage/alice"));
+                try (Socket asked = endless.accept()) {
+                    asked.getOutputStream()
+                            .write("HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n{"
+                                    .getBytes(StandardCharsets.US_ASCII));
+                    assertThat(reply.get().status()).isEqualTo(503);
+                    asked.setSoTimeout(5_000);
+                    asked.getInputStream().readAllBytes(); // it has hung up, or this times out
+                }
+            } finally {
+                thread.shutdown();
+            }
+        }
+    }
+
+    @Test
+    void what_is_not_there_or_not_possible_is_told_as_a_problem() throws IOException {
+        assertThat(caller.get("/v1").status()).isEqualTo(404);
+        assertThat(caller.get("/v2/policies").status()).isEqualTo(404);
+        assertThat(caller.get("/v1/policies/a/b/c").status()).isEqualTo(404);
+        assertThat(caller.get("/v1/queues/").status()).isEqualTo(404);
+        assertThat(caller.post("/v1/policies", "{}").header("Allow")).isEqualTo("GET, HEAD");
+        assertThat(caller.send("PATCH", "/v1/policies/a", "").header("Allow")).isEqualTo("DELETE, GET, HEAD, PUT");
+        assertThat(caller.send("OPTIONS", "/v1/check", "").status()).isEqualTo(405);
+        Reply head = caller.send("HEAD", "/v1/policies", "");
+        assertThat(head.contentType()).isEqualTo("application/json");
+    }
+
+    @Test
+    void the_live_page_is_made_of_its_own_files_and_of_no_other() throws IOException {
+        assertThat(caller.get("/").header("Location")).isEqualTo("/live");
+        for (String path : List.of("/live", "/live/weir.css", "/live/app.js", "/live/chart.js")) {
+            Reply file = caller.get(path);
+            assertThat(file.status()).as(path).isEqualTo(200);
+            assertThat(file.header("Content-Security-Policy")).startsWith("default-src 'self';");
+        }
+        for (String path : List.of("/live/none.js", "/live/openapi.yaml", "/live/..%2fopenapi.yaml", "/live/app.js/")) {
+            assertThat(caller.get(path).status()).as(path).isIn(400, 404);
+        }
+    }
+
+    @Test
+    void what_the_caller_sent_is_quoted_on_one_line_of_bounded_length() throws IOException {
+        String cancel = "{\"client\":\"alice\",\"kind\":\"CANCEL\",\"queue\":\"%s\"}".formatted("a\\n".repeat(100_000));
+        for (Reply reply : List.of(caller.post("/v1/check", cancel), caller.get("/v1/policies?a%0Ab=1"))) {
+            assertThat(reply.status()).isEqualTo(400);
+            assertThat(reply.detail()).contains("a\\u000a").hasSizeLessThan(600);
+        }
+    }
+
+    @Test
+    void what_nobody_expected_tells_nothing_of_the_inside() throws IOException {
+        HERE.check = request -> {
+            throw new IllegalStateException("secret");
+        };
+        Reply failed = caller.post("/v1/check", "{\"client\":\"alice\"}");
+        assertThat(failed.status()).isEqualTo(500);
+        assertThat(failed.text()).doesNotContain("secret", "Exception", "dev.weir");
+    }
+
+    @Test
+    void what_is_no_http_is_told_as_a_problem_too() throws IOException {
+        Reply garbage = caller.raw("GET", "/v1/policies", new byte[0], "Host: a b\r\nHost: c", "no colon");
+        assertThat(garbage.status()).isEqualTo(400);
+        assertThat(garbage.contentType()).isEqualTo(ProblemDetails.CONTENT_TYPE);
+        Reply header = caller.get("/v1/policies", "X: " + "x".repeat(20_000));
+        assertThat(header.status()).isEqualTo(431);
+    }
+
+    private static Decision decision(Request request) {
+        return (Decision)
+                Decider.readOnly(PolicyStates.NONE, QuotaSource.local()).decide(request, PolicyTable.EMPTY);
+    }
+
+    private static String body(int limit) {
+        return "{" + LIMITS.formatted(limit) + "}";
+    }
+
+    private static byte[] chunked(byte[] body) throws IOException {
+        ByteArrayOutputStream out = new ByteArrayOutputStream();
+        for (int from = 0; from < body.length; from += 10_000) {
+            int length = Math.min(10_000, body.length - from);
+            out.write((Integer.toHexString(length) + "\r\n").getBytes(StandardCharsets.UTF_8));
+            out.write(body, from, length);
+            out.write("\r\n".getBytes(StandardCharsets.UTF_8));
+        }
+        out.write("0\r\n\r\n".getBytes(StandardCharsets.UTF_8));
+        return out.toByteArray();
+    }
+}

@@ -1,0 +1,83 @@
+package dev.weir.storage;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.weir.shape.BucketState;
+import dev.weir.shape.TimerKey;
+import dev.weir.shape.backlog.BucketContents;
+import dev.weir.shape.backlog.BucketContents.AlarmCount;
+import dev.weir.shape.backlog.BucketContents.FlowFigures;
+import dev.weir.shape.backlog.BucketContents.FlowOrder;
+import dev.weir.shape.backlog.BucketContents.MemberTag;
+import dev.weir.shape.backlog.BucketContents.PriorityOrder;
+import dev.weir.shape.backlog.BucketContents.Tags;
+import dev.weir.shape.backlog.BucketContents.TierOrder;
+import dev.weir.shape.backlog.BucketId;
+import dev.weir.shape.backlog.Flow;
+import dev.weir.shape.backlog.Pacing;
+import dev.weir.shape.backlog.Slot.Waiting;
+import dev.weir.shape.total.OutflowState;
+import java.util.Arrays;
+import java.util.List;
+import org.junit.jupiter.api.Test;
+
+class BucketCodecTest {
+
+    private static final BucketId ID = new BucketId("q", List.of("destination", "example.com"));
+    private static final long MS = 1_795_219_200_000L;
+    private static final OutflowState OUTFLOW =
+            new OutflowState(new Pacing.Arrival(MS * 1_000_000 + 1, 12), MS * 1_000_000, 77, MS * 1_000_000 - 5);
+
+    private static FlowFigures single(String client, long expiresAtMs, long latestMs) {
+        return new FlowFigures(new Flow("", client), 3, 3, 1, 2, 2, 1_000, MS, expiresAtMs, 1_000, latestMs);
+    }
+
+    @Test
+    void states_come_back_as_they_were() {
+        List<FlowFigures> flows = List.of(
+                single("never", Waiting.NEVER, Waiting.NEVER),
+                single("soon", MS + 500, MS + 500),
+                single("by alarm only", MS - 500, Long.MIN_VALUE),
+                single("large", 0, Waiting.NEVER),
+                new FlowFigures(new Flow("złoty", "c"), 3, 9, 4, 11, 2, 0, 0, 1, Long.MAX_VALUE, 2));
+        Tags tags = new Tags(
+                1L << 60, -(1L << 61), List.of(new MemberTag("a", -3, 10_000, true), new MemberTag("b", 5, 1, false)));
+        FlowOrder order =
+                new FlowOrder(List.of(new TierOrder("", tags)), List.of(new PriorityOrder(Integer.MIN_VALUE, tags)));
+        List<AlarmCount> alarms = List.of(new AlarmCount(MS / 100, 9, 2, 5));
+        List<TimerKey> timers = List.of(
+                new TimerKey("q", null, 3, MS * 1_000_000, 62, 1L << 40), new TimerKey("q", "gold", 3, MS, 2, 0));
+        for (BucketState state : List.of(
+                new BucketState(ID, 1, 1_000, OUTFLOW, null, List.of()),
+                new BucketState(ID, Long.MAX_VALUE, 1, OUTFLOW, BucketContents.EMPTY, timers),
+                new BucketState(ID, 5, 7, OUTFLOW, new BucketContents(flows, null, List.of()), timers),
+                new BucketState(ID, 5, 7, OUTFLOW, new BucketContents(flows, order, alarms), List.of()))) {
+            assertThat(BucketCodec.decode(ID, BucketCodec.encode(state))).isEqualTo(state);
+        }
+    }
+
+    /** It is written with each release. */
+    @Test
+    void a_bucket_in_which_one_request_waits_takes_less_than_80_bytes() {
+        BucketContents contents =
+                new BucketContents(List.of(single("client-1", MS + 60_000, MS + 60_000)), null, List.of());
+        assertThat(BucketCodec.encode(new BucketState(ID, 5, 1_000, OUTFLOW, contents, List.of())))
+                .hasSizeLessThan(80);
+    }
+
+    @Test
+    void the_order_of_the_bytes_of_timers_is_that_of_epoch_start_width_and_index() {
+        List<TimerKey> keys = List.of(
+                new TimerKey("a", null, 0, 0, 0, 0),
+                new TimerKey("a", null, 0, 0, 0, 256),
+                new TimerKey("a", null, 0, 0, 2, 1),
+                new TimerKey("a", null, 0, 300, 0, 1),
+                new TimerKey("a", null, 1, 2, 0, 0),
+                new TimerKey("a", "", 0, 0, 0, 0),
+                new TimerKey("a", "free", 0, 0, 0, 0),
+                new TimerKey("a", "gold", 0, 0, 0, 0),
+                new TimerKey("ab", null, 0, 0, 0, 0));
+        List<byte[]> bytes = keys.stream().map(QueueKeys::timer).toList();
+        assertThat(bytes).isSortedAccordingTo(Arrays::compareUnsigned).doesNotHaveDuplicates();
+    }
+}

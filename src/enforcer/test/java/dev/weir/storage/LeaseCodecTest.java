@@ -1,0 +1,153 @@
+package dev.weir.storage;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import dev.weir.decision.PolicyLedger;
+import dev.weir.event.Admission;
+import dev.weir.event.Request;
+import dev.weir.event.RequestKind;
+import dev.weir.event.StateKey;
+import dev.weir.lease.LeaseBook;
+import dev.weir.lease.LeaseBooks;
+import dev.weir.lease.LeaseRequest;
+import dev.weir.lease.LeaseResponse;
+import dev.weir.lease.LeaseSession;
+import dev.weir.lease.LeaseTerms;
+import dev.weir.lease.Ledger;
+import dev.weir.limit.FixedWindow;
+import dev.weir.limit.MapSegments;
+import dev.weir.limit.Rate;
+import dev.weir.limit.TokenBucket;
+import dev.weir.wire.LeaseRequestAvro;
+import dev.weir.wire.LeaseResponseAvro;
+import dev.weir.wire.UnreadableException;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Map;
+import org.junit.jupiter.api.Test;
+
+class LeaseCodecTest {
+
+    private static final LeaseTerms TERMS = LeaseTerms.DEFAULTS;
+    private static final long NOW = 1_790_000_000_000L;
+
+    @Test
+    void a_book_comes_back_with_its_leases_its_clock_and_what_is_to_be_settled() {
+        assertComesBack(LeaseBook.empty());
+        LeaseBook book = LeaseBooks.plus(LeaseBooks.holding(30, NOW - 5, 5_000), 2, NOW + 1_500, 4_400);
+        assertComesBack(book);
+        book = book.take(31, NOW + 1_600, NOW + 1_700);
+        assertComesBack(book);
+        book = book.settle(5, NOW + 1_700, NOW + 1_800);
+        assertComesBack(book);
+        assertComesBack(book.settle(Long.MAX_VALUE, NOW + 1_700, NOW + 1_800));
+        LeaseSession session = new LeaseSession("p1", 1, () -> 0);
+        assertComesBack(book.next(session, 0, LeaseTerms.DEFAULTS, NOW + 4_950).book());
+        assertComesBack(book.revoked());
+    }
+
+    private static void assertComesBack(LeaseBook book) {
+        byte[] bytes = LeaseCodec.encode(book);
+        LeaseBook kept = LeaseBook.kept(book.clockMs(), book.leases(), book.lastLease(), book.settled());
+        assertThat(LeaseCodec.decodeBook(bytes)).isEqualTo(kept);
+        assertThat(StateCodec.forgettableAtMs(bytes)).isEqualTo(book.forgettableAtMs());
+    }
+
+    @Test
+    void a_ledger_comes_back_as_it_was() {
+        Ledger ledger = Ledger.open(
+                List.of(new FixedWindow(100, 60_000, false), new TokenBucket(Rate.of(50, 1_000), 70, false)), NOW);
+        assertComesBack(ledger);
+        ledger = ledger.ask(new LeaseRequest(1, "p0", 5, 20, List.of(), 0, 0), TERMS, NOW + 10)
+                .ledger();
+        ledger = ledger.ask(new LeaseRequest(1, "p1", 5, 20, List.of(), 3, 30), TERMS, NOW + 20)
+                .ledger();
+        assertComesBack(ledger);
+        long lease = ledger.loans().get(0).lease();
+        List<LeaseRequest.Report> reports = List.of(new LeaseRequest.Report(lease, 4, NOW + 500, 6));
+        ledger = ledger.ask(LeaseRequest.report("p0", reports, 0), TERMS, NOW + 900)
+                .ledger();
+        assertComesBack(ledger);
+        LeaseRequest all = new LeaseRequest(1, "p3", ledger.free(), ledger.free(), List.of(), 0, 30);
+        ledger = ledger.ask(all, TERMS, NOW + 900).ledger();
+        ledger = ledger.ask(new LeaseRequest(2, "p1", 10, 900, List.of(), 0, 30), TERMS, NOW + 950)
+                .ledger();
+        ledger = ledger.ask(new LeaseRequest(2, "p2", 3, 100, List.of(), 0, 30), TERMS, NOW + 960)
+                .ledger();
+        assertThat(ledger.refusals()).extracting(Ledger.Refusal::holder).containsExactly("p1", "p2");
+        assertComesBack(ledger);
+        assertComesBack(ledger.at(NOW + 10_000));
+    }
+
+    private static void assertComesBack(Ledger ledger) {
+        PolicyLedger of = new PolicyLedger(ledger, List.of());
+        byte[] bytes = LeaseCodec.encode(of);
+        assertThat(LeaseCodec.decodeLedger(bytes, shelf -> new MapSegments())).isEqualTo(of);
+        assertThat(StateCodec.forgettableAtMs(bytes)).isEqualTo(of.forgettableAtMs());
+    }
+
+    @Test
+    void what_is_cut_off_is_refused() {
+        byte[] book = LeaseCodec.encode(LeaseBooks.holding(2, NOW, 10));
+        for (int length = 0; length < book.length; length++) {
+            byte[] part = Arrays.copyOf(book, length);
+            assertThatThrownBy(() -> LeaseCodec.decodeBook(part)).isInstanceOf(IllegalStateException.class);
+        }
+    }
+
+    @Test
+    void questions_and_answers_come_back_as_they_were() throws UnreadableException {
+        List<LeaseRequest.Report> reports =
+                List.of(new LeaseRequest.Report(NOW << 20, 4, NOW, 6), new LeaseRequest.Report(3, 0, 0, 0));
+        for (LeaseRequest ask : List.of(
+                LeaseRequest.report("p1", reports, -4), new LeaseRequest(NOW << 20, "c", 3, 90, List.of(), 0, 35))) {
+            LeaseRequestAvro.Addressed question = new LeaseRequestAvro.Addressed(ask, 17);
+            assertThat(new LeaseRequestAvro().decode(new LeaseRequestAvro().encode(question)))
+                    .isEqualTo(question);
+        }
+        for (LeaseResponse response : List.of(
+                new LeaseResponse.Granted(4, NOW << 20, 8, NOW, NOW + 2, NOW + 9, true),
+                new LeaseResponse.Refused(5, NOW, Long.MAX_VALUE))) {
+            LeaseResponseAvro.Addressed answer = new LeaseResponseAvro.Addressed(response, "p1", 17);
+            assertThat(new LeaseResponseAvro().decode(new LeaseResponseAvro().encode(answer), 17))
+                    .isEqualTo(answer);
+        }
+    }
+
+    @Test
+    void questions_that_nobody_asks_are_refused() {
+        LeaseRequestAvro avro = new LeaseRequestAvro();
+        for (LeaseRequestAvro.Addressed question : List.of(
+                new LeaseRequestAvro.Addressed(LeaseRequest.report("p1", List.of(), 0), -1),
+                new LeaseRequestAvro.Addressed(new LeaseRequest(1, "p1", -1, 0, List.of(), 0, 0), 0),
+                new LeaseRequestAvro.Addressed(new LeaseRequest(1, "p1", 2, 1, List.of(), 0, 0), 0))) {
+            assertThatThrownBy(() -> avro.decode(avro.encode(question))).isInstanceOf(UnreadableException.class);
+        }
+    }
+
+    @Test
+    void a_request_that_waits_comes_back_as_it_was() {
+        Request request = new Request(
+                "r",
+                "alice",
+                RequestKind.CONSUME,
+                "free",
+                3,
+                null,
+                Map.of("endpoint", "/sms"),
+                NOW + 9,
+                new byte[] {1, 2},
+                null,
+                NOW,
+                new Request.Source(3, 14));
+        List<Admission.Header> headers = List.of(new Admission.Header("trace", new byte[] {7}));
+        StateKey on = new StateKey(StateKey.NO_CLIENT, "all", List.of("endpoint", "/sms"));
+        WaiterCodec codec = new WaiterCodec();
+        WaiterCodec.Waiter read = codec.decode(codec.encode(new WaiterCodec.Waiter(on, 100, request, headers)));
+        assertThat(read.on()).isEqualTo(on);
+        assertThat(read.maxWaitMs()).isEqualTo(100);
+        assertThat(read.request()).usingRecursiveComparison().isEqualTo(request);
+        assertThat(read.headers()).usingRecursiveComparison().isEqualTo(headers);
+    }
+}

@@ -1,0 +1,89 @@
+package dev.weir.storage;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.InstanceOfAssertFactories.LONG;
+
+import dev.weir.decision.PolicyState;
+import dev.weir.event.StateKey;
+import dev.weir.limit.FixedWindow;
+import dev.weir.limit.LimitAccount;
+import dev.weir.limit.SlidingWindowLog;
+import java.lang.management.ManagementFactory;
+import java.util.ArrayList;
+import java.util.List;
+import org.junit.jupiter.api.Test;
+
+class PolicyStateCodecTest {
+
+    private static final FixedWindow LIMIT = new FixedWindow(1_000_000, 1_000, false);
+
+    private final RecordedStore below = new RecordedStore();
+    private final PolicyStateCodec codec = new PolicyStateCodec(new RecordedStore(), () -> {});
+
+    private WriteBackStore<StateKey, PolicyState> open(long memoryBytes) {
+        WriteBackStore<StateKey, PolicyState> opened = new WriteBackStore<>(below, new CacheBudget(memoryBytes));
+        opened.open(codec);
+        return opened;
+    }
+
+    private static StateKey key(String client) {
+        return new StateKey(client, "p", List.of());
+    }
+
+    private static PolicyState used(long tokens) {
+        return new PolicyState(0, 0, List.of(LimitAccount.open(LIMIT, 0).charge(tokens, 0)), List.of());
+    }
+
+    @Test
+    void a_state_is_as_it_was_put_whether_it_has_grown_or_shrunk() {
+        WriteBackStore<StateKey, PolicyState> states = open(1 << 20);
+        for (long tokens : List.of(0L, 1L << 40, 127L, 1L << 14, 1L, 1L << 62, 0L)) {
+            states.put(key("a"), used(tokens));
+            assertThat(states.read(key("a"))).isEqualTo(used(tokens));
+            states.flushCache();
+            assertThat(below.content.values()).containsExactly(StateCodec.encode(used(tokens)));
+        }
+    }
+
+    @Test
+    void only_states_with_logs_are_kept_decoded() {
+        LimitAccount<?> log = LimitAccount.open(new SlidingWindowLog(10, 1_000, false), 0);
+        PolicyState withLog = new PolicyState(0, 0, List.of(log), List.of());
+        PolicyState retired = new PolicyState(0, 0, List.of(), List.of((SlidingWindowLog.Log) log.state()));
+        assertThat(List.of(codec.isKeptDecoded(used(1)), codec.isKeptDecoded(withLog), codec.isKeptDecoded(retired)))
+                .containsExactly(false, true, true);
+        assertThat(codec.heapBytes(withLog)).isGreaterThan(codec.heapBytes(used(1)));
+    }
+
+    @Test
+    void the_heap_that_states_take_is_within_the_memory() {
+        long bytes = 16 << 20;
+        below.keeps = false;
+        List<Long> taken = new ArrayList<>(); // garbage of other tests may be collected in between
+        while (taken.size() < 10 && taken.stream().noneMatch(some -> some >= bytes / 4 && some <= bytes + (1 << 20))) {
+            taken.add(takenWhenFull(bytes));
+        }
+        assertThat(taken).last(LONG).isBetween(bytes / 4, bytes + (1 << 20));
+    }
+
+    private long takenWhenFull(long bytes) {
+        WriteBackStore<StateKey, PolicyState> full = open(bytes);
+        long before = liveBytes();
+        for (int i = 0; i < 200_000; i++) {
+            StateKey key = key("client-" + i);
+            full.read(key);
+            full.put(key, used(1));
+            below.take();
+        }
+        full.flushCache();
+        below.take();
+        long taken = liveBytes() - before;
+        assertThat(full.approximateNumEntries()).isZero(); // keeps it reachable until here
+        return taken;
+    }
+
+    private static long liveBytes() {
+        System.gc();
+        return ManagementFactory.getMemoryMXBean().getHeapMemoryUsage().getUsed();
+    }
+}

@@ -1,0 +1,130 @@
+package dev.weir.storage;
+
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
+import java.util.Iterator;
+import java.util.List;
+import java.util.Map;
+import java.util.NavigableMap;
+import java.util.TreeMap;
+import java.util.stream.Collectors;
+import org.apache.kafka.common.utils.Bytes;
+import org.apache.kafka.streams.KeyValue;
+import org.apache.kafka.streams.processor.StateStore;
+import org.apache.kafka.streams.processor.StateStoreContext;
+import org.apache.kafka.streams.state.KeyValueIterator;
+import org.apache.kafka.streams.state.KeyValueStore;
+
+/** A store on the heap that records each call. */
+final class RecordedStore implements KeyValueStore<Bytes, byte[]> {
+
+    final NavigableMap<Bytes, byte[]> content = new TreeMap<>();
+    boolean fails;
+    boolean keeps = true;
+    private final List<String> calls = new ArrayList<>();
+
+    /** Returns the calls since the last time. */
+    List<String> take() {
+        List<String> taken = List.copyOf(calls);
+        calls.clear();
+        return taken;
+    }
+
+    private static String text(Bytes key) {
+        return new String(key.get(), StandardCharsets.UTF_8);
+    }
+
+    @Override
+    public void put(Bytes key, byte[] value) {
+        putAll(List.of(KeyValue.pair(key, value)));
+    }
+
+    @Override
+    public void putAll(List<KeyValue<Bytes, byte[]>> entries) {
+        calls.add(entries.stream()
+                .map(entry -> (entry.value == null ? "-" : "") + text(entry.key))
+                .collect(Collectors.joining(" ", "put ", "")));
+        if (fails) {
+            throw new IllegalStateException("full");
+        }
+        for (KeyValue<Bytes, byte[]> entry : entries) {
+            if (entry.value == null) {
+                content.remove(entry.key);
+            } else if (keeps) {
+                content.put(entry.key, entry.value);
+            }
+        }
+    }
+
+    @Override
+    public byte[] get(Bytes key) {
+        calls.add("get " + text(key));
+        return content.get(key);
+    }
+
+    @Override
+    public byte[] putIfAbsent(Bytes key, byte[] value) {
+        throw new UnsupportedOperationException();
+    }
+
+    @Override
+    public byte[] delete(Bytes key) {
+        throw new UnsupportedOperationException();
+    }
+
+    @Override
+    public KeyValueIterator<Bytes, byte[]> range(Bytes from, Bytes to) {
+        throw new UnsupportedOperationException();
+    }
+
+    @Override
+    public KeyValueIterator<Bytes, byte[]> all() {
+        Iterator<Map.Entry<Bytes, byte[]>> entries = content.entrySet().iterator();
+        return new KeyValueIterator<>() {
+            @Override
+            public boolean hasNext() {
+                return entries.hasNext();
+            }
+
+            @Override
+            public KeyValue<Bytes, byte[]> next() {
+                Map.Entry<Bytes, byte[]> entry = entries.next();
+                return KeyValue.pair(entry.getKey(), entry.getValue());
+            }
+
+            @Override
+            public Bytes peekNextKey() {
+                throw new UnsupportedOperationException();
+            }
+
+            @Override
+            public void close() {}
+        };
+    }
+
+    @Override
+    public long approximateNumEntries() {
+        return content.size();
+    }
+
+    @Override
+    public String name() {
+        return "recorded";
+    }
+
+    @Override
+    public void init(StateStoreContext context, StateStore root) {}
+
+    @Override
+    public void close() {}
+
+    @Override
+    public boolean persistent() {
+        return true;
+    }
+
+    @Override
+    public boolean isOpen() {
+        return true;
+    }
+}

@@ -1,0 +1,90 @@
+package dev.weir.storage;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import dev.weir.shape.backlog.Pacing.Arrival;
+import dev.weir.shape.total.SlotGrant;
+import dev.weir.shape.total.SlotReport;
+import dev.weir.shape.total.SlotRun;
+import dev.weir.wire.UnreadableException;
+import java.util.Arrays;
+import java.util.List;
+import org.junit.jupiter.api.Test;
+
+class SlotCodecTest {
+
+    private static final SlotReport REPORT = new SlotReport(
+            "żółw",
+            11,
+            2_000,
+            60_000,
+            150,
+            1L << 40,
+            7,
+            1_700_000_000_123_456_789L,
+            List.of(new SlotReport.Demand("gold", 3, 4, 5), new SlotReport.Demand("", 1, 1, 1)));
+
+    private static final SlotGrant GRANT = new SlotGrant(
+            "q",
+            0,
+            1_700_000_000_123L,
+            2_000,
+            60_000,
+            99,
+            List.of(new SlotRun(new Arrival(1_700_000_000_123_456_789L, 2), 100), new SlotRun(new Arrival(-5, 0), 1)));
+
+    @Test
+    void what_was_written_is_read() throws UnreadableException {
+        assertThat(SlotCodec.isReport(SlotCodec.encode(REPORT))).isTrue();
+        assertThat(SlotCodec.isGrant(SlotCodec.encode(REPORT))).isFalse();
+        assertThat(SlotCodec.decodeReport(SlotCodec.encode(REPORT))).isEqualTo(REPORT);
+        assertThat(SlotCodec.isGrant(SlotCodec.encode(GRANT))).isTrue();
+        assertThat(SlotCodec.decodeGrant(SlotCodec.encode(GRANT))).isEqualTo(GRANT);
+    }
+
+    @Test
+    void what_cannot_be_is_unreadable() {
+        SlotReport.Demand negative = new SlotReport.Demand("gold", 1, -1, 1);
+        List<SlotReport> reports = List.of(
+                new SlotReport("q", -1, 1, 1, 0, 1, 0, 0, List.of()),
+                new SlotReport("q", 0, 0, 1, 0, 1, 0, 0, List.of()),
+                new SlotReport("q", 0, 1, 1, -1, 1, 0, 0, List.of()),
+                new SlotReport("q", 0, 1, 1, 0, -1, 0, 0, List.of()),
+                new SlotReport("q", 0, 1, 1, 0, 1, -1, 0, List.of()),
+                new SlotReport("q", 0, 1, 1, 0, 1, 0, 0, List.of(negative)));
+        for (SlotReport report : reports) {
+            byte[] bytes = SlotCodec.encode(report);
+            assertThatThrownBy(() -> SlotCodec.decodeReport(bytes))
+                    .as("%s", report)
+                    .isInstanceOf(UnreadableException.class);
+        }
+        List<SlotGrant> grants = List.of(
+                new SlotGrant("q", -1, 0, 1, 1, 0, List.of()),
+                new SlotGrant("q", 0, 0, 1, 0, 0, List.of()),
+                new SlotGrant("q", 0, 0, 1, 1, 0, List.of(new SlotRun(new Arrival(0, 0), -1))));
+        for (SlotGrant grant : grants) {
+            byte[] bytes = SlotCodec.encode(grant);
+            assertThatThrownBy(() -> SlotCodec.decodeGrant(bytes))
+                    .as("%s", grant)
+                    .isInstanceOf(UnreadableException.class);
+        }
+    }
+
+    @Test
+    void what_is_cut_off_or_of_another_kind_is_unreadable() {
+        byte[] report = SlotCodec.encode(REPORT);
+        byte[] grant = SlotCodec.encode(GRANT);
+        for (int length = 0; length < report.length; length++) {
+            byte[] cut = Arrays.copyOf(report, length);
+            assertThatThrownBy(() -> SlotCodec.decodeReport(cut)).isInstanceOf(UnreadableException.class);
+        }
+        for (int length = 0; length < grant.length; length++) {
+            byte[] cut = Arrays.copyOf(grant, length);
+            assertThatThrownBy(() -> SlotCodec.decodeGrant(cut)).isInstanceOf(UnreadableException.class);
+        }
+        assertThatThrownBy(() -> SlotCodec.decodeGrant(report)).isInstanceOf(UnreadableException.class);
+        assertThat(SlotCodec.isReport(null)).isFalse();
+        assertThat(SlotCodec.isGrant(new byte[0])).isFalse();
+    }
+}

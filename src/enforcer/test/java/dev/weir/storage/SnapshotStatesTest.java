@@ -1,0 +1,261 @@
+package dev.weir.storage;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.weir.config.WeirConfig;
+import dev.weir.decision.Decider;
+import dev.weir.decision.QuotaSource;
+import dev.weir.definition.PolicyFile;
+import dev.weir.event.Decision;
+import dev.weir.event.DecisionResult;
+import dev.weir.event.Request;
+import dev.weir.event.RequestKind;
+import dev.weir.event.StateKey;
+import dev.weir.policy.PolicyTable;
+import dev.weir.wire.KeyCodec;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.Properties;
+import java.util.Random;
+import org.apache.kafka.common.utils.Bytes;
+import org.apache.kafka.streams.KeyValue;
+import org.apache.kafka.streams.processor.TaskId;
+import org.apache.kafka.streams.processor.api.MockProcessorContext;
+import org.apache.kafka.streams.state.KeyValueIterator;
+import org.apache.kafka.streams.state.KeyValueStore;
+import org.apache.kafka.streams.state.ReadOnlyKeyValueStore;
+import org.apache.kafka.streams.state.Stores;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+class SnapshotStatesTest {
+
+    private static final String LOG =
+            "policies: [{id: log, limits: [{algorithm: sliding-window-log, limit: 1000, per: 1s}]}]";
+
+    @TempDir
+    private Path directory;
+
+    private KeyValueStore<Bytes, byte[]> states;
+    private KeyValueStore<Bytes, byte[]> segments;
+    private KeyValueStore<Bytes, byte[]> answers;
+    private StoredStates task;
+    private SnapshotStates trials;
+    private Runnable atEachRead = () -> {};
+    private int attempts;
+
+    @BeforeEach
+    void open() {
+        states = open("states");
+        segments = open("segments");
+        answers = open("answers");
+        task = new StoredStates(
+                new WriteBackStore<>(states, new CacheBudget(0)),
+                segments,
+                StoredAnswers.open(answers, WeirConfig.DEFAULTS.state()));
+        trials = new SnapshotStates(states, new Watched(), answers);
+    }
+
+    private KeyValueStore<Bytes, byte[]> open(String name) {
+        KeyValueStore<Bytes, byte[]> store = Stores.inMemoryKeyValueStore(name).get();
+        store.init(
+                new MockProcessorContext<>(new Properties(), new TaskId(0, 0), directory.toFile())
+                        .getStateStoreContext(),
+                store);
+        return store;
+    }
+
+    @AfterEach
+    void close() {
+        states.close();
+        segments.close();
+        answers.close();
+    }
+
+    @Test
+    void a_trial_of_a_repeated_request_tells_the_first_answer_and_remembers_nothing() throws Exception {
+        PolicyTable policies = PolicyFile.read(
+                        "test",
+                        "policies: [{id: p, idempotency: 10m, limits: [{algorithm: sliding-window-log, limit: 1, per: 1m}]}]")
+                .table();
+        Request request = request(RequestKind.CONSUME, 1, 1_000);
+        Decision first = (Decision) foretell(request, policies).orElseThrow();
+        assertThat(first.repeated()).isFalse();
+        assertThat(first.remaining()).isZero();
+        assertThat(answers.approximateNumEntries()).isZero();
+
+        assertThat(Decider.local(task).decide(request, policies)).isEqualTo(first);
+        assertThat(foretell(request(RequestKind.CONSUME, 1, 5_000), policies))
+                .contains(first.again(new Request.Source(0, 0)));
+        assertThat(answers.approximateNumEntries()).isEqualTo(2); // with its note
+    }
+
+    /** The segments, while the task does something at each read. */
+    private final class Watched implements ReadOnlyKeyValueStore<Bytes, byte[]> {
+
+        @Override
+        public byte[] get(Bytes key) {
+            atEachRead.run();
+            return segments.get(key);
+        }
+
+        @Override
+        public KeyValueIterator<Bytes, byte[]> range(Bytes from, Bytes to) {
+            throw new UnsupportedOperationException();
+        }
+
+        @Override
+        public KeyValueIterator<Bytes, byte[]> all() {
+            throw new UnsupportedOperationException();
+        }
+
+        @Override
+        public long approximateNumEntries() {
+            throw new UnsupportedOperationException();
+        }
+    }
+
+    private static Request request(RequestKind kind, long cost, long timestampMs) {
+        return new Request(
+                "r", "c", kind, null, cost, null, Map.of(), null, null, null, timestampMs, new Request.Source(0, 0));
+    }
+
+    private Optional<DecisionResult> foretell(Request request, PolicyTable policies) {
+        return trials.attempt(tried -> {
+            attempts++;
+            return Decider.readOnly(tried, QuotaSource.local()).decide(request, policies);
+        });
+    }
+
+    private List<String> stored() {
+        return stored(states, segments);
+    }
+
+    @SafeVarargs
+    private static List<String> stored(KeyValueStore<Bytes, byte[]>... stores) {
+        List<String> stored = new ArrayList<>();
+        for (KeyValueStore<Bytes, byte[]> store : stores) {
+            try (KeyValueIterator<Bytes, byte[]> all = store.all()) {
+                while (all.hasNext()) {
+                    KeyValue<Bytes, byte[]> entry = all.next();
+                    stored.add(entry.key + "=" + Bytes.wrap(entry.value));
+                }
+            }
+        }
+        return stored;
+    }
+
+    @Test
+    void a_trial_says_what_the_task_says_next_and_writes_nothing() throws Exception {
+        List<PolicyTable> versions = List.of(table("""
+                policies:
+                  - id: first
+                    limits:
+                      - {algorithm: sliding-window-log, limit: 100, per: 1s, count-denied: true}
+                      - {algorithm: gcra, limit: 90, per: 1s}
+                  - {id: second, layer: second, limits: [{algorithm: sliding-window-log, limit: 150, per: 2s}]}
+                """), table("""
+                policies:
+                  - {id: first, limits: [{algorithm: token-bucket, limit: 80, per: 1s}]}
+                  - {id: second, layer: second, limits: [{algorithm: sliding-window-log, limit: 200, per: 1s}]}
+                """));
+        Random random = new Random(3);
+        long nowMs = 1_000_000;
+        for (int i = 0; i < 6_000; i++) {
+            nowMs += random.nextInt(12);
+            PolicyTable policies = versions.get(i / 500 % 2);
+            RequestKind kind = random.nextInt(8) == 0 ? RequestKind.SETTLE : RequestKind.CONSUME;
+            long cost = kind == RequestKind.SETTLE ? random.nextInt(60) - 50 : random.nextInt(3);
+            Request request = request(kind, cost, nowMs);
+            List<String> before = i % 20 == 0 ? stored() : null;
+            Optional<DecisionResult> foretold = foretell(request, policies);
+            assertThat(before == null ? null : stored()).isEqualTo(before);
+            assertThat(foretold).contains(Decider.local(task).decide(request, policies));
+        }
+    }
+
+    /** A write-through twin takes the same requests: what it has at a moment is what the stores are to be like. */
+    @Test
+    void a_log_and_its_segments_are_of_one_moment_in_the_stores_while_newer_ones_are_on_the_heap() throws Exception {
+        PolicyTable policies = table(LOG.replace("limit: 1000", "limit: 100"));
+        KeyValueStore<Bytes, byte[]> hotStates = open("hot-states");
+        KeyValueStore<Bytes, byte[]> hotSegments = open("hot-segments");
+        StoredStates hot = new StoredStates(
+                new WriteBackStore<>(hotStates, new CacheBudget(1 << 20)),
+                hotSegments,
+                StoredAnswers.open(open("hot-answers"), WeirConfig.DEFAULTS.state()));
+        Random random = new Random(5);
+        List<String> ofLastWrite = List.of();
+        List<String> states = List.of();
+        int writes = 0;
+        for (int t = 0; t < 40_000; t += random.nextInt(random.nextInt(50) == 0 ? 900 : 12)) {
+            RequestKind kind = random.nextInt(30) == 0 ? RequestKind.SETTLE : RequestKind.CONSUME;
+            Request request = request(kind, kind == RequestKind.SETTLE ? -random.nextInt(60) : 1, t);
+            assertThat(Decider.local(hot).decide(request, policies))
+                    .isEqualTo(Decider.local(task).decide(request, policies));
+            List<String> now = stored(hotStates);
+            if (!now.equals(states)) {
+                states = now;
+                ofLastWrite = stored();
+                writes++;
+            }
+            assertThat(stored(hotStates, hotSegments)).isEqualTo(ofLastWrite);
+        }
+        assertThat(writes).isGreaterThan(20);
+    }
+
+    private static PolicyTable table(String yaml) throws Exception {
+        return PolicyFile.read("test", yaml).table();
+    }
+
+    private PolicyTable sevenSegments() throws Exception {
+        PolicyTable policies = table(LOG);
+        for (int t = 0; t < 200; t++) {
+            Decider.local(task).decide(request(RequestKind.CONSUME, 1, t), policies);
+        }
+        return policies;
+    }
+
+    @Test
+    void a_trial_that_misses_a_segment_is_made_anew() throws Exception {
+        PolicyTable policies = sevenSegments();
+        Request request = request(RequestKind.CONSUME, 1, 1_110);
+        boolean[] moved = {false};
+        atEachRead = () -> {
+            if (!moved[0]) {
+                moved[0] = true;
+                Decider.local(task).decide(request(RequestKind.CONSUME, 1, 1_100), policies); // deletes the first two
+            }
+        };
+        Optional<DecisionResult> foretold = foretell(request, policies);
+        assertThat(attempts).isEqualTo(2);
+        assertThat(foretold).contains(Decider.local(task).decide(request, policies));
+    }
+
+    @Test
+    void a_trial_over_a_state_that_changes_all_the_time_is_given_up() throws Exception {
+        PolicyTable policies = sevenSegments();
+        atEachRead = () -> Decider.local(task).decide(request(RequestKind.CONSUME, 1, 1_005), policies);
+        assertThat(foretell(request(RequestKind.CONSUME, 1, 1_050), policies)).isEmpty();
+        assertThat(attempts).isGreaterThan(2);
+    }
+
+    @Test
+    void the_keys_of_a_client_are_its_own_in_order_and_not_more_than_asked_for() {
+        for (String client : List.of("b", "c", "c\0", "ca", "d")) {
+            for (String policy : List.of("p2", "p1", "p3")) {
+                states.put(Bytes.wrap(KeyCodec.encode(new StateKey(client, policy, List.of()))), new byte[] {1});
+            }
+        }
+        assertThat(trials.keys("c", 10))
+                .extracting(key -> key.client() + key.policyId())
+                .containsExactly("cp1", "cp2", "cp3");
+        assertThat(trials.keys("c", 2)).hasSize(2);
+        assertThat(trials.keys("nobody", 2)).isEmpty();
+    }
+}

@@ -1,0 +1,174 @@
+package dev.weir.storage;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.weir.config.WeirConfig;
+import dev.weir.decision.Decider;
+import dev.weir.decision.PolicyState;
+import dev.weir.definition.PolicyFile;
+import dev.weir.event.Decision;
+import dev.weir.event.Request;
+import dev.weir.event.RequestKind;
+import dev.weir.event.StateKey;
+import dev.weir.policy.PolicyTable;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.Map;
+import java.util.Properties;
+import org.apache.kafka.common.utils.Bytes;
+import org.apache.kafka.streams.processor.TaskId;
+import org.apache.kafka.streams.processor.api.MockProcessorContext;
+import org.apache.kafka.streams.state.KeyValueStore;
+import org.apache.kafka.streams.state.Stores;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** What a client used at 0 says nothing any more from 1000 on. */
+class StateCleanerTest {
+
+    private static final String POLICY = "policies: [{id: p, limits: [{algorithm: fixed-window, limit: 5, per: 1s}]}]";
+
+    @TempDir
+    private Path directory;
+
+    private WriteBackStore<StateKey, PolicyState> states;
+    private StoredStates store;
+    private PolicyTable policies;
+
+    @BeforeEach
+    void open() throws Exception {
+        states = new WriteBackStore<>(open("states"), new CacheBudget(0));
+        store = new StoredStates(
+                states, open("segments"), StoredAnswers.open(open("answers"), WeirConfig.DEFAULTS.state()));
+        policies = PolicyFile.read("test", POLICY).table();
+    }
+
+    private KeyValueStore<Bytes, byte[]> open(String name) {
+        KeyValueStore<Bytes, byte[]> opened = Stores.inMemoryKeyValueStore(name).get();
+        MockProcessorContext<?, ?> context =
+                new MockProcessorContext<>(new Properties(), new TaskId(0, 0), directory.toFile());
+        opened.init(context.getStateStoreContext(), opened);
+        return opened;
+    }
+
+    @AfterEach
+    void close() {
+        states.close();
+    }
+
+    private void use(String client, long atMs) {
+        use(store, client, atMs);
+    }
+
+    private long remaining(StoredStates task, String client, long atMs) {
+        return use(task, client, atMs).remaining();
+    }
+
+    private Decision use(StoredStates task, String client, long atMs) {
+        return (Decision) Decider.local(task)
+                .decide(
+                        new Request(
+                                "r",
+                                client,
+                                RequestKind.CONSUME,
+                                null,
+                                1,
+                                null,
+                                Map.of(),
+                                null,
+                                null,
+                                null,
+                                atMs,
+                                new Request.Source(0, 0)),
+                        policies);
+    }
+
+    private StateCleaner sweep(int keysAtOnce, long keepMs) {
+        return new StateCleaner(states, store::forget, keysAtOnce, keepMs);
+    }
+
+    private long left() {
+        return states.approximateNumEntries();
+    }
+
+    @Test
+    void it_looks_at_so_many_at_a_time_and_comes_round_to_all() {
+        List.of("a", "b", "c").forEach(client -> use(client, 5_000));
+        List.of("d", "e", "f", "g").forEach(client -> use(client, 0));
+        StateCleaner sweep = sweep(3, 0);
+        sweep.observe(1_000);
+        sweep.run(0);
+        assertThat(left()).isEqualTo(7);
+        sweep.run(0);
+        assertThat(left()).isEqualTo(4);
+        sweep.run(0);
+        assertThat(left()).isEqualTo(3);
+        use("a0", 0);
+        sweep.run(0);
+        assertThat(left()).as("it begins anew").isEqualTo(3);
+    }
+
+    @Test
+    void what_a_late_request_may_ask_for_is_kept() {
+        use("a", 0);
+        StateCleaner sweep = sweep(10, 700);
+        sweep.observe(1_699);
+        sweep.run(0);
+        assertThat(left()).isEqualTo(1);
+        sweep.observe(1_700);
+        sweep.run(10_000);
+        assertThat(left()).isZero();
+    }
+
+    @Test
+    void it_rests_between_two_walks_and_not_within_one() {
+        StateCleaner sweep = sweep(1, 4_000);
+        sweep.run(10_000);
+        List.of("a", "b").forEach(client -> use(client, 0));
+        sweep.observe(5_000);
+        sweep.run(10_999);
+        assertThat(left()).isEqualTo(2);
+        sweep.run(11_000);
+        sweep.run(11_000);
+        assertThat(left()).isZero();
+    }
+
+    @Test
+    void of_the_requests_since_the_last_time_the_earliest_tells_what_time_it_is() {
+        use("a", 0);
+        StateCleaner sweep = sweep(10, 0);
+        sweep.run(0);
+        sweep.observe(900_000);
+        sweep.observe(999);
+        sweep.observe(900_000);
+        sweep.run(0);
+        sweep.run(0);
+        assertThat(left()).isEqualTo(1);
+        sweep.observe(1_000);
+        sweep.run(0);
+        assertThat(left()).isZero();
+    }
+
+    @Test
+    void what_is_newer_on_the_heap_is_left_alone() throws Exception {
+        WriteBackStore<StateKey, PolicyState> hot = new WriteBackStore<>(open("hot"), new CacheBudget(1 << 20));
+        StoredStates task = new StoredStates(
+                hot, open("segments"), StoredAnswers.open(open("answers"), WeirConfig.DEFAULTS.state()));
+        StateCleaner sweep = new StateCleaner(hot, task::forget, 10, 0);
+        use(task, "a", 0);
+        use(task, "b", 0);
+        hot.flushCache();
+        use(task, "a", 1_000);
+        sweep.observe(1_000);
+        sweep.run(0);
+        assertThat(hot.approximateNumEntries()).as("b is gone").isEqualTo(1);
+        use(task, "a", 1_000);
+        assertThat(remaining(task, "a", 1_000)).isEqualTo(2);
+        assertThat(remaining(task, "b", 1_000)).isEqualTo(4);
+        hot.flushCache();
+        hot.clearCache();
+        assertThat(remaining(task, "a", 1_000)).isEqualTo(1);
+    }
+}

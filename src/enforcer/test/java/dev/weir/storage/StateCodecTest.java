@@ -1,0 +1,227 @@
+package dev.weir.storage;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import dev.weir.decision.Decider;
+import dev.weir.decision.IdempotencyCache;
+import dev.weir.decision.PolicyState;
+import dev.weir.decision.WritablePolicyStates;
+import dev.weir.event.IdempotentAnswer;
+import dev.weir.event.Request;
+import dev.weir.event.RequestKind;
+import dev.weir.event.StateKey;
+import dev.weir.limit.Blocked;
+import dev.weir.limit.CalendarPeriod;
+import dev.weir.limit.CalendarWindow;
+import dev.weir.limit.FixedWindow;
+import dev.weir.limit.Gcra;
+import dev.weir.limit.IntervalBucket;
+import dev.weir.limit.LeakyBucket;
+import dev.weir.limit.Limit;
+import dev.weir.limit.LimitAccount;
+import dev.weir.limit.LogSegment;
+import dev.weir.limit.Rate;
+import dev.weir.limit.Segments;
+import dev.weir.limit.SlidingWindowCounter;
+import dev.weir.limit.SlidingWindowLog;
+import dev.weir.limit.TokenBucket;
+import dev.weir.limit.Unlimited;
+import dev.weir.policy.ContentHash;
+import dev.weir.policy.Match;
+import dev.weir.policy.OnExceed;
+import dev.weir.policy.Policy;
+import dev.weir.policy.PolicyTable;
+import dev.weir.policy.RequestKey;
+import java.nio.charset.StandardCharsets;
+import java.time.Instant;
+import java.time.ZoneId;
+import java.util.Arrays;
+import java.util.HashMap;
+import java.util.HexFormat;
+import java.util.List;
+import java.util.Map;
+import java.util.Random;
+import java.util.TreeMap;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+
+class StateCodecTest {
+
+    /** Keeps encoded states, and holds each against what it decodes to. */
+    private static final class EncodingStates implements WritablePolicyStates {
+        final Map<StateKey, byte[]> states = new HashMap<>();
+        final Map<String, byte[]> segments = new TreeMap<>();
+        private final Map<String, Segments> handles = new HashMap<>();
+
+        @Override
+        public PolicyState get(StateKey key) {
+            byte[] state = states.get(key);
+            return state == null ? null : StateCodec.decode(state, shelf -> segments(key, shelf));
+        }
+
+        @Override
+        public void put(StateKey key, PolicyState state) {
+            states.put(key, StateCodec.encode(state));
+            assertThat(get(key)).isEqualTo(state);
+            assertThat(StateCodec.forgettableAtMs(states.get(key))).isEqualTo(state.forgettableAtMs());
+        }
+
+        @Override
+        public IdempotencyCache.Entry firstAnswer(RequestKey key) {
+            throw new AssertionError("no policy asks for it");
+        }
+
+        @Override
+        public void remember(RequestKey key, ContentHash content, IdempotentAnswer answer, long atMs, long untilMs) {
+            throw new AssertionError("no policy asks for it");
+        }
+
+        @Override
+        public Segments segments(StateKey key, int shelf) {
+            return handles.computeIfAbsent(key + "/" + shelf, prefix -> new Segments() {
+                @Override
+                public LogSegment get(long number) {
+                    return StateCodec.decodeSegment(segments.get(prefix + number));
+                }
+
+                @Override
+                public void put(long number, LogSegment segment) {
+                    segments.put(prefix + number, StateCodec.encode(segment));
+                    assertThat(get(number)).isEqualTo(segment);
+                }
+
+                @Override
+                public void delete(long number) {
+                    segments.remove(prefix + number);
+                }
+            });
+        }
+    }
+
+    @Test
+    void every_state_comes_back_as_it_was() {
+        Random random = new Random(1);
+        EncodingStates states = new EncodingStates();
+        List<Limit<?>> limits = List.of(
+                new FixedWindow(50, 1_000, false),
+                new CalendarWindow(500, CalendarPeriod.WEEK, ZoneId.of("America/St_Johns"), true),
+                new SlidingWindowLog(90, 1_000, true),
+                new SlidingWindowCounter(70, 1_000, true, false),
+                new TokenBucket(Rate.of(7, 1_100), 80, false),
+                new LeakyBucket(Rate.of(50, 1_000), 50, true),
+                new Gcra(Rate.of(70, 1_100), 90, false),
+                new IntervalBucket(30, 500, 60, false),
+                new Unlimited(),
+                new Blocked());
+        for (int i = 0; i < limits.size(); i++) { // alone, and in growing company
+            PolicyTable table = new PolicyTable(List.of(
+                    policy("alone", limits.subList(i, i + 1)),
+                    policy("many", limits.subList(0, Math.max(1, Math.min(i, 8))))));
+            long nowMs = 1_700_000_000_000L;
+            for (int n = 0; n < 1_000; n++) {
+                nowMs += random.nextInt(4) == 0 ? random.nextInt(200) : 1;
+                boolean settle = random.nextInt(10) == 0;
+                Request request = new Request(
+                        "r",
+                        "client " + i,
+                        settle ? RequestKind.SETTLE : RequestKind.CONSUME,
+                        null,
+                        settle ? random.nextInt(21) - 10 : random.nextInt(4),
+                        null,
+                        Map.of(),
+                        null,
+                        null,
+                        null,
+                        nowMs,
+                        new Request.Source(0, 0));
+                Decider.local(states).decide(request, table);
+            }
+        }
+        assertThat(states.segments).isNotEmpty();
+    }
+
+    @ParameterizedTest
+    @CsvSource({
+        "DAY,   UTC,            false, 09 00 c0843d 00 03 555443",
+        "WEEK,  UTC,            true,  09 01 c0843d 01 03 555443",
+        "MONTH, Africa/Abidjan, false, 09 00 c0843d 02 0e 4166726963612f416269646a616e",
+    })
+    void a_calendar_window_is_kept_under_codes_that_stay(
+            CalendarPeriod period, ZoneId zone, boolean countDenied, String terms) {
+        long nowMs = Instant.parse("2026-06-01T00:00:00.005Z").toEpochMilli(); // a Monday
+        LimitAccount<?> account = LimitAccount.open(new CalendarWindow(1_000_000, period, zone, countDenied), nowMs)
+                .charge(7, nowMs);
+        PolicyState state = new PolicyState(nowMs, 0, List.of(account), List.of());
+
+        byte[] bytes = StateCodec.encode(state);
+
+        String started5MsAgo = "05";
+        String counted7 = "07";
+        String noLogs = "00";
+        assertThat(HexFormat.of().formatHex(bytes))
+                .endsWith("01" + terms.replace(" ", "") + started5MsAgo + counted7 + noLogs);
+        assertThat(StateCodec.decode(bytes, shelf -> null)).isEqualTo(state);
+    }
+
+    @Test
+    void a_calendar_window_of_an_unknown_zone_or_period_is_refused() {
+        LimitAccount<?> account =
+                LimitAccount.open(new CalendarWindow(5, CalendarPeriod.DAY, ZoneId.of("UTC"), false), 0);
+        byte[] state = StateCodec.encode(new PolicyState(0, 0, List.of(account), List.of()));
+        int zone = new String(state, StandardCharsets.ISO_8859_1).indexOf("UTC");
+        byte[] otherZone = state.clone();
+        otherZone[zone] = 'X';
+        byte[] otherPeriod = state.clone();
+        otherPeriod[zone - 2] = 3;
+
+        assertThatThrownBy(() -> StateCodec.decode(otherZone, shelf -> null))
+                .isInstanceOf(IllegalStateException.class)
+                .hasMessage("a state of time zone 'XTC', which this JDK does not know");
+        assertThatThrownBy(() -> StateCodec.decode(otherPeriod, shelf -> null))
+                .isInstanceOf(IllegalStateException.class)
+                .hasMessage("a state of calendar period 3");
+    }
+
+    @Test
+    void bytes_of_another_version_are_refused() {
+        assertThatThrownBy(() -> StateCodec.forgettableAtMs(new byte[] {9, 0, 0, 0, 0, 0, 0, 0, 0}))
+                .isInstanceOf(IllegalStateException.class)
+                .hasMessage("a state is of version 9, not 1");
+        assertThatThrownBy(() -> StateCodec.decode(new byte[0], shelf -> null))
+                .hasMessage("a state ends after 0 bytes");
+    }
+
+    @Test
+    void a_state_that_ends_early_is_refused() {
+        PolicyTable table = new PolicyTable(List.of(policy("p", List.of(new FixedWindow(5, 1_000, false)))));
+        EncodingStates states = new EncodingStates();
+        Request request = new Request(
+                "r",
+                "c",
+                RequestKind.CONSUME,
+                null,
+                1,
+                null,
+                Map.of(),
+                null,
+                null,
+                null,
+                1_000,
+                new Request.Source(0, 0));
+        Decider.local(states).decide(request, table);
+        byte[] state = states.states.values().iterator().next();
+        for (int length = 1; length < state.length; length++) {
+            byte[] cut = Arrays.copyOf(state, length);
+            assertThatThrownBy(() -> StateCodec.decode(cut, shelf -> null)).isInstanceOf(IllegalStateException.class);
+        }
+    }
+
+    private static Policy policy(String id, List<Limit<?>> limits) {
+        List<Policy.Term> terms = limits.stream()
+                .map(limit -> new Policy.Term(limit.toString(), limit))
+                .toList();
+        return new Policy(id, 1, 0, id, 0, Match.ALL, List.of("client"), terms, null, OnExceed.OBSERVE, 0, null);
+    }
+}

@@ -1,0 +1,370 @@
+package dev.weir.topics;
+
+import static dev.weir.testing.Await.await;
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatCode;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.assertj.core.api.Assertions.catchThrowableOfType;
+
+import dev.weir.config.WeirConfig;
+import dev.weir.dev.EmbeddedBroker;
+import dev.weir.runtime.Enforcer;
+import dev.weir.topology.Topics;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.Set;
+import java.util.TreeSet;
+import java.util.stream.Collectors;
+import org.apache.kafka.clients.admin.Admin;
+import org.apache.kafka.clients.admin.AlterConfigOp;
+import org.apache.kafka.clients.admin.ConfigEntry;
+import org.apache.kafka.clients.admin.NewPartitions;
+import org.apache.kafka.clients.admin.RecordsToDelete;
+import org.apache.kafka.clients.consumer.OffsetAndMetadata;
+import org.apache.kafka.clients.producer.KafkaProducer;
+import org.apache.kafka.clients.producer.ProducerRecord;
+import org.apache.kafka.common.TopicPartition;
+import org.apache.kafka.common.config.ConfigResource;
+import org.apache.kafka.common.serialization.ByteArraySerializer;
+import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+
+/** Topics on a real broker, made wrong one by one. */
+class TopicCheckTest {
+
+    private static EmbeddedBroker broker;
+    private static WeirConfig cluster;
+    private static Admin admin;
+    private static int cases;
+
+    private WeirConfig config;
+
+    @BeforeAll
+    static void start() {
+        broker = EmbeddedBroker.start();
+        cluster = WeirConfig.DEFAULTS.withKafka("bootstrap.servers", broker.bootstrapServers());
+        admin = Admin.create(KafkaSettings.admin(cluster));
+    }
+
+    @AfterAll
+    static void stop() {
+        admin.close();
+        broker.close();
+    }
+
+    @BeforeEach
+    void create() {
+        String name = "t" + cases++;
+        config = new WeirConfig(
+                name,
+                1,
+                new WeirConfig.Topics(name + ".", 2, Optional.empty()),
+                cluster.state(),
+                cluster.requests(),
+                cluster.shaping(),
+                cluster.service(),
+                cluster.kafka());
+        TopicSetup.createMissing(admin, config, TopicSetup.RequestTime.LOG_APPEND);
+    }
+
+    @Test
+    void the_topics_that_are_created_are_right() {
+        assertThatCode(() -> TopicCheck.require(admin, config)).doesNotThrowAnyException();
+    }
+
+    @Test
+    void the_topics_that_are_created_are_right_whatever_the_brokers_set_for_others() {
+        Map<String, String> others = Map.of(
+                "cleanup.policy", "compact,delete",
+                "message.timestamp.type", "CreateTime",
+                "max.message.bytes", "1000000");
+        TopicRequirements rules = new TopicRequirements(config);
+        rules.judge(
+                TopicSetup.topics(config, TopicSetup.RequestTime.LOG_APPEND, new RequestTopic(2, Map.of())).stream()
+                        .map(topic -> {
+                            Map<String, String> settings = new HashMap<>(others);
+                            settings.putAll(topic.configs());
+                            return new TopicRequirements.Existing(topic.name(), topic.numPartitions(), 1, settings);
+                        })
+                        .toList(),
+                true);
+        assertThat(rules.faults()).isEmpty();
+        assertThat(rules.warnings()).isEmpty();
+    }
+
+    @ParameterizedTest
+    @CsvSource(delimiter = '|', textBlock = """
+            requests       | cleanup.policy         | compact        | must be delete: of each key only the last record | delete
+            requests       | cleanup.policy         | compact,delete | must be delete: of each key only the last record | delete
+            decisions      | cleanup.policy         | compact        | must be delete: of each key only the last record | delete
+            releases       | cleanup.policy         | compact        | must be delete: of each key only the last record | delete
+            dead-letters   | cleanup.policy         | compact        | must be delete: of each key only the last record | delete
+            routed-requests. | cleanup.policy         | compact        | must be delete: of each client only the last     | delete
+            routed-requests. | message.timestamp.type | CreateTime     | must be LogAppendTime: by a request's time       | LogAppendTime
+            admissions.    | cleanup.policy         | compact        | must be delete: of each queue only the last      | delete
+            policies       | cleanup.policy         | delete         | must be compact: what is still in use            | compact
+            policies       | cleanup.policy         | compact,delete | must be compact: what is still in use            | compact
+            policy-history | cleanup.policy         | delete         | must be compact: what is still in use            | compact
+            decisions      | message.timestamp.type | CreateTime     | must be LogAppendTime: by a request's time       | LogAppendTime
+            releases       | message.timestamp.type | CreateTime     | must be LogAppendTime: by a request's time       | LogAppendTime
+            dead-letters   | message.timestamp.type | CreateTime     | must be LogAppendTime: by a request's time       | LogAppendTime
+            admissions.    | message.timestamp.type | CreateTime     | must be LogAppendTime: it tells when             | LogAppendTime
+            decisions      | max.message.bytes      | 3145727        | must be at least 3145728                         | 3145728
+            dead-letters   | max.message.bytes      | 1048588        | must be at least 3145728                         | 3145728
+            policies       | max.message.bytes      | 1000000        | must be at least 1048588                         | 1048588
+            requests       | min.insync.replicas    | 2              | must be at most 1, the replicas that there are   | 1
+            """)
+    void a_setting_that_is_wrong_is_told_with_the_command_that_mends_it(
+            String topic, String setting, String value, String must, String mended) throws Exception {
+        String name = config.topics().prefix() + topic + (topic.endsWith(".") ? config.applicationId() : "");
+        set(name, setting, value);
+        assertThat(refusal().lines()).hasSize(3).satisfies(lines -> {
+            assertThat(lines.get(1)).startsWith(name + ": " + setting + " is " + value + ", " + must);
+            assertThat(lines.get(2))
+                    .isEqualTo("    kafka-configs.sh --bootstrap-server " + broker.bootstrapServers()
+                            + " --alter --entity-type topics --entity-name " + name + " --add-config "
+                            + setting + "=" + mended);
+        });
+        set(name, setting, mended);
+        TopicCheck.require(admin, config);
+    }
+
+    @Test
+    void all_that_is_wrong_is_told_at_once() throws Exception {
+        set(config.topics().prefix() + "policies", "cleanup.policy", "delete");
+        set(config.topics().prefix() + "decisions", "message.timestamp.type", "CreateTime");
+        assertThat(refusal().lines()).hasSize(5);
+    }
+
+    @ParameterizedTest
+    @CsvSource({"requests, CreateTime", "releases, LogAppendTime"})
+    void who_takes_create_times_and_other_counts_of_partitions_may(String topic, String time) throws Exception {
+        set(config.topics().prefix() + topic, "message.timestamp.type", time);
+        grow(config.topics().prefix() + topic, 5);
+        if (topic.equals("requests")) {
+            assertThat(refusal())
+                    .contains(Topics.of(config).leaseResponses()
+                            + ": has 2 partitions, must have 5 as "
+                            + config.topics().prefix()
+                            + "requests")
+                    .contains(Topics.of(config).routedRequests() + ": has 2 partitions, must have 5 as "
+                            + config.topics().prefix()
+                            + "requests: a request is routed to the partition that has its client's state")
+                    .contains("--describe --group " + config.applicationId() + "\n")
+                    .contains("--delete --topic " + Topics.of(config).routedRequests() + "\n");
+            grow(Topics.of(config).leaseResponses(), 5);
+            grow(Topics.of(config).routedRequests(), 5);
+        }
+        TopicCheck.require(admin, config);
+    }
+
+    @Test
+    void a_topic_of_routed_requests_keeps_them_as_long_as_the_requests_are_kept() throws Exception {
+        String requests = config.topics().prefix() + "requests";
+        set(requests, "retention.ms", "1209600000");
+        assertThat(TopicCheck.judge(admin, config).warnings())
+                .singleElement()
+                .satisfies(warning -> assertThat(warning.what())
+                        .startsWith(
+                                Topics.of(config).routedRequests() + " has a shorter retention.ms than " + requests))
+                .satisfies(warning -> assertThat(warning.mend())
+                        .singleElement()
+                        .asString()
+                        .endsWith("--entity-name " + Topics.of(config).routedRequests()
+                                + " --add-config retention.ms=1209600000"));
+        admin.deleteTopics(List.of(Topics.of(config).routedRequests())).all().get();
+        await("the topic is deleted", Duration.ofMinutes(1), () -> !admin.listTopics()
+                .names()
+                .get()
+                .contains(Topics.of(config).routedRequests()));
+        TopicSetup.createMissing(admin, config, TopicSetup.RequestTime.LOG_APPEND);
+        assertThat(setting(Topics.of(config).routedRequests(), "retention.ms")).isEqualTo("1209600000");
+        assertThat(setting(Topics.of(config).routedRequests(), "message.timestamp.type"))
+                .isEqualTo("LogAppendTime");
+        assertThat(TopicCheck.judge(admin, config).warnings()).isEmpty();
+    }
+
+    @Test
+    void rules_have_one_partition() throws Exception {
+        grow(config.topics().prefix() + "policies", 2);
+        assertThat(refusal())
+                .contains(config.topics().prefix() + "policies: has 2 partitions, must have 1")
+                .contains("kafka-topics.sh --bootstrap-server " + broker.bootstrapServers() + " --delete --topic "
+                        + config.topics().prefix() + "policies\n")
+                .contains("apply the rules anew");
+    }
+
+    @Test
+    void without_their_history_rules_stay_in_force() throws Exception {
+        grow(config.topics().prefix() + "policy-history", 2);
+        assertThat(refusal())
+                .contains(config.topics().prefix() + "policy-history: has 2 partitions, must have 1")
+                .contains("--delete --topic " + config.topics().prefix() + "policy-history\n")
+                .contains("all rules stay in force")
+                .doesNotContain("apply");
+    }
+
+    @Test
+    void a_topic_keeps_its_partitions_once_there_is_state(@TempDir Path directory) throws Exception {
+        try (Enforcer enforcer = Enforcer.start(config.withStateDirectory(directory))) {
+            enforcer.awaitRunning(Duration.ofMinutes(2));
+            Set<String> changelogs = admin.listTopics().names().get().stream()
+                    .filter(name -> name.startsWith(config.applicationId() + "-"))
+                    .collect(Collectors.toCollection(TreeSet::new));
+            assertThat(changelogs)
+                    .as("all that Streams creates is known")
+                    .isEqualTo(new TreeSet<>(
+                            new TopicRequirements(config).changelogs().keySet()));
+        }
+        TopicCheck.require(admin, config);
+        String changelog = config.applicationId() + "-shaping-queue-slots-changelog";
+        set(changelog, "cleanup.policy", "delete");
+        assertThat(refusal()).contains(changelog + ": cleanup.policy is delete, must be compact");
+        set(changelog, "cleanup.policy", "compact");
+        for (String name :
+                List.of(Topics.of(config).requests(), Topics.of(config).admissions())) {
+            grow(name, 3);
+            assertThat(refusal())
+                    .contains(name + ": has 3 partitions, must have 2 as the state that was built from it");
+        }
+    }
+
+    @Test
+    void what_was_deleted_unread_is_told() throws Exception {
+        TopicPartition requests = new TopicPartition(config.topics().prefix() + "requests", 1);
+        TopicPartition admissions = new TopicPartition(Topics.of(config).admissions(), 0);
+        TopicPartition asks = new TopicPartition(Topics.of(config).leaseRequests(), 0);
+        for (TopicPartition partition : List.of(requests, admissions, asks)) {
+            write(partition, 10);
+        }
+        commit(config.applicationId(), requests, 3);
+        commit(config.applicationId() + "-shaping", admissions, 11);
+        assertThat(ReadPositions.gaps(admin, config))
+                .containsExactly(
+                        admissions + ": ends at offset 10, before 11 which is next; it was created anew, and is read"
+                                + " from its beginning");
+
+        commit(config.applicationId() + "-shaping", admissions, 10);
+        assertThat(ReadPositions.gaps(admin, config)).isEmpty();
+
+        admin.deleteRecords(Map.of(requests, RecordsToDelete.beforeOffset(3)))
+                .all()
+                .get();
+        assertThat(ReadPositions.gaps(admin, config)).isEmpty();
+
+        commit(config.applicationId() + "-shaping", asks, 5);
+        admin.deleteRecords(Map.of(requests, RecordsToDelete.beforeOffset(8), asks, RecordsToDelete.beforeOffset(6)))
+                .all()
+                .get();
+        assertThat(ReadPositions.gaps(admin, config))
+                .containsExactly(
+                        requests + ": offsets 3 to 7 were deleted before they were read; what was there is"
+                                + " lost, and reading goes on after it",
+                        asks + ": offsets 5 to 5 were deleted before they were read; what was there is"
+                                + " lost, and reading goes on after it");
+    }
+
+    @Test
+    void what_is_gone_is_told_at_once() throws Exception {
+        String requests = config.topics().prefix() + "requests";
+        write(new TopicPartition(requests, 0), 1);
+        Map<TopicPartition, Long> committed =
+                Map.of(new TopicPartition(requests, 0), 1L, new TopicPartition(requests, 2), 5L);
+        assertThat(ReadPositions.gaps(admin, requests, committed))
+                .containsExactly(requests + "-2: is not there any more; what it had from offset 5 on is lost");
+        assertThatThrownBy(() -> ReadPositions.gaps(
+                        admin, "deleted.requests", Map.of(new TopicPartition("deleted.requests", 0), 1L)))
+                .isInstanceOf(UnreachableException.class)
+                .hasMessage("the topic deleted.requests was deleted just now; starting again creates it");
+    }
+
+    @Test
+    void what_holds_for_many_topics_is_one_warning_that_names_them() {
+        TopicRequirements rules = new TopicRequirements(config);
+        rules.judge(
+                List.of(
+                        replicated("b", 3, "1"),
+                        replicated("a", 3, "1"),
+                        replicated("c", 3, "2"),
+                        replicated("d", 1, "1")),
+                false);
+        assertThat(rules.warnings())
+                .extracting(TopicRequirements.Warning::what)
+                .containsExactly(
+                        "d has one replica: what is there is lost with its broker",
+                        "a, b have min.insync.replicas=1: what one broker has written may be lost with it");
+    }
+
+    private static TopicRequirements.Existing replicated(String name, int replicas, String inSync) {
+        return new TopicRequirements.Existing(name, 1, replicas, Map.of("min.insync.replicas", inSync));
+    }
+
+    private String refusal() {
+        return catchThrowableOfType(WrongTopicsException.class, () -> TopicCheck.require(admin, config))
+                .getMessage();
+    }
+
+    private static void set(String topic, String setting, String value) throws Exception {
+        admin.incrementalAlterConfigs(Map.of(
+                        new ConfigResource(ConfigResource.Type.TOPIC, topic),
+                        List.of(new AlterConfigOp(new ConfigEntry(setting, value), AlterConfigOp.OpType.SET))))
+                .all()
+                .get();
+        await(
+                topic + " has " + setting + "=" + value,
+                Duration.ofMinutes(1),
+                () -> value.equals(setting(topic, setting)));
+    }
+
+    private static String setting(String topic, String setting) throws Exception {
+        ConfigResource resource = new ConfigResource(ConfigResource.Type.TOPIC, topic);
+        return admin.describeConfigs(List.of(resource))
+                .all()
+                .get()
+                .get(resource)
+                .get(setting)
+                .value();
+    }
+
+    private static void grow(String topic, int partitions) throws Exception {
+        admin.createPartitions(Map.of(topic, NewPartitions.increaseTo(partitions)))
+                .all()
+                .get();
+        await(
+                topic + " has " + partitions + " partitions",
+                Duration.ofMinutes(1),
+                () -> admin.describeTopics(List.of(topic))
+                                .allTopicNames()
+                                .get()
+                                .get(topic)
+                                .partitions()
+                                .size()
+                        == partitions);
+    }
+
+    private static void commit(String group, TopicPartition partition, long offset) throws Exception {
+        admin.alterConsumerGroupOffsets(group, Map.of(partition, new OffsetAndMetadata(offset)))
+                .all()
+                .get();
+    }
+
+    private static void write(TopicPartition to, int records) {
+        try (KafkaProducer<byte[], byte[]> producer = new KafkaProducer<>(
+                KafkaSettings.producer(cluster), new ByteArraySerializer(), new ByteArraySerializer())) {
+            for (int i = 0; i < records; i++) {
+                var unused = producer.send(new ProducerRecord<>(
+                        to.topic(), to.partition(), new byte[] {1}, "r".getBytes(StandardCharsets.UTF_8)));
+            }
+        }
+    }
+}

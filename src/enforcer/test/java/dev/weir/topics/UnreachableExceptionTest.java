@@ -1,0 +1,28 @@
+package dev.weir.topics;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import org.apache.kafka.common.KafkaException;
+import org.apache.kafka.common.errors.DisconnectException;
+import org.apache.kafka.common.errors.TimeoutException;
+import org.apache.kafka.common.errors.TopicAuthorizationException;
+import org.junit.jupiter.api.Test;
+
+class UnreachableExceptionTest {
+
+    @Test
+    void a_failure_without_a_message_is_told_by_its_name() {
+        assertThat(UnreachableException.why(new DisconnectException())).isEqualTo("DisconnectException");
+        assertThat(UnreachableException.why(new KafkaException("no metadata", new TimeoutException((String) null))))
+                .isEqualTo("no metadata: TimeoutException (" + UnreachableException.LOOK_AT + ")");
+    }
+
+    /** Whether a send has failed before the commit begins is a matter of milliseconds; the user reads the same. */
+    @Test
+    void a_commit_after_a_failed_send_says_what_failed() {
+        KafkaException commit = new KafkaException(
+                "Cannot execute transactional method because we are in an error state",
+                new TopicAuthorizationException("Not authorized to access topics: [weir.policies]"));
+        assertThat(UnreachableException.why(commit)).isEqualTo("Not authorized to access topics: [weir.policies]");
+    }
+}

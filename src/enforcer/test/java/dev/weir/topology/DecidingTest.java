@@ -1,0 +1,403 @@
+package dev.weir.topology;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.weir.definition.PolicyFile;
+import dev.weir.event.Decision;
+import dev.weir.event.DecisionContext;
+import dev.weir.event.LimitStatus;
+import dev.weir.event.Outcome;
+import dev.weir.event.PolicyVersion;
+import dev.weir.event.Reason;
+import dev.weir.event.Request;
+import dev.weir.event.RequestKind;
+import dev.weir.policy.RequestRules;
+import dev.weir.wire.PolicyAvro;
+import dev.weir.wire.RequestAvro;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.stream.IntStream;
+import org.apache.kafka.common.header.Headers;
+import org.apache.kafka.streams.test.TestRecord;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.MethodSource;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/** The path from request to decision or dead letter, on the real stores. */
+class DecidingTest {
+
+    private static final String TWO_A_SECOND =
+            "policies: [{id: p, limits: [{algorithm: sliding-window-log, limit: 2, per: 1s}]}]";
+
+    @TempDir
+    Path directory;
+
+    private TopologyHarness weir;
+
+    @BeforeEach
+    void open() {
+        weir = new TopologyHarness(directory.resolve("weir-state"));
+    }
+
+    @AfterEach
+    void close() {
+        weir.close();
+    }
+
+    @Test
+    void a_request_that_no_policy_matches_is_allowed() {
+        Decision decision = weir.ask("alice", 5_000);
+        assertThat(decision.outcome()).isEqualTo(Outcome.ALLOWED);
+        assertThat(decision.reason()).isEqualTo(Reason.NO_POLICY);
+        assertThat(decision.policyId()).isNull();
+    }
+
+    @Test
+    void decisions_count_by_client_and_tell_why_and_where_from() throws Exception {
+        weir.apply(TWO_A_SECOND, 4);
+        assertThat(weir.ask("alice", 5_000).remaining()).isEqualTo(1);
+        assertThat(weir.ask("alice", 5_100).remaining()).isZero();
+        assertThat(weir.ask("bob", 5_100).remaining()).isEqualTo(1);
+        Decision denied = weir.ask("alice", 5_200);
+        assertThat(denied.in(DecisionContext.UNKNOWN))
+                .isEqualTo(new Decision(
+                                new Decision.Identity("r3", "alice", new Request.Source(0, 3)),
+                                new Decision.Status(Outcome.DENIED, Reason.LIMIT_EXCEEDED, 429),
+                                new Decision.Timing(5_200, 800L, null))
+                        .withLimit(
+                                new PolicyVersion("p", 4),
+                                new LimitStatus("sliding-window-log 2/1s", 2L, 1_000L, 0L, 900L)));
+    }
+
+    @Test
+    void time_does_not_run_backwards_for_a_client() throws Exception {
+        weir.apply(TWO_A_SECOND, 1);
+        weir.ask("alice", 5_000);
+        weir.ask("alice", 5_000);
+        Decision late = weir.ask("alice", 1_000);
+        assertThat(late.outcome()).isEqualTo(Outcome.DENIED);
+        assertThat(late.decidedAtMs()).isEqualTo(5_000);
+        assertThat(weir.ask("bob", 1_000).decidedAtMs()).isEqualTo(1_000);
+    }
+
+    @Test
+    void a_time_far_ahead_harms_nobody_else() throws Exception {
+        weir.apply(TWO_A_SECOND, 1);
+        weir.ask("alice", 5_000);
+        weir.ask("alice", 5_000);
+        weir.ask("mallory", RequestRules.MAX_TIMESTAMP_MS);
+        weir.ask("bob", 5_010);
+        weir.pass(Duration.ofSeconds(5)); // sweeps
+        assertThat(weir.ask("alice", 5_020).outcome()).isEqualTo(Outcome.DENIED);
+    }
+
+    @Test
+    void a_changed_policy_acts_on_what_was_used() throws Exception {
+        weir.apply(TWO_A_SECOND, 1);
+        weir.ask("alice", 5_000);
+        weir.ask("alice", 5_000);
+        weir.apply("policies: [{id: p, limits: [{algorithm: sliding-window-log, limit: 3, per: 1s}]}]", 2);
+        Decision third = weir.ask("alice", 5_000);
+        assertThat(third.outcome()).isEqualTo(Outcome.ALLOWED);
+        assertThat(third.policyVersion()).isEqualTo(2);
+        assertThat(weir.ask("alice", 5_000).outcome()).isEqualTo(Outcome.DENIED);
+    }
+
+    @Test
+    void a_deleted_policy_is_out_of_force() throws Exception {
+        weir.apply(TWO_A_SECOND, 1);
+        assertThat(weir.ask("alice", 3, 5_000).outcome()).isEqualTo(Outcome.DENIED);
+        weir.policy("p", new PolicyAvro().encode(new PolicyAvro.Applied(PolicyAvro.Kind.POLICY, "p", 2, null, 0)));
+        assertThat(weir.ask("alice", 3, 5_000).reason()).isEqualTo(Reason.NO_POLICY);
+        weir.apply(TWO_A_SECOND, 3);
+        assertThat(weir.ask("alice", 3, 5_000).outcome()).isEqualTo(Outcome.DENIED);
+        weir.policy("p", null);
+        assertThat(weir.ask("alice", 3, 5_000).reason()).isEqualTo(Reason.NO_POLICY);
+    }
+
+    @Test
+    void a_policy_record_that_cannot_be_read_leaves_the_one_before_in_force() throws Exception {
+        weir.apply(TWO_A_SECOND, 1);
+        weir.policy("p", "nonsense".getBytes(StandardCharsets.UTF_8));
+        assertThat(weir.ask("alice", 5_000).policyVersion()).isEqualTo(1);
+    }
+
+    @Test
+    void idle_states_are_forgotten_with_their_segments_and_live_ones_stay() throws Exception {
+        weir.apply("policies: [{id: p, limits: [{algorithm: sliding-window-log, limit: 1000, per: 1m}]}]", 1);
+        for (int i = 0; i < 500; i++) {
+            weir.ask("idle", i);
+        }
+        assertThat(weir.stored(Stores.LOG_SEGMENTS)).isGreaterThan(10);
+        long later = Duration.ofHours(2).toMillis();
+        weir.ask("busy", later);
+        weir.pass(Duration.ofSeconds(1)); // a sweep whose earliest request is still an old one
+        assertThat(weir.stored(Stores.POLICY_STATES)).isEqualTo(2);
+        weir.ask("busy", later);
+        for (int i = 0; i < 20; i++) {
+            weir.pass(Duration.ofMinutes(15));
+        }
+        assertThat(weir.stored(Stores.POLICY_STATES)).isEqualTo(1);
+        assertThat(weir.stored(Stores.LOG_SEGMENTS)).isZero();
+        assertThat(weir.ask("busy", later).remaining()).isEqualTo(997);
+        assertThat(weir.ask("idle", later).remaining()).isEqualTo(999);
+    }
+
+    @Test
+    void a_log_of_100000_entries_writes_as_little_as_one_of_10() throws Exception {
+        weir.apply(
+                "policies: [{id: p, limits: [{algorithm: sliding-window-log, limit: 100000, per: 100s}]},"
+                        + "{id: q, layer: small, limits: [{algorithm: sliding-window-log, limit: 10, per: 10ms}]}]",
+                1);
+        for (int i = 0; i < 100_000; i++) {
+            weir.ask("alice", i);
+        }
+        assertThat(weir.ask("alice", 99_999).outcome()).isEqualTo(Outcome.DENIED);
+        assertThat(weir.ask("alice", 100_000).outcome()).isEqualTo(Outcome.ALLOWED);
+        assertThat(longestState()).isLessThan(300);
+    }
+
+    private int longestState() {
+        int longest = 0;
+        try (var all = weir.store(Stores.POLICY_STATES).all()) {
+            while (all.hasNext()) {
+                longest = Math.max(longest, ((byte[]) all.next().value).length);
+            }
+        }
+        return longest;
+    }
+
+    @Test
+    void a_repeated_request_is_answered_as_the_first_time_and_charged_once() throws Exception {
+        weir.apply(TWO_A_SECOND.replace("limits:", "idempotency: 10m, limits:"), 4);
+        Decision first = weir.ask(request("a", "alice", 1));
+        assertThat(first.repeated()).isFalse();
+        assertThat(first.source()).isEqualTo(new Request.Source(0, 0));
+        assertThat(weir.ask(request("a", "alice", 1))).isEqualTo(first.again(new Request.Source(0, 1)));
+        assertThat(weir.ask(request("b", "alice", 1)).remaining()).isZero();
+        Decision denied = weir.ask(request("c", "alice", 1));
+        assertThat(denied.outcome()).isEqualTo(Outcome.DENIED);
+        weir.pass(Duration.ofHours(1)); // the clock of the machine does not matter
+        assertThat(weir.ask(request("c", "alice", 1))).isEqualTo(denied.again(new Request.Source(0, 4)));
+        assertThat(weir.stored(Stores.FIRST_ANSWERS)).isEqualTo(2 * 3); // each with its note
+    }
+
+    @Test
+    void an_id_that_was_used_for_another_content_is_denied() throws Exception {
+        weir.apply(TWO_A_SECOND.replace("limits:", "idempotency: 10m, limits:"), 1);
+        weir.ask(request("k", "alice", 0));
+        for (int i = 0; i < 10; i++) {
+            assertThat(weir.ask(request("k", "alice", 2)))
+                    .returns(Outcome.DENIED, Decision::outcome)
+                    .returns(Reason.IDEMPOTENCY_MISMATCH, Decision::reason)
+                    .returns(422, Decision::httpStatus);
+        }
+        assertThat(weir.ask(request("l", "alice", 2)).remaining()).isZero();
+        assertThat(weir.ask(request("k", "alice", 0)).repeated()).isTrue();
+    }
+
+    @Test
+    void first_answers_are_dropped_when_they_are_over() throws Exception {
+        weir.apply(TWO_A_SECOND.replace("limits:", "idempotency: 1s, limits:"), 1);
+        for (int i = 0; i < 1_000; i++) {
+            weir.ask("alice", 0);
+        }
+        long later = Duration.ofHours(1).toMillis() + 1_000;
+        for (int i = 0; i < 2_000; i++) {
+            weir.ask("alice", later);
+        }
+        assertThat(weir.stored(Stores.FIRST_ANSWERS)).isEqualTo(2 * 2_000);
+    }
+
+    @Test
+    void without_idempotency_no_answer_is_kept() throws Exception {
+        weir.apply(TWO_A_SECOND, 1);
+        assertThat(weir.ask(request("a", "alice", 1)).remaining()).isEqualTo(1);
+        assertThat(weir.ask(request("a", "alice", 1)).remaining()).isZero();
+        assertThat(weir.stored(Stores.FIRST_ANSWERS)).isZero();
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"a", "a\0", "\u007f", "\u0080", "żółw", "\uD83D\uDE00 a"})
+    void a_client_may_have_any_name(String client) throws Exception {
+        weir.apply(TWO_A_SECOND, 1);
+        assertThat(weir.ask(request("r", client, 1)).client()).isEqualTo(client);
+        assertThat(weir.ask(request("r", client, 1)).remaining()).isZero();
+    }
+
+    /** A record that is no request: its key, its value, and what is said of it. */
+    @SuppressWarnings("ArrayRecordComponent") // only carried
+    private record Bad(String reason, String detail, byte[] key, byte[] value, long timestampMs) {
+        Bad(String reason, String detail, Request request) {
+            this(
+                    reason,
+                    detail,
+                    request.client().getBytes(StandardCharsets.UTF_8),
+                    new RequestAvro().encode(request),
+                    request.timestampMs());
+        }
+
+        @Override
+        public String toString() {
+            return reason;
+        }
+    }
+
+    static List<Bad> badRecords() {
+        byte[] alice = "alice".getBytes(StandardCharsets.UTF_8);
+        byte[] good = new RequestAvro().encode(request("r", "alice", 1));
+        byte[] unknown = good.clone();
+        unknown[2]++;
+        byte[] cut = java.util.Arrays.copyOf(good, good.length - 1);
+        Map<String, String> many = new HashMap<>();
+        IntStream.range(0, 65).forEach(i -> many.put("a" + i, ""));
+        return List.of(
+                new Bad(
+                        "NOT_AVRO",
+                        "Unrecognized header bytes",
+                        alice,
+                        "hello, world".getBytes(StandardCharsets.UTF_8),
+                        1),
+                new Bad("NOT_AVRO", "", alice, cut, 1),
+                new Bad("NOT_AVRO", "the record has no value", alice, null, 1),
+                new Bad("UNKNOWN_SCHEMA", "Cannot resolve schema", alice, unknown, 1),
+                new Bad("NO_CLIENT", "client is empty", request("r", "", 1)),
+                new Bad(
+                        "CLIENT_TOO_LONG",
+                        "client has 257 characters, the most is 256",
+                        request("r", "c".repeat(257), 1)),
+                new Bad("NO_REQUEST_ID", "requestId is empty", request("", "alice", 1)),
+                new Bad("REQUEST_ID_TOO_LONG", "requestId has 257 characters", request("r".repeat(257), "alice", 1)),
+                new Bad("NEGATIVE_COST", "cost is -1", request("r", "alice", -1)),
+                new Bad(
+                        "COST_TOO_LARGE",
+                        "cost is 9223372036854775807, the most is",
+                        request("r", "alice", Long.MAX_VALUE)),
+                new Bad("TIER_TOO_LONG", "tier has 257 characters", request("t".repeat(257), null, Map.of(), null, 1)),
+                new Bad("NEGATIVE_SIZE", "sizeBytes is -1", request(null, -1L, Map.of(), null, 1)),
+                new Bad(
+                        "NO_QUEUE",
+                        "queue must be that of the QUEUED decision, is \\u001b[2J\\u000ax",
+                        cancel("\u001b[2J\nx")),
+                new Bad(
+                        "PAYLOAD_TOO_LARGE",
+                        "payload has 65537 bytes, the most is 65536",
+                        request(null, null, Map.of(), new byte[65_537], 1)),
+                new Bad("ATTRIBUTES_TOO_LARGE", "65 attributes, the most is 64", request(null, null, many, null, 1)),
+                new Bad(
+                        "ATTRIBUTES_TOO_LARGE",
+                        "an attribute has 1025 characters",
+                        request(null, null, Map.of("a", "x".repeat(1_025)), null, 1)),
+                new Bad(
+                        "TIMESTAMP_OUT_OF_RANGE",
+                        "timestamp is 253402300800000",
+                        request(null, null, Map.of(), null, RequestRules.MAX_TIMESTAMP_MS + 1)));
+    }
+
+    private static Request cancel(String queue) {
+        return new Request(
+                "r",
+                "alice",
+                RequestKind.CANCEL,
+                null,
+                1,
+                null,
+                Map.of(),
+                null,
+                null,
+                queue,
+                1,
+                TopologyHarness.NOWHERE);
+    }
+
+    @ParameterizedTest
+    @MethodSource("badRecords")
+    void a_record_that_is_no_request_is_a_dead_letter_and_the_partition_moves_on(Bad bad) throws Exception {
+        weir.apply(TWO_A_SECOND, 1);
+        weir.ask("alice", 1_000);
+        weir.raw(bad.key, bad.value, bad.timestampMs);
+
+        TestRecord<byte[], byte[]> dead = weir.deadLetter();
+        assertThat(dead.key()).isEqualTo(bad.key);
+        assertThat(dead.value()).isEqualTo(bad.value);
+        assertThat(header(dead.headers(), "weir.reason")).isEqualTo(bad.reason);
+        assertThat(header(dead.headers(), "weir.detail")).startsWith(bad.detail);
+        assertThat(header(dead.headers(), "weir.source.topic")).isEqualTo("weir.requests");
+        assertThat(header(dead.headers(), "weir.source.partition")).isEqualTo("0");
+        assertThat(header(dead.headers(), "weir.source.offset")).isEqualTo("1");
+        assertThat(header(dead.headers(), "weir.source.timestamp")).isEqualTo(String.valueOf(bad.timestampMs));
+        assertThat(weir.ask("alice", 1_000).remaining()).isZero(); // nothing charged, nothing stuck
+        assertThat(weir.leftOver()).containsExactly("0 decisions", "0 dead letters");
+    }
+
+    @Test
+    void a_record_beyond_what_the_output_topics_take_is_a_dead_letter_without_its_bulk() throws Exception {
+        weir.apply(TWO_A_SECOND, 1);
+        byte[] alice = "alice".getBytes(StandardCharsets.UTF_8);
+        weir.raw(alice, new byte[2 << 20], 1);
+        TestRecord<byte[], byte[]> dead = weir.deadLetter();
+        assertThat(dead.key()).isEqualTo(alice);
+        assertThat(dead.value()).isNull();
+        assertThat(header(dead.headers(), "weir.reason")).isEqualTo("RECORD_TOO_LARGE");
+        assertThat(header(dead.headers(), "weir.detail"))
+                .isEqualTo("the record has 2097157 bytes, the most is 2097152");
+        assertThat(weir.ask("alice", 1_000).remaining()).isEqualTo(1);
+    }
+
+    @Test
+    void a_policy_under_a_key_that_is_not_its_own_is_not_in_force() throws Exception {
+        weir.apply(TWO_A_SECOND, 1);
+        String blocked = "policies: [{id: p, limits: [{algorithm: gcra, limit: 0}]}]";
+        PolicyFile.Definition definition =
+                PolicyFile.read("test", blocked).policies().get(0);
+        PolicyAvro avro = new PolicyAvro();
+        weir.policy("q", avro.encode(new PolicyAvro.Applied(PolicyAvro.Kind.POLICY, "p", 2, definition.json(), 0)));
+        weir.policy("q", avro.encode(new PolicyAvro.Applied(PolicyAvro.Kind.POLICY, "q", 2, definition.json(), 0)));
+        assertThat(weir.ask("alice", 1_000).policyVersion()).isEqualTo(1);
+        assertThat(weir.ask("alice", 1_000).outcome()).isEqualTo(Outcome.ALLOWED);
+    }
+
+    private static Request request(String requestId, String client, long cost) {
+        return new Request(
+                requestId,
+                client,
+                RequestKind.CONSUME,
+                null,
+                cost,
+                null,
+                Map.of(),
+                null,
+                null,
+                null,
+                1,
+                TopologyHarness.NOWHERE);
+    }
+
+    private static Request request(String tier, Long size, Map<String, String> attributes, byte[] payload, long at) {
+        return new Request(
+                "r",
+                "alice",
+                RequestKind.CONSUME,
+                tier,
+                1,
+                size,
+                attributes,
+                null,
+                payload,
+                null,
+                at,
+                TopologyHarness.NOWHERE);
+    }
+
+    private static String header(Headers headers, String name) {
+        return new String(headers.lastHeader(name).value(), StandardCharsets.UTF_8);
+    }
+}

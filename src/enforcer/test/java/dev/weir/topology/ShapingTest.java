@@ -1,0 +1,358 @@
+package dev.weir.topology;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.tuple;
+
+import dev.weir.config.WeirConfig;
+import dev.weir.definition.PolicyFile;
+import dev.weir.event.Decision;
+import dev.weir.event.DecisionContext;
+import dev.weir.event.Outcome;
+import dev.weir.event.Reason;
+import dev.weir.event.Release;
+import dev.weir.event.Request;
+import dev.weir.event.RequestKind;
+import dev.weir.processor.EnforcerMetrics;
+import dev.weir.processor.PolicyRegistry;
+import dev.weir.processor.QueueRegistry;
+import dev.weir.topics.KafkaSettings;
+import dev.weir.wire.DecisionAvro;
+import dev.weir.wire.PolicyAvro;
+import dev.weir.wire.ReleaseAvro;
+import dev.weir.wire.RequestAvro;
+import dev.weir.wire.UnreadableException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.time.Instant;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import org.apache.kafka.common.header.internals.RecordHeaders;
+import org.apache.kafka.common.serialization.ByteArrayDeserializer;
+import org.apache.kafka.common.serialization.ByteArraySerializer;
+import org.apache.kafka.common.serialization.StringSerializer;
+import org.apache.kafka.streams.TestInputTopic;
+import org.apache.kafka.streams.TestOutputTopic;
+import org.apache.kafka.streams.TopologyTestDriver;
+import org.apache.kafka.streams.test.TestRecord;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** A shaped request on its way through both topologies. */
+class ShapingTest {
+
+    private static final String QUEUE = """
+            queues:
+              - {id: sms, limit: 10, per: 1s, capacity: 3, max-wait: 1s, look-ahead: 0s, tiers: {gold: {priority: 1}}}
+            """;
+
+    private static final String ALL = "policies: [{id: all, queue: sms}]\n" + QUEUE;
+
+    private static final String BEYOND_ONE_A_MINUTE =
+            "policies: [{id: some, limits: [{algorithm: gcra, limit: 1, per: 1m}], on-exceed: shape, queue: sms}]\n"
+                    + QUEUE;
+
+    @TempDir
+    private Path directory;
+
+    private final List<TestInputTopic<String, byte[]>> policies = new ArrayList<>();
+    private PolicyRegistry live;
+    private TopologyTestDriver deciding;
+    private TopologyTestDriver shaping;
+    private TestInputTopic<byte[], byte[]> requests;
+    private TestOutputTopic<byte[], byte[]> admissionsOut;
+    private TestInputTopic<byte[], byte[]> admissionsIn;
+    private TestOutputTopic<byte[], byte[]> decided;
+    private TestOutputTopic<byte[], byte[]> answered;
+    private TestOutputTopic<byte[], byte[]> released;
+
+    @BeforeEach
+    void open() {
+        WeirConfig config = WeirConfig.DEFAULTS.withStateDirectory(directory.resolve("weir-state"));
+        live = new PolicyRegistry();
+        deciding = new TopologyTestDriver(
+                WeirTopology.deciding(config, 1, live, new EnforcerMetrics()),
+                KafkaSettings.deciding(config),
+                Instant.EPOCH);
+        shaping = new TopologyTestDriver(
+                WeirTopology.shaping(config, live, new QueueRegistry(), new EnforcerMetrics()),
+                KafkaSettings.shaping(config),
+                Instant.EPOCH);
+        Topics topics = Topics.of("weir.", "weir");
+        requests = in(deciding, topics.requests());
+        admissionsOut = out(deciding, topics.admissions());
+        admissionsIn = in(shaping, topics.admissions());
+        decided = out(deciding, topics.decisions());
+        answered = out(shaping, topics.decisions());
+        released = out(shaping, topics.releases());
+        for (TopologyTestDriver driver : List.of(deciding, shaping)) {
+            policies.add(driver.createInputTopic(topics.policies(), new StringSerializer(), new ByteArraySerializer()));
+        }
+    }
+
+    @AfterEach
+    void close() {
+        deciding.close();
+        shaping.close();
+    }
+
+    private static TestInputTopic<byte[], byte[]> in(TopologyTestDriver driver, String topic) {
+        return driver.createInputTopic(topic, new ByteArraySerializer(), new ByteArraySerializer());
+    }
+
+    private static TestOutputTopic<byte[], byte[]> out(TopologyTestDriver driver, String topic) {
+        return driver.createOutputTopic(topic, new ByteArrayDeserializer(), new ByteArrayDeserializer());
+    }
+
+    private void apply(String yaml) throws Exception {
+        PolicyFile.Contents contents = PolicyFile.read("test", yaml);
+        List<PolicyFile.Definition> definitions = new ArrayList<>(contents.queues());
+        definitions.addAll(contents.policies());
+        for (PolicyFile.Definition definition : definitions) {
+            rules(new PolicyAvro.Applied(definition.kind(), definition.id(), 1, definition.json(), 0));
+        }
+    }
+
+    private void rules(PolicyAvro.Applied applied) {
+        policies.forEach(topic -> topic.pipeInput(applied.key(), new PolicyAvro().encode(applied)));
+    }
+
+    private Decision ask(RequestKind kind, String id, String tier, String queue) throws UnreadableException {
+        Request request = new Request(
+                id,
+                "alice",
+                kind,
+                tier,
+                1,
+                null,
+                Map.of("endpoint", "/sms"),
+                null,
+                new byte[] {1, 2},
+                queue,
+                0,
+                new Request.Source(0, 0));
+        RecordHeaders headers = new RecordHeaders();
+        headers.add("trace", new byte[] {7});
+        requests.pipeInput(new TestRecord<>(
+                "alice".getBytes(StandardCharsets.UTF_8), new RequestAvro().encode(request), headers, Instant.EPOCH));
+        admissionsOut.readRecordsToList().forEach(admissionsIn::pipeInput);
+        TestOutputTopic<byte[], byte[]> answers = decided.isEmpty() ? answered : decided;
+        return new DecisionAvro().decode(answers.readValue());
+    }
+
+    private Decision ask(String id, String tier) throws UnreadableException {
+        return ask(RequestKind.CONSUME, id, tier, null);
+    }
+
+    private List<Decision> laterDecisions() throws UnreadableException {
+        List<Decision> later = new ArrayList<>();
+        while (!answered.isEmpty()) {
+            later.add(new DecisionAvro().decode(answered.readValue()));
+        }
+        return later;
+    }
+
+    /** What leaves while time passes, a millisecond at a time. */
+    private List<Release> releases(int ms) throws UnreadableException {
+        for (int i = 0; i < ms; i++) {
+            shaping.advanceWallClockTime(Duration.ofMillis(1));
+        }
+        List<Release> releases = new ArrayList<>();
+        while (!released.isEmpty()) {
+            TestRecord<byte[], byte[]> release = released.readRecord();
+            assertThat(release.key()).isEqualTo("alice".getBytes(StandardCharsets.UTF_8));
+            assertThat(release.headers().lastHeader("trace").value()).containsExactly(7);
+            releases.add(new ReleaseAvro().decode(release.value()));
+        }
+        return releases;
+    }
+
+    @Test
+    void a_policy_with_a_queue_and_no_limits_sends_everything_there() throws Exception {
+        apply(ALL);
+        Decision decision = ask("a", null);
+        assertThat(decision.outcome()).isEqualTo(Outcome.QUEUED);
+        assertThat(decision.reason()).isEqualTo(Reason.SHAPED);
+        assertThat(decision.policyId()).isEqualTo("all");
+        assertThat(decision.policyVersion()).isEqualTo(1);
+        assertThat(decision.queueing()).isEqualTo(new Decision.Queueing("sms", 1L, 0L));
+        assertThat(decision.context())
+                .isEqualTo(new DecisionContext(null, live.table().checksum()));
+        assertThat(ask("b", null).queueing().position()).isEqualTo(2);
+        List<Release> releases = releases(150);
+        assertThat(releases).extracting(Release::requestId).containsExactly("a", "b");
+        assertThat(releases.get(0).payload()).containsExactly(1, 2);
+        assertThat(releases.get(0).attributes()).containsEntry("endpoint", "/sms");
+        assertThat(releases.get(1).releaseAtNanos() - releases.get(0).releaseAtNanos())
+                .isGreaterThanOrEqualTo(100_000_000);
+        assertThat(shaping.producedTopicNames()).doesNotContain("weir.dead-letters");
+    }
+
+    @Test
+    void a_queue_with_a_key_is_a_bucket_for_each_of_its_values() throws Exception {
+        apply(ALL.replace("limit: 10,", "key: [tier], limit: 10,"));
+        assertThat(ask("a", "gold").queueing()).isEqualTo(keyed("gold", 1L, 0L));
+        assertThat(ask("b", "gold").queueing()).isEqualTo(keyed("gold", 2L, 100L));
+        assertThat(ask("c", "free").queueing()).isEqualTo(keyed("free", 1L, 0L));
+        assertThat(ask("d", null))
+                .returns(Outcome.DENIED, Decision::outcome)
+                .returns(Reason.NO_QUEUE_KEY, Decision::reason)
+                .returns("tier", Decision::limitedBy)
+                .returns(400, Decision::httpStatus);
+        assertThat(ask(RequestKind.CANCEL, "b", "free", "sms").reason()).isEqualTo(Reason.NOT_WAITING);
+        assertThat(ask(RequestKind.CANCEL, "b", "gold", "sms").reason()).isEqualTo(Reason.CANCELLED);
+        assertThat(laterDecisions()).extracting(Decision::requestId).containsExactly("b");
+        assertThat(releases(20))
+                .extracting(Release::requestId, Release::key, Release::sequence)
+                .containsExactlyInAnyOrder(
+                        tuple("a", Map.of("tier", "gold"), 1L), tuple("c", Map.of("tier", "free"), 1L));
+        releases(200); // by then both keys are idle
+        assertThat(shaping.getKeyValueStore(Stores.QUEUE_STATES).all())
+                .toIterable()
+                .as("the rules and the mark at the end are kept")
+                .hasSize(2);
+        assertThat(shaping.producedTopicNames()).doesNotContain("weir.dead-letters");
+    }
+
+    private static Decision.Queueing keyed(String tier, long position, long expectedWaitMs) {
+        return new Decision.Queueing("sms", Map.of("tier", tier), position, expectedWaitMs);
+    }
+
+    @Test
+    void a_shaping_policy_sends_what_exceeds_its_limits_and_allows_the_rest() throws Exception {
+        apply(BEYOND_ONE_A_MINUTE);
+        assertThat(ask("a", null).outcome()).isEqualTo(Outcome.ALLOWED);
+        Decision beyond = ask("b", null);
+        assertThat(beyond.outcome()).isEqualTo(Outcome.QUEUED);
+        assertThat(beyond.limitedBy()).isEqualTo("gcra 1/1m");
+        assertThat(beyond.limit()).isEqualTo(1);
+        assertThat(ask(RequestKind.SETTLE, "s", null, null).reason()).isEqualTo(Reason.SETTLED);
+        assertThat(releases(20)).extracting(Release::requestId).containsExactly("b");
+    }
+
+    @Test
+    void a_repeat_is_answered_as_the_first_time_and_never_queued_again() throws Exception {
+        apply(ALL.replace("queue: sms}", "queue: sms, idempotency: 10m}"));
+        Decision a = ask("a", null);
+        Decision b = ask("b", null);
+        assertThat(b.queueing().position()).isEqualTo(2);
+        ask("c", null);
+        Decision full = ask("d", null);
+        assertThat(full.reason()).isEqualTo(Reason.QUEUE_FULL);
+        assertThat(List.of(a, b, full)).extracting(Decision::repeated).containsOnly(false);
+        assertThat(ask("b", null)).isEqualTo(b.again(new Request.Source(0, 4)));
+        assertThat(releases(150)).extracting(Release::requestId).containsExactly("a", "b");
+        assertThat(ask("a", null)).isEqualTo(a.again(new Request.Source(0, 5)));
+        assertThat(ask("d", null)).isEqualTo(full.again(new Request.Source(0, 6))); // though there is room now
+        apply(ALL.replace("queue: sms}", "queue: other, idempotency: 1m}") + "  - {id: other, limit: 1, per: 1s}\n");
+        assertThat(ask(RequestKind.CANCEL, "c", null, "sms").reason()).isEqualTo(Reason.CANCELLED);
+        laterDecisions();
+        assertThat(ask("c", null))
+                .returns(true, Decision::repeated)
+                .returns(Outcome.QUEUED, Decision::outcome)
+                .returns(new Decision.Queueing("sms", 3L, 200L), Decision::queueing);
+        assertThat(releases(2_000)).isEmpty();
+    }
+
+    @Test
+    void a_request_allowed_at_first_is_not_queued_when_it_is_repeated() throws Exception {
+        apply(BEYOND_ONE_A_MINUTE.replace("queue: sms}", "queue: sms, idempotency: 10m}"));
+        assertThat(ask("a", null).outcome()).isEqualTo(Outcome.ALLOWED);
+        assertThat(ask("b", null).outcome()).isEqualTo(Outcome.QUEUED);
+        assertThat(ask("a", null)).returns(Outcome.ALLOWED, Decision::outcome).returns(true, Decision::repeated);
+        assertThat(ask("b", null)).returns(Outcome.QUEUED, Decision::outcome).returns(true, Decision::repeated);
+        assertThat(releases(500)).extracting(Release::requestId).containsExactly("b");
+    }
+
+    @Test
+    void another_layer_is_charged_on_the_way_and_what_it_refuses_is_not_queued() throws Exception {
+        apply("""
+                policies:
+                  - {id: all, queue: sms}
+                  - {id: two, layer: other, limits: [{algorithm: fixed-window, limit: 2, per: 1h}]}
+                """ + QUEUE);
+        assertThat(ask("a", null).outcome()).isEqualTo(Outcome.QUEUED);
+        assertThat(ask(RequestKind.PEEK, "p", null, null).outcome()).isEqualTo(Outcome.QUEUED);
+        assertThat(ask("b", null).outcome()).isEqualTo(Outcome.QUEUED);
+        Decision refused = ask("c", null);
+        assertThat(refused.outcome()).isEqualTo(Outcome.DENIED);
+        assertThat(refused.policyId()).isEqualTo("two");
+        assertThat(refused.httpStatus()).isEqualTo(429);
+        assertThat(releases(500)).extracting(Release::requestId).containsExactly("a", "b");
+    }
+
+    @Test
+    void a_waiting_request_is_withdrawn_by_a_request_of_its_id() throws Exception {
+        apply(ALL);
+        String queue = ask("a", null).queueing().queue();
+        ask("b", null);
+        assertThat(ask(RequestKind.CANCEL, "b", null, queue).reason()).isEqualTo(Reason.CANCELLED);
+        assertThat(laterDecisions()).extracting(Decision::outcome).containsExactly(Outcome.DENIED);
+        assertThat(ask(RequestKind.CANCEL, "b", null, queue).reason()).isEqualTo(Reason.NOT_WAITING);
+        assertThat(releases(500)).extracting(Release::requestId).containsExactly("a");
+    }
+
+    @Test
+    void a_cancel_that_names_no_queue_is_a_dead_letter() {
+        Request request = new Request(
+                "a",
+                "alice",
+                RequestKind.CANCEL,
+                null,
+                1,
+                null,
+                Map.of(),
+                null,
+                null,
+                null,
+                0,
+                new Request.Source(0, 0));
+        requests.pipeInput("alice".getBytes(StandardCharsets.UTF_8), new RequestAvro().encode(request));
+        TestRecord<byte[], byte[]> dead = out(deciding, "weir.dead-letters").readRecord();
+        assertThat(new String(dead.headers().lastHeader("weir.reason").value(), StandardCharsets.UTF_8))
+                .isEqualTo("NO_QUEUE");
+    }
+
+    @Test
+    void a_full_queue_evicts_for_a_higher_priority_and_denies_the_others() throws Exception {
+        apply(ALL);
+        for (String id : List.of("a", "b", "c")) {
+            assertThat(ask(id, "free").outcome()).isEqualTo(Outcome.QUEUED);
+        }
+        assertThat(ask("d", "free").reason()).isEqualTo(Reason.QUEUE_FULL);
+        Decision evicted = ask("g", "gold");
+        assertThat(evicted.requestId()).isEqualTo("c");
+        assertThat(evicted.reason()).isEqualTo(Reason.EVICTED);
+        assertThat(laterDecisions()).extracting(Decision::requestId).containsExactly("g");
+        assertThat(releases(500)).extracting(Release::requestId).containsExactly("g", "a", "b");
+    }
+
+    @Test
+    void what_waits_too_long_expires() throws Exception {
+        apply(ALL.replace("limit: 10", "limit: 1").replace("max-wait: 1s", "max-wait: 1500ms"));
+        for (String id : List.of("a", "b")) {
+            ask(id, "free");
+        }
+        ask("g", "gold");
+        assertThat(releases(2_000)).extracting(Release::requestId).containsExactly("g", "a");
+        List<Decision> later = laterDecisions();
+        assertThat(later).extracting(Decision::outcome).containsExactly(Outcome.EXPIRED);
+        assertThat(later.get(0).requestId()).isEqualTo("b");
+        assertThat(later.get(0).decidedAtMs()).isEqualTo(1_500);
+    }
+
+    @Test
+    void a_deleted_queue_takes_no_more_and_drains() throws Exception {
+        apply(ALL);
+        ask("a", null);
+        ask("b", null);
+        rules(new PolicyAvro.Applied(PolicyAvro.Kind.QUEUE, "sms", 2, null, 0));
+        Decision refused = ask("c", null);
+        assertThat(refused.reason()).isEqualTo(Reason.NO_QUEUE);
+        assertThat(refused.httpStatus()).isEqualTo(503);
+        assertThat(releases(500)).extracting(Release::requestId).containsExactly("a", "b");
+    }
+}

@@ -1,0 +1,472 @@
+package dev.weir.topology;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.weir.config.WeirConfig;
+import dev.weir.definition.PolicyFile;
+import dev.weir.event.Decision;
+import dev.weir.event.DecisionContext;
+import dev.weir.event.DecisionOrder;
+import dev.weir.event.Outcome;
+import dev.weir.event.Reason;
+import dev.weir.event.Request;
+import dev.weir.event.RequestKind;
+import dev.weir.event.StateKey;
+import dev.weir.lease.LeaseRequest;
+import dev.weir.lease.LeaseResponse;
+import dev.weir.processor.EnforcerMetrics;
+import dev.weir.processor.PolicyRegistry;
+import dev.weir.processor.QueueRegistry;
+import dev.weir.topics.KafkaSettings;
+import dev.weir.wire.DecisionAvro;
+import dev.weir.wire.KeyCodec;
+import dev.weir.wire.LeaseRequestAvro;
+import dev.weir.wire.LeaseResponseAvro;
+import dev.weir.wire.PolicyAvro;
+import dev.weir.wire.RequestAvro;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.time.Instant;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import org.apache.kafka.common.serialization.ByteArrayDeserializer;
+import org.apache.kafka.common.serialization.ByteArraySerializer;
+import org.apache.kafka.common.serialization.StringSerializer;
+import org.apache.kafka.common.utils.Bytes;
+import org.apache.kafka.streams.TestInputTopic;
+import org.apache.kafka.streams.TestOutputTopic;
+import org.apache.kafka.streams.TopologyTestDriver;
+import org.apache.kafka.streams.state.KeyValueIterator;
+import org.apache.kafka.streams.test.TestRecord;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/** Quota that is shared: both topologies on test drivers, what one tells the other carried by hand. */
+class SharingTest {
+
+    private static final Instant START = Instant.parse("2026-01-01T00:00:00Z");
+
+    @TempDir
+    private Path directory;
+
+    private final PolicyRegistry live = new PolicyRegistry();
+    private final RequestAvro requestAvro = new RequestAvro();
+    private final DecisionAvro decisionAvro = new DecisionAvro();
+    private TopologyTestDriver deciding;
+    private TopologyTestDriver lending;
+    private TestInputTopic<byte[], byte[]> requests;
+    private TestInputTopic<String, byte[]> policies;
+    private TestInputTopic<byte[], byte[]> asksIn;
+    private TestInputTopic<byte[], byte[]> grantsIn;
+    private TestOutputTopic<byte[], byte[]> asksOut;
+    private TestOutputTopic<byte[], byte[]> grantsOut;
+    private TestOutputTopic<byte[], byte[]> decisions;
+    private long nowMs = START.toEpochMilli();
+    private int sent;
+
+    @BeforeEach
+    void start() {
+        WeirConfig config = WeirConfig.DEFAULTS.withStateDirectory(directory);
+        Topics topics = Topics.of("weir.", "weir");
+        EnforcerMetrics counts = new EnforcerMetrics();
+        deciding = new TopologyTestDriver(
+                WeirTopology.deciding(config, 1, live, counts), KafkaSettings.deciding(config), START);
+        lending = new TopologyTestDriver(
+                WeirTopology.shaping(config, live, new QueueRegistry(), counts), KafkaSettings.shaping(config), START);
+        requests = in(deciding, topics.requests());
+        grantsIn = in(deciding, topics.leaseResponses());
+        policies = deciding.createInputTopic(topics.policies(), new StringSerializer(), new ByteArraySerializer());
+        asksIn = in(lending, topics.leaseRequests());
+        asksOut = out(deciding, topics.leaseRequests());
+        decisions = out(deciding, topics.decisions());
+        grantsOut = out(lending, topics.leaseResponses());
+    }
+
+    private static TestInputTopic<byte[], byte[]> in(TopologyTestDriver driver, String topic) {
+        return driver.createInputTopic(topic, new ByteArraySerializer(), new ByteArraySerializer());
+    }
+
+    private static TestOutputTopic<byte[], byte[]> out(TopologyTestDriver driver, String topic) {
+        return driver.createOutputTopic(topic, new ByteArrayDeserializer(), new ByteArrayDeserializer());
+    }
+
+    @AfterEach
+    void stop() {
+        deciding.close();
+        lending.close();
+    }
+
+    private void apply(String yaml, long version) throws Exception {
+        for (PolicyFile.Definition definition :
+                PolicyFile.read("test", "policies:\n" + yaml).policies()) {
+            PolicyAvro.Applied applied =
+                    new PolicyAvro.Applied(definition.kind(), definition.id(), version, definition.json(), 0);
+            policies.pipeInput(applied.key(), new PolicyAvro().encode(applied));
+        }
+    }
+
+    private void request(String client, long cost) {
+        request(client, RequestKind.CONSUME, cost);
+    }
+
+    private void request(String client, RequestKind kind, long cost) {
+        Request request = new Request(
+                "r" + sent++,
+                client,
+                kind,
+                null,
+                cost,
+                null,
+                Map.of("endpoint", "/sms"),
+                null,
+                new byte[] {1},
+                null,
+                nowMs,
+                new Request.Source(0, 0));
+        requests.pipeInput(new TestRecord<>(
+                client.getBytes(StandardCharsets.UTF_8), requestAvro.encode(request), Instant.ofEpochMilli(nowMs)));
+    }
+
+    /** Carries requests to the ledgers and their responses back, until nobody sends more. Returns how many there were. */
+    private int exchange() throws Exception {
+        int messages = 0;
+        while (!asksOut.isEmpty() || !grantsOut.isEmpty()) {
+            while (!asksOut.isEmpty()) {
+                TestRecord<byte[], byte[]> ask = asksOut.readRecord();
+                asksIn.pipeInput(new TestRecord<>(ask.key(), ask.value(), Instant.ofEpochMilli(nowMs)));
+                messages++;
+            }
+            while (!grantsOut.isEmpty()) {
+                TestRecord<byte[], byte[]> grant = grantsOut.readRecord();
+                grantsIn.pipeInput(grant.key(), grant.value());
+                messages++;
+            }
+        }
+        return messages;
+    }
+
+    private void pass(long ms) {
+        nowMs += ms;
+        deciding.advanceWallClockTime(Duration.ofMillis(ms));
+        lending.advanceWallClockTime(Duration.ofMillis(ms));
+    }
+
+    private List<Decision> decided() throws Exception {
+        List<Decision> all = new ArrayList<>();
+        while (!decisions.isEmpty()) {
+            all.add(decisionAvro.decode(decisions.readValue()));
+        }
+        return all;
+    }
+
+    private List<Outcome> outcomes() throws Exception {
+        return decided().stream().map(Decision::outcome).toList();
+    }
+
+    @Test
+    void a_request_waits_for_the_first_slice_and_later_ones_do_not() throws Exception {
+        apply("  - {id: all, key: [], limits: [{algorithm: fixed-window, limit: 1000, per: 1m}]}", 1);
+        request("alice", 3);
+        assertThat(decided()).isEmpty();
+        exchange();
+        assertThat(outcomes()).containsExactly(Outcome.ALLOWED);
+        for (int i = 0; i < 50; i++) {
+            request("client" + i, 1);
+            pass(20);
+            exchange();
+        }
+        pass(100);
+        exchange();
+        assertThat(outcomes()).hasSize(50).containsOnly(Outcome.ALLOWED);
+    }
+
+    @Test
+    void a_request_that_waited_records_after_which_request_it_was_decided() throws Exception {
+        apply("  - {id: sms, key: [], limits: [{algorithm: fixed-window, limit: 1000, per: 1m}]}", 1);
+        request("alice", 3);
+        request("bob", 3);
+        request("alice", RequestKind.PEEK, 3);
+        exchange();
+        request("alice", 3);
+        long checksum = live.table().checksum();
+        assertThat(decided())
+                .extracting(Decision::context)
+                .containsExactly(
+                        new DecisionContext(null, checksum), // it only asks
+                        new DecisionContext(new DecisionOrder(2, 1), checksum),
+                        new DecisionContext(new DecisionOrder(2, 2), checksum),
+                        new DecisionContext(null, checksum));
+    }
+
+    @Test
+    void all_clients_together_get_no_more_than_the_limit() throws Exception {
+        apply("  - {id: all, key: [], limits: [{algorithm: sliding-window-log, limit: 20, per: 1m}]}", 1);
+        for (int i = 0; i < 60; i++) {
+            request("client" + i, 1);
+            exchange();
+            pass(50);
+        }
+        pass(100);
+        exchange();
+        List<Outcome> outcomes = outcomes();
+        assertThat(outcomes).hasSize(60);
+        assertThat(outcomes.stream().filter(Outcome.ALLOWED::equals)).hasSize(20);
+        assertThat(outcomes.subList(0, 20)).containsOnly(Outcome.ALLOWED);
+    }
+
+    @Test
+    void who_gets_no_answer_is_denied_when_the_wait_is_over() throws Exception {
+        apply("  - {id: all, key: [], max-wait: 50ms, limits: [{algorithm: gcra, limit: 5, per: 1m}]}", 1);
+        request("alice", 1);
+        pass(40);
+        assertThat(decided()).isEmpty();
+        pass(20);
+        assertThat(decided()).singleElement().satisfies(decision -> {
+            assertThat(decision.outcome()).isEqualTo(Outcome.DENIED);
+            assertThat(decision.reason()).isEqualTo(Reason.QUOTA_NOT_AT_HAND);
+            assertThat(decision.limitedBy()).isEqualTo("gcra 5/1m");
+            assertThat(decision.decidedAtMs()).isEqualTo(nowMs - 60);
+        });
+    }
+
+    @Test
+    void who_must_not_wait_is_denied_at_once() throws Exception {
+        apply("  - {id: all, key: [], when-empty: deny, limits: [{algorithm: gcra, limit: 5, per: 1m}]}", 1);
+        request("alice", 1);
+        assertThat(outcomes()).containsExactly(Outcome.DENIED);
+        exchange();
+        request("alice", 1);
+        assertThat(outcomes()).as("the first one has asked").containsExactly(Outcome.ALLOWED);
+    }
+
+    @Test
+    void who_waited_is_answered_again_as_the_first_time() throws Exception {
+        apply("  - {id: all, key: [], idempotency: 1m, limits: [{algorithm: fixed-window, limit: 1, per: 1h}]}", 1);
+        request("alice", 1);
+        sent--; // the same requestId
+        request("alice", 1);
+        exchange();
+        exchange();
+        List<Decision> all = decided();
+        assertThat(all.stream().map(Decision::outcome)).containsExactly(Outcome.ALLOWED, Outcome.ALLOWED);
+        assertThat(all.stream().map(Decision::repeated)).containsExactly(false, true);
+    }
+
+    @Test
+    void those_who_wait_are_decided_in_their_order() throws Exception {
+        apply("  - {id: all, key: [], limits: [{algorithm: fixed-window, limit: 3, per: 1m}]}", 1);
+        for (String client : List.of("a", "b", "c", "d")) {
+            request(client, 1);
+        }
+        for (int i = 0; i < 5; i++) {
+            exchange();
+            pass(10);
+        }
+        List<Decision> all = decided();
+        assertThat(all.stream().map(Decision::client)).containsExactly("a", "b", "c", "d");
+        assertThat(all.stream().map(Decision::outcome))
+                .containsExactly(Outcome.ALLOWED, Outcome.ALLOWED, Outcome.ALLOWED, Outcome.DENIED);
+    }
+
+    @Test
+    void what_is_not_used_comes_back_before_it_ends() throws Exception {
+        apply("  - {id: all, key: [], limits: [{algorithm: fixed-window, limit: 100, per: 1h}]}", 1);
+        request("alice", 1);
+        exchange();
+        for (int i = 0; i < 30; i++) {
+            request("alice", 1);
+        }
+        exchange();
+        for (int i = 0; i < 60; i++) {
+            pass(100);
+            exchange();
+        }
+        int allowed = (int) outcomes().stream().filter(Outcome.ALLOWED::equals).count();
+        for (int i = 0; i < 200; i++) {
+            request("bob", 1);
+            exchange();
+        }
+        pass(200);
+        exchange();
+        allowed += (int) outcomes().stream().filter(Outcome.ALLOWED::equals).count();
+        assertThat(allowed).isEqualTo(100);
+    }
+
+    @Test
+    void what_is_settled_is_charged_to_the_ledger_and_nothing_is_refunded() throws Exception {
+        apply("  - {id: all, key: [], limits: [{algorithm: fixed-window, limit: 100, per: 1h}]}", 1);
+        request("alice", RequestKind.SETTLE, 100);
+        assertThat(decided()).singleElement().satisfies(decision -> assertThat(decision.reason())
+                .isEqualTo(Reason.SETTLED));
+        exchange();
+        request("alice", 1);
+        exchange();
+        assertThat(outcomes()).containsExactly(Outcome.DENIED);
+        request("alice", RequestKind.SETTLE, -1);
+        assertThat(decided())
+                .singleElement()
+                .returns(Outcome.DENIED, Decision::outcome)
+                .returns(Reason.SHARED_LIMIT_REFUND, Decision::reason)
+                .returns(422, Decision::httpStatus);
+        exchange();
+        pass(5_000);
+        request("alice", 1);
+        exchange();
+        assertThat(outcomes()).containsExactly(Outcome.DENIED);
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"", ", max-debt: 5"})
+    void a_settlement_leaves_a_shared_limit_at_most_the_maximum_debt(String maxDebt) throws Exception {
+        apply("  - {id: all, key: []" + maxDebt + ", limits: [{algorithm: gcra, limit: 10, per: 1h}]}", 1);
+        request("alice", RequestKind.SETTLE, 1_000_000_000_000L);
+        assertThat(decided()).singleElement().returns(Reason.SETTLED, Decision::reason);
+        exchange();
+        assertNextIsDeniedFor(tokens(1 + (maxDebt.isEmpty() ? 10 : 5)));
+    }
+
+    @Test
+    void messages_of_a_foreign_holder_neither_refund_a_shared_limit_nor_exceed_the_maximum_debt() throws Exception {
+        apply("  - {id: all, key: [], max-debt: 2, limits: [{algorithm: gcra, limit: 10, per: 1h}]}", 1);
+        for (long tokens : List.of(10L, -1_000_000_000_000L, Long.MIN_VALUE)) {
+            settleAsForeigner(tokens);
+        }
+        assertNextIsDeniedFor(tokens(1));
+        pass(5_000); // it asks again after a term
+        for (long tokens : List.of(1_000_000_000_000L, Long.MAX_VALUE)) {
+            settleAsForeigner(tokens);
+        }
+        assertNextIsDeniedFor(tokens(3) - 5_000);
+    }
+
+    /** How long it takes until so many tokens of 10 an hour flow in. */
+    private static long tokens(int count) {
+        return Duration.ofHours(1).toMillis() / 10 * count;
+    }
+
+    /** Sends a message of a holder that the enforcer does not know. */
+    private void settleAsForeigner(long tokens) {
+        byte[] key = KeyCodec.encode(new StateKey(StateKey.NO_CLIENT, "all", List.of()));
+        LeaseRequest message = LeaseRequest.report("foreign", List.of(), tokens);
+        byte[] value = new LeaseRequestAvro().encode(new LeaseRequestAvro.Addressed(message, 0));
+        asksIn.pipeInput(new TestRecord<>(key, value, Instant.ofEpochMilli(nowMs)));
+    }
+
+    private void assertNextIsDeniedFor(long retryAfterMs) throws Exception {
+        request("bob", 1);
+        exchange();
+        assertThat(decided())
+                .singleElement()
+                .returns(Reason.LIMIT_EXCEEDED, Decision::reason)
+                .returns(retryAfterMs, Decision::retryAfterMs);
+    }
+
+    @Test
+    void a_policy_that_has_changed_holds_for_what_was_used_before() throws Exception {
+        apply("  - {id: all, key: [], limits: [{algorithm: fixed-window, limit: 10, per: 1h}]}", 1);
+        for (int i = 0; i < 10; i++) {
+            request("alice", 1);
+            exchange();
+        }
+        assertThat(outcomes()).hasSize(10).containsOnly(Outcome.ALLOWED);
+        apply("  - {id: all, key: [], limits: [{algorithm: fixed-window, limit: 12, per: 1h}]}", 2);
+        pass(5_000); // though the ledger has said that there is nothing for an hour
+        for (int i = 0; i < 5; i++) {
+            request("alice", 1);
+            exchange();
+            pass(100);
+        }
+        assertThat(outcomes())
+                .containsExactly(Outcome.ALLOWED, Outcome.ALLOWED, Outcome.DENIED, Outcome.DENIED, Outcome.DENIED);
+    }
+
+    @Test
+    void a_decision_names_the_limit_that_gives_least_at_once() throws Exception {
+        apply(
+                "  - {id: all, key: [], limits: [{algorithm: fixed-window, limit: 1000, per: 1d},"
+                        + " {algorithm: fixed-window, limit: 10, per: 1m}]}",
+                1);
+        request("alice", 1);
+        exchange();
+        assertThat(decided()).singleElement().satisfies(decision -> assertThat(decision.limitedBy())
+                .isEqualTo("fixed-window 10/1m"));
+    }
+
+    @Test
+    void a_ledger_is_forgotten_by_the_time_of_the_questions_and_not_by_a_clock_that_runs_ahead() throws Exception {
+        apply(
+                "  - {id: each, key: [client, endpoint], lease: client,"
+                        + " limits: [{algorithm: fixed-window, limit: 10, per: 1h}]}",
+                1);
+        request("alice", 1);
+        exchange();
+        lending.advanceWallClockTime(Duration.ofDays(3));
+        request("bob", 1);
+        exchange();
+        lending.advanceWallClockTime(Duration.ofMinutes(30));
+        assertThat(ledgers()).as("alice's and bob's").isEqualTo(2);
+        nowMs += Duration.ofDays(9).toMillis();
+        deciding.advanceWallClockTime(Duration.ofDays(9)); // or the next request would be too far ahead of its clock
+        lending.advanceWallClockTime(Duration.ofDays(6));
+        request("carol", 1);
+        exchange();
+        lending.advanceWallClockTime(Duration.ofMinutes(30));
+        assertThat(ledgers()).as("carol's").isEqualTo(1);
+    }
+
+    private int ledgers() {
+        try (KeyValueIterator<Bytes, byte[]> all =
+                lending.<Bytes, byte[]>getKeyValueStore("ledgers").all()) {
+            int count = 0;
+            for (; all.hasNext(); count++) {
+                all.next();
+            }
+            return count;
+        }
+    }
+
+    @Test
+    void what_is_answered_to_others_is_theirs() throws Exception {
+        apply("  - {id: all, key: [], limits: [{algorithm: fixed-window, limit: 10, per: 1h}]}", 1);
+        request("alice", 1);
+        TestRecord<byte[], byte[]> asked = asksOut.readRecord();
+        long number = new LeaseRequestAvro().decode(asked.value()).ask().number();
+        LeaseResponse granted = new LeaseResponse.Granted(number, 1, 10, nowMs, nowMs, nowMs + 5_000, false);
+        for (String another : List.of("another", "p0", "another/0", "weir/1")) {
+            grantsIn.pipeInput(
+                    asked.key(), new LeaseResponseAvro().encode(new LeaseResponseAvro.Addressed(granted, another, 0)));
+        }
+        assertThat(decided()).isEmpty();
+        grantsIn.pipeInput(
+                asked.key(), new LeaseResponseAvro().encode(new LeaseResponseAvro.Addressed(granted, "weir/0", 0)));
+        assertThat(outcomes()).containsExactly(Outcome.ALLOWED);
+    }
+
+    @Test
+    void a_ledger_that_does_not_know_the_policy_lends_nothing() throws Exception {
+        apply("  - {id: all, key: [], limits: [{algorithm: fixed-window, limit: 10, per: 1h}]}", 1);
+        request("alice", 1);
+        TestRecord<byte[], byte[]> ask = asksOut.readRecord();
+        assertThat(new LeaseRequestAvro().decode(ask.value()).ask().least()).isEqualTo(1);
+        policies.pipeInput("policy/all", null);
+        asksIn.pipeInput(ask.key(), ask.value());
+        assertThat(new LeaseResponseAvro().decode(grantsOut.readValue(), 0).response())
+                .isInstanceOf(LeaseResponse.Refused.class);
+    }
+
+    @Test
+    void what_is_no_message_of_leases_is_a_dead_letter() {
+        TestOutputTopic<byte[], byte[]> ofDeciding = out(deciding, "weir.dead-letters");
+        TestOutputTopic<byte[], byte[]> ofLending = out(lending, "weir.dead-letters");
+        grantsIn.pipeInput(new byte[] {1}, new byte[] {1});
+        asksIn.pipeInput(new byte[] {1}, new byte[] {1});
+        assertThat(ofDeciding.readValue()).isEqualTo(new byte[] {1});
+        assertThat(ofLending.readValue()).isEqualTo(new byte[] {1});
+    }
+}

@@ -1,0 +1,153 @@
+package dev.weir.topology;
+
+import dev.weir.config.WeirConfig;
+import dev.weir.definition.PolicyFile;
+import dev.weir.event.Decision;
+import dev.weir.event.Request;
+import dev.weir.event.RequestKind;
+import dev.weir.fault.FaultsException;
+import dev.weir.policy.RequestRules;
+import dev.weir.processor.EnforcerMetrics;
+import dev.weir.processor.PolicyRegistry;
+import dev.weir.storage.WriteBackStore;
+import dev.weir.topics.KafkaSettings;
+import dev.weir.wire.DecisionAvro;
+import dev.weir.wire.PolicyAvro;
+import dev.weir.wire.RequestAvro;
+import dev.weir.wire.UnreadableException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.time.Instant;
+import java.util.List;
+import java.util.Map;
+import java.util.Properties;
+import org.apache.kafka.common.serialization.ByteArrayDeserializer;
+import org.apache.kafka.common.serialization.ByteArraySerializer;
+import org.apache.kafka.common.serialization.StringDeserializer;
+import org.apache.kafka.common.serialization.StringSerializer;
+import org.apache.kafka.streams.TestInputTopic;
+import org.apache.kafka.streams.TestOutputTopic;
+import org.apache.kafka.streams.TopologyTestDriver;
+import org.apache.kafka.streams.state.ReadOnlyKeyValueStore;
+import org.apache.kafka.streams.test.TestRecord;
+
+/** The real topology on a test driver, spoken to in requests and decisions. */
+final class TopologyHarness implements AutoCloseable {
+
+    static final Request.Source NOWHERE = new Request.Source(0, 0);
+
+    /** The machine's clock at the start: no request is ahead of it. */
+    static final Instant CLOCK = Instant.ofEpochMilli(RequestRules.MAX_TIMESTAMP_MS);
+
+    final TopologyTestDriver driver;
+    final PolicyRegistry live = new PolicyRegistry();
+    private final RequestAvro requestAvro = new RequestAvro();
+    private final DecisionAvro decisionAvro = new DecisionAvro();
+    private final TestInputTopic<byte[], byte[]> requests;
+    private final TestInputTopic<String, byte[]> policies;
+    private final TestOutputTopic<String, byte[]> decisions;
+    private final TestOutputTopic<byte[], byte[]> deadLetters;
+    private int sent;
+
+    TopologyHarness(Path stateDirectory) {
+        WeirConfig config = WeirConfig.DEFAULTS.withStateDirectory(stateDirectory);
+        Properties settings = KafkaSettings.deciding(config);
+        driver = new TopologyTestDriver(WeirTopology.deciding(config, 1, live, new EnforcerMetrics()), settings, CLOCK);
+        Topics topics = Topics.of("weir.", "weir");
+        requests = driver.createInputTopic(topics.requests(), new ByteArraySerializer(), new ByteArraySerializer());
+        policies = driver.createInputTopic(topics.policies(), new StringSerializer(), new ByteArraySerializer());
+        decisions = driver.createOutputTopic(topics.decisions(), new StringDeserializer(), new ByteArrayDeserializer());
+        deadLetters = driver.createOutputTopic(
+                topics.deadLetters(), new ByteArrayDeserializer(), new ByteArrayDeserializer());
+    }
+
+    void apply(String yaml, long version) throws FaultsException {
+        PolicyFile.Contents contents = PolicyFile.read("test", yaml);
+        contents.queues().forEach(definition -> apply(definition, version));
+        contents.policies().forEach(definition -> apply(definition, version));
+    }
+
+    private void apply(PolicyFile.Definition definition, long version) {
+        PolicyAvro.Applied applied =
+                new PolicyAvro.Applied(definition.kind(), definition.id(), version, definition.json(), 0);
+        rules(applied.key(), new PolicyAvro().encode(applied));
+    }
+
+    void policy(String id, byte[] value) {
+        rules("policy/" + id, value);
+    }
+
+    /** A record of the policies topic. */
+    void rules(String key, byte[] value) {
+        policies.pipeInput(key, value);
+    }
+
+    Decision ask(String client, long timestampMs) {
+        return ask(client, 1, timestampMs);
+    }
+
+    Decision ask(String client, long cost, long timestampMs) {
+        return ask(new Request(
+                "r" + sent++,
+                client,
+                RequestKind.CONSUME,
+                null,
+                cost,
+                null,
+                Map.of(),
+                null,
+                null,
+                null,
+                timestampMs,
+                NOWHERE));
+    }
+
+    Decision ask(Request request) {
+        raw(request.client().getBytes(StandardCharsets.UTF_8), requestAvro.encode(request), request.timestampMs());
+        try {
+            return decisionAvro.decode(decisions.readValue());
+        } catch (UnreadableException e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    void raw(byte[] key, byte[] value, long timestampMs) {
+        requests.pipeInput(new TestRecord<>(key, value, Instant.ofEpochMilli(timestampMs)));
+    }
+
+    TestRecord<byte[], byte[]> deadLetter() {
+        return deadLetters.readRecord();
+    }
+
+    List<String> leftOver() {
+        return List.of(decisions.getQueueSize() + " decisions", deadLetters.getQueueSize() + " dead letters");
+    }
+
+    void pass(Duration time) {
+        driver.advanceWallClockTime(time);
+    }
+
+    long stored(String storeName) {
+        long size = 0;
+        try (var all = store(storeName).all()) {
+            while (all.hasNext()) {
+                all.next();
+                size++;
+            }
+        }
+        return size;
+    }
+
+    /** What is in a store, whatever is built upon it. */
+    ReadOnlyKeyValueStore<?, ?> store(String name) {
+        return name.equals(Stores.POLICY_STATES) || name.equals(Stores.LEASE_BOOKS)
+                ? (WriteBackStore<?, ?>) driver.getAllStateStores().get(name)
+                : driver.getKeyValueStore(name);
+    }
+
+    @Override
+    public void close() {
+        driver.close();
+    }
+}

@@ -1,0 +1,83 @@
+package dev.weir.examples;
+
+import com.sun.net.httpserver.HttpExchange;
+import com.sun.net.httpserver.HttpServer;
+import dev.weir.client.Fallback;
+import dev.weir.client.RequestBuilder;
+import dev.weir.client.WeirClient;
+import dev.weir.client.WeirFilter;
+import dev.weir.event.Request;
+import java.io.IOException;
+import java.net.InetSocketAddress;
+import java.nio.charset.StandardCharsets;
+import java.time.Duration;
+import java.util.Map;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+
+/**
+ * An HTTP server that asks Weir before it serves a request. A client that is above its limit gets status 429 with
+ * {@code Retry-After} and the {@code RateLimit} fields.
+ *
+ * <p>The header {@code X-Api-Key} names the client, and the attribute {@code endpoint} is the path. Behind a real
+ * gateway, the client is whoever the gateway has authenticated.
+ */
+public final class Gateway implements AutoCloseable {
+
+    private static final int MAX_WAITING = 200;
+
+    private final WeirClient weir;
+    private final HttpServer server;
+    private final ExecutorService threads = Executors.newFixedThreadPool(MAX_WAITING);
+
+    /**
+     * Starts a server.
+     *
+     * @param kafka properties of Kafka's clients, {@code bootstrap.servers} among them
+     * @param port to listen on; 0 for any free port
+     * @throws IOException if it cannot listen on the port
+     */
+    public Gateway(Map<String, Object> kafka, int port) throws IOException {
+        server = HttpServer.create(new InetSocketAddress(port), 0);
+        weir = WeirClient.builder(kafka)
+                .timeout(Duration.ofSeconds(2))
+                .fallback(Fallback.FAIL_OPEN)
+                .start();
+        server.createContext("/", Gateway::serve).getFilters().add(new WeirFilter(weir, Gateway::request));
+        server.setExecutor(threads);
+        server.start();
+    }
+
+    private static Request request(HttpExchange exchange) {
+        String key = exchange.getRequestHeaders().getFirst("X-Api-Key");
+        return RequestBuilder.of(key == null ? "anonymous" : key)
+                .attribute("endpoint", exchange.getRequestURI().getPath())
+                .build();
+    }
+
+    private static void serve(HttpExchange exchange) throws IOException {
+        byte[] body = "Hello\n".getBytes(StandardCharsets.UTF_8);
+        exchange.sendResponseHeaders(200, body.length);
+        exchange.getResponseBody().write(body);
+        exchange.close();
+    }
+
+    /** The port that the server listens on. */
+    public int port() {
+        return server.getAddress().getPort();
+    }
+
+    @Override
+    public void close() {
+        server.stop(0);
+        threads.shutdown();
+        weir.close();
+    }
+
+    /** Serves until the process is stopped. Arguments: the brokers, such as {@code localhost:9092}, and a port. */
+    public static void main(String[] args) throws Exception {
+        Gateway gateway = new Gateway(Map.of("bootstrap.servers", args[0]), Integer.parseInt(args[1]));
+        Runtime.getRuntime().addShutdownHook(new Thread(gateway::close));
+        System.out.println("Listening on http://localhost:" + gateway.port());
+    }
+}

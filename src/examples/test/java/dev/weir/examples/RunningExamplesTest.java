@@ -1,0 +1,121 @@
+package dev.weir.examples;
+
+import static dev.weir.testing.Await.await;
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.weir.client.ReleaseWorker;
+import dev.weir.client.RequestBuilder;
+import dev.weir.client.WeirClient;
+import dev.weir.config.WeirConfig;
+import dev.weir.definition.PolicyFile;
+import dev.weir.dev.EmbeddedBroker;
+import dev.weir.event.Outcome;
+import dev.weir.rules.PolicyTopic;
+import dev.weir.runtime.Enforcer;
+import dev.weir.topics.KafkaSettings;
+import dev.weir.topics.TopicSetup;
+import java.net.URI;
+import java.net.http.HttpClient;
+import java.net.http.HttpRequest;
+import java.net.http.HttpResponse;
+import java.net.http.HttpResponse.BodyHandlers;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+import org.apache.kafka.clients.admin.Admin;
+import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** The examples, with an enforcer on a real broker. */
+class RunningExamplesTest {
+
+    private static final Duration PATIENCE = Duration.ofSeconds(90);
+
+    private static final String POLICIES = """
+            policies:
+              - {id: articles, match: {endpoint: "/articles/**"}, limits: [{algorithm: sliding-window-log, limit: 2, per: 1 day}]}
+              - {id: sms, match: {endpoint: /sms}, queue: sms}
+            queues:
+              - {id: sms, limit: 50, per: 1s}
+            """;
+
+    @TempDir
+    private static Path directory;
+
+    private static EmbeddedBroker broker;
+    private static Enforcer enforcer;
+    private static Map<String, Object> kafka;
+
+    @BeforeAll
+    static void start() throws Exception {
+        broker = EmbeddedBroker.start();
+        kafka = Map.of("bootstrap.servers", broker.bootstrapServers());
+        WeirConfig config = new WeirConfig(
+                        WeirConfig.DEFAULTS.applicationId(),
+                        1,
+                        new WeirConfig.Topics(WeirConfig.DEFAULTS.topics().prefix(), 2, Optional.empty()),
+                        WeirConfig.DEFAULTS.state(),
+                        WeirConfig.DEFAULTS.requests(),
+                        WeirConfig.DEFAULTS.shaping(),
+                        WeirConfig.DEFAULTS.service(),
+                        Map.of("bootstrap.servers", broker.bootstrapServers()))
+                .withStateDirectory(directory.resolve("state"));
+        try (Admin admin = Admin.create(KafkaSettings.admin(config))) {
+            TopicSetup.createMissing(admin, config, TopicSetup.RequestTime.LOG_APPEND);
+        }
+        new PolicyTopic(config).apply(PolicyFile.read("policies.yaml", POLICIES), PolicyTopic.Options.DEFAULTS, 0);
+        enforcer = Enforcer.start(config);
+        enforcer.awaitRunning(PATIENCE);
+    }
+
+    @AfterAll
+    static void stop() {
+        enforcer.close();
+        broker.close();
+    }
+
+    @Test
+    void the_gateway_refuses_the_third_request() throws Exception {
+        List<Integer> statuses = new ArrayList<>();
+        try (Gateway gateway = new Gateway(kafka, 0)) {
+            HttpClient http = HttpClient.newHttpClient();
+            URI uri = URI.create("http://localhost:" + gateway.port() + "/articles/7");
+            HttpRequest request =
+                    HttpRequest.newBuilder(uri).header("X-Api-Key", "alice").build();
+            HttpResponse<String> last = null;
+            for (int i = 0; i < 3; i++) {
+                last = http.send(request, BodyHandlers.ofString());
+                statuses.add(last.statusCode());
+            }
+            assertThat(last.headers().firstValue("Retry-After")).isPresent();
+        }
+        assertThat(statuses).containsExactly(200, 200, 429);
+    }
+
+    @Test
+    void the_worker_sends_each_message_that_is_released() throws Exception {
+        Set<String> sent = ConcurrentHashMap.newKeySet();
+        Map<String, Object> group = Map.of("bootstrap.servers", broker.bootstrapServers(), "group.id", "queue-worker");
+        try (WeirClient weir = WeirClient.builder(kafka).timeout(PATIENCE).start();
+                ReleaseWorker worker = QueueWorker.start(group, release -> sent.add(release.requestId()))) {
+            for (int i = 0; i < 10; i++) {
+                assertThat(weir.decide(RequestBuilder.of("alice")
+                                        .requestId("message" + i)
+                                        .attribute("endpoint", "/sms")
+                                        .build())
+                                .join()
+                                .outcome())
+                        .isEqualTo(Outcome.QUEUED);
+            }
+            await("all are sent", PATIENCE, () -> worker.stats().handled() == 10);
+        }
+        assertThat(sent).hasSize(10);
+    }
+}

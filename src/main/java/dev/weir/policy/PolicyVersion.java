@@ -1,9 +1,0 @@
-package dev.weir.policy;
-
-/**
- * One version of a policy.
- *
- * @param id the policy's
- * @param version of the policy
- */
-public record PolicyVersion(String id, long version) {}

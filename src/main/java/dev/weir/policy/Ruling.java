@@ -1,4 +1,0 @@
-package dev.weir.policy;
-
-/** What the policies say of a request: the answer, or that its answer is a queue's to give, or that it is to wait for one. */
-public sealed interface Ruling permits Decision, Admission, Wait {}

@@ -1,9 +1,0 @@
-package dev.weir.policy;
-
-/**
- * There is no slice at hand of a quota that is shared, but one may come.
- *
- * @param on whose
- * @param maxWaitMs for how long it is waited for, from when the request came
- */
-public record Wait(StateKey on, long maxWaitMs) implements Ruling {}

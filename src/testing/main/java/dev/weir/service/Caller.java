@@ -1,0 +1,171 @@
+package dev.weir.service;
+
+import java.io.ByteArrayOutputStream;
+import java.io.IOException;
+import java.io.InputStream;
+import java.io.OutputStream;
+import java.net.Socket;
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+import java.util.TreeMap;
+
+/** Speaks HTTP as it is told to, byte for byte, and holds each answer against the service's own description. */
+public final class Caller {
+
+    private static final int PATIENCE_MS = 60_000;
+
+    private final String address;
+    private final String token;
+    private final ApiDocument document;
+
+    private Caller(String address, String token, ApiDocument document) {
+        this.address = address;
+        this.token = token;
+        this.document = document;
+    }
+
+    /** @param token shown with each request, null for none */
+    public static Caller of(int port, String token) throws IOException {
+        return at("127.0.0.1:" + port, token);
+    }
+
+    /** @param token shown with each request, null for none */
+    public static Caller at(String address, String token) throws IOException {
+        Caller first = new Caller(address, token, null);
+        return new Caller(
+                address, token, new ApiDocument(first.get("/v1/openapi.json").json()));
+    }
+
+    public Caller withToken(String other) {
+        return new Caller(address, other, document);
+    }
+
+    ApiDocument document() {
+        return document;
+    }
+
+    public Reply get(String path, String... headers) throws IOException {
+        return send("GET", path, "", headers);
+    }
+
+    public Reply put(String path, String json, String... headers) throws IOException {
+        return send("PUT", path, json, with(headers, "Content-Type: application/json"));
+    }
+
+    Reply delete(String path, String... headers) throws IOException {
+        return send("DELETE", path, "", headers);
+    }
+
+    public Reply post(String path, String json, String... headers) throws IOException {
+        return send("POST", path, json, with(headers, "Content-Type: application/json"));
+    }
+
+    Reply send(String method, String path, String body, String... headers) throws IOException {
+        byte[] bytes = body.getBytes(StandardCharsets.UTF_8);
+        return raw(method, path, bytes, with(headers, "Content-Length: " + bytes.length));
+    }
+
+    /** @param after what follows the headers, as it is */
+    public Reply raw(String method, String path, byte[] after, String... headers) throws IOException {
+        Reply reply = exchange(method, path, after, false, headers);
+        if (document != null) {
+            document.check(reply);
+        }
+        return reply;
+    }
+
+    /** As {@link #raw}, of what may be no HTTP: nothing more comes, and the answer need not be that of an operation. */
+    public Reply rawAndNoMore(String method, String path, byte[] after, String... headers) throws IOException {
+        return exchange(method, path, after, true, headers);
+    }
+
+    private Reply exchange(String method, String path, byte[] after, boolean noMore, String... headers)
+            throws IOException {
+        List<String> lines = new ArrayList<>(List.of(headers));
+        if (lines.stream().noneMatch(line -> line.startsWith("Host:"))) {
+            lines.add("Host: " + address);
+        }
+        if (token != null) {
+            lines.add("Authorization: Bearer " + token);
+        }
+        String head =
+                method + " " + path + " HTTP/1.1\r\n" + String.join("\r\n", lines) + "\r\nConnection: close\r\n\r\n";
+        int colon = address.lastIndexOf(':');
+        try (Socket socket = new Socket(address.substring(0, colon), Integer.parseInt(address.substring(colon + 1)))) {
+            socket.setSoTimeout(PATIENCE_MS);
+            OutputStream out = socket.getOutputStream();
+            out.write(head.getBytes(StandardCharsets.UTF_8));
+            try {
+                out.write(after);
+                out.flush();
+                if (noMore) {
+                    socket.shutdownOutput();
+                }
+            } catch (IOException e) {
+                // refused before all of it was sent: the answer is there
+            }
+            return read(method, path, socket.getInputStream());
+        }
+    }
+
+    private static Reply read(String method, String path, InputStream in) throws IOException {
+        List<String> lines = until("\r\n\r\n", in).lines().toList();
+        while (lines.get(0).startsWith("HTTP/1.1 100")) { // go on
+            lines = until("\r\n\r\n", in).lines().toList();
+        }
+        Map<String, String> headers = new TreeMap<>();
+        for (String line : lines.subList(1, lines.size())) {
+            int colon = line.indexOf(':');
+            if (colon > 0) {
+                headers.put(
+                        line.substring(0, colon).toLowerCase(Locale.ROOT),
+                        line.substring(colon + 1).strip());
+            }
+        }
+        int status = Integer.parseInt(lines.get(0).substring("HTTP/1.1 ".length(), "HTTP/1.1 200".length()));
+        byte[] body = method.equals("HEAD")
+                ? new byte[0]
+                : headers.containsKey("transfer-encoding")
+                        ? chunks(in)
+                        : headers.containsKey("content-length")
+                                ? in.readNBytes(Integer.parseInt(headers.get("content-length")))
+                                : in.readAllBytes();
+        String text = new String(body, StandardCharsets.UTF_8);
+        return new Reply(method, path, status, headers, text);
+    }
+
+    private static byte[] chunks(InputStream in) throws IOException {
+        ByteArrayOutputStream body = new ByteArrayOutputStream();
+        int length = Integer.parseInt(until("\r\n", in), 16);
+        while (length > 0) {
+            body.write(in.readNBytes(length));
+            until("\r\n", in);
+            length = Integer.parseInt(until("\r\n", in), 16);
+        }
+        return body.toByteArray();
+    }
+
+    private static String until(String end, InputStream in) throws IOException {
+        StringBuilder text = new StringBuilder();
+        while (!text.toString().endsWith(end)) {
+            int next = in.read();
+            if (next < 0) {
+                throw new IOException("it ended after: " + text);
+            }
+            text.append((char) next);
+        }
+        return text.substring(0, text.length() - end.length());
+    }
+
+    private static String[] with(String[] headers, String one) {
+        String name = one.substring(0, one.indexOf(':') + 1);
+        List<String> all = new ArrayList<>(List.of(headers));
+        if (all.stream().noneMatch(header -> header.startsWith(name))) {
+            all.add(one);
+        }
+        return all.toArray(String[]::new);
+    }
+}

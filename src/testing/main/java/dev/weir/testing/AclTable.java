@@ -1,0 +1,87 @@
+package dev.weir.testing;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.Locale;
+import java.util.regex.MatchResult;
+import java.util.regex.Pattern;
+import org.apache.kafka.common.acl.AccessControlEntry;
+import org.apache.kafka.common.acl.AclBinding;
+import org.apache.kafka.common.acl.AclOperation;
+import org.apache.kafka.common.acl.AclPermissionType;
+import org.apache.kafka.common.resource.PatternType;
+import org.apache.kafka.common.resource.ResourcePattern;
+import org.apache.kafka.common.resource.ResourceType;
+
+/** The table of {@code security.md}: what each role is granted. */
+public final class AclTable {
+
+    public static final Path PAGE = Path.of("topology-docs", "security.md");
+
+    private static final Pattern ROW = Pattern.compile(
+            "\\| ([a-z]+) \\| ([a-z-]+) \\| `([^`]+)` \\| (literal|prefixed) \\| `([A-Z_]+)` \\| `?([^|`]+)`? \\| ([^|]+) \\|");
+
+    /**
+     * A permission of a user who is called as the role is.
+     *
+     * @param fails what fails without it
+     * @param says what is told then
+     */
+    public record Line(String role, ResourcePattern resource, AclOperation operation, String fails, String says) {
+
+        public AclBinding binding() {
+            return bindingFor(role);
+        }
+
+        public AclBinding bindingFor(String user) {
+            return new AclBinding(
+                    resource, new AccessControlEntry("User:" + user, "*", operation, AclPermissionType.ALLOW));
+        }
+
+        /** As {@code kafka-acls.sh} is told. */
+        public String command() {
+            String pattern = resource.patternType() == PatternType.PREFIXED ? " --resource-pattern-type prefixed" : "";
+            return "$acls --allow-principal User:%s --operation %s --%s %s%s"
+                    .formatted(
+                            role,
+                            camel(operation.name()),
+                            resource.resourceType()
+                                    .name()
+                                    .toLowerCase(Locale.ROOT)
+                                    .replace('_', '-'),
+                            resource.name(),
+                            pattern);
+        }
+
+        private static String camel(String name) {
+            return Pattern.compile("(.)([^_]*)_?")
+                    .matcher(name)
+                    .replaceAll(part -> part.group(1) + part.group(2).toLowerCase(Locale.ROOT));
+        }
+
+        @Override
+        public String toString() {
+            return role + " " + operation + " " + resource.resourceType() + " " + resource.name();
+        }
+    }
+
+    private AclTable() {}
+
+    public static List<Line> read() throws IOException {
+        return ROW.matcher(Files.readString(PAGE)).results().map(AclTable::line).toList();
+    }
+
+    private static Line line(MatchResult row) {
+        ResourceType type =
+                ResourceType.valueOf(row.group(2).toUpperCase(Locale.ROOT).replace('-', '_'));
+        PatternType pattern = PatternType.valueOf(row.group(4).toUpperCase(Locale.ROOT));
+        return new Line(
+                row.group(1),
+                new ResourcePattern(type, row.group(3), pattern),
+                AclOperation.valueOf(row.group(5)),
+                row.group(6),
+                row.group(7));
+    }
+}

@@ -1,0 +1,436 @@
+package dev.weir.testing;
+
+import dev.weir.event.Decision;
+import dev.weir.event.Outcome;
+import dev.weir.event.Reason;
+import dev.weir.event.Release;
+import dev.weir.event.Request;
+import dev.weir.event.RequestKind;
+import dev.weir.shape.backlog.BucketId;
+import dev.weir.shape.backlog.QueueRules;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.Collection;
+import java.util.Comparator;
+import java.util.HashMap;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+import java.util.TreeMap;
+import java.util.stream.Stream;
+
+/**
+ * What was sent to queues and what came of it, held against what is promised, whatever happened in between. Each check
+ * tells what it finds wrong: nothing, if all is well.
+ *
+ * <p>A client gives no two requests that may wait the same id; only a {@link RequestKind#CANCEL} has that of another.
+ */
+public final class QueueAudit {
+
+    /** The times of slots are rounded up. */
+    private static final long ROUNDED_NANOS = 1;
+
+    private static final long NANOS_PER_MS = 1_000_000;
+
+    private record Id(String client, String requestId) {}
+
+    private record Flow(String client, String tier, int partition) {}
+
+    private final List<Request> requests;
+    private final List<Release> releases;
+    private final Map<Request.Source, List<Decision>> decisions = new LinkedHashMap<>();
+    private final Map<Id, Request> requestById = new HashMap<>();
+    private final Map<Id, List<Release>> releasesById = new LinkedHashMap<>();
+
+    /** In the order in which they left. */
+    private final Map<BucketId, List<Release>> releasesByBucket = new TreeMap<>();
+
+    /**
+     * All that was committed; of each client, in the order of the topic.
+     *
+     * @param requests with the {@link Request.Source} from which they were read
+     */
+    public QueueAudit(List<Request> requests, List<Decision> decisions, List<Release> releases) {
+        this.requests = List.copyOf(requests);
+        this.releases = List.copyOf(releases);
+        for (Request request : requests) {
+            if (request.kind() == RequestKind.CONSUME) {
+                requestById.put(new Id(request.client(), request.requestId()), request);
+            }
+        }
+        for (Decision decision : decisions) {
+            this.decisions
+                    .computeIfAbsent(decision.source(), source -> new ArrayList<>())
+                    .add(decision);
+        }
+        for (Release release : releases) {
+            releasesById.computeIfAbsent(id(release), id -> new ArrayList<>()).add(release);
+            releasesByBucket
+                    .computeIfAbsent(BucketId.of(release.queue(), release.key()), bucket -> new ArrayList<>())
+                    .add(release);
+        }
+        releasesByBucket.forEach((bucket, left) -> left.sort(orderOf(bucket)));
+    }
+
+    /** The sequence of a key begins anew once the key was idle. */
+    private static Comparator<Release> orderOf(BucketId bucket) {
+        return bucket.key().isEmpty()
+                ? Comparator.comparingLong(Release::sequence)
+                : Comparator.comparingLong(Release::releaseAtNanos).thenComparingLong(Release::sequence);
+    }
+
+    /** How many were released. */
+    public int released() {
+        return releases.size();
+    }
+
+    /** How many requests have no answer yet. */
+    public long unanswered() {
+        return requests.stream()
+                .filter(request -> !decisions.containsKey(request.source()))
+                .count();
+    }
+
+    /** How many have been let into a queue and not come out again. */
+    public long waiting() {
+        return requests.stream()
+                .filter(request -> isQueued(request) && ends(request).isEmpty())
+                .count();
+    }
+
+    /** How many decisions were taken for this reason. */
+    public long decided(Reason reason) {
+        return decisions.values().stream()
+                .flatMap(List::stream)
+                .filter(decision -> decision.reason() == reason)
+                .count();
+    }
+
+    /**
+     * What any of the checks finds wrong.
+     *
+     * @param rules of the queues, in force all the time
+     */
+    public List<String> faults(Collection<QueueRules> rules) {
+        List<String> faults = new ArrayList<>();
+        faults.addAll(answers());
+        faults.addAll(withdrawals());
+        faults.addAll(contents());
+        faults.addAll(sequences());
+        faults.addAll(order());
+        for (QueueRules queue : rules) {
+            faults.addAll(pace(queue));
+            faults.addAll(total(queue));
+            faults.addAll(expiries(queue));
+            faults.addAll(priorities(queue));
+        }
+        return faults;
+    }
+
+    /** Each request is answered once; one that is queued ends once, another one never; and nobody else is told anything. */
+    public List<String> answers() {
+        List<String> faults = new ArrayList<>();
+        Map<Request.Source, List<Decision>> strange = new LinkedHashMap<>(decisions);
+        Map<Id, List<Release>> unasked = new LinkedHashMap<>(releasesById);
+        for (Request request : requests) {
+            List<Decision> answers = strange.remove(request.source());
+            if (request.kind() == RequestKind.CONSUME) {
+                unasked.remove(id(request));
+            }
+            if (answers == null) {
+                faults.add(name(request) + " has no answer");
+                continue;
+            }
+            if (answers.get(0).endsWait()) {
+                faults.add(name(request) + " was told " + told(answers.get(0)) + " first");
+            }
+            for (Decision later : answers.subList(1, answers.size())) {
+                if (!later.endsWait()) {
+                    faults.add(name(request) + " was told " + told(later) + " after " + told(answers.get(0)));
+                }
+            }
+            List<String> ends = ends(request);
+            if (ends.size() != (isQueued(request) ? 1 : 0)) {
+                faults.add(name(request) + " was told " + told(answers.get(0)) + " and ended " + ends);
+            }
+        }
+        strange.forEach((source, answers) -> faults.add("nobody asked at " + source + " what was told " + answers));
+        unasked.forEach((id, left) -> faults.add("nobody sent what left as " + left));
+        return faults;
+    }
+
+    /** As many were withdrawn as were told that they had withdrawn one. */
+    public List<String> withdrawals() {
+        Map<Id, Integer> balance = new LinkedHashMap<>();
+        for (List<Decision> answers : decisions.values()) {
+            for (Decision decision : answers) {
+                if (decision.reason() == Reason.CANCELLED) {
+                    Id id = new Id(decision.client(), decision.requestId());
+                    balance.merge(id, decision.outcome() == Outcome.ALLOWED ? 1 : -1, Integer::sum);
+                }
+            }
+        }
+        List<String> faults = new ArrayList<>();
+        balance.forEach((id, more) -> {
+            if (more != 0) {
+                faults.add(id.requestId + " was withdrawn " + (more > 0 ? "in word only" : "unasked"));
+            }
+        });
+        return faults;
+    }
+
+    /** A release is of the queue that took the request in, and carries what was sent. */
+    public List<String> contents() {
+        List<String> faults = new ArrayList<>();
+        for (Release release : releases) {
+            Request request = requestById.get(id(release));
+            if (request == null) {
+                continue;
+            }
+            if (!Objects.equals(release.tier(), request.tier())
+                    || release.cost() != request.cost()
+                    || !release.attributes().equals(request.attributes())
+                    || !Arrays.equals(release.payload(), request.payload())) {
+                faults.add(name(release) + " is not as it was sent");
+            }
+            if (isQueued(request)
+                    && !release.queue().equals(first(request).queueing().queue())) {
+                faults.add(name(release) + " waited in "
+                        + first(request).queueing().queue());
+            }
+        }
+        return faults;
+    }
+
+    /**
+     * The releases of a bucket are numbered from 1 without a gap or a repeat, in the order of their times and, of one client, in
+     * that of the topic; those of a key from 1 again once it was idle.
+     */
+    public List<String> sequences() {
+        List<String> faults = new ArrayList<>();
+        releasesByBucket.forEach((bucket, left) -> {
+            long lastNanos = Long.MIN_VALUE;
+            long last = 0;
+            for (Release release : left) {
+                boolean beginsAnew = !bucket.key().isEmpty() && release.sequence() == 1;
+                if (release.sequence() != last + 1 && !beginsAnew) {
+                    faults.add(name(release) + " should have sequence " + (last + 1));
+                    return;
+                }
+                if (release.releaseAtNanos() < lastNanos) {
+                    faults.add(name(release) + " leaves before its predecessor");
+                }
+                last = release.sequence();
+                lastNanos = release.releaseAtNanos();
+            }
+        });
+        Map<List<Object>, Release> last = new HashMap<>();
+        for (Release release : releases) {
+            Release before = last.put(List.of(release.queue(), release.key(), release.client()), release);
+            if (before != null
+                    && before.sequence() > release.sequence()
+                    && (release.sequence() != 1 || release.key().isEmpty())) {
+                faults.add(name(release) + " was written after " + name(before));
+            }
+        }
+        return faults;
+    }
+
+    /** One client's requests of one tier leave in the order in which they came on one partition. */
+    public List<String> order() {
+        List<String> faults = new ArrayList<>();
+        for (List<Release> queue : releasesByBucket.values()) {
+            Map<Flow, Request> last = new HashMap<>();
+            for (Release release : queue) {
+                Request request = requestById.get(id(release));
+                if (request == null) {
+                    continue;
+                }
+                Request before = last.put(
+                        new Flow(
+                                request.client(),
+                                request.tier(),
+                                request.source().partition()),
+                        request);
+                if (before != null
+                        && before.source().offset() > request.source().offset()) {
+                    faults.add(name(release) + " leaves after " + name(before) + ", which came later");
+                }
+            }
+        }
+        return faults;
+    }
+
+    /**
+     * Over every interval, what leaves costs at most the burst and what flows meanwhile: with P the tokens that left before,
+     * t the times, T the time of a token and c a cost that counts as the burst at most,
+     *
+     * <pre>
+     *   P(j) + c(j) - burst - t(j)/T  ≤  P(i) - t(i)/T      for all i ≤ j
+     * </pre>
+     *
+     * <p>so the least of the right side so far is all there is to remember.
+     *
+     * @param rules of a queue, in force all the time
+     */
+    public List<String> pace(QueueRules rules) {
+        List<String> faults = new ArrayList<>();
+        bucketsOf(rules).forEach(bucket -> pace(rules.limit(), rules.perMs(), rules.burst(), 0, bucket)
+                .forEach(faults::add));
+        return faults;
+    }
+
+    /**
+     * The same for what leaves all buckets of a queue together, on whichever partitions, by its total.
+     *
+     * @param rules of a queue, in force all the time
+     */
+    public List<String> total(QueueRules rules) {
+        if (rules.total() == null) {
+            return List.of();
+        }
+        List<Release> all = bucketsOf(rules)
+                .flatMap(List::stream)
+                .sorted(Comparator.comparingLong(Release::releaseAtNanos))
+                .toList();
+        return pace(rules.total().limit(), rules.total().perMs(), 1, ROUNDED_NANOS, all);
+    }
+
+    private static List<String> pace(long limit, long perMs, long burst, long toleranceNanos, List<Release> queue) {
+        List<String> faults = new ArrayList<>();
+        long perNanos = Math.multiplyExact(perMs, NANOS_PER_MS);
+        long tokens = 0;
+        long least = Long.MAX_VALUE; // in tokens, times perNanos
+        for (Release release : queue) {
+            long sinceNanos = release.releaseAtNanos() - queue.get(0).releaseAtNanos();
+            long flown = Math.multiplyExact(sinceNanos, limit);
+            least = Math.min(least, Math.multiplyExact(tokens, perNanos) - flown);
+            long counted = tokens + Math.min(release.cost(), burst) - burst;
+            long early = Math.multiplyExact(counted, perNanos) - flown - least;
+            if (early > toleranceNanos * limit) {
+                faults.add(name(release) + " leaves " + -Math.floorDiv(-early, limit) + " ns too early");
+            }
+            tokens += release.cost();
+        }
+        return faults;
+    }
+
+    /** Nothing leaves before it came or after it expired, and what expires does so no later than at its deadline. */
+    public List<String> expiries(QueueRules rules) {
+        List<String> faults = new ArrayList<>();
+        for (Release release : bucketsOf(rules).flatMap(List::stream).toList()) {
+            Request request = requestById.get(id(release));
+            Long deadlineMs = request == null ? null : request.deadlineMs();
+            if (release.releaseAtNanos() < release.enqueuedAtMs() * NANOS_PER_MS) {
+                faults.add(name(release) + " leaves before it came");
+            }
+            if (rules.maxWaitMs() != QueueRules.NO_MAX_WAIT
+                    && release.releaseAtNanos() > (release.enqueuedAtMs() + rules.maxWaitMs()) * NANOS_PER_MS) {
+                faults.add(name(release) + " leaves after max-wait");
+            }
+            if (deadlineMs != null && release.releaseAtNanos() > deadlineMs * NANOS_PER_MS) {
+                faults.add(name(release) + " leaves after its deadline");
+            }
+        }
+        for (Request request : requests) {
+            for (Decision decision : decisions.getOrDefault(request.source(), List.of())) {
+                if (decision.outcome() != Outcome.EXPIRED
+                        || !decision.queueing().queue().equals(rules.id())) {
+                    continue;
+                }
+                boolean byDeadline = "deadline".equals(decision.limitedBy());
+                Long deadlineMs = request.deadlineMs();
+                boolean isLate = deadlineMs != null && decision.decidedAtMs() > deadlineMs;
+                boolean isOnTime = deadlineMs != null && decision.decidedAtMs() == deadlineMs;
+                if (isLate || (byDeadline && !isOnTime)) {
+                    faults.add(name(request) + " expired at " + decision.decidedAtMs() + " by " + decision.limitedBy()
+                            + ", its deadline is " + deadlineMs);
+                }
+            }
+        }
+        return faults;
+    }
+
+    /**
+     * Nothing leaves while something of a higher priority waits that leaves later. It waited for sure if its QUEUED decision
+     * is from before the time at which the other one could be written at the earliest, by one clock that is never set back.
+     *
+     * @param rules of a queue, in force all the time
+     */
+    public List<String> priorities(QueueRules rules) {
+        List<String> faults = new ArrayList<>();
+        bucketsOf(rules).forEach(bucket -> priorities(rules, bucket, faults));
+        return faults;
+    }
+
+    private void priorities(QueueRules rules, List<Release> queue, List<String> faults) {
+        TreeMap<Integer, Long> queuedAtMs = new TreeMap<>(); // by priority, the first of those that leave later
+        for (int i = queue.size() - 1; i >= 0; i--) {
+            Release release = queue.get(i);
+            Request request = requestById.get(id(release));
+            if (request == null || !isQueued(request)) {
+                continue;
+            }
+            int priority =
+                    rules.share(release.tier() == null ? "" : release.tier()).priority();
+            long writtenNanos = release.releaseAtNanos() - rules.lookAheadMs() * NANOS_PER_MS;
+            for (long higherMs : queuedAtMs.tailMap(priority, false).values()) {
+                if (higherMs * NANOS_PER_MS < writtenNanos) {
+                    faults.add(name(release) + " leaves while one of a higher priority waits since " + higherMs);
+                }
+            }
+            queuedAtMs.merge(priority, first(request).decidedAtMs(), Math::min);
+        }
+    }
+
+    private Stream<List<Release>> bucketsOf(QueueRules rules) {
+        return releasesByBucket.entrySet().stream()
+                .filter(bucket -> bucket.getKey().queue().equals(rules.id()))
+                .map(Map.Entry::getValue);
+    }
+
+    private Decision first(Request request) {
+        return decisions.get(request.source()).get(0);
+    }
+
+    private boolean isQueued(Request request) {
+        return request.kind() == RequestKind.CONSUME
+                && decisions.containsKey(request.source())
+                && first(request).outcome() == Outcome.QUEUED;
+    }
+
+    private List<String> ends(Request request) {
+        List<String> ends = new ArrayList<>();
+        for (Decision decision : decisions.getOrDefault(request.source(), List.of())) {
+            if (decision.endsWait()) {
+                ends.add(told(decision));
+            }
+        }
+        if (request.kind() == RequestKind.CONSUME) {
+            releasesById.getOrDefault(id(request), List.of()).forEach(release -> ends.add("released"));
+        }
+        return ends;
+    }
+
+    private static Id id(Request request) {
+        return new Id(request.client(), request.requestId());
+    }
+
+    private static Id id(Release release) {
+        return new Id(release.client(), release.requestId());
+    }
+
+    private static String name(Request request) {
+        return (request.kind() == RequestKind.CONSUME ? "" : request.kind() + " ") + request.requestId();
+    }
+
+    private static String name(Release release) {
+        return release.queue() + (release.key().isEmpty() ? "" : release.key()) + "#" + release.sequence() + " ("
+                + release.requestId() + ")";
+    }
+
+    private static String told(Decision decision) {
+        return decision.outcome() + " " + decision.reason();
+    }
+}

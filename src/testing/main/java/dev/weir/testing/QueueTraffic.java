@@ -1,0 +1,79 @@
+package dev.weir.testing;
+
+import dev.weir.event.Request;
+import dev.weir.event.RequestKind;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.Random;
+
+/**
+ * Requests to three queues, {@code sms}, {@code mail} and {@code hooks}, told apart by their {@code endpoint}: of several clients and tiers,
+ * some with a deadline, some withdrawn, at once or later. A seed gives the same requests each time, with deadlines counted
+ * from now.
+ */
+public final class QueueTraffic {
+
+    private static final String[] TIERS = {"platinum", "gold", "free", null};
+    private static final String[] ENDPOINTS = {"/sms", "/sms", "/mail", "/hooks"};
+    private static final int CLIENTS = 12;
+    private static final int MAX_COST = 5;
+    private static final int MIN_DEADLINE_MS = 200;
+    private static final int MAX_DEADLINE_MS = 6_000;
+    private static final Request.Source UNSENT = new Request.Source(0, 0);
+
+    private final Random random;
+    private final List<Request> sent = new ArrayList<>();
+
+    public QueueTraffic(long seed) {
+        random = new Random(seed);
+    }
+
+    /** So many more that want to be released, and those that withdraw some. */
+    public List<Request> next(int count) {
+        List<Request> next = new ArrayList<>();
+        for (int i = 0; i < count; i++) {
+            Request request = request(System.currentTimeMillis());
+            sent.add(request);
+            next.add(request);
+            if (random.nextInt(15) == 0) {
+                next.add(cancel(random.nextBoolean() ? request : sent.get(random.nextInt(sent.size()))));
+            }
+        }
+        return next;
+    }
+
+    private Request request(long nowMs) {
+        boolean hasDeadline = random.nextInt(10) == 0;
+        int deadlineInMs = MIN_DEADLINE_MS + random.nextInt(MAX_DEADLINE_MS - MIN_DEADLINE_MS);
+        return new Request(
+                "r" + sent.size(),
+                "c" + random.nextInt(CLIENTS),
+                RequestKind.CONSUME,
+                TIERS[random.nextInt(TIERS.length)],
+                1 + random.nextInt(MAX_COST),
+                null,
+                Map.of("endpoint", ENDPOINTS[random.nextInt(ENDPOINTS.length)]),
+                hasDeadline ? (Long) (nowMs + deadlineInMs) : null,
+                new byte[] {(byte) sent.size()},
+                null,
+                nowMs,
+                UNSENT);
+    }
+
+    private static Request cancel(Request of) {
+        return new Request(
+                of.requestId(),
+                of.client(),
+                RequestKind.CANCEL,
+                null,
+                1,
+                null,
+                Map.of(),
+                null,
+                null,
+                of.field("endpoint").substring(1),
+                of.timestampMs(),
+                UNSENT);
+    }
+}

@@ -1,0 +1,86 @@
+package dev.weir.testing;
+
+import static dev.weir.testing.Await.await;
+
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.net.ServerSocket;
+import java.net.URI;
+import java.net.http.HttpClient;
+import java.net.http.HttpRequest;
+import java.net.http.HttpResponse;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.stream.Stream;
+
+/** Apicurio Registry itself, unpacked, as a process that keeps everything in memory. */
+public final class RegistryProcess implements AutoCloseable {
+
+    private static final Duration PATIENCE = Duration.ofMinutes(3);
+
+    private final int port = freePort();
+    private final Process process;
+
+    /** @param directory where its distribution is unpacked */
+    public RegistryProcess(Path directory) throws Exception {
+        String java = Path.of(System.getProperty("java.home"), "bin", "java").toString();
+        ProcessBuilder start = new ProcessBuilder(java, "-Xmx512m", "-jar", jar(directory));
+        start.environment().put("QUARKUS_HTTP_HOST", "127.0.0.1");
+        start.environment().put("QUARKUS_HTTP_PORT", String.valueOf(port));
+        start.environment().put("QUARKUS_MANAGEMENT_PORT", String.valueOf(freePort()));
+        process = start.directory(directory.toFile())
+                .redirectErrorStream(true)
+                .redirectOutput(directory.resolve("registry.log").toFile())
+                .start();
+        awaitAnswer();
+    }
+
+    public String url() {
+        return "http://localhost:" + port + "/apis/registry/v3";
+    }
+
+    private void awaitAnswer() {
+        HttpClient client = HttpClient.newHttpClient();
+        HttpRequest question =
+                HttpRequest.newBuilder(URI.create(url() + "/system/info")).build();
+        try {
+            await("an answer of the registry; see its registry.log", PATIENCE, () -> {
+                if (!process.isAlive()) {
+                    throw new IllegalStateException("the registry has ended: see its registry.log");
+                }
+                try {
+                    HttpResponse<Void> answer = client.send(question, HttpResponse.BodyHandlers.discarding());
+                    return answer.statusCode() == 200;
+                } catch (IOException e) {
+                    return false; // not yet
+                }
+            });
+        } catch (RuntimeException e) {
+            close();
+            throw e;
+        }
+    }
+
+    private static String jar(Path directory) throws IOException {
+        try (Stream<Path> files = Files.list(directory)) {
+            return files.map(file -> file.getFileName().toString())
+                    .filter(file -> file.equals("quarkus-run.jar"))
+                    .findFirst()
+                    .orElseThrow();
+        }
+    }
+
+    private static int freePort() {
+        try (ServerSocket socket = new ServerSocket(0)) {
+            return socket.getLocalPort();
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+    }
+
+    @Override
+    public void close() {
+        process.destroyForcibly();
+    }
+}

@@ -1,0 +1,178 @@
+package dev.weir.wire;
+
+import dev.weir.avro.Header;
+import dev.weir.avro.RequestEvent;
+import dev.weir.event.Admission;
+import dev.weir.event.Decision;
+import dev.weir.event.DecisionContext;
+import dev.weir.event.DecisionOrder;
+import dev.weir.event.LeaseUsage;
+import dev.weir.event.Release;
+import dev.weir.event.Request;
+import java.nio.ByteBuffer;
+import java.time.Instant;
+import java.util.Arrays;
+
+/** Records read and written by Avro's own readers and writers, which the hand-written ones must not differ from. */
+public final class ByAvro {
+
+    private static final long NANOS_PER_SECOND = 1_000_000_000;
+
+    private static final AvroBytes<RequestEvent> REQUESTS = new AvroBytes<>(new RequestEvent(), 1);
+    private static final AvroBytes<dev.weir.avro.Decision> DECISIONS = new AvroBytes<>(new dev.weir.avro.Decision(), 6);
+    private static final AvroBytes<dev.weir.avro.LeaseUsage> LEASE_USAGE =
+            new AvroBytes<>(new dev.weir.avro.LeaseUsage(), 0);
+    private static final AvroBytes<dev.weir.avro.Admission> ADMISSIONS =
+            new AvroBytes<>(new dev.weir.avro.Admission(), 3);
+    private static final AvroBytes<dev.weir.avro.Release> RELEASES = new AvroBytes<>(new dev.weir.avro.Release(), 1);
+
+    private ByAvro() {}
+
+    public static Request decodeRequest(byte[] value, long timestampMs, Request.Source source)
+            throws UnreadableException {
+        return RequestAvro.request(REQUESTS.decode(value), timestampMs, source);
+    }
+
+    /** Whether nothing tells them apart. */
+    public static boolean same(Request one, Request other) {
+        return Arrays.equals(one.payload(), other.payload())
+                && withoutPayload(one).equals(withoutPayload(other));
+    }
+
+    private static Request withoutPayload(Request request) {
+        return new Request(
+                request.requestId(),
+                request.client(),
+                request.kind(),
+                request.tier(),
+                request.cost(),
+                request.sizeBytes(),
+                request.attributes(),
+                request.deadlineMs(),
+                null,
+                request.queue(),
+                request.timestampMs(),
+                request.source());
+    }
+
+    public static byte[] encode(Request request) {
+        return REQUESTS.encode(RequestEvent.newBuilder()
+                .setRequestId(request.requestId())
+                .setClient(request.client())
+                .setKind(dev.weir.avro.Kind.valueOf(request.kind().name()))
+                .setTier(request.tier())
+                .setCost(request.cost())
+                .setSizeBytes(request.sizeBytes())
+                .setAttributes(request.attributes())
+                .setDeadline(AvroBytes.toInstant(request.deadlineMs()))
+                .setPayload(AvroBytes.toBuffer(request.payload()))
+                .setQueue(request.queue())
+                .build());
+    }
+
+    public static byte[] encode(Decision decision) {
+        dev.weir.avro.Decision.Builder event = dev.weir.avro.Decision.newBuilder()
+                .setRequestId(decision.requestId())
+                .setClient(decision.client())
+                .setOutcome(dev.weir.avro.Outcome.valueOf(decision.outcome().name()))
+                .setReason(decision.reason().name())
+                .setPolicyId(decision.policyId())
+                .setPolicyVersion(decision.policyVersion())
+                .setLimitedBy(decision.limitedBy())
+                .setLimit(decision.limit())
+                .setWindowMs(decision.windowMs())
+                .setRemaining(decision.remaining())
+                .setResetAfterMs(decision.resetAfterMs())
+                .setRetryAfterMs(decision.retryAfterMs())
+                .setDelayMs(decision.delayMs())
+                .setObserved(decision.observed())
+                .setShadowBanned(decision.shadowBanned())
+                .setRepeated(decision.repeated())
+                .setHttpStatus(decision.httpStatus())
+                .setDecidedAt(Instant.ofEpochMilli(decision.decidedAtMs()))
+                .setSourcePartition(decision.source().partition())
+                .setSourceOffset(decision.source().offset());
+        if (decision.queueing() != null) {
+            event.setQueue(decision.queueing().queue())
+                    .setPosition(decision.queueing().position())
+                    .setExpectedWaitMs(decision.queueing().expectedWaitMs())
+                    .setQueueKey(decision.queueing().key());
+        }
+        return DECISIONS.encode(event.setOrder(order(decision.context()))
+                .setPoliciesChecksum(decision.context().policiesChecksum())
+                .build());
+    }
+
+    public static byte[] encode(LeaseUsage usage) {
+        return LEASE_USAGE.encode(dev.weir.avro.LeaseUsage.newBuilder()
+                .setHolder(usage.origin().holder())
+                .setLease(usage.origin().lease())
+                .setNumber(usage.origin().number())
+                .setPolicyId(usage.policy().id())
+                .setPolicyVersion(usage.policy().version())
+                .setKey(usage.key())
+                .setCost(usage.amount().cost())
+                .setRequests(usage.amount().requests())
+                .setDenied(usage.amount().denied())
+                .setSince(Instant.ofEpochMilli(usage.sinceMs()))
+                .setUntil(Instant.ofEpochMilli(usage.untilMs()))
+                .build());
+    }
+
+    private static dev.weir.avro.DecisionOrder order(DecisionContext context) {
+        DecisionOrder order = context.order();
+        return order == null ? null : new dev.weir.avro.DecisionOrder(order.afterOffset(), order.step());
+    }
+
+    public static byte[] encode(Admission admission) {
+        Request request = admission.request();
+        return ADMISSIONS.encode(dev.weir.avro.Admission.newBuilder()
+                .setRequest(ByteBuffer.wrap(encode(request)))
+                .setTimestamp(Instant.ofEpochMilli(request.timestampMs()))
+                .setSourcePartition(request.source().partition())
+                .setSourceOffset(request.source().offset())
+                .setQueue(admission.queue())
+                .setQueueKey(admission.key())
+                .setPolicyId(
+                        admission.policy() == null ? null : admission.policy().id())
+                .setPolicyVersion(
+                        admission.policy() == null
+                                ? null
+                                : (Long) admission.policy().version())
+                .setLimitedBy(
+                        admission.exceeded() == null
+                                ? null
+                                : admission.exceeded().label())
+                .setLimit(
+                        admission.exceeded() == null
+                                ? null
+                                : admission.exceeded().limit())
+                .setRepeated(admission.repeated())
+                .setRememberUntil(Instant.ofEpochMilli(admission.rememberUntilMs()))
+                .setHeaders(admission.headers().stream()
+                        .map(header -> new Header(header.key(), AvroBytes.toBuffer(header.value())))
+                        .toList())
+                .setOrder(order(admission.context()))
+                .setPoliciesChecksum(admission.context().policiesChecksum())
+                .build());
+    }
+
+    /** Of one that is released after 1970: what is before, Avro does not write as it reads. */
+    public static byte[] encode(Release release) {
+        return RELEASES.encode(dev.weir.avro.Release.newBuilder()
+                .setRequestId(release.requestId())
+                .setClient(release.client())
+                .setTier(release.tier())
+                .setQueue(release.queue())
+                .setQueueKey(release.key())
+                .setSequence(release.sequence())
+                .setEnqueuedAt(Instant.ofEpochMilli(release.enqueuedAtMs()))
+                .setReleaseAt(Instant.ofEpochSecond(
+                        release.releaseAtNanos() / NANOS_PER_SECOND, release.releaseAtNanos() % NANOS_PER_SECOND))
+                .setWaitMs(release.waitMs())
+                .setCost(release.cost())
+                .setAttributes(release.attributes())
+                .setPayload(AvroBytes.toBuffer(release.payload()))
+                .build());
+    }
+}

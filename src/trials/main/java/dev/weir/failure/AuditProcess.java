@@ -1,0 +1,52 @@
+package dev.weir.failure;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import dev.weir.audit.UnverifiedReason;
+import dev.weir.cli.Main;
+import dev.weir.dev.JavaProcess;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.EnumMap;
+import java.util.List;
+import java.util.Map;
+
+/** What {@code weir audit} says of a cluster, as an operator runs it. */
+final class AuditProcess {
+
+    private static final List<String> COUNTED = List.of("requests", "summed");
+
+    private AuditProcess() {}
+
+    /** @param settings of an enforcer */
+    static Breach run(Path settings, Path directory) throws IOException, InterruptedException {
+        Path out = directory.resolve("audit.json");
+        int exit = JavaProcess.of(
+                        List.of("-Xmx512m"), Main.class, "audit", "-c", settings.toString(), "--json", "--most", "20")
+                .redirectOutput(out.toFile())
+                .redirectError(ProcessBuilder.Redirect.INHERIT)
+                .start()
+                .waitFor();
+        Breach.Notes notes = new Breach.Notes("9 weir audit", COUNTED.toArray(String[]::new));
+        List<String> lines = Files.readAllLines(out);
+        if (exit != 0) {
+            notes.fault("exit code " + exit);
+            lines.forEach(notes::fault);
+            return notes.done();
+        }
+        JsonNode totals = new ObjectMapper().readTree(lines.get(lines.size() - 1));
+        COUNTED.forEach(what -> notes.count(what, totals.get(what).asLong()));
+        Map<UnverifiedReason, Long> unjudged = new EnumMap<>(UnverifiedReason.class);
+        totals.get("notJudged")
+                .properties()
+                .forEach(why -> unjudged.put(
+                        UnverifiedReason.valueOf(why.getKey()), why.getValue().asLong()));
+        unjudged.forEach((why, count) -> notes.count("not judged: " + why, count));
+        double share = JudgedShare.of(totals.get("requests").asLong(), unjudged);
+        if (share < JudgedShare.LEAST) {
+            notes.fault("only " + share + " of the requests can be judged: " + unjudged);
+        }
+        return notes.done();
+    }
+}

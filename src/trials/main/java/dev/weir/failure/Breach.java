@@ -1,0 +1,70 @@
+package dev.weir.failure;
+
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+import java.util.stream.Collectors;
+
+/**
+ * What one invariant was held against, and where it does not hold.
+ *
+ * @param counts how much of each was looked at, in the order told
+ * @param faults the first {@value #MAX_FAULTS}
+ * @param faultCount of all
+ */
+public record Breach(String name, Map<String, Long> counts, List<String> faults, long faultCount) {
+
+    static final int MAX_FAULTS = 10;
+
+    public boolean isOk() {
+        return faultCount == 0;
+    }
+
+    /** One line, and one for each fault that is kept. */
+    @Override
+    public String toString() {
+        String line = name + ": "
+                + counts.entrySet().stream()
+                        .map(count -> String.format(Locale.ROOT, "%,d %s", count.getValue(), count.getKey()))
+                        .collect(Collectors.joining(", "))
+                + (isOk() ? ": ok" : String.format(Locale.ROOT, ": %,d FAULTS", faultCount));
+        return faults.isEmpty() ? line : line + "\n    " + String.join("\n    ", faults);
+    }
+
+    /** A finding that is being made. */
+    static final class Notes {
+        private final String name;
+        private final Map<String, Long> counts = new LinkedHashMap<>();
+        private final List<String> faults = new ArrayList<>();
+        private long faultCount;
+
+        /** @param counted what is told also where there is none of it */
+        Notes(String name, String... counted) {
+            this.name = name;
+            for (String what : counted) {
+                counts.put(what, 0L);
+            }
+        }
+
+        void count(String what) {
+            count(what, 1);
+        }
+
+        void count(String what, long many) {
+            counts.merge(what, many, Long::sum);
+        }
+
+        void fault(String fault) {
+            faultCount++;
+            if (faults.size() < MAX_FAULTS) {
+                faults.add(fault);
+            }
+        }
+
+        Breach done() {
+            return new Breach(name, counts, List.copyOf(faults), faultCount);
+        }
+    }
+}

@@ -1,0 +1,90 @@
+package dev.weir.failure;
+
+import dev.weir.backtest.HeapQueues;
+import dev.weir.config.WeirConfig;
+import dev.weir.event.Admission;
+import dev.weir.event.Decision;
+import dev.weir.event.DecisionContext;
+import dev.weir.event.DecisionResult;
+import dev.weir.event.Release;
+import dev.weir.event.Request;
+import dev.weir.policy.PolicyTable;
+import dev.weir.shape.Outlet;
+import dev.weir.shape.Shaper;
+import dev.weir.shape.backlog.QueueRules;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+
+/** Decides the requests of several tasks, without a broker; queues drain by the times of the calls. */
+public final class CoreRun implements Outlet {
+
+    private static final long NANOS_PER_MS = 1_000_000;
+    private static final int STEPS_A_TICK = 1_000;
+
+    private final Map<Integer, CoreRecomputation> tasks = new HashMap<>();
+    private final List<Decision> decisions = new ArrayList<>();
+    private final List<Release> releases = new ArrayList<>();
+    private final PolicyTable policies;
+    private final WeirConfig.State config;
+    private final Map<String, QueueRules> queues;
+    private final Shaper shaper;
+    private long admitted;
+
+    /** @param queues by id */
+    public CoreRun(PolicyTable policies, Map<String, QueueRules> queues, WeirConfig.State config) {
+        this.policies = policies;
+        this.config = config;
+        this.queues = queues;
+        shaper = new Shaper(queues::get, new HeapQueues(config), this, HeapQueues.HOT_KEYS);
+    }
+
+    /**
+     * Decides the next request of a task.
+     *
+     * @param context what its decision records
+     * @param nowMs the time of the queues, not before that of the last call
+     */
+    public void decide(Request request, int task, DecisionContext context, long nowMs) {
+        long nowNanos = nowMs * NANOS_PER_MS;
+        tick(nowNanos);
+        DecisionResult ruling = tasks.computeIfAbsent(task, any -> new CoreRecomputation(policies, config))
+                .decide(request);
+        if (ruling instanceof Admission admission) {
+            Admission keyed = QueueRules.keyed(admission, queues.get(admission.queue()));
+            shaper.admit(keyed.with(List.of(), context), admitted++, nowMs, nowNanos);
+        } else {
+            decisions.add(((Decision) ruling).in(context));
+        }
+    }
+
+    /** Lets all that waits leave. */
+    public void runDry() {
+        tick(Long.MAX_VALUE - 1);
+    }
+
+    public List<Decision> decisions() {
+        return decisions;
+    }
+
+    public List<Release> releases() {
+        return releases;
+    }
+
+    @Override
+    public void decide(Admission of, Decision decision) {
+        decisions.add(decision.in(of.context()));
+    }
+
+    @Override
+    public void release(Admission of, Release release) {
+        releases.add(release);
+    }
+
+    private void tick(long untilNanos) {
+        while (shaper.dueNanos() < untilNanos) {
+            shaper.tick(shaper.dueNanos(), STEPS_A_TICK);
+        }
+    }
+}

@@ -1,0 +1,209 @@
+package dev.weir.failure;
+
+import dev.weir.config.WeirConfig;
+import dev.weir.event.Decision;
+import dev.weir.event.Rejection;
+import dev.weir.event.Release;
+import dev.weir.event.Request;
+import dev.weir.processor.RequestPlacement;
+import dev.weir.processor.RequestReader;
+import dev.weir.topology.Topics;
+import dev.weir.wire.DeadLetterHeaders;
+import dev.weir.wire.DecisionAvro;
+import dev.weir.wire.PolicyAvro;
+import dev.weir.wire.ReleaseAvro;
+import dev.weir.wire.RequestAvro;
+import dev.weir.wire.UnreadableException;
+import java.nio.charset.StandardCharsets;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Set;
+import java.util.SortedMap;
+import java.util.TreeMap;
+import org.apache.kafka.clients.consumer.ConsumerRecord;
+import org.apache.kafka.common.header.Header;
+import org.apache.kafka.common.header.internals.RecordHeaders;
+
+/**
+ * All that was written in a run, as bytes: decoded when it is looked at, so a million requests fit in some 700 MB.
+ *
+ * @param config what a request must keep to, and how much is remembered
+ * @param requests of each partition in its order; so are all others
+ * @param decisions committed
+ * @param abortedDecisions what only a {@code read_uncommitted} reader saw
+ * @param deadLetters committed, those of requests
+ * @param rules every version of every policy and queue, in the order in which they were applied
+ */
+public record Evidence(
+        WeirConfig config,
+        List<Entry> requests,
+        List<Entry> decisions,
+        List<Entry> abortedDecisions,
+        List<Entry> releases,
+        List<Entry> abortedReleases,
+        List<Dead> deadLetters,
+        List<PolicyAvro.Applied> rules) {
+
+    private static final RequestAvro REQUESTS = new RequestAvro();
+    private static final DecisionAvro DECISIONS = new DecisionAvro();
+    private static final ReleaseAvro RELEASES = new ReleaseAvro();
+    private static final PolicyAvro RULES = new PolicyAvro();
+
+    /** A record of a topic. */
+    @SuppressWarnings("ArrayRecordComponent") // compared by its bytes alone
+    public record Entry(int partition, long offset, long timestampMs, byte[] key, byte[] value) {
+
+        static Entry of(ConsumerRecord<byte[], byte[]> record) {
+            return new Entry(record.partition(), record.offset(), record.timestamp(), record.key(), record.value());
+        }
+
+        Request.Source place() {
+            return new Request.Source(partition, offset);
+        }
+
+        Decision decision() {
+            return decode(DECISIONS::decode);
+        }
+
+        Release release() {
+            return decode(RELEASES::decode);
+        }
+
+        private <T> T decode(Decoder<T> decoder) {
+            try {
+                return decoder.decode(value);
+            } catch (UnreadableException e) {
+                throw new IllegalStateException("unreadable: partition " + partition + ", offset " + offset, e);
+            }
+        }
+    }
+
+    private interface Decoder<T> {
+        T decode(byte[] value) throws UnreadableException;
+    }
+
+    /** A request that is none. */
+    public record Dead(Request.Source source, String reason) {}
+
+    /** What a record of the request topic is: a request, or why it is none. */
+    record Read(Request request, Rejection rejection) {}
+
+    /**
+     * Reads all topics to their present ends; nothing may be written meanwhile.
+     *
+     * @param config its prefix, and how brokers are reached
+     * @param patience for each topic
+     */
+    public static Evidence read(WeirConfig config, Duration patience) {
+        Topics topics = Topics.of(config);
+        TopicRecords<Entry> decisions = TopicRecords.read(config, topics.decisions(), Entry::of, patience);
+        TopicRecords<Entry> releases = TopicRecords.read(config, topics.releases(), Entry::of, patience);
+        return new Evidence(
+                config,
+                TopicRecords.read(config, topics.requests(), Entry::of, patience)
+                        .committed(),
+                decisions.committed(),
+                decisions.aborted(),
+                releases.committed(),
+                releases.aborted(),
+                TopicRecords.read(config, topics.deadLetters(), letter -> dead(letter, topics.requests()), patience)
+                        .committed(),
+                TopicRecords.read(config, topics.policyHistory(), Evidence::rules, patience)
+                        .committed());
+    }
+
+    /**
+     * Reads all topics once every request is answered and everything that was queued has ended, or when it is clear that this
+     * does not happen. Nothing may send requests any more.
+     *
+     * @param patience until then
+     */
+    public static Evidence readSettled(WeirConfig config, Duration patience) {
+        long startNanos = System.nanoTime();
+        Evidence evidence = read(config, patience);
+        while (!Oracle.isSettled(evidence) && System.nanoTime() - startNanos < patience.toNanos()) {
+            evidence = read(config, patience);
+        }
+        return evidence;
+    }
+
+    /** The requests of each partition. */
+    SortedMap<Integer, List<Entry>> requestsByPartition() {
+        SortedMap<Integer, List<Entry>> partitions = new TreeMap<>();
+        for (Entry entry : requests) {
+            partitions
+                    .computeIfAbsent(entry.partition(), partition -> new ArrayList<>())
+                    .add(entry);
+        }
+        return partitions;
+    }
+
+    /** How many requests are not in the partition of their client. */
+    long misplaced() {
+        return requests.stream()
+                .filter(entry -> {
+                    Request request = request(entry).request();
+                    return request != null && taskOf(request.client()) != entry.partition();
+                })
+                .count();
+    }
+
+    /** The task that decides the requests of a client: that of the client's partition. */
+    int taskOf(String client) {
+        RequestPlacement placement = new RequestPlacement(
+                config.topics().partitions(), config.requests().misplaced());
+        return placement.partitionOf(client.getBytes(StandardCharsets.UTF_8));
+    }
+
+    /** The places of requests that limits which are shared had a part in. */
+    Set<Request.Source> shared(RuleHistory rules) {
+        Set<Request.Source> shared = new HashSet<>();
+        for (Entry entry : requests) {
+            Request request = request(entry).request();
+            if (request != null && rules.isShared(request)) {
+                shared.add(entry.place());
+            }
+        }
+        return shared;
+    }
+
+    /** Reads a record of the request topic as it is to be read. */
+    Read request(Entry entry) {
+        try {
+            RequestReader reader = new RequestReader(REQUESTS, config.requests().rules());
+            return new Read(
+                    reader.read(entry.key(), entry.value(), new RecordHeaders(), entry.timestampMs(), entry.place()),
+                    null);
+        } catch (UnreadableException e) {
+            return new Read(null, e.rejection());
+        }
+    }
+
+    private static Dead dead(ConsumerRecord<byte[], byte[]> letter, String requests) {
+        if (!requests.equals(header(letter, DeadLetterHeaders.TOPIC))) {
+            return null;
+        }
+        int partition = Integer.parseInt(header(letter, DeadLetterHeaders.PARTITION));
+        long offset = Long.parseLong(header(letter, DeadLetterHeaders.OFFSET));
+        return new Dead(new Request.Source(partition, offset), header(letter, DeadLetterHeaders.REASON));
+    }
+
+    private static String header(ConsumerRecord<byte[], byte[]> letter, String name) {
+        Header header = letter.headers().lastHeader(name);
+        return header == null ? null : new String(header.value(), StandardCharsets.UTF_8);
+    }
+
+    private static PolicyAvro.Applied rules(ConsumerRecord<byte[], byte[]> version) {
+        String key = new String(version.key(), StandardCharsets.UTF_8);
+        if (version.value() == null) {
+            throw new IllegalStateException("the history has forgotten " + key + ": no run may change one so often");
+        }
+        try {
+            return RULES.decode(key.substring(0, key.lastIndexOf('/')), version.value());
+        } catch (UnreadableException e) {
+            throw new IllegalStateException("unreadable in the history: " + key, e);
+        }
+    }
+}

@@ -1,0 +1,366 @@
+package dev.weir.failure;
+
+import static dev.weir.testing.Await.await;
+
+import dev.weir.config.WeirConfig;
+import dev.weir.definition.PolicyFile;
+import dev.weir.dev.BrokerCluster;
+import dev.weir.dev.ChildProcess;
+import dev.weir.rules.PolicyTopic;
+import dev.weir.topics.KafkaSettings;
+import dev.weir.topics.TopicSetup;
+import dev.weir.topology.Topics;
+import java.io.IOException;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.HashSet;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.Random;
+import java.util.Set;
+import java.util.concurrent.Callable;
+import java.util.concurrent.TimeUnit;
+import java.util.function.Consumer;
+import org.apache.kafka.clients.admin.MemberDescription;
+import org.apache.kafka.common.TopicPartition;
+
+/** A cluster under load, to which a schedule of faults happens; at its end everything written is held against what is promised. */
+final class FailureRun implements AutoCloseable {
+
+    private static final Duration PATIENCE = Duration.ofMinutes(10);
+    private static final int HOT_FACTOR = 3;
+
+    /** Less than what is sent in this time is not a backlog: a slow machine is never closer behind. */
+    private static final int CALM_SECONDS = 3;
+
+    /** What the JVM ends with on a signal, once its shutdown hooks are done. */
+    private static final int SIGTERM_EXIT = 143;
+
+    private static final Set<String> QUEUES = Set.of("sms", "mail");
+
+    /**
+     * A change must be known to each instance before its time; one that stands still for less than its session learns of
+     * it late and still decides.
+     */
+    private static final long CHANGE_AHEAD_MS = 15_000;
+
+    /**
+     * What is run.
+     *
+     * @param seed of the load and the changes of rules
+     * @param perSecond requests
+     * @param kafka further settings of the enforcers
+     */
+    record Setup(
+            long seed,
+            List<InjectedFault> schedule,
+            int enforcers,
+            int partitions,
+            int perSecond,
+            Conditions conditions,
+            Map<String, String> kafka) {}
+
+    /**
+     * What is wrong all the time, besides the faults.
+     *
+     * @param misplacedPercent the share of the requests that are not written to the partition of their client
+     * @param skew how far the wall clock of an enforcer is ahead or behind at most, each time it starts; where no C compiler is
+     *     installed, clocks are right
+     */
+    record Conditions(int misplacedPercent, Duration skew) {
+
+        /** Unless a run says otherwise. */
+        static final Conditions USUAL = new Conditions(10, Duration.ofHours(1));
+    }
+
+    /** What came of it. */
+    record Report(long requests, int kills, List<Watch.Recovery> recoveries, List<Breach> findings) {
+        boolean isOk() {
+            return findings.stream().allMatch(Breach::isOk);
+        }
+    }
+
+    private final Setup setup;
+    private final Path directory;
+    private final Consumer<String> out;
+    private final BrokerCluster brokers;
+    private final WeirConfig config;
+    private final List<InstanceProcess> instances = new ArrayList<>();
+    private final Rules rules;
+    private final long startNanos = System.nanoTime();
+    private Watch watch;
+    private Load load;
+    private int kills;
+
+    FailureRun(Setup setup, Path directory, Consumer<String> out) throws Exception {
+        this.setup = setup;
+        this.directory = directory;
+        this.out = out;
+        rules = new Rules(setup.seed);
+        brokers = BrokerCluster.start(directory, BrokerCluster.THREE);
+        config = new WeirConfig(
+                WeirConfig.DEFAULTS.applicationId(),
+                1,
+                new WeirConfig.Topics("weir.", setup.partitions, Optional.empty()),
+                WeirConfig.DEFAULTS.state(),
+                WeirConfig.DEFAULTS.requests(),
+                WeirConfig.DEFAULTS.shaping(),
+                WeirConfig.DEFAULTS.service(),
+                Map.of("bootstrap.servers", brokers.bootstrapServers()));
+        for (int i = 1; i <= setup.enforcers; i++) {
+            Map<String, String> kafka = new LinkedHashMap<>(setup.kafka);
+            kafka.put("bootstrap.servers", brokers.bootstrapServers());
+            instances.add(new InstanceProcess("enforcer-" + i, directory, setup.partitions, kafka));
+        }
+        if (!setup.conditions.skew.isZero()) {
+            setClocks();
+        }
+    }
+
+    private void setClocks() throws IOException, InterruptedException {
+        if (!ProcessClock.Library.isPossible()) {
+            say(ProcessClock.NEEDS);
+            return;
+        }
+        ProcessClock.Library library = ProcessClock.Library.compile(directory);
+        for (InstanceProcess instance : instances) {
+            Random random = new Random(setup.seed + instances.indexOf(instance));
+            instance.runBy(library.clock(instance.name(), () -> drawSkew(instance, random)));
+        }
+    }
+
+    private Duration drawSkew(InstanceProcess instance, Random random) {
+        int mostSeconds = Math.toIntExact(setup.conditions.skew.toSeconds());
+        Duration skew = Duration.ofSeconds(random.nextInt(2 * mostSeconds + 1) - mostSeconds);
+        say("    the clock of %s is %+,d s ahead".formatted(instance.name(), skew.toSeconds()));
+        return skew;
+    }
+
+    Report run() throws Exception {
+        start();
+        for (InjectedFault fault : setup.schedule) {
+            Thread.sleep(fault.afterMs()); // the load goes on
+            say(fault.toString());
+            changeRules();
+            int before = watch.recoveries().size();
+            perform(fault);
+            awaitWithProgress("calm after " + fault, this::isCalm);
+            watch.recoveries()
+                    .subList(before, watch.recoveries().size())
+                    .forEach(recovery ->
+                            say("    %s back after %,d ms".formatted(recovery.partition(), recovery.millis())));
+        }
+        load.stop();
+        awaitWithProgress("an answer for each request", () -> watch.answered() >= load.sent());
+        Evidence evidence = Evidence.readSettled(config, PATIENCE);
+        for (InstanceProcess instance : instances) {
+            stop(instance);
+        }
+        List<Breach> findings = new ArrayList<>(Oracle.check(evidence));
+        findings.add(AuditProcess.run(instances.get(0).settings(), directory));
+        return new Report(load.sent(), kills, watch.recoveries(), findings);
+    }
+
+    private void start() throws Exception {
+        TopicSetup.createMissing(brokers.admin(), config, TopicSetup.RequestTime.LOG_APPEND);
+        new PolicyTopic(config)
+                .apply(PolicyFile.read("the first rules", Rules.INITIAL), PolicyTopic.Options.DEFAULTS, 0);
+        new PolicyTopic(config).apply(PolicyFile.read("what is shared", Rules.SHARED), PolicyTopic.Options.DEFAULTS, 0);
+        for (InstanceProcess instance : instances) {
+            instance.start();
+        }
+        for (InstanceProcess instance : instances) {
+            instance.awaitReady();
+        }
+        watch = new Watch(config);
+        load = new Load(
+                new Workload(setup.seed, System::currentTimeMillis),
+                new Producers(config, setup.seed, setup.conditions.misplacedPercent),
+                setup.perSecond);
+        say("%d brokers, %d enforcers, %d partitions, %,d requests a second, seed %d"
+                .formatted(BrokerCluster.THREE, setup.enforcers, setup.partitions, setup.perSecond, setup.seed));
+        awaitWithProgress("the first answers", () -> watch.answered() > setup.perSecond);
+    }
+
+    private void changeRules() throws Exception {
+        String change = rules.next(System.currentTimeMillis() + CHANGE_AHEAD_MS);
+        new PolicyTopic(config)
+                .apply(PolicyFile.read("a change", change), PolicyTopic.Options.DEFAULTS, System.currentTimeMillis());
+    }
+
+    private void perform(InjectedFault fault) throws Exception {
+        switch (fault.kind()) {
+            case TAKEOVER -> takeOver(fault);
+            case KILL_IN_COMMIT -> {
+                CommitSpy.await(config);
+                Thread.sleep(fault.lastsMs());
+                takeOver(fault);
+            }
+            case RESTART -> {
+                kill(fault, instances.get(fault.target()));
+                instances.get(fault.target()).start();
+            }
+            case KILL_TWICE -> {
+                kill(fault, instances.get(fault.target()));
+                instances.get(fault.target()).start();
+                Thread.sleep(fault.lastsMs());
+                watch.forget();
+                kill(fault, instances.get(fault.target()));
+                instances.get(fault.target()).start();
+            }
+            case KILL_ALL -> {
+                for (InstanceProcess instance : instances) {
+                    kill(fault, instance);
+                }
+                for (InstanceProcess instance : instances) {
+                    instance.start();
+                }
+            }
+            case LOSE_STATE -> {
+                kill(fault, instances.get(fault.target()));
+                instances.get(fault.target()).deleteState();
+                instances.get(fault.target()).start();
+            }
+            case PAUSE -> {
+                InstanceProcess instance = instances.get(fault.target());
+                pause(fault, instance, partitions(instance));
+            }
+            case ROLL -> roll();
+            case KILL_BROKER -> killBroker(fault);
+            case PAUSE_BROKER -> pause(fault, brokers.brokers().get(fault.target()), everybodys());
+            case KILL_BOTH -> {
+                InstanceProcess instance = instances.get(fault.target() % instances.size());
+                kill(fault, instance);
+                killBroker(fault);
+                instance.start();
+            }
+            case HOT_CLIENT -> {
+                load.hot("hot-" + fault.afterMs());
+                load.rate(HOT_FACTOR * setup.perSecond);
+                Thread.sleep(fault.lastsMs());
+                load.rate(setup.perSecond);
+                load.hot(null);
+            }
+        }
+    }
+
+    private void takeOver(InjectedFault fault) throws Exception {
+        InstanceProcess instance = instances.get(fault.target());
+        kill(fault, instance);
+        awaitWithProgress("others to take over", watch::isQuiet);
+        instance.start();
+    }
+
+    private void roll() throws Exception {
+        for (InstanceProcess instance : instances) {
+            Set<TopicPartition> hit = partitions(instance);
+            long askedMs = System.currentTimeMillis();
+            stop(instance);
+            watch.hit("ROLL", askedMs, hit, QUEUES);
+            instance.start();
+            instance.awaitReady();
+        }
+    }
+
+    private static void stop(InstanceProcess instance) throws InterruptedException {
+        int exit = instance.stop();
+        if (exit != SIGTERM_EXIT) {
+            throw new IllegalStateException(instance.name() + " stopped with " + exit + ": " + instance.log());
+        }
+    }
+
+    private void kill(InjectedFault fault, InstanceProcess instance) throws Exception {
+        Set<TopicPartition> hit = partitions(instance);
+        instance.kill();
+        hit(fault, hit);
+        kills++;
+    }
+
+    private void killBroker(InjectedFault fault) throws Exception {
+        ChildProcess broker = brokers.brokers().get(fault.target());
+        broker.kill();
+        hit(fault, everybodys());
+        kills++;
+        Thread.sleep(fault.lastsMs());
+        broker.start();
+    }
+
+    private void pause(InjectedFault fault, ChildProcess node, Set<TopicPartition> hit) throws Exception {
+        node.pause();
+        try {
+            hit(fault, hit);
+            Thread.sleep(fault.lastsMs());
+        } finally {
+            node.resume();
+        }
+    }
+
+    private void hit(InjectedFault fault, Set<TopicPartition> partitions) {
+        watch.hit(fault.kind().name(), System.currentTimeMillis(), partitions, QUEUES);
+    }
+
+    /** What a broker's fault hits. */
+    private Set<TopicPartition> everybodys() {
+        Topics topics = Topics.of(config);
+        Set<TopicPartition> all = new HashSet<>();
+        for (int partition = 0; partition < setup.partitions; partition++) {
+            all.add(new TopicPartition(topics.requests(), partition));
+            all.add(new TopicPartition(topics.admissions(), partition));
+        }
+        return all;
+    }
+
+    /** What an enforcer works on, of both applications. */
+    private Set<TopicPartition> partitions(InstanceProcess instance) throws Exception {
+        List<String> groups =
+                List.of(config.applicationId(), KafkaSettings.shaping(config).getProperty("application.id"));
+        Set<TopicPartition> partitions = new HashSet<>();
+        for (var group :
+                brokers.admin().describeConsumerGroups(groups).all().get().values()) {
+            for (MemberDescription member : group.members()) {
+                if (member.clientId().startsWith(instance.name() + "-")) {
+                    partitions.addAll(member.assignment().topicPartitions());
+                }
+            }
+        }
+        return partitions;
+    }
+
+    private boolean isCalm() throws Exception {
+        for (InstanceProcess instance : instances) {
+            instance.checkAlive();
+            instance.awaitReady();
+        }
+        return watch.isQuiet() && brokers.isWhole() && load.sent() - watch.answered() < CALM_SECONDS * setup.perSecond;
+    }
+
+    private void awaitWithProgress(String what, Callable<Boolean> condition) {
+        await(() -> what + progress(), PATIENCE, condition);
+    }
+
+    private String progress() {
+        return load == null
+                ? ""
+                : ": %,d sent, %,d answered, silent: %s".formatted(load.sent(), watch.answered(), watch.silent());
+    }
+
+    private void say(String what) {
+        long millis = TimeUnit.NANOSECONDS.toMillis(System.nanoTime() - startNanos);
+        out.accept("%6.1f s  %s".formatted(millis / 1e3, what));
+    }
+
+    @Override
+    public void close() {
+        if (watch != null) {
+            watch.close();
+        }
+        if (load != null) {
+            load.close();
+        }
+        instances.forEach(InstanceProcess::close);
+        brokers.close();
+    }
+}

@@ -1,0 +1,199 @@
+package dev.weir.failure;
+
+import static dev.weir.testing.Await.await;
+
+import dev.weir.cli.Main;
+import dev.weir.dev.ChildProcess;
+import dev.weir.dev.JavaProcess;
+import java.io.IOException;
+import java.net.URI;
+import java.net.http.HttpClient;
+import java.net.http.HttpRequest;
+import java.net.http.HttpResponse;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.time.Instant;
+import java.time.format.DateTimeFormatter;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.regex.Pattern;
+import java.util.stream.Collectors;
+import org.apache.kafka.common.utils.Utils;
+import org.awaitility.core.ConditionTimeoutException;
+
+/** An enforcer: {@code weir run} as a process, with a state directory of its own. */
+final class InstanceProcess extends ChildProcess {
+
+    private static final String READY = "weir is ready";
+    private static final Duration READY_PATIENCE = Duration.ofMinutes(3);
+    private static final Pattern SERVICE = Pattern.compile("rules on (http://\\S+)/v1");
+    private static final Pattern HEALTH = Pattern.compile("health on (http://[^\\s,]+)");
+    private static final Duration ANSWERS_WITHIN = Duration.ofSeconds(30);
+
+    private final Setup setup;
+    private final Path settings;
+    private final Path state;
+    private final HttpClient http = HttpClient.newHttpClient();
+    private Optional<ProcessClock> clock = Optional.empty();
+    private long logBefore;
+
+    /**
+     * How an instance is set up.
+     *
+     * @param shell what its command is given to, if anything
+     * @param options of the JVM
+     * @param requests what stands in the {@code requests} section
+     * @param state what stands in the {@code state} section, beside the directory
+     * @param kafka what stands in the {@code kafka} section
+     */
+    record Setup(
+            int partitions,
+            List<String> shell,
+            List<String> options,
+            Map<String, String> requests,
+            Map<String, String> state,
+            Map<String, String> kafka) {
+
+        /** The usual one. */
+        static Setup of(int partitions, Map<String, String> kafka) {
+            return new Setup(partitions, List.of(), List.of("-Xmx384m", "-XX:+UseSerialGC"), Map.of(), Map.of(), kafka);
+        }
+    }
+
+    /** @param kafka what stands in the {@code kafka} section */
+    InstanceProcess(String name, Path directory, int partitions, Map<String, String> kafka) throws IOException {
+        this(name, directory, Setup.of(partitions, kafka));
+    }
+
+    InstanceProcess(String name, Path directory, Setup setup) throws IOException {
+        super(name, directory.resolve(name + ".log"));
+        this.setup = setup;
+        state = directory.resolve(name);
+        Map<String, String> stateSection = new LinkedHashMap<>(setup.state);
+        stateSection.put("directory", state.toString());
+        Map<String, String> kafkaSection = new LinkedHashMap<>(setup.kafka);
+        kafkaSection.putIfAbsent("client.id", name);
+        settings = Files.writeString(
+                directory.resolve(name + ".yaml"),
+                "topics: {partitions: %d}%nservice: {port: 0}%n".formatted(setup.partitions)
+                        + section("requests", setup.requests)
+                        + section("state", stateSection)
+                        + section("kafka", kafkaSection));
+    }
+
+    private static String section(String name, Map<String, String> entries) {
+        return entries.isEmpty()
+                ? ""
+                : name + ":\n"
+                        + entries.entrySet().stream()
+                                .map(entry -> "  %s: \"%s\"%n".formatted(entry.getKey(), entry.getValue()))
+                                .collect(Collectors.joining());
+    }
+
+    /** From its next start on, its wall clock is this one. */
+    void runBy(ProcessClock wallClock) {
+        clock = Optional.of(wallClock);
+    }
+
+    @Override
+    protected ProcessBuilder command() throws IOException {
+        ProcessBuilder process = JavaProcess.of(setup.options, Main.class, "run", "-c", settings.toString());
+        List<String> command = new ArrayList<>(setup.shell);
+        command.addAll(process.command());
+        process.command(command);
+        if (clock.isPresent()) {
+            clock.get().startIn(process);
+        }
+        return process;
+    }
+
+    /** Its configuration file. */
+    Path settings() {
+        return settings;
+    }
+
+    Path state() {
+        return state;
+    }
+
+    @Override
+    public void start() throws IOException {
+        logBefore = Files.exists(log()) ? Files.size(log()) : 0;
+        super.start();
+    }
+
+    /** Waits until it says that it is ready. */
+    void awaitReady() throws IOException, InterruptedException {
+        try {
+            await(name() + " is ready", READY_PATIENCE, () -> {
+                checkAlive();
+                return saidSinceStart().contains(READY);
+            });
+        } catch (ConditionTimeoutException e) {
+            throw new IllegalStateException(name() + " is not ready:\n" + saidSinceStart(), e);
+        }
+    }
+
+    /** Whether it answers that it is, where it said last that it listens; not if it does not answer. */
+    boolean isReady() throws IOException, InterruptedException {
+        return health().filter(answer -> answer.statusCode() == 200).isPresent();
+    }
+
+    /** The wall clock of the process, by the date of its answer, in whole seconds. */
+    Instant wallClock() throws IOException, InterruptedException {
+        String date = health().flatMap(answer -> answer.headers().firstValue("date"))
+                .orElseThrow(() -> new IllegalStateException(name() + " does not answer"));
+        return Instant.from(DateTimeFormatter.RFC_1123_DATE_TIME.parse(date));
+    }
+
+    private Optional<HttpResponse<Void>> health() throws IOException, InterruptedException {
+        Optional<String> address = said(SERVICE);
+        if (address.isEmpty()) {
+            return Optional.empty();
+        }
+        HttpRequest question = HttpRequest.newBuilder(URI.create(address.get() + "/health/ready"))
+                .timeout(ANSWERS_WITHIN)
+                .build();
+        try {
+            return Optional.of(http.send(question, HttpResponse.BodyHandlers.discarding()));
+        } catch (IOException e) {
+            return Optional.empty();
+        }
+    }
+
+    /** Where its service is. */
+    URI serviceUrl() throws IOException {
+        return URI.create(said(SERVICE).orElseThrow());
+    }
+
+    /** Where it answers whether it is ready, on the port for health checks. */
+    URI healthUrl() throws IOException {
+        return URI.create(said(HEALTH).orElseThrow());
+    }
+
+    /** What it said last. */
+    private Optional<String> said(Pattern what) throws IOException {
+        return what.matcher(saidSinceStart())
+                .results()
+                .map(said -> said.group(1))
+                .reduce((before, after) -> after);
+    }
+
+    /** Its output since it was started last. */
+    String saidSinceStart() throws IOException {
+        try (var in = Files.newInputStream(log())) {
+            in.skipNBytes(logBefore);
+            return new String(in.readAllBytes(), StandardCharsets.UTF_8);
+        }
+    }
+
+    /** As if its disk had been lost. */
+    void deleteState() throws IOException {
+        Utils.delete(state.toFile());
+    }
+}

@@ -1,0 +1,49 @@
+package dev.weir.failure;
+
+import dev.weir.event.Request;
+import java.util.List;
+import java.util.Set;
+
+/** Holds what a run has written against what is promised, whatever was killed meanwhile. */
+public final class Oracle {
+
+    private Oracle() {}
+
+    /** Every invariant, and what was found of it. */
+    public static List<Breach> check(Evidence evidence) {
+        Answers answers = new Answers(evidence.decisions());
+        RuleHistory rules = new RuleHistory(evidence.rules());
+        QueueChecks queues = new QueueChecks(evidence, answers, rules);
+        Audited audited = new Audited(evidence, rules);
+        Set<Request.Source> shared = evidence.shared(rules);
+        RecordedOrder order = new RecordedOrder(evidence, answers, shared);
+        return List.of(
+                audited.decidedOnce(order.overtaken()),
+                audited.asRecomputed(rules.versions()),
+                WithinLimits.check(evidence, answers, rules),
+                queues.endedOnce(audited.endedOtherwise()),
+                queues.gapFree(),
+                queues.atItsPace(),
+                SeenTwice.check(evidence, answers, shared, order),
+                NeverAbove.check(evidence, answers, rules));
+    }
+
+    /** Whether every request is answered, and everything that was queued has ended. */
+    public static boolean isSettled(Evidence evidence) {
+        Answers answers = new Answers(evidence.decisions());
+        RuleHistory rules = new RuleHistory(evidence.rules());
+        QueueChecks queues = new QueueChecks(evidence, answers, rules);
+        Audited audited = new Audited(evidence, rules);
+        return audited.decidedOnce(List.of()).isOk()
+                && queues.endedOnce(audited.endedOtherwise()).isOk();
+    }
+
+    static String at(Request.Source source) {
+        return "partition " + source.partition() + ", offset " + source.offset();
+    }
+
+    static String at(Request request) {
+        return at(request.source()) + ", client " + request.client() + ", " + request.kind() + " "
+                + request.requestId();
+    }
+}

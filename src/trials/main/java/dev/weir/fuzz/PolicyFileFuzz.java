@@ -1,0 +1,81 @@
+package dev.weir.fuzz;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.weir.decision.Decider;
+import dev.weir.decision.MapStates;
+import dev.weir.definition.PolicyFile;
+import dev.weir.definition.PolicyFile.Definition;
+import dev.weir.definition.PolicyRecordReader;
+import dev.weir.event.Request;
+import dev.weir.fault.Fault;
+import dev.weir.fault.Faults;
+import dev.weir.fault.FaultsException;
+import dev.weir.policy.Policy;
+import dev.weir.policy.PolicyTable;
+import dev.weir.wire.PolicyAvro;
+import java.util.List;
+import java.util.SplittableRandom;
+
+/** Policy files: each is taken, and then it decides and survives being written, or each of its faults has a place. */
+final class PolicyFileFuzz implements Fuzz.Case {
+
+    private static final int REQUESTS = 6;
+
+    private final List<String> valid;
+
+    PolicyFileFuzz(List<String> valid) {
+        this.valid = valid;
+    }
+
+    @Override
+    public void run(Trial trial) throws Exception {
+        String text = TextMutation.of(valid, trial.random());
+        PolicyFile.Contents contents;
+        try {
+            contents = trial.within(Allowance.text(text), () -> PolicyFile.read("fuzz.yaml", text));
+        } catch (FaultsException e) {
+            requireClear(e.faults(), text);
+            trial.came("refused");
+            return;
+        }
+        decide(contents, trial.random());
+        for (Definition.OfPolicy definition : contents.policies()) {
+            assertThat(written(definition).policies()).containsExactly(definition.policy());
+        }
+        for (Definition.OfQueue definition : contents.queues()) {
+            assertThat(written(definition).queue()).isEqualTo(definition.queue());
+        }
+        trial.came("accepted");
+    }
+
+    private static PolicyRecordReader written(Definition definition) throws Exception {
+        PolicyAvro.Applied applied =
+                new PolicyAvro.Applied(definition.kind(), definition.id(), 1, definition.json(), 0);
+        return PolicyRecordReader.read(applied.key(), new PolicyAvro().encode(applied), 0);
+    }
+
+    private static void decide(PolicyFile.Contents contents, SplittableRandom random) {
+        PolicyTable table = contents.table();
+        MapStates states = new MapStates();
+        List<Policy> policies =
+                contents.policies().stream().map(Definition.OfPolicy::policy).toList();
+        for (int i = 0; i < REQUESTS; i++) {
+            Request request = Requests.forAny(policies, random);
+            assertThat(Decider.local(states).decide(request, table)).isNotNull();
+        }
+    }
+
+    static void requireClear(List<Fault> faults, String text) {
+        assertThat(faults).hasSizeBetween(1, Faults.MAX_KEPT + 1);
+        long lines = 1
+                + text.chars()
+                        .filter(c -> "\n\r\u0085\u2028\u2029".indexOf(c) >= 0)
+                        .count();
+        for (Fault fault : faults) {
+            assertThat((long) fault.line()).as(fault.toString()).isBetween(1L, lines);
+            assertThat(fault.message()).isNotBlank();
+            assertThat(fault.toString().chars()).hasSizeLessThan(800).noneMatch(Character::isISOControl);
+        }
+    }
+}

@@ -1,0 +1,122 @@
+package dev.weir.fuzz;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import dev.weir.definition.PolicyRecordReader;
+import dev.weir.event.Request;
+import dev.weir.wire.AdmissionAvro;
+import dev.weir.wire.ByAvro;
+import dev.weir.wire.DecisionAvro;
+import dev.weir.wire.PolicyAvro;
+import dev.weir.wire.ReleaseAvro;
+import dev.weir.wire.RequestAvro;
+import dev.weir.wire.UnreadableException;
+import java.util.List;
+
+/**
+ * Values of each topic: each is read, and then it is the same when it is written and read again, or refused; and Avro's own
+ * readers and writers do the same.
+ */
+final class RecordFuzz implements Fuzz.Case {
+
+    private interface Codec {
+        Object read(byte[] bytes) throws UnreadableException;
+    }
+
+    private interface Writer {
+        byte[] write(Object value);
+    }
+
+    /** What the values of one topic are read and written by, and by what Avro itself writes them. */
+    private record Topic(String name, List<byte[]> valid, Codec reading, Writer writing, Writer byAvro) {
+
+        /** A policy record has a text in it. */
+        long allowance(byte[] bytes) {
+            return name.equals(POLICY_RECORDS) ? Allowance.definition(bytes) : Allowance.record(bytes);
+        }
+    }
+
+    private static final String REQUESTS_TOPIC = "requests";
+    private static final String POLICY_RECORDS = "policies";
+    private static final long TIMESTAMP_MS = 5;
+    private static final Request.Source SOURCE = new Request.Source(0, 7);
+    private static final String WITHOUT_MESSAGE = "does not hold what its schema says";
+    private static final RequestAvro REQUESTS = new RequestAvro();
+    private static final DecisionAvro DECISIONS = new DecisionAvro();
+    private static final ReleaseAvro RELEASES = new ReleaseAvro();
+    private static final AdmissionAvro ADMISSIONS = new AdmissionAvro();
+    private static final PolicyAvro POLICIES = new PolicyAvro();
+
+    private final List<Topic> topics = List.of(
+            new Topic(
+                    REQUESTS_TOPIC,
+                    Records.requests(),
+                    bytes -> REQUESTS.decode(bytes, TIMESTAMP_MS, SOURCE),
+                    value -> REQUESTS.encode((Request) value),
+                    value -> ByAvro.encode((Request) value)),
+            new Topic(
+                    "decisions",
+                    Records.decisions(),
+                    DECISIONS::decode,
+                    value -> DECISIONS.encode((dev.weir.event.Decision) value),
+                    value -> ByAvro.encode((dev.weir.event.Decision) value)),
+            new Topic(
+                    "releases",
+                    Records.releases(),
+                    RELEASES::decode,
+                    value -> RELEASES.encode((dev.weir.event.Release) value),
+                    value -> ByAvro.encode((dev.weir.event.Release) value)),
+            new Topic(
+                    "admissions",
+                    Records.admissions(),
+                    ADMISSIONS::decode,
+                    value -> ADMISSIONS.encode((dev.weir.event.Admission) value),
+                    value -> ByAvro.encode((dev.weir.event.Admission) value)),
+            new Topic(
+                    POLICY_RECORDS,
+                    Records.policies(),
+                    bytes -> bytes == null
+                            ? POLICIES.decode("policy/p", null)
+                            : PolicyRecordReader.read("policy/p", bytes, 0).applied(),
+                    value -> POLICIES.encode((PolicyAvro.Applied) value),
+                    value -> POLICIES.encode((PolicyAvro.Applied) value)));
+
+    @Override
+    public void run(Trial trial) throws Exception {
+        Topic topic = topics.get(trial.random().nextInt(topics.size()));
+        byte[] bytes = trial.random().nextInt(500) == 0 ? null : BytesMutation.of(topic.valid, trial.random());
+        Object value;
+        try {
+            value = trial.within(topic.allowance(bytes), () -> topic.reading.read(bytes));
+        } catch (UnreadableException e) {
+            assertThat(e.rejection()).isNotNull();
+            assertThat(e.getMessage()).isNotBlank();
+            if (topic.name.equals(REQUESTS_TOPIC)) {
+                refusedByAvro(bytes, e);
+            }
+            trial.came(topic.name + " refused");
+            return;
+        }
+        if (value instanceof Request request) {
+            assertThat(ByAvro.same(request, ByAvro.decodeRequest(bytes, TIMESTAMP_MS, SOURCE)))
+                    .isTrue();
+        }
+        byte[] written = topic.writing.write(value);
+        assertThat(written).isEqualTo(topic.byAvro.write(value));
+        Object again = topic.reading.read(written);
+        assertThat(again).usingRecursiveComparison().isEqualTo(value);
+        trial.came(topic.name + " accepted");
+    }
+
+    /** In the same words; but for an index out of bounds, which the JVM leaves without words when there were many. */
+    private static void refusedByAvro(byte[] bytes, UnreadableException refused) {
+        assertThatThrownBy(() -> ByAvro.decodeRequest(bytes, TIMESTAMP_MS, SOURCE))
+                .isInstanceOfSatisfying(UnreadableException.class, avro -> {
+                    assertThat(avro.rejection()).isEqualTo(refused.rejection());
+                    if (!avro.getMessage().equals(WITHOUT_MESSAGE)) {
+                        assertThat(refused).hasMessage(avro.getMessage());
+                    }
+                });
+    }
+}

@@ -1,0 +1,35 @@
+package dev.weir.fuzz;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.weir.event.Request;
+import dev.weir.wire.RequestAvro;
+import dev.weir.wire.RequestJson;
+import java.util.List;
+
+/** Requests as lines of JSON: each is read, and then it is the same as an Avro event, or one line tells what is wrong. */
+final class RequestLineFuzz implements Fuzz.Case {
+
+    private static final Request.Source SOURCE = new Request.Source(0, 7);
+    private static final RequestAvro AVRO = new RequestAvro();
+
+    private final List<String> valid = Records.requestLines();
+
+    @Override
+    public void run(Trial trial) throws Exception {
+        String line = TextMutation.of(valid, trial.random());
+        Request request;
+        try {
+            request = trial.within(Allowance.text(line), () -> RequestJson.read(line, 5, SOURCE));
+        } catch (IllegalArgumentException e) {
+            assertThat(e.getMessage()).isNotBlank().hasSizeLessThan(600);
+            assertThat(e.getMessage().chars()).noneMatch(Character::isISOControl);
+            trial.came("refused");
+            return;
+        }
+        assertThat(AVRO.decode(AVRO.encode(request), request.timestampMs(), request.source()))
+                .usingRecursiveComparison()
+                .isEqualTo(request);
+        trial.came("accepted");
+    }
+}

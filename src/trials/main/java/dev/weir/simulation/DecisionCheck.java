@@ -1,0 +1,306 @@
+package dev.weir.simulation;
+
+import static dev.weir.simulation.Violation.Promise.ANSWERED_ONCE;
+import static dev.weir.simulation.Violation.Promise.DECIDED_ALIKE;
+
+import dev.weir.config.WeirConfig;
+import dev.weir.decision.Decider;
+import dev.weir.decision.IdempotencyCache;
+import dev.weir.decision.MapStates;
+import dev.weir.event.Admission;
+import dev.weir.event.Decision;
+import dev.weir.event.DecisionContext;
+import dev.weir.event.DecisionOrder;
+import dev.weir.event.DecisionResult;
+import dev.weir.event.Request;
+import dev.weir.event.RequestKind;
+import dev.weir.policy.PolicyTable;
+import dev.weir.processor.RecordOrigin;
+import dev.weir.simulation.Partition.Entry;
+import dev.weir.topology.Stores;
+import dev.weir.wire.AdmissionAvro;
+import dev.weir.wire.DeadLetterHeaders;
+import dev.weir.wire.DecisionAvro;
+import dev.weir.wire.RequestAvro;
+import dev.weir.wire.UnreadableException;
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.function.Consumer;
+import org.apache.kafka.clients.producer.internals.BuiltInPartitioner;
+import org.apache.kafka.common.header.Header;
+import org.apache.kafka.common.header.Headers;
+
+/**
+ * Decides each request anew by the pure core, in the order in which its partition's are answered, and holds the answers that are
+ * committed against it, byte for byte. But for those that wait for shared quota, each is answered as it is read for good.
+ */
+final class DecisionCheck {
+
+    private static final RequestAvro REQUEST = new RequestAvro();
+    private static final DecisionAvro DECISION = new DecisionAvro();
+    private static final AdmissionAvro ADMISSION = new AdmissionAvro();
+    private static final String DEAD = "a dead letter";
+
+    private final Cluster cluster;
+    private final Plan plan;
+    private final Rulebook rulebook;
+    private final LimitCheck limits;
+    private final LeaseCheck leases;
+    private final Flaw flaw;
+    private final Map<Integer, MapStates> states = new HashMap<>();
+    private final Map<Integer, DecisionOrder> positions = new HashMap<>();
+    private final Map<Partition, Long> read = new HashMap<>();
+    private final Map<Request.Source, Object> due = new HashMap<>();
+    private final Map<Request.Source, Object> underWay = new HashMap<>();
+    private final Set<Request.Source> waited = new HashSet<>();
+    private final List<Request> requests = new ArrayList<>();
+    private final List<Decision> decisions = new ArrayList<>();
+    private int misplaced;
+
+    DecisionCheck(Cluster cluster, Plan plan, Rulebook rulebook, LimitCheck limits, LeaseCheck leases, Flaw flaw) {
+        this.cluster = cluster;
+        this.plan = plan;
+        this.rulebook = rulebook;
+        this.limits = limits;
+        this.leases = leases;
+        this.flaw = flaw;
+    }
+
+    /** A request that is read for good. */
+    private record Asked(Request request, List<Admission.Header> headers) {}
+
+    /** The requests that were read for good, of each partition in its order. */
+    List<Request> requests() {
+        return requests;
+    }
+
+    /** What they were answered, but for those that went to a queue. */
+    List<Decision> decisions() {
+        return decisions;
+    }
+
+    /** @param committed what was committed since the last check */
+    void check(List<Entry> committed) {
+        for (int partition = 0; partition < plan.partitions(); partition++) {
+            read(cluster.partition(SimulatedSlot.TOPICS.requests(), partition), this::received);
+        }
+        for (int partition = 0; partition < plan.partitions(); partition++) {
+            read(cluster.partition(SimulatedSlot.TOPICS.routedRequests(), partition), this::routed);
+        }
+        for (Entry entry : committed) {
+            if (entry.transaction().group.equals(SimulatedSlot.DECIDING)) {
+                answer(entry);
+            }
+        }
+        due.forEach((source, asked) -> {
+            Violation.unless(mayWait(asked), ANSWERED_ONCE, source + " is read without an answer: " + asked);
+            waited.add(source);
+        });
+    }
+
+    private boolean mayWait(Object asked) {
+        return asked instanceof Asked of && of.request.kind() == RequestKind.CONSUME && rulebook.isShared(of.request);
+    }
+
+    /** How many were not answered as they were read. */
+    int waited() {
+        return waited.size();
+    }
+
+    /** How many have no answer yet. */
+    int waiting() {
+        return due.size() + underWay.size();
+    }
+
+    /** How many were not in the partition of their client. */
+    int misplaced() {
+        return misplaced;
+    }
+
+    /** Those without an answer, and none else, are those that a task lets wait. */
+    void checkWaiting(Task task) {
+        if (task.slot.role() == SimulatedSlot.Role.DECIDE) {
+            long without = due.values().stream()
+                    .filter(asked -> asked instanceof Asked of && partition(of.request) == task.slot.partition())
+                    .count();
+            int waiting = task.state().store(Stores.WAITING_REQUESTS).size();
+            Violation.unless(
+                    without == waiting,
+                    ANSWERED_ONCE,
+                    task + " lets " + waiting + " wait, without an answer are " + due.keySet());
+        }
+    }
+
+    private void read(Partition partition, Consumer<Entry> each) {
+        long until = cluster.committedOffset(SimulatedSlot.DECIDING, partition);
+        for (long offset = read.getOrDefault(partition, 0L); offset < until; offset++) {
+            if (partition.at(offset).isCommitted()) {
+                each.accept(partition.at(offset));
+            }
+        }
+        read.put(partition, until);
+    }
+
+    private void received(Entry entry) {
+        Request.Source source = new Request.Source(entry.partition().number, entry.offset());
+        Object asked = asked(entry, source);
+        if (asked instanceof Asked of && partition(of.request) != source.partition()) {
+            misplaced++;
+            underWay.put(source, asked);
+        } else {
+            due.put(source, asked);
+        }
+    }
+
+    /** One that was misplaced is to be answered when it is read for good where its client belongs. */
+    private void routed(Entry entry) {
+        Request.Source source = RecordOrigin.read(entry.headers()).orElseThrow().source();
+        Object asked = underWay.remove(source);
+        Violation.unless(asked != null, ANSWERED_ONCE, source + " is routed, but was not read, or routed before");
+        due.put(source, asked);
+    }
+
+    /** The partition that decides a request. */
+    private int partition(Request request) {
+        return BuiltInPartitioner.partitionForKey(request.client().getBytes(StandardCharsets.UTF_8), plan.partitions());
+    }
+
+    private Object asked(Entry entry, Request.Source source) {
+        Request request;
+        try {
+            request = REQUEST.decode(entry.value(), entry.timestampMs(), source);
+        } catch (UnreadableException e) {
+            return DEAD;
+        }
+        requests.add(request);
+        if (request.kind() == RequestKind.CONSUME) {
+            limits.asked(request);
+        }
+        return new Asked(request, headers(entry.headers()));
+    }
+
+    /** Decides anew what was answered; of limits that are shared, there was as much at hand as the answer tells. */
+    private DecisionResult decide(Asked asked, DecisionResult answer, Task.Used used) {
+        Request request = flaw.seen(asked.request);
+        PolicyTable table = plan.changesFromATime() ? rulebook.table() : used.policies();
+        MapStates own = states.computeIfAbsent(partition(request), p -> neverForgotten());
+        DecisionResult ruling = new Decider(own, AtHand.context(request, answer)).decide(request, table);
+        leases.answered(asked.request, ruling, table, used.nowMs(), plan.skewMs() == 0);
+        DecisionContext context = context(answer);
+        checkContext(asked.request, context, used);
+        return ruling instanceof Admission admission
+                ? admission.with(asked.headers, context)
+                : ruling instanceof Decision decision ? decision.in(context) : ruling;
+    }
+
+    private static DecisionContext context(DecisionResult answer) {
+        return answer instanceof Decision decision ? decision.context() : ((Admission) answer).context();
+    }
+
+    /** By the recorded positions, the decisions of a task have the order in which they were taken, across restarts too. */
+    private void checkContext(Request request, DecisionContext context, Task.Used used) {
+        Request.Source source = request.source();
+        int partition = partition(request);
+        Violation.unless(
+                context.order() != null || source.partition() == partition,
+                DECIDED_ALIKE,
+                source + " was routed, but its position is not recorded");
+        DecisionOrder order = context.order() == null ? new DecisionOrder(source.offset(), 0) : context.order();
+        DecisionOrder last = positions.put(partition, order);
+        Violation.unless(
+                last == null || last.compareTo(order) < 0,
+                DECIDED_ALIKE,
+                source + " is recorded at " + order + ", but was decided after " + last);
+        Violation.unless(
+                context.policiesChecksum() == used.policies().checksum(),
+                DECIDED_ALIKE,
+                source + " records other policies than those that decided it");
+    }
+
+    private MapStates neverForgotten() {
+        WeirConfig.State config = plan.config().state();
+        return new MapStates(IdempotencyCache.inMemory(
+                config.maxRemembered(), config.forgetAfter().toMillis()));
+    }
+
+    private static List<Admission.Header> headers(Headers headers) {
+        List<Admission.Header> list = new ArrayList<>();
+        for (Header header : headers) {
+            list.add(new Admission.Header(header.key(), header.value()));
+        }
+        return list;
+    }
+
+    private static Admission keyed(Admission admission) {
+        return Rulebook.isKeyed(admission.queue())
+                ? admission.to(Map.of("client", admission.request().client()))
+                : admission;
+    }
+
+    private void answer(Entry entry) {
+        String topic = entry.partition().topic;
+        if (topic.equals(SimulatedSlot.TOPICS.deadLetters())) {
+            Request.Source source = deadSource(entry);
+            compare(source, DEAD, take(source));
+        } else if (topic.equals(SimulatedSlot.TOPICS.decisions())) {
+            Decision decision = read(() -> DECISION.decode(entry.value()));
+            Object asked = take(decision.source());
+            Task.Used used = cluster.takeUsed(decision.source());
+            compare(decision.source(), decision, asked instanceof Asked of ? decide(of, decision, used) : asked);
+            decisions.add(decision);
+            limits.decided(decision, rulebook.isShared(((Asked) asked).request));
+        } else if (topic.equals(SimulatedSlot.TOPICS.admissions())) {
+            Admission admission = read(() -> ADMISSION.decode(entry.value()));
+            Object asked = take(admission.request().source());
+            Task.Used used = cluster.takeUsed(admission.request().source());
+            Object expected = asked instanceof Asked of ? decide(of, admission, used) : asked;
+            byte[] bytes = expected instanceof Admission other ? ADMISSION.encode(keyed(other)) : new byte[0];
+            if (!Arrays.equals(bytes, entry.value())) {
+                throw new Violation(DECIDED_ALIKE, admission + " should be " + expected);
+            }
+        }
+    }
+
+    private Object take(Request.Source source) {
+        Object expected = due.remove(source);
+        Violation.unless(
+                expected != null, ANSWERED_ONCE, source + " is answered, but was not read, or answered before");
+        return expected;
+    }
+
+    private static void compare(Request.Source source, Object is, Object expected) {
+        if (!is.equals(expected)) {
+            throw new Violation(
+                    DECIDED_ALIKE, source + " is answered by\n  " + is + ", but undisturbed\n  " + expected);
+        }
+    }
+
+    private static Request.Source deadSource(Entry entry) {
+        return new Request.Source(
+                Integer.parseInt(header(entry, DeadLetterHeaders.PARTITION)),
+                Long.parseLong(header(entry, DeadLetterHeaders.OFFSET)));
+    }
+
+    private static String header(Entry entry, String name) {
+        return new String(entry.headers().lastHeader(name).value(), StandardCharsets.UTF_8);
+    }
+
+    /** Reads something. */
+    interface Reading<T> {
+        T read() throws UnreadableException;
+    }
+
+    static <T> T read(Reading<T> reading) {
+        try {
+            return reading.read();
+        } catch (UnreadableException e) {
+            throw new AssertionError(e);
+        }
+    }
+}

@@ -1,0 +1,164 @@
+package dev.weir.simulation;
+
+import static dev.weir.simulation.Violation.Promise.ACCOUNTED_FOR;
+import static dev.weir.simulation.Violation.Promise.NEVER_ABOVE;
+
+import dev.weir.event.Admission;
+import dev.weir.event.Decision;
+import dev.weir.event.DecisionResult;
+import dev.weir.event.Outcome;
+import dev.weir.event.Request;
+import dev.weir.event.RequestKind;
+import dev.weir.event.StateKey;
+import dev.weir.lease.LeaseResponse;
+import dev.weir.lease.LeaseTerms;
+import dev.weir.lease.Ledger;
+import dev.weir.limit.Limit;
+import dev.weir.limit.LimitAccount;
+import dev.weir.limit.MapSegments;
+import dev.weir.policy.Policy;
+import dev.weir.policy.PolicyTable;
+import dev.weir.simulation.Partition.Entry;
+import dev.weir.storage.LeaseCodec;
+import dev.weir.testing.Promise;
+import dev.weir.testing.Promise.Use;
+import dev.weir.wire.KeyCodec;
+import dev.weir.wire.LeaseResponseAvro;
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import org.apache.kafka.common.utils.Bytes;
+
+/**
+ * Adds up what all clients together were let do of each limit that they share, by the times that the decisions went by, and holds
+ * it against what the limit promises: the highest that there was, where it changed. At the end, what is lent must be back, and
+ * the ledger of a window that is not over must have charged what was used and settled, but no more than was lent and settled, and
+ * no more than the limit and its {@code max-debt}.
+ */
+final class LeaseCheck {
+
+    /** Of one key. */
+    private static final class Sum {
+        final List<Use> uses = new ArrayList<>();
+        long used;
+        long lent;
+        long settled;
+    }
+
+    /** Slow answers make terms longer. */
+    private static final long MOST_TERM_MS =
+            LeaseTerms.DEFAULTS.withRoundTrip(LeaseTerms.MAX_ROUND_TRIP_MS).termMs() + LeaseTerms.DEFAULTS.graceMs();
+
+    private final Rulebook rulebook;
+    private final Trace trace;
+    private final Map<StateKey, Sum> sums = new HashMap<>();
+
+    LeaseCheck(Rulebook rulebook, Trace trace) {
+        this.rulebook = rulebook;
+        this.trace = trace;
+    }
+
+    private Sum sum(StateKey key) {
+        return sums.computeIfAbsent(key, one -> new Sum());
+    }
+
+    /** @param committed what was committed since the last check */
+    void check(List<Entry> committed) {
+        for (Entry entry : committed) {
+            if (entry.partition().topic.equals(SimulatedSlot.TOPICS.leaseResponses())) {
+                LeaseResponseAvro.Addressed answer = DecisionCheck.read(
+                        () -> new LeaseResponseAvro().decode(entry.value(), entry.partition().number));
+                trace.count(answer.response() instanceof LeaseResponse.Granted ? "LENT" : "NOT_LENT");
+                if (answer.response() instanceof LeaseResponse.Granted granted) {
+                    sum(KeyCodec.decode(entry.key())).lent += granted.amount();
+                }
+            }
+        }
+    }
+
+    /**
+     * Takes note of an answer, as it should be.
+     *
+     * @param nowMs when it was given, by the machine's clock
+     * @param isExact whether all clocks are the same: an admission does not tell the time that its charges went by
+     */
+    void answered(Request request, DecisionResult ruling, PolicyTable policies, long nowMs, boolean isExact) {
+        Decision decision = ruling instanceof Decision decided ? decided : null;
+        for (Policy policy : policies.applicable(request)) {
+            if (policy.isShared() && request.kind() != RequestKind.CANCEL) {
+                trace.count("SHARED_"
+                        + (decision == null ? "SHAPED" : decision.outcome().name()));
+                if (decision != null && decision.outcome() == Outcome.ALLOWED && !decision.repeated()) {
+                    count(policy.stateKey(request), request, decision.decidedAtMs());
+                } else if (ruling instanceof Admission admission && !admission.repeated() && isExact) {
+                    if (!policy.id().equals(admission.policy().id()) || admission.exceeded() == null) {
+                        count(policy.stateKey(request), request, nowMs);
+                    }
+                }
+            }
+        }
+    }
+
+    private void count(StateKey key, Request request, long atMs) {
+        Sum sum = sum(key);
+        if (request.kind() == RequestKind.SETTLE) {
+            Violation.unless(request.cost() >= 0, NEVER_ABOVE, key + " is refunded by " + request);
+            sum.settled += request.cost();
+        } else if (request.kind() == RequestKind.CONSUME && request.cost() > 0) {
+            sum.used += request.cost();
+            sum.uses.add(new Use(atMs, request.cost()));
+            sum.uses.sort(Comparator.comparingLong(Use::timeMs));
+            check(key, sum);
+        }
+    }
+
+    private void check(StateKey key, Sum sum) {
+        for (Policy.Term term : rulebook.mostLenient(key.policyId()).terms()) {
+            Limit<?> limit = term.limit();
+            String broken = Promise.brokenBy(LimitAccount.open(limit, 0), limit.capacity(), sum.uses);
+            if (broken != null) {
+                throw new Violation(NEVER_ABOVE, key + ", " + term.label() + ": " + broken + ", of " + sum.uses);
+            }
+        }
+    }
+
+    /**
+     * All leases have ended.
+     *
+     * @param nowMs later than any clock
+     */
+    void atEnd(Map<Bytes, byte[]> ledgers, long nowMs) {
+        ledgers.forEach((bytes, stored) -> {
+            StateKey key = KeyCodec.decode(bytes.get());
+            Ledger ledger = LeaseCodec.decodeLedger(stored, shelf -> new MapSegments())
+                    .ledger()
+                    .at(nowMs + MOST_TERM_MS);
+            Violation.unless(ledger.lent() == 0, ACCOUNTED_FOR, key + " has " + ledger.loans());
+            if (key.policyId().equals(Rulebook.HOUR)) {
+                checkCharged(key, ledger.accounts().get(0).used(nowMs));
+            }
+        });
+    }
+
+    /**
+     * Nothing of a settlement is left out unless twice the limit is in use and lent then. What is lent was at most the highest limit, so
+     * the rest of it is in use for the whole window.
+     */
+    private void checkCharged(StateKey key, long charged) {
+        Sum sum = sum(key);
+        long highest = rulebook.mostLimit(Rulebook.HOUR);
+        long surelyInUse = 2L * rulebook.leastLimit(Rulebook.HOUR) - highest;
+        long least = Math.max(sum.used, Math.min(sum.used + sum.settled, surelyInUse));
+        long most = Math.min(sum.lent + sum.settled, 2 * highest);
+        if (charged < least || charged > most) {
+            throw new Violation(
+                    ACCOUNTED_FOR,
+                    "%s is charged %d, it must be %d to %d: used are %d, settled %d, and lent at most %d"
+                            .formatted(key, charged, least, most, sum.used, sum.settled, sum.lent));
+        }
+        trace.count(charged == sum.used + sum.settled ? "CHARGED_AS_USED" : "CHARGED_OTHERWISE");
+        trace.count(sum.settled > 2 * highest ? "SETTLED_BEYOND_DEBT" : "SETTLED_WITHIN_DEBT");
+    }
+}

@@ -1,0 +1,172 @@
+package dev.weir.simulation;
+
+import static dev.weir.simulation.Violation.Promise.ANSWERED_ONCE;
+import static dev.weir.simulation.Violation.Promise.BY_BROKER_TIME;
+import static dev.weir.simulation.Violation.Promise.ENDS_ONCE;
+import static dev.weir.simulation.Violation.Promise.IN_PACE;
+import static dev.weir.simulation.Violation.Promise.IN_SEQUENCE;
+
+import dev.weir.event.Decision;
+import dev.weir.event.Outcome;
+import dev.weir.event.Release;
+import dev.weir.event.Request;
+import dev.weir.event.RequestKind;
+import dev.weir.shape.backlog.BucketId;
+import dev.weir.simulation.Partition.Entry;
+import dev.weir.wire.AdmissionAvro;
+import dev.weir.wire.DecisionAvro;
+import dev.weir.wire.ReleaseAvro;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+
+/** Follows what waits from its admission to its end, and each queue's releases. */
+final class QueueCheck {
+
+    private static final AdmissionAvro ADMISSION = new AdmissionAvro();
+    private static final DecisionAvro DECISION = new DecisionAvro();
+    private static final ReleaseAvro RELEASE = new ReleaseAvro();
+    private static final long NANOS_PER_MS = 1_000_000;
+
+    /** The longest look-ahead, and by how much the clocks of leaders differ and those of instances jump. */
+    private static final long MOST_AHEAD_MS = Rulebook.MOST_LOOK_AHEAD_MS + 20 + 2 * Plan.MOST_JITTER_MS;
+
+    private static final long PER_NANOS = 1_000 * NANOS_PER_MS;
+
+    private record Id(String client, String requestId) {}
+
+    /** The releases of one bucket; {@code QueueAudit} tells how a pace is checked. */
+    private static final class Outflow {
+        long releases;
+        long sequence;
+        long firstNanos;
+        long lastNanos = Long.MIN_VALUE;
+        long tokens;
+        long least = Long.MAX_VALUE;
+    }
+
+    private final Cluster cluster;
+    private final Plan plan;
+    private final Rulebook rulebook;
+    private final Map<Integer, Long> read = new HashMap<>();
+    private final Map<Request.Source, RequestKind> due = new HashMap<>();
+    private final Map<Request.Source, Id> waiting = new HashMap<>();
+    private final Map<Id, Integer> waitingById = new HashMap<>();
+    private final Set<Request.Source> ended = new HashSet<>();
+    private final Map<BucketId, Outflow> outflows = new HashMap<>();
+    private final List<Decision> decisions = new ArrayList<>();
+    private final List<Release> releases = new ArrayList<>();
+
+    QueueCheck(Cluster cluster, Plan plan, Rulebook rulebook) {
+        this.cluster = cluster;
+        this.plan = plan;
+        this.rulebook = rulebook;
+    }
+
+    List<Decision> decisions() {
+        return decisions;
+    }
+
+    List<Release> releases() {
+        return releases;
+    }
+
+    /** How many were told that they wait, and not how that ended. */
+    int waiting() {
+        return waitingById.values().stream().mapToInt(count -> count).sum();
+    }
+
+    /** @param committed what was committed since the last check */
+    void check(List<Entry> committed) {
+        for (int partition = 0; partition < plan.queuePartitions(); partition++) {
+            follow(cluster.partition(SimulatedSlot.TOPICS.admissions(), partition));
+        }
+        for (Entry entry : committed) {
+            if (entry.transaction().group.equals(SimulatedSlot.SHAPING)) {
+                if (entry.partition().topic.equals(SimulatedSlot.TOPICS.decisions())) {
+                    decided(DecisionCheck.read(() -> DECISION.decode(entry.value())));
+                } else if (entry.partition().topic.equals(SimulatedSlot.TOPICS.releases())) {
+                    released(DecisionCheck.read(() -> RELEASE.decode(entry.value())), entry.timestampMs());
+                }
+            }
+        }
+        Violation.unless(due.isEmpty(), ANSWERED_ONCE, "let in without an answer: " + due.keySet());
+    }
+
+    private void follow(Partition partition) {
+        long until = cluster.committedOffset(SimulatedSlot.SHAPING, partition);
+        for (long offset = read.getOrDefault(partition.number, 0L); offset < until; offset++) {
+            Entry entry = partition.at(offset);
+            if (entry.isCommitted() && entry.key() != null) { // markers have no key
+                Request request = DecisionCheck.read(() -> ADMISSION.decode(entry.value()))
+                        .request();
+                due.put(request.source(), request.kind());
+            }
+        }
+        read.put(partition.number, until);
+    }
+
+    private void decided(Decision decision) {
+        decisions.add(decision);
+        Request.Source source = decision.source();
+        Id id = new Id(decision.client(), decision.requestId());
+        RequestKind kind = due.remove(source);
+        if (kind == null) {
+            boolean ends = decision.endsWait() && waiting.containsKey(source) && ended.add(source);
+            Violation.unless(ends, decision.endsWait() ? ENDS_ONCE : ANSWERED_ONCE, "told again: " + decision);
+            end(id, decision);
+        } else {
+            boolean isEnd = kind == RequestKind.CONSUME && !decision.repeated() && decision.endsWait();
+            Violation.unless(!isEnd, ENDS_ONCE, "ended first: " + decision);
+            if (kind == RequestKind.CONSUME && decision.outcome() == Outcome.QUEUED && !decision.repeated()) {
+                waiting.put(source, id);
+                waitingById.merge(id, 1, Integer::sum);
+            }
+        }
+    }
+
+    private void end(Id id, Object what) {
+        int left = waitingById.merge(id, -1, Integer::sum);
+        Violation.unless(left >= 0, ENDS_ONCE, "did not wait, or has ended before: " + what);
+    }
+
+    private void released(Release release, long appendMs) {
+        Violation.unless(
+                release.releaseAtNanos() <= (appendMs + MOST_AHEAD_MS) * NANOS_PER_MS,
+                BY_BROKER_TIME,
+                "written at " + appendMs + ", too far ahead: " + release);
+        releases.add(release);
+        end(new Id(release.client(), release.requestId()), release);
+        Violation.unless(
+                release.key().isEmpty() != Rulebook.isKeyed(release.queue()),
+                IN_SEQUENCE,
+                "has a wrong key: " + release);
+        BucketId bucket = BucketId.of(release.queue(), release.key());
+        Outflow outflow = outflows.computeIfAbsent(bucket, id -> new Outflow());
+        boolean beginsAnew = Rulebook.isKeyed(release.queue()) && release.sequence() == 1; // the key was idle
+        outflow.sequence = beginsAnew ? 1 : outflow.sequence + 1;
+        Violation.unless(
+                release.sequence() == outflow.sequence && release.releaseAtNanos() >= outflow.lastNanos,
+                IN_SEQUENCE,
+                "is to be number " + outflow.sequence + ", not before " + outflow.lastNanos + ": " + release);
+        outflow.releases++;
+        outflow.lastNanos = release.releaseAtNanos();
+        pace(release, outflow);
+    }
+
+    private void pace(Release release, Outflow outflow) {
+        if (outflow.releases == 1) {
+            outflow.firstNanos = release.releaseAtNanos();
+        }
+        long burst = Rulebook.burst(release.queue());
+        long flown = (release.releaseAtNanos() - outflow.firstNanos) * rulebook.mostLimit(release.queue());
+        outflow.least = Math.min(outflow.least, outflow.tokens * PER_NANOS - flown);
+        long counted = outflow.tokens + Math.min(release.cost(), burst) - burst;
+        long early = counted * PER_NANOS - flown - outflow.least;
+        Violation.unless(early <= 0, IN_PACE, "too early: " + release);
+        outflow.tokens += release.cost();
+    }
+}

@@ -1,0 +1,160 @@
+package dev.weir.simulation;
+
+import static dev.weir.simulation.Violation.Promise.BOUNDED;
+import static dev.weir.simulation.Violation.Promise.RESTORED_AS_IT_WAS;
+
+import dev.weir.config.WeirConfig;
+import dev.weir.processor.EnforcerMetrics;
+import dev.weir.processor.QueueRegistry;
+import dev.weir.processor.ShapeProcessor;
+import dev.weir.shape.QueueView;
+import dev.weir.storage.WaiterCodec;
+import dev.weir.storage.WaiterCodec.Waiter;
+import dev.weir.topology.Stores;
+import dev.weir.wire.KeyCodec;
+import java.time.Duration;
+import java.util.Arrays;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+import java.util.Optional;
+import java.util.WeakHashMap;
+import org.apache.kafka.common.utils.Bytes;
+
+/** Looks at a task after its commit: what there is of it, and whether another that begins from its stores is like it. */
+final class RestartCheck {
+
+    /** Both are asked at the same time, which is after all that they have seen. */
+    private static final long LATER_NANOS = (Simulation.BEGIN_MS + 86_400_000) * 1_000_000;
+
+    private static final long TICK_MS = 5;
+    private static final WaiterCodec WAITER = new WaiterCodec();
+
+    private final Cluster cluster;
+    private final WeirConfig config;
+    private final Flaw flaw;
+    private final Map<Task, Map<Bytes, Long>> waitingSince = new WeakHashMap<>();
+
+    RestartCheck(Cluster cluster, WeirConfig config, Flaw flaw) {
+        this.cluster = cluster;
+        this.config = config;
+        this.flaw = flaw;
+    }
+
+    void check(Task task, SimulatedInstance instance) {
+        int most = task.slot.role() == SimulatedSlot.Role.DECIDE ? 2 : 1;
+        Violation.unless(task.timers() <= most, BOUNDED, task + " has " + task.timers() + " punctuations");
+        switch (task.slot.role()) {
+            case DECIDE -> {
+                checkAnswers(task, Stores.FIRST_ANSWERS);
+                checkWaiting(task, instance);
+                checkStores(task, List.of(Stores.LEASE_BOOKS, Stores.WAITING_REQUESTS, Stores.DECISION_ORDER));
+            }
+            case LEND -> checkStores(task, List.of(Stores.LEDGERS));
+            case SHAPE -> {
+                checkAnswers(task, Stores.QUEUE_FIRST_ANSWERS);
+                checkQueues(task, instance);
+            }
+            case CHECK -> {}
+        }
+    }
+
+    /** Each answer has a note, and some notes have no answer any more. */
+    private void checkAnswers(Task task, String store) {
+        int kept = task.state().store(store).size();
+        long notes = task.state().store(store).keySet().stream()
+                .filter(key -> Bytes.wrap(KeyCodec.note(Long.MAX_VALUE)).compareTo(key) >= 0)
+                .count();
+        Violation.unless(
+                notes <= config.state().maxRemembered() && kept <= 2 * notes, BOUNDED, task + " remembers " + kept);
+    }
+
+    /**
+     * No request waits much longer than its max-wait: by that of a request before it, and until the task is woken. The time
+     * that counts is that of the first commit at which the request waited: the task may have been paused before it.
+     */
+    private void checkWaiting(Task task, SimulatedInstance instance) {
+        if (task.wokenMs() == Long.MIN_VALUE) {
+            return; // it has not run since it was opened
+        }
+        Map<Bytes, byte[]> waiting = task.state().store(Stores.WAITING_REQUESTS);
+        Map<Bytes, Long> since = waitingSince.computeIfAbsent(task, one -> new HashMap<>());
+        since.keySet().retainAll(waiting.keySet());
+        waiting.forEach((key, bytes) -> {
+            Waiter waiter = WAITER.decode(bytes);
+            long sinceMs = since.computeIfAbsent(key, one -> instance.nowMs());
+            Violation.unless(
+                    task.wokenMs() <= sinceMs + waiter.maxWaitMs() + Rulebook.MOST_WAIT_MS + TICK_MS,
+                    BOUNDED,
+                    task + ", woken at " + task.wokenMs() + ", lets wait since " + sinceMs + " " + waiter);
+        });
+    }
+
+    /** Restores stores from what is committed. */
+    private void checkStores(Task task, List<String> names) {
+        LocalState restored = new LocalState(task.slot, cluster, flaw);
+        for (String name : names) {
+            restored.follow(name, Long.MAX_VALUE);
+            if (!sameBytes(restored.store(name), task.state().store(name))) {
+                throw new Violation(RESTORED_AS_IT_WAS, task + " had other " + name + " than who restores it");
+            }
+        }
+    }
+
+    private static boolean sameBytes(Map<Bytes, byte[]> one, Map<Bytes, byte[]> other) {
+        return one.keySet().equals(other.keySet())
+                && one.entrySet().stream()
+                        .allMatch(entry -> Arrays.equals(entry.getValue(), other.get(entry.getKey())));
+    }
+
+    /** Restores the queues from what is committed, and asks both. */
+    private void checkQueues(Task task, SimulatedInstance instance) {
+        LocalState restored = new LocalState(task.slot, cluster, flaw);
+        restored.restore();
+        QueueRegistry queues = new QueueRegistry();
+        ShapeProcessor shape = new ShapeProcessor(
+                instance.policies, queues, new EnforcerMetrics(), config, Task.SHAPE_STORES, Task.SHAPE_OUTLETS);
+        Context<byte[], Object> context = new Context<>(
+                task.slot.partition(), instance::nowMs, new SimulatedTimers(Flaw.NONE), (record, node) -> {});
+        for (String store : task.slot.role().stores) {
+            context.add(HeapStore.copy(store, restored.store(store)));
+        }
+        shape.init(context);
+        for (String queue : Rulebook.QUEUES) {
+            QueueView is = view(queues, task, instance, queue);
+            QueueView was = view(instance.queues, task, instance, queue);
+            if (!Objects.equals(kept(is), kept(was))) {
+                throw new Violation(RESTORED_AS_IT_WAS, task + " had\n  " + was + ", who restores it\n  " + is);
+            }
+        }
+    }
+
+    /** Without what depends on the tags of fair queueing, which begin anew. */
+    private static QueueView kept(QueueView view) {
+        return view == null
+                ? null
+                : new QueueView(
+                        view.rules(),
+                        view.isDeleted(),
+                        view.waiting(),
+                        view.waitingTokens(),
+                        view.tiers(),
+                        view.oldestWaitMs(),
+                        view.released(),
+                        null,
+                        view.keys(),
+                        null,
+                        view.drainMs(),
+                        view.longest());
+    }
+
+    private static QueueView view(QueueRegistry queues, Task task, SimulatedInstance instance, String queue) {
+        return queues.ask(
+                        task.slot.partition(),
+                        Duration.ZERO,
+                        (shaper, nowNanos) -> Optional.ofNullable(shaper.view(queue, LATER_NANOS)))
+                .orElseThrow()
+                .orElse(null);
+    }
+}

@@ -1,0 +1,89 @@
+package dev.weir.simulation;
+
+import dev.weir.config.WeirConfig;
+import dev.weir.processor.PolicyRegistry;
+import dev.weir.processor.PolicyUpdateProcessor;
+import dev.weir.processor.QueueRegistry;
+import dev.weir.storage.CacheBudget;
+import dev.weir.topology.Stores;
+import java.nio.charset.StandardCharsets;
+import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
+import org.apache.kafka.streams.processor.api.Record;
+
+/** A process: its copy of the policies, a stream thread for each of the two applications, a disk, and a clock. */
+final class SimulatedInstance {
+
+    final int number;
+    final PolicyRegistry policies = new PolicyRegistry();
+    final QueueRegistry queues = new QueueRegistry();
+    final CacheBudget hotMemory;
+    final List<Member> members;
+
+    /** Outlives the process. */
+    final Map<SimulatedSlot, LocalState> disk;
+
+    private final Cluster cluster;
+    private final Clock clock;
+    private final PolicyUpdateProcessor updates = new PolicyUpdateProcessor(policies, Stores.POLICIES);
+    private final Flaw flaw;
+    private long policiesRead;
+    private int heard;
+
+    /** The clock of a machine. */
+    interface Clock {
+        long nowMs();
+    }
+
+    SimulatedInstance(
+            int number,
+            Cluster cluster,
+            Clock clock,
+            Map<SimulatedSlot, LocalState> disk,
+            WeirConfig config,
+            Flaw flaw) {
+        this.number = number;
+        this.cluster = cluster;
+        this.clock = clock;
+        this.disk = disk;
+        this.flaw = flaw;
+        hotMemory = new CacheBudget(config.state().hotMemoryBytes());
+        Context<Void, Void> context = new Context<>(0, clock::nowMs, new SimulatedTimers(flaw), (record, node) -> {});
+        context.add(HeapStore.<String>unlogged(Stores.POLICIES));
+        updates.init(context);
+        members = List.of(
+                new Member(this, SimulatedSlot.DECIDING, cluster, config, flaw),
+                new Member(this, SimulatedSlot.SHAPING, cluster, config, flaw));
+        while (readPolicy()) {} // all there is, before anything is decided
+    }
+
+    static Map<SimulatedSlot, LocalState> emptyDisk() {
+        return new TreeMap<>();
+    }
+
+    /** Hears of the next change of policies; false if there is none. */
+    boolean readPolicy() {
+        Partition.Entry entry =
+                cluster.partition(SimulatedSlot.TOPICS.policies(), 0).next(policiesRead);
+        if (entry == null) {
+            return false;
+        }
+        policiesRead = entry.offset() + 1;
+        if (flaw == Flaw.CHANGES_MISSED && heard++ % 5 == 4) {
+            return true;
+        }
+        String key = new String(entry.key(), StandardCharsets.UTF_8);
+        updates.process(new Record<>(key, entry.value(), entry.timestampMs()));
+        return true;
+    }
+
+    long nowMs() {
+        return clock.nowMs();
+    }
+
+    @Override
+    public String toString() {
+        return "instance " + number;
+    }
+}

@@ -1,0 +1,377 @@
+package dev.weir.simulation;
+
+import dev.weir.simulation.Plan.Event;
+import dev.weir.simulation.Rulebook.Rule;
+import dev.weir.simulation.Traffic.Sent;
+import java.nio.charset.StandardCharsets;
+import java.util.List;
+import java.util.Locale;
+import java.util.Random;
+import java.util.TreeSet;
+import org.apache.kafka.common.header.internals.RecordHeaders;
+
+/**
+ * One schedule: events drawn from a seed until all requests are sent and some time has passed, then an end to all troubles,
+ * so that all that waits must come to its end. What is promised is checked after each event.
+ */
+final class Simulation {
+
+    static final long BEGIN_MS = 1_800_000_000_000L;
+
+    private static final int LEAD_MS = 400;
+    private static final int MOST_EVENTS = 20_000;
+    private static final int EVENTS_AFTER_TRAFFIC = 150;
+
+    private final Random random;
+    private final Plan plan;
+    private final Flaw flaw;
+    private final Trace trace = new Trace();
+    private final Cluster cluster;
+    private final Rulebook rulebook;
+    private final Traffic traffic;
+    private final Fleet fleet;
+    private final Checks checks;
+    private final TreeSet<Long> changesFromMs = new TreeSet<>();
+    private long nowMs = BEGIN_MS;
+    private long leaderAheadMs;
+
+    Simulation(long seed, Flaw flaw) {
+        random = new Random(seed);
+        plan = Plan.draw(random, flaw);
+        this.flaw = flaw;
+        cluster = new Cluster(plan, flaw);
+        rulebook = new Rulebook(random, plan);
+        traffic = new Traffic(random, plan);
+        cluster.setTime(nowMs, 0);
+        rulebook.first().forEach(this::append);
+        fleet = new Fleet(random, cluster, plan, flaw);
+        fleet.assign(false);
+        checks = new Checks(cluster, plan, rulebook, flaw, trace);
+    }
+
+    Trace trace() {
+        return trace;
+    }
+
+    /** @throws Violation at the first event after which something that is promised does not hold */
+    void run() {
+        for (int left = EVENTS_AFTER_TRAFFIC; left > 0 && trace.events() < MOST_EVENTS; ) {
+            pass(random.nextInt(8));
+            Event event = plan.next(random);
+            try {
+                happen(event);
+            } catch (Killed e) {
+                killed(e.member);
+            }
+            checks.afterEvent();
+            left -= traffic.isOver() ? 1 : 0;
+        }
+        drain();
+        checks.atEnd(fleet);
+    }
+
+    private void happen(Event event) {
+        String what =
+                switch (event) {
+                    case REQUEST -> request();
+                    case STEP -> step();
+                    case PUNCTUATE -> punctuate(anyMember());
+                    case COMMIT -> commit(anyMember());
+                    case OPEN ->
+                        open(fleet.slots().get(random.nextInt(fleet.slots().size())));
+                    case REBALANCE -> rebalance();
+                    case START -> start();
+                    case HEAR -> hear();
+                    case CHANGE -> change();
+                    case BAD_RULE -> badRule();
+                    case COMPACT -> compact();
+                    case KILL -> kill(random.nextInt(fleet.size()));
+                    case KILL_AT_A_WRITE -> killAtAWrite(anyMember());
+                    case KILL_IN_COMMIT -> killInCommit(anyMember());
+                    case STALL_IN_COMMIT -> stallInCommit(anyMember());
+                    case EXPEL -> expel(anyMember());
+                    case TIME_OUT -> timeOut();
+                    case FAIL -> fail(anyMember());
+                    case STANDBY -> standBy();
+                    case CLOCK -> clock();
+                    case PAUSE -> pause();
+                };
+        if (what != null) {
+            trace.add(nowMs, event.name().toLowerCase(Locale.ROOT) + " " + what);
+            trace.count(event.name());
+        }
+    }
+
+    /** Time passes; what holds from a time on has been heard of by then. */
+    private void pass(long ms) {
+        nowMs += ms;
+        cluster.setTime(nowMs, leaderAheadMs);
+        if (!changesFromMs.isEmpty() && changesFromMs.first() <= nowMs + LEAD_MS / 2) {
+            hearAll();
+        }
+    }
+
+    /** A change is made so long before it holds that a transaction which holds it back has timed out. */
+    private void hearAll() {
+        changesFromMs.clear();
+        List.copyOf(cluster.open()).stream()
+                .filter(transaction -> transaction.writes(SimulatedSlot.TOPICS.policies()))
+                .forEach(cluster::abort);
+        fleet.instances().forEach(instance -> {
+            while (instance.readPolicy()) {}
+        });
+    }
+
+    private Member anyMember() {
+        List<Member> members = fleet.members();
+        return members.isEmpty() ? null : members.get(random.nextInt(members.size()));
+    }
+
+    private String request() {
+        if (traffic.isOver()) {
+            return null;
+        }
+        Sent sent = traffic.next(nowMs);
+        long timestampMs = plan.createTimes() ? nowMs - random.nextInt(1 + plan.lateMs()) : cluster.appendMs();
+        String requests = SimulatedSlot.TOPICS.requests();
+        Partition partition = sent.partition() == null
+                ? cluster.outputPartition(requests, sent.key())
+                : cluster.partition(requests, sent.partition());
+        return "at "
+                + partition
+                        .append(sent.key(), sent.value(), sent.headers(), timestampMs, null)
+                        .offset();
+    }
+
+    private String step() {
+        Member member = anyMember();
+        if (member == null || member.isPrepared() || member.tasks.isEmpty()) {
+            return null;
+        }
+        List<SimulatedSlot> slots = List.copyOf(member.tasks.keySet());
+        SimulatedSlot slot = slots.get(random.nextInt(slots.size()));
+        int steps = 0;
+        for (int most = 1 + random.nextInt(6); steps < most && member.step(slot); ) {
+            steps++;
+        }
+        return steps == 0 ? null : steps + " of " + member.tasks.get(slot);
+    }
+
+    private String punctuate(Member member) {
+        if (member == null || member.isPrepared()) {
+            return null;
+        }
+        return member.punctuate() == 0 ? null : member.toString();
+    }
+
+    private void killed(Member member) {
+        fleet.kill(member.instance.number);
+        String what = member.isFlushing() ? "KILLED_WHILE_FLUSHING" : "KILLED_WHILE_WRITING";
+        trace.count(what);
+        trace.add(nowMs, what.toLowerCase(Locale.ROOT) + " " + member);
+    }
+
+    private String commit(Member member) {
+        if (member == null || (!member.isPrepared() && !member.prepare())) {
+            return fenced(member);
+        }
+        boolean wrote = member.transaction() != null;
+        if (!member.commit()) {
+            return fenced(member);
+        }
+        if (wrote) {
+            checks.afterCommit(member);
+        }
+        return wrote ? member.toString() : null;
+    }
+
+    private String fenced(Member member) {
+        if (member != null) {
+            trace.count("FENCED");
+        }
+        return member == null ? null : member + " is fenced";
+    }
+
+    private String open(SimulatedSlot slot) {
+        return fleet.open(slot) ? slot.toString() : null;
+    }
+
+    private String rebalance() {
+        fleet.assign(random.nextBoolean());
+        fleet.slots().forEach(slot -> {
+            if (random.nextBoolean()) {
+                fleet.open(slot);
+            }
+        });
+        return "";
+    }
+
+    private String start() {
+        int number = random.nextInt(fleet.size());
+        return fleet.start(number) ? "instance " + number : null;
+    }
+
+    private String hear() {
+        List<SimulatedInstance> instances = fleet.instances();
+        if (instances.isEmpty()) {
+            return null;
+        }
+        SimulatedInstance instance = instances.get(random.nextInt(instances.size()));
+        return instance.readPolicy() ? instance.toString() : null;
+    }
+
+    private String change() {
+        Long fromMs = plan.changesFromATime() && flaw != Flaw.CHANGES_AT_ONCE
+                ? (Long) (nowMs + LEAD_MS + random.nextInt(1_000))
+                : null;
+        Rule rule = rulebook.change(fromMs);
+        if (rule == null) {
+            return null;
+        }
+        append(rule);
+        if (fromMs != null) {
+            changesFromMs.add(fromMs);
+        }
+        return rule.key() + " from " + fromMs;
+    }
+
+    private String badRule() {
+        Rule rule = rulebook.bad();
+        append(rule);
+        return rule.key();
+    }
+
+    /** The policies topic is compacted, as far as it has been checked. */
+    private String compact() {
+        Partition policies = cluster.partition(SimulatedSlot.TOPICS.policies(), 0);
+        int gone = policies.compact(cluster.committedOffset(SimulatedSlot.SHAPING, policies));
+        return gone == 0 ? null : gone + " records";
+    }
+
+    private void append(Rule rule) {
+        byte[] key = rule.key().getBytes(StandardCharsets.UTF_8);
+        cluster.partition(SimulatedSlot.TOPICS.policies(), 0)
+                .append(key, rule.value(), new RecordHeaders(), nowMs, null);
+    }
+
+    private String kill(int number) {
+        return fleet.kill(number) ? "instance " + number : null;
+    }
+
+    private String killAtAWrite(Member member) {
+        if (member == null) {
+            return null;
+        }
+        int writes = random.nextInt(20);
+        member.killAfter(writes);
+        return member + " after " + writes;
+    }
+
+    private String killInCommit(Member member) {
+        if (member == null || !member.prepare()) {
+            return fenced(member);
+        }
+        boolean isCommitted = random.nextBoolean() && member.commit();
+        fleet.kill(member.instance.number);
+        return member + (isCommitted ? " after its end" : " before its end");
+    }
+
+    private String stallInCommit(Member member) {
+        if (member == null || member.isPrepared() || !member.prepare()) {
+            return null;
+        }
+        return member.toString();
+    }
+
+    private String expel(Member member) {
+        if (member == null) {
+            return null;
+        }
+        fleet.expel(member);
+        return member.toString();
+    }
+
+    private String timeOut() {
+        List<Transaction> open = cluster.open();
+        if (open.isEmpty()) {
+            return null;
+        }
+        cluster.abort(open.get(random.nextInt(open.size())));
+        return "one of " + (1 + open.size());
+    }
+
+    private String fail(Member member) {
+        return member == null || member.isPrepared() ? null : member + (member.revive() ? " is revived" : " loses all");
+    }
+
+    private String standBy() {
+        int number = random.nextInt(fleet.size());
+        return fleet.standBy(number) ? "instance " + number : null;
+    }
+
+    private String clock() {
+        int number = random.nextInt(fleet.size());
+        fleet.setClock(number);
+        leaderAheadMs = random.nextInt(20);
+        return "of instance " + number;
+    }
+
+    private String pause() {
+        pass(200 + random.nextInt(3_000));
+        return "";
+    }
+
+    /** Ends all troubles, and goes on until nothing is left to do. */
+    private void drain() {
+        for (int number = 0; number < fleet.size(); number++) {
+            fleet.start(number);
+        }
+        fleet.members().forEach(Member::liveOn);
+        hearAll();
+        for (int rounds = 0; !round(); rounds++) {
+            Violation.unless(rounds < MOST_EVENTS, Violation.Promise.DRAINS, checks.left());
+        }
+        for (long endMs = nowMs + 3 * Plan.MOST_TERM_MS; plan.shares() && nowMs < endMs; ) {
+            round(); // what is lent is given back, or ends
+        }
+    }
+
+    /** One round of everybody; whether nothing is left. */
+    private boolean round() {
+        pass(20 + random.nextInt(80));
+        for (Member member : fleet.members()) {
+            if (member.isExpelled) {
+                member.loseAll();
+            }
+        }
+        fleet.assign(false);
+        fleet.slots().forEach(fleet::open);
+        List.copyOf(cluster.open()).forEach(this::abortOrphan);
+        fleet.members().forEach(this::work);
+        checks.afterEvent();
+        return checks.isAtRest() && fleet.slots().stream().allMatch(this::isRead);
+    }
+
+    private boolean isRead(SimulatedSlot slot) {
+        return slot.inputs(cluster).stream()
+                .allMatch(input -> input.lastStable() == input.end()
+                        && input.next(cluster.committedOffset(slot.role().group, input)) == null);
+    }
+
+    private void abortOrphan(Transaction transaction) {
+        if (fleet.members().stream().noneMatch(member -> member.transaction() == transaction)) {
+            cluster.abort(transaction);
+        }
+    }
+
+    private void work(Member member) {
+        if (!member.isPrepared()) {
+            for (SimulatedSlot slot : List.copyOf(member.tasks.keySet())) {
+                while (member.step(slot)) {}
+            }
+            member.punctuate();
+        }
+        trace.add(nowMs, "drain " + member);
+        commit(member);
+    }
+}

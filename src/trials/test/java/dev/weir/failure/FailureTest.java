@@ -1,0 +1,45 @@
+package dev.weir.failure;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.io.PrintStream;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.Map;
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** The failure suite in short: {@link FailureSuite} has every kind of fault. */
+@Tag("several-processes")
+class FailureTest {
+
+    @TempDir
+    Path directory;
+
+    @Test
+    void what_is_promised_holds_when_enforcers_and_a_broker_are_killed() throws Exception {
+        List<InjectedFault> schedule = List.of(
+                new InjectedFault(InjectedFault.Kind.KILL_IN_COMMIT, 0, 0, 3),
+                new InjectedFault(InjectedFault.Kind.KILL_BOTH, 1, 1_000, 1_000));
+        FailureRun.Setup setup = new FailureRun.Setup(11, schedule, 2, 4, 100, FailureRun.Conditions.USUAL, Map.of());
+        PrintStream out = System.out;
+        try (FailureRun run = new FailureRun(setup, directory, out::println)) {
+            FailureRun.Report report = run.run();
+            report.findings().forEach(out::println);
+            assertThat(report.findings()).isNotEmpty().allMatch(Breach::isOk);
+            assertThat(report.findings().get(0).counts())
+                    .hasEntrySatisfying("misplaced", count -> assertThat(count).isPositive());
+            assertThat(report.findings())
+                    .filteredOn(finding -> finding.name().equals(NeverAbove.NAME))
+                    .singleElement()
+                    .satisfies(finding -> assertThat(finding.counts())
+                            .hasEntrySatisfying(
+                                    "admissions", count -> assertThat(count).isPositive())
+                            .hasEntrySatisfying(
+                                    "denials", count -> assertThat(count).isPositive()));
+            assertThat(report.kills()).isEqualTo(3);
+            assertThat(report.recoveries()).hasSizeGreaterThan(4); // as many as partitions at least
+        }
+    }
+}

@@ -1,0 +1,311 @@
+package dev.weir.failure;
+
+import static dev.weir.testing.Await.await;
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
+
+import dev.weir.audit.Audit;
+import dev.weir.audit.AuditSummary;
+import dev.weir.audit.Mismatch;
+import dev.weir.config.WeirConfig;
+import dev.weir.definition.PolicyFile;
+import dev.weir.dev.EmbeddedBroker;
+import dev.weir.rules.PolicyTopic;
+import dev.weir.runtime.Enforcer;
+import dev.weir.runtime.Health;
+import dev.weir.topics.KafkaSettings;
+import dev.weir.topics.TopicSetup;
+import dev.weir.topics.UnreachableException;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+import java.util.Optional;
+import java.util.stream.Stream;
+import org.apache.kafka.clients.admin.Admin;
+import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.condition.EnabledIfSystemProperty;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
+
+/** More than an enforcer can do, a full disk, and state that is broken: it costs time, and nothing is lost. */
+@Tag("several-processes")
+class OverloadTest {
+
+    private static final Duration PATIENCE = Duration.ofMinutes(3);
+    private static final Duration STANDSTILL = Duration.ofSeconds(5);
+    /** Each tells of its own stores, and deletes them. */
+    private static final int APPLICATIONS = 2;
+
+    private static final int FLOOD = 100_000;
+    private static final int LARGE_FLOOD = 40_000;
+    private static final int PAYLOAD = 4_000;
+    private static final int CLIENTS = 50;
+    private static final int EACH = 500;
+
+    /** Counts for an hour, so that every decision shows what is remembered. */
+    private static final String RULES = """
+            policies:
+              - {id: an-hour, limits: [{algorithm: sliding-window-log, limit: 15, per: 1h}], idempotency: 1h}
+            """;
+
+    /** Fills a small disk once the command runs, until there is a certain file; starts the command again when it ends. */
+    private static final String ON_A_SMALL_DISK = """
+            mount -t tmpfs -o size=192m tmpfs "$0" || exit 99
+            log=$1; room=$2; shift 2
+            (until grep -q 'weir is ready' "$log"; do sleep 0.1; done
+             cat /dev/zero > "$0/ballast" 2> /dev/null
+             echo "the disk is full"
+             until test -e "$room"; do sleep 0.1; done
+             rm "$0/ballast") &
+            while true; do "$@"; echo "exit code $?"; done
+            """;
+
+    private static EmbeddedBroker broker;
+    private static Admin admin;
+
+    @TempDir
+    Path directory;
+
+    /** What is done to the files of a state directory. */
+    enum Damage {
+        TABLES_OVERWRITTEN {
+            @Override
+            void to(Path state) throws IOException {
+                for (Path table : files(state, ".sst")) {
+                    Files.write(table, new byte[(int) Files.size(table)]);
+                }
+            }
+        },
+        TABLES_MISSING {
+            @Override
+            void to(Path state) throws IOException {
+                for (Path table : files(state, ".sst")) {
+                    Files.delete(table);
+                }
+            }
+        },
+        FILES_OF_NO_SENSE {
+            @Override
+            void to(Path state) throws IOException {
+                for (String name : List.of("CURRENT", ".checkpoint")) {
+                    for (Path file : files(state, name)) {
+                        Files.writeString(file, "no sense\n");
+                    }
+                }
+            }
+        };
+
+        abstract void to(Path state) throws IOException;
+
+        static List<Path> files(Path state, String suffix) throws IOException {
+            try (Stream<Path> files = Files.walk(state)) {
+                return files.filter(Files::isRegularFile)
+                        .filter(file -> file.toString().endsWith(suffix))
+                        .toList();
+            }
+        }
+    }
+
+    @BeforeAll
+    static void start() {
+        broker = EmbeddedBroker.start();
+        admin = Admin.create(Map.of("bootstrap.servers", broker.bootstrapServers()));
+    }
+
+    @AfterAll
+    static void stop() {
+        admin.close();
+        broker.close();
+    }
+
+    /** With a heap that has no room for what waits. */
+    @Test
+    void a_flood_costs_time_and_no_decision() throws Exception {
+        WeirConfig config = config("weir", 2);
+        InstanceProcess.Setup setup = new InstanceProcess.Setup(
+                2,
+                List.of(),
+                List.of("-Xmx96m", "-XX:+UseSerialGC"),
+                Map.of(),
+                Map.of("memory", "16MiB"),
+                Map.of("bootstrap.servers", broker.bootstrapServers()));
+        try (InstanceProcess instance = new InstanceProcess("enforcer", directory, setup);
+                Crush crush = crush(config)) {
+            crush.send(LARGE_FLOOD);
+            instance.start();
+            instance.awaitReady();
+            await("the backlog is worked off", PATIENCE, () -> {
+                instance.checkAlive();
+                return Gauge.lag(admin, config) == 0;
+            });
+        }
+        assertAnswered(LARGE_FLOOD, config);
+    }
+
+    private static Crush crush(WeirConfig config) {
+        return new Crush(
+                config,
+                2,
+                number -> Crush.request(number, "client-" + number % CLIENTS, "/calls", new byte[PAYLOAD], Map.of()));
+    }
+
+    private static void assertAnswered(long requests, WeirConfig config) throws Exception {
+        List<Mismatch> differences = new ArrayList<>();
+        AuditSummary totals = Audit.run(config, new Audit.Range(null, null, Duration.ofSeconds(30)), differences::add);
+        assertThat(differences).isEmpty();
+        assertThat(totals.requests()).isEqualTo(requests);
+        assertThat(totals.equal()).isEqualTo(requests);
+    }
+
+    /** {@code mvn test -Dtest=OverloadTest -Dweir.overload=disk}: RocksDB fills a disk slowly. */
+    @Test
+    @EnabledIfSystemProperty(named = "weir.overload", matches = "disk")
+    void a_flood_and_a_full_disk_cost_time_and_no_decision() throws Exception {
+        assumeTrue(canMount(), "no small disk can be mounted here");
+        WeirConfig config = config("weir", 1);
+        Path state = Files.createDirectory(directory.resolve("enforcer"));
+        Path room = directory.resolve("room");
+        List<String> shell = List.of(
+                "unshare",
+                "-Urmpf",
+                "--kill-child",
+                "sh",
+                "-c",
+                ON_A_SMALL_DISK,
+                state.toString(),
+                directory.resolve("enforcer.log").toString(),
+                room.toString());
+        InstanceProcess.Setup setup = new InstanceProcess.Setup(
+                1,
+                shell,
+                List.of("-Xmx128m", "-XX:+UseSerialGC"),
+                Map.of(),
+                Map.of("memory", "4MiB"),
+                Map.of("bootstrap.servers", broker.bootstrapServers()));
+        try (InstanceProcess instance = new InstanceProcess("enforcer", directory, setup);
+                Crush crush = crush(config)) {
+            instance.start();
+            instance.awaitReady();
+            await("the disk is full", PATIENCE, () -> instance.saidSinceStart().contains("the disk is full"));
+            crush.send(FLOOD);
+            awaitStandstill(config);
+            await("it is not ready", PATIENCE, () -> !instance.isReady());
+            assertThat(Gauge.lag(admin, config)).isPositive();
+            Files.createFile(room);
+            await("the backlog is worked off", PATIENCE, () -> Gauge.lag(admin, config) == 0);
+            await("it is ready", PATIENCE, instance::isReady);
+        }
+        assertAnswered(FLOOD, config);
+    }
+
+    @ParameterizedTest
+    @EnumSource
+    void a_broken_state_directory_is_restored_from_the_changelogs(Damage damage) throws Exception {
+        WeirConfig config = config(damage.name().toLowerCase(Locale.ROOT), 2);
+        try (Crush crush = crush(config)) {
+            crush.send(EACH);
+            assertThat(work(config)).isEmpty();
+            assertThat(Damage.files(config.state().directory(), ".sst")).isNotEmpty();
+            damage.to(config.state().directory());
+            crush.send(EACH);
+            Optional<String> failure = work(config);
+            for (int start = 0; start < APPLICATIONS && failure.isPresent(); start++) {
+                assertThat(failure.get())
+                        .contains("is damaged", config.state().directory().toString());
+                failure = work(config);
+            }
+            assertThat(failure).isEmpty();
+        }
+        assertAnswered(2L * EACH, config);
+    }
+
+    @Test
+    void a_state_directory_that_cannot_be_used_is_named() throws Exception {
+        WeirConfig config = config("named", 1);
+        Path state = config.state().directory();
+        try (Enforcer enforcer = Enforcer.start(config)) {
+            enforcer.awaitRunning(PATIENCE);
+            assertThat(failureOf(config)).contains("cannot use the state directory " + state);
+        }
+        Path file = Files.createFile(directory.resolve("file"));
+        assertThat(failureOf(config.withStateDirectory(file))).contains(file.toString());
+    }
+
+    private static String failureOf(WeirConfig config) {
+        try (Enforcer enforcer = Enforcer.start(config)) {
+            enforcer.awaitRunning(PATIENCE);
+            return "it runs";
+        } catch (UnreachableException e) {
+            return e.getMessage();
+        }
+    }
+
+    /** Works until nothing is left to do, or it has failed. */
+    private static Optional<String> work(WeirConfig config) {
+        try (Enforcer enforcer = Enforcer.start(config)) {
+            enforcer.awaitRunning(PATIENCE);
+            await(
+                    "the backlog is worked off, or it has failed",
+                    PATIENCE,
+                    () -> enforcer.health() == Health.FAILED || Gauge.lag(admin, config) == 0);
+            return enforcer.health() == Health.FAILED
+                    ? enforcer.awaitEnd().map(Throwable::getMessage)
+                    : Optional.empty();
+        } catch (UnreachableException e) {
+            return Optional.of(e.getMessage());
+        } catch (Exception e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private WeirConfig config(String name, int partitions) throws Exception {
+        WeirConfig defaults = WeirConfig.DEFAULTS;
+        WeirConfig config = new WeirConfig(
+                        name,
+                        1,
+                        new WeirConfig.Topics(name + ".", partitions, Optional.empty()),
+                        defaults.state(),
+                        defaults.requests(),
+                        defaults.shaping(),
+                        defaults.service(),
+                        Map.of("bootstrap.servers", broker.bootstrapServers()))
+                .withStateDirectory(directory.resolve("state"));
+        try (Admin client = Admin.create(KafkaSettings.admin(config))) {
+            TopicSetup.createMissing(client, config, TopicSetup.RequestTime.LOG_APPEND);
+        }
+        new PolicyTopic(config).apply(PolicyFile.read("rules", RULES), PolicyTopic.Options.DEFAULTS, 0);
+        return config;
+    }
+
+    /** Waits until nothing is decided any more: for so long that a commit would have been. */
+    private static void awaitStandstill(WeirConfig config) throws Exception {
+        long[] seen = {-1, System.nanoTime()};
+        await("nothing is decided", PATIENCE, () -> {
+            long lag = Gauge.lag(admin, config);
+            if (lag != seen[0]) {
+                seen[0] = lag;
+                seen[1] = System.nanoTime();
+            }
+            return System.nanoTime() - seen[1] > STANDSTILL.toNanos();
+        });
+    }
+
+    private static boolean canMount() throws Exception {
+        List<String> command =
+                new ArrayList<>(List.of("unshare", "-Urmpf", "--kill-child", "mount", "-t", "tmpfs", "tmpfs", "/mnt"));
+        try {
+            return new ProcessBuilder(command).start().waitFor() == 0;
+        } catch (IOException e) {
+            return false;
+        }
+    }
+}

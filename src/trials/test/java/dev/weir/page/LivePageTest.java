@@ -1,0 +1,557 @@
+package dev.weir.page;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
+
+import dev.weir.service.Caller;
+import dev.weir.service.LivePage;
+import dev.weir.service.Reply;
+import dev.weir.service.WeirService;
+import io.javalin.Javalin;
+import io.javalin.compression.CompressionStrategy;
+import io.javalin.http.Context;
+import java.io.IOException;
+import java.io.OutputStream;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Path;
+import java.util.Collections;
+import java.util.List;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+import java.util.regex.Pattern;
+import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+import org.openqa.selenium.Keys;
+
+/** The live page in a real browser, of a real run. */
+class LivePageTest {
+
+    private static final int WIDTH = 1280;
+    private static final int PHONE_WIDTH = 360;
+    private static final int HEIGHT = 900;
+
+    /** A client whose name would do something if it were markup. */
+    /** Would run a script, and turn the direction of the text behind it. */
+    private static final String MARKUP = "<img src=x onerror=\"window.ran=true\">\u202e";
+
+    private static final String SHOWN = MARKUP.replace("\u202e", "\\u202e");
+
+    /** The browser itself tells of each answer that is no success; the page has to do with them. */
+    private static final String ANSWERS_THAT_MAY_BE = ".*/v1/.*status of (401|404|412|422|503).*";
+
+    @TempDir
+    static Path directory;
+
+    private static LiveRun run;
+    private static Browser browser;
+
+    @BeforeAll
+    static void start() throws Exception {
+        assumeTrue(Browser.isThere() || System.getenv("CI") != null, Browser.WHAT_IT_NEEDS);
+        browser = Browser.open();
+        run = new LiveRun(directory, MARKUP);
+    }
+
+    @AfterAll
+    static void stop() {
+        if (browser != null) {
+            browser.close();
+        }
+        if (run != null) {
+            run.close();
+        }
+    }
+
+    @BeforeEach
+    void forget() {
+        browser.size(WIDTH, HEIGHT);
+        browser.prefer("light");
+        browser.go(run.url());
+        browser.run("sessionStorage.clear(); localStorage.clear()");
+        browser.complaints();
+    }
+
+    @AfterEach
+    void nothing_was_wrong() {
+        assertThat(browser.complaints()).allMatch(complaint -> complaint.matches(ANSWERS_THAT_MAY_BE));
+        assertThat((List<?>) browser.run("return performance.getEntriesByType('resource')"
+                        + ".map(entry => new URL(entry.name).host).filter(host => host !== location.host)"))
+                .isEmpty();
+        assertThat(browser.run("return location.href.includes(arguments[0])", LiveRun.TOKEN))
+                .isEqualTo(false);
+    }
+
+    private static void open(String view) {
+        browser.go(run.url() + "#/" + view);
+    }
+
+    @Test
+    void the_overview_fills_with_what_is_decided() {
+        open("overview");
+        browser.find("#pulse", "live");
+        browser.await("decisions", () -> browser.text(".figure:first-child b").matches("[1-9][0-9,]*/s"));
+        assertThat(browser.text(".figures")).contains("Instances", "1/1");
+        browser.await("a drawn chart", () -> (Boolean) browser.run("""
+                const canvas = document.querySelector('canvas');
+                const copy = new OffscreenCanvas(canvas.width, canvas.height).getContext('2d', {willReadFrequently: true});
+                copy.drawImage(canvas, 0, 0);
+                const pixels = copy.getImageData(0, 0, canvas.width, canvas.height).data;
+                const [r, g, b] = getComputedStyle(document.querySelector('.bar.denied > span')
+                    ?? document.body).backgroundColor.match(/\\d+/g).map(Number);
+                for (let i = 0; i < pixels.length; i += 4) {
+                  if (pixels[i] === r && pixels[i + 1] === g && pixels[i + 2] === b && pixels[i + 3] === 255) {
+                    return true;
+                  }
+                }
+                return false"""));
+        browser.click(".chart summary", "As a table");
+        browser.await("rows", () -> browser.count(".chart tbody tr") > 0);
+        browser.find("main table", "free-articles");
+    }
+
+    @Test
+    void who_is_denied_is_named_and_leads_to_why() {
+        open("overview");
+        browser.click("main td a, main th a", LiveRun.GREEDY);
+        assertThat(browser.find("h2.name", "").getText()).isEqualTo(LiveRun.GREEDY);
+        browser.find(".usage", "sliding-window-counter 600/1m");
+        browser.find(".usage", "used");
+        browser.find("tbody tr", "Denied");
+        assertThat(browser.find("tbody tr .why", "Over token-bucket").getText())
+                .contains("passes in", "LIMIT_EXCEEDED");
+    }
+
+    @Test
+    void a_client_sees_what_all_share_and_who_holds_what() {
+        open("client/" + LiveRun.GREEDY);
+        browser.find(".usages h3", "shared by all clients");
+        browser.find(".usage", "token-bucket 100000/1m");
+        assertThat(browser.find(".usages .note", " lent to partition ").getText())
+                .endsWith(" free");
+    }
+
+    @Test
+    void a_policy_that_all_share_shows_what_is_used_and_who_holds_what() {
+        open("policies");
+        browser.click(".rules a", "whole-site shared");
+        browser.find("h2", "Shared by all clients");
+        browser.find(".usage", "token-bucket 100000/1m");
+        assertThat(browser.find(".card > .note", " lent to partition ").getText())
+                .endsWith(" free");
+        open("policies/policy/each-region");
+        browser.find(".card > .note", "Counted by region: a client’s page shows");
+        open("policies/policy/search");
+        browser.find(".versions", "Version 1");
+        assertThat(browser.text("main")).doesNotContain("Shared by all clients");
+    }
+
+    @Test
+    void a_name_with_markup_is_text_and_runs_nothing() {
+        open("overview");
+        browser.click("main th a", SHOWN);
+        assertThat(browser.find("h2.name", "").getText()).isEqualTo(SHOWN);
+        browser.find("tbody tr", "Denied");
+        assertThat(browser.count("main img")).isZero();
+        assertThat(browser.run("return window.ran === undefined")).isEqualTo(true);
+    }
+
+    @Test
+    void a_queue_is_a_vessel_with_its_tiers_those_first_that_go_first() {
+        open("queues");
+        browser.find(".queue h2", "sms");
+        browser.await("tiers", () -> tiers().matches("gold [0-9,]+ priority 1 · weight 1"
+                + " silver [0-9,]+ priority 0 · weight 4 no tier [0-9,]+ priority 0 · weight 1"));
+        browser.await("water", () -> (Boolean) browser.run("""
+                const heights = [...document.querySelectorAll('.layer.some')].map(layer => layer.offsetHeight);
+                return heights.length > 0 && heights.every(height => height > 0)"""));
+        assertThat((String) browser.run("return document.querySelector('.vessel').getAttribute('aria-label')"))
+                .contains(" of ", " wait; ");
+        browser.find(".queue .legend", "limit 16/s");
+    }
+
+    @Test
+    void a_queue_with_a_key_shows_its_longest_keys_and_when_they_are_drained() {
+        open("queues");
+        browser.find(".queue .depth", "keys in use");
+        browser.find(".queue h3", "Longest keys");
+        browser.await("a key, as text", () -> keys().matches(
+                        "(?s)client=" + Pattern.quote(SHOWN) + " [0-9,]+ oldest waits .* · drained in .*"));
+        assertThat(browser.count(".keys img")).isZero();
+        browser.await("bars to scale", () -> (Boolean) browser.run("""
+                const widths = [...document.querySelectorAll('.keys .bar > span')].map(bar => bar.offsetWidth);
+                return widths.length > 1 && widths.length <= 8 && widths[0] > 0
+                    && widths.every((width, i) => i === 0 || width <= widths[i - 1])"""));
+        browser.await("the time to drain", () -> browser.text("main").matches("(?s).*All keys drained in\\s+[0-9].*"));
+        browser.await("and of a queue without key", () -> browser.text("main").matches("(?s).*\\sDrained in\\s.*"));
+    }
+
+    @Test
+    void an_instance_shows_its_partitions() {
+        open("instances");
+        browser.find(".instance", "RUNNING");
+        browser.await("lags as text", () -> browser.text(".cells").matches("(?s).*active\\s+lag [0-9].*"));
+    }
+
+    @Test
+    void a_policy_is_checked_tried_out_and_put_in_force_with_the_token() throws Exception {
+        open("policies/policy/search");
+        browser.await("the definition", () -> value().contains("limit: 30"));
+
+        write(value().replace("limit: 30", "limt: 30"));
+        browser.click(".faults button", "limt");
+        String faulty = (String)
+                browser.run(
+                        "return document.getElementById('definition').value"
+                                + ".slice(document.getElementById('definition').selectionStart, document.getElementById('definition').selectionEnd)");
+        assertThat(faulty).contains("limt: 30");
+        assertThat(browser.count(".gutter .marked")).isPositive();
+
+        write(value().replace("limt: 30", "limit: 31"));
+        browser.find(".verdict .details", "limits[0].limit: 30 -> 31");
+        browser.click("button", "5 min");
+        assertThat(browser.find(".result p", "requests").getText()).containsPattern("[1-9][0-9,]* requests");
+        browser.find(".result tbody tr", "search");
+
+        browser.click("button", "Apply");
+        browser.write("#token-field", "not the token of it");
+        browser.click("dialog button", "Use it");
+        browser.find("#token-why", "wrong");
+        browser.write("#token-field", LiveRun.TOKEN);
+        browser.click("dialog button", "Use it");
+        browser.find(".result", "In force as version 2");
+        assertThat(run.caller(null)
+                        .get("/v1/policies/search")
+                        .json()
+                        .at("/definition/limits/0/limit")
+                        .asInt())
+                .isEqualTo(31);
+        browser.find(".versions", "Version 2");
+        Reply again = run.caller(LiveRun.TOKEN)
+                .put(
+                        "/v1/policies/search",
+                        run.caller(null)
+                                .get("/v1/policies/search")
+                                .json()
+                                .get("definition")
+                                .toString()
+                                .replace(":31", ":32"),
+                        "If-Match: *",
+                        "X-Weir-Author: Zoë: 'ops'",
+                        "X-Weir-Reason: # more <b>traffic</b>");
+        assertThat(again.status()).isEqualTo(200);
+        open("policies");
+        open("policies/policy/search");
+        browser.click(".versions summary", "Version 3");
+        browser.find(".versions summary", "Zoë: 'ops'");
+        browser.find(".versions .note", "# more <b>traffic</b>");
+    }
+
+    @Test
+    void a_wrong_token_is_forgotten_and_hinders_no_reading() {
+        open("policies/policy/search");
+        browser.await("the definition", () -> value().contains("limit: 3"));
+        write(value().replace("limit: 3", "limit: 4"));
+        browser.find(".verdict", "Valid");
+        browser.click("button", "Apply");
+        browser.find("#token-why", "changes need the token");
+        browser.write("#token-field", "not the token of it");
+        browser.click("dialog button", "Use it");
+        browser.find("#token-why", "wrong");
+        browser.click("dialog button", "Cancel");
+        browser.find(".result", "wrong");
+        browser.run("location.hash = '#/client/' + arguments[0]", LiveRun.GREEDY);
+        browser.find(".usage", "used");
+        browser.find("tbody tr", "Denied");
+        assertThat(browser.run("return sessionStorage.getItem('weir.token')")).isNull();
+        assertThat(browser.count("dialog[open]")).isZero();
+    }
+
+    @Test
+    void who_was_slower_is_told_and_overwrites_nothing() throws Exception {
+        open("policies/policy/partners");
+        browser.await("the definition", () -> value().contains("limit: 200"));
+        Caller other = run.caller(LiveRun.TOKEN);
+        Reply faster = other.put(
+                "/v1/policies/partners",
+                "{\"limits\":[{\"algorithm\":\"gcra\",\"limit\":150,\"per\":\"1s\"}]}",
+                "If-Match: \"1\"");
+        assertThat(faster.status()).isEqualTo(200);
+
+        browser.run("sessionStorage.setItem('weir.token', arguments[0])", LiveRun.TOKEN);
+        write(value().replace("limit: 200", "limit: 300"));
+        browser.find(".verdict", "Valid");
+        browser.click("button", "Apply");
+        browser.find(".meanwhile", "version 2 is in force since");
+        browser.find(".meanwhile del", "limit: 150");
+        assertThat(other.get("/v1/policies/partners").header("ETag")).isEqualTo("\"2\"");
+
+        browser.click("button", "Keep mine, over version 2");
+        browser.click("button", "Apply");
+        browser.find(".result", "In force as version 3");
+        assertThat(other.get("/v1/policies/partners")
+                        .json()
+                        .at("/definition/limits/0/limit")
+                        .asInt())
+                .isEqualTo(300);
+    }
+
+    @Test
+    void a_new_policy_is_added() throws Exception {
+        browser.run("sessionStorage.setItem('weir.token', arguments[0])", LiveRun.TOKEN);
+        open("policies/new/policy");
+        browser.await("a template", () -> value().contains("my-policy"));
+        write("id: from-the-page\nmatch: {client: nobody}\nlimits:\n- {unlimited: true}\n");
+        browser.find(".verdict", "It would be added as version 1");
+        browser.click("button", "Apply");
+        browser.find(".result", "In force as version 1");
+        browser.find(".rules a", "from-the-page");
+        assertThat(run.caller(null).get("/v1/policies/from-the-page").status()).isEqualTo(200);
+    }
+
+    @Test
+    void the_keyboard_reaches_everything() {
+        open("overview");
+        browser.find("#pulse", "live");
+        browser.press(Keys.TAB);
+        assertThat(focused()).isEqualTo("skip");
+        browser.press(Keys.ENTER);
+        assertThat(focused()).isEqualTo("main");
+        open("overview");
+        browser.find("#pulse", "live");
+        browser.press(Keys.TAB, Keys.TAB, Keys.TAB);
+        assertThat(browser.run("return document.activeElement.innerText")).isEqualTo("Queues");
+        assertThat((String) browser.run("return getComputedStyle(document.activeElement).outlineStyle"))
+                .isEqualTo("solid");
+        browser.press(Keys.ENTER);
+        browser.find("h1", "Queues");
+        assertThat(focused()).isEqualTo("main");
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"overview", "queues", "client/acme", "policies/policy/free-articles", "instances"})
+    void nothing_is_wider_than_a_phone(String view) {
+        browser.size(PHONE_WIDTH, HEIGHT);
+        open(view);
+        browser.find("#pulse", "live");
+        browser.await("content", () -> browser.count("main table, main .tiers, main .cells, main .versions li") > 0);
+        assertThat((Boolean) browser.run("return document.scrollingElement.scrollWidth <= innerWidth"))
+                .isTrue();
+    }
+
+    @Test
+    void dark_is_another_colour_and_stays_if_chosen() {
+        String light = background();
+        browser.prefer("dark");
+        browser.await("dark", () -> !background().equals(light));
+        String dark = background();
+        browser.prefer("light");
+        browser.click("#theme", "Dark");
+        assertThat(background()).isEqualTo(dark);
+        browser.reload();
+        browser.await("dark still", () -> background().equals(dark));
+        browser.click("#theme", "Light");
+        assertThat(background()).isEqualTo(light);
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"light", "dark"})
+    void what_is_written_can_be_read(String scheme) {
+        browser.prefer(scheme);
+        for (String view : List.of("overview", "queues", "client/acme", "policies/policy/free-articles", "instances")) {
+            open(view);
+            browser.await(
+                    "content", () -> browser.count("main table, main .tiers, main .cells, main .versions li") > 0);
+            assertThat((List<?>) browser.run("""
+                    const parse = text => text.match(/[\\d.]+/g).map(Number);
+                    const light = ([r, g, b]) => [r, g, b].map(c => c / 255)
+                        .map(c => (c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4))
+                        .reduce((sum, c, i) => sum + c * [0.2126, 0.7152, 0.0722][i], 0);
+                    const ground = element => {
+                      for (let e = element; e; e = e.parentElement) {
+                        const colour = parse(getComputedStyle(e).backgroundColor);
+                        if (colour.length === 3 || colour[3] === 1) {
+                          return colour;
+                        }
+                      }
+                      return [255, 255, 255];
+                    };
+                    return [...document.querySelectorAll('body *')]
+                        .filter(e => e.checkVisibility() && [...e.childNodes].some(n => n.nodeType === 3 && n.data.trim() !== ''))
+                        .map(e => [e, light(parse(getComputedStyle(e).color)), light(ground(e))])
+                        .map(([e, a, b]) => [e, (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05)])
+                        .filter(([, contrast]) => contrast < 4.5)
+                        .map(([e, contrast]) => e.className + ' ' + e.textContent + ' ' + contrast)""")).as(view).isEmpty();
+        }
+    }
+
+    @Test
+    void a_lost_stream_is_told_and_found_again() {
+        WeirService other = run.openAnother("127.0.0.1", 0);
+        int port = other.port();
+        browser.go(LiveRun.url(other));
+        browser.find("#pulse", "live");
+        other.close();
+        browser.find("#banner", "The live figures are lost");
+        browser.find("#pulse", "lost");
+        browser.complaints(); // of a host that is not there
+        try (WeirService again = run.openAnother("127.0.0.1", port)) {
+            assertThat(again.port()).isEqualTo(port);
+            browser.find("#pulse", "live");
+            browser.await("no banner", () -> browser.text("#banner").isEmpty());
+            browser.complaints();
+            browser.go("about:blank");
+        }
+    }
+
+    @Test
+    void a_hidden_page_gives_its_connection_back_until_it_is_seen() {
+        open("overview");
+        browser.find("#pulse", "live");
+        browser.run("window.another = open('about:blank')");
+        try {
+            browser.await("hidden", () -> (Boolean) browser.run("return document.hidden"));
+            browser.await("paused", () -> browser.text("#pulse").equals("paused"));
+            assertThat(browser.text("#banner")).isEmpty();
+        } finally {
+            browser.run("another.close()");
+        }
+        browser.find("#pulse", "live");
+        assertThat(browser.text("#banner")).isEmpty();
+    }
+
+    @Test
+    void figures_that_are_missing_are_told() {
+        try (ToldFigures told = new ToldFigures()) {
+            browser.go(told.url());
+            browser.find("#banner", "The figures are more than 16 s old");
+            browser.find("#banner", "The figures of some instances are missing: is a clock behind?");
+            browser.find("#pulse", "live");
+            assertThat(browser.text(".figures"))
+                    .containsPattern("Waiting\\s+4,711")
+                    .containsPattern("p99\\s+> 1 min\\s+p50 ≤ 5 ms")
+                    .containsPattern("Lag\\s+–\\s+not known of all partitions");
+            assertThat(lastDrawn("From request to decision")).isEqualTo(List.of(5L, 60_000L));
+            assertThat(lastDrawn("Lag")).isEqualTo(Collections.singletonList(null));
+
+            browser.go(told.url() + "#/queues");
+            browser.find("main .note", "the 1 with most waiting, of 25");
+            assertThat(browser.find(".facts", "Waited, p99").getText()).containsPattern("Waited, p99\\s+> 30 min");
+            browser.go("about:blank");
+        }
+    }
+
+    @Test
+    void beyond_loopback_the_token_is_asked_for_and_then_all_is_read() {
+        try (WeirService other = run.openAnother("0.0.0.0", 0)) {
+            browser.go(LiveRun.url(other));
+            browser.find("#token-why", "this needs the token");
+            browser.write("#token-field", LiveRun.TOKEN);
+            browser.click("dialog button", "Use it");
+            browser.find("#pulse", "live");
+            browser.find("main table", "free-articles");
+            browser.go("about:blank");
+        }
+    }
+
+    /** The last value of each line of a chart. */
+    private static Object lastDrawn(String title) {
+        return browser.run("""
+                const canvas = [...document.querySelectorAll('canvas')]
+                    .find(canvas => canvas.getAttribute('aria-label').startsWith(arguments[0]));
+                return Chart.getChart(canvas).data.datasets.map(({data}) => data.at(-1).y)""", title);
+    }
+
+    /** Of the queue that has some. */
+    private static String tiers() {
+        return (String) browser.run("""
+                return [...document.querySelectorAll('.tiers')].map(tiers => tiers.innerText.replaceAll(/\\s+/g, ' ').trim())
+                    .find(text => text.includes('silver')) ?? ''""");
+    }
+
+    private static String keys() {
+        return (String)
+                browser.run("return document.querySelector('.keys')?.innerText.replaceAll(/\\s+/g, ' ').trim() ?? ''");
+    }
+
+    private static String value() {
+        return (String) browser.run("return document.getElementById('definition')?.value ?? ''");
+    }
+
+    private static void write(String definition) {
+        browser.write("#definition", definition);
+    }
+
+    private static String focused() {
+        return (String) browser.run("return document.activeElement.id");
+    }
+
+    private static String background() {
+        return (String) browser.run("return getComputedStyle(document.body).backgroundColor");
+    }
+
+    /** The page with figures that a run does not have when one wants them. */
+    private static final class ToldFigures implements AutoCloseable {
+
+        private static final int TICKS = 11;
+        private static final long AT = 1_732_240_000_000L;
+
+        private static final String TICK = """
+                {"at":%d,"instances":1,"decisions":{"ALLOWED":9},"deadLetters":0,"latencyMs":{"p50":5,"p99":null},"lag":null,\
+                "queues":[{"id":"sms","waiting":7,"oldestWaitMs":1000,"in":1,"out":1,"tiers":[]}]}""";
+
+        private static final String NOW = """
+                {"at":%d,"clients":[],"policies":[],"queuesInAll":25,"waitingInAll":4711,"unreachable":[],\
+                "queues":[{"id":"sms","limit":1,"perMs":1000,"burst":1,"capacity":10,"maxWaitMs":null,\
+                "keys":null,"drainMs":0,"longest":[],"waitsMs":{"p50":10,"p99":null},"tiers":[]}],\
+                "instances":[{"address":"a:1","self":true,"health":"RUNNING","decisionsPerSecond":9,"partitions":[]},\
+                {"address":"b:1","self":false,"health":"RUNNING","decisionsPerSecond":9,"partitions":[]}]}""";
+
+        private final CountDownLatch closed = new CountDownLatch(1);
+        private final Javalin javalin;
+
+        ToldFigures() {
+            javalin = Javalin.create(settings -> {
+                        settings.startup.showJavalinBanner = false;
+                        settings.http.compressionStrategy = CompressionStrategy.NONE; // which would wait for more
+                        settings.routes.get("/live", LivePage::page);
+                        settings.routes.get("/live/{file}", LivePage::file);
+                        settings.routes.get("/v1/live", this::tell);
+                    })
+                    .start("127.0.0.1", 0);
+        }
+
+        String url() {
+            return "http://127.0.0.1:" + javalin.port() + "/live";
+        }
+
+        private void tell(Context request) throws IOException, InterruptedException {
+            request.contentType("text/event-stream");
+            OutputStream out = request.res().getOutputStream();
+            write(out, "history", "[]");
+            write(out, "now", NOW.formatted(AT));
+            for (int i = 0; i < TICKS; i++) {
+                write(out, "tick", TICK.formatted(AT + i * 1000L));
+            }
+            do {
+                write(out, "now", NOW.formatted(AT + (TICKS - 1) * 1000L + 17_000));
+            } while (!closed.await(1, TimeUnit.SECONDS));
+        }
+
+        private static void write(OutputStream out, String event, String data) throws IOException {
+            out.write(("event: " + event + "\ndata: " + data + "\n\n").getBytes(StandardCharsets.UTF_8));
+            out.flush();
+        }
+
+        @Override
+        public void close() {
+            closed.countDown();
+            javalin.stop();
+        }
+    }
+}
