@@ -1,6 +1,6 @@
 package dev.weir.bench;
 
-import dev.weir.bench.BacktestProcess.Way;
+import dev.weir.bench.BacktestProcess.BacktestMode;
 import dev.weir.dev.JavaProcess;
 import java.io.BufferedReader;
 import java.io.IOException;
@@ -19,10 +19,10 @@ import org.apache.kafka.common.utils.Utils;
 /** Requests a second of the backtest, by one thread in a process of its own. */
 public final class BacktestBench {
 
-    private static final Map<Way, String> NAMES = new EnumMap<>(Map.of(
-            Way.READ, "requests from a file",
-            Way.READ_AND_WRITE, "requests from a file, decisions to a file",
-            Way.DECIDE, "requests in memory"));
+    private static final Map<BacktestMode, String> NAMES = new EnumMap<>(Map.of(
+            BacktestMode.READ, "requests from a file",
+            BacktestMode.READ_AND_WRITE, "requests from a file, decisions to a file",
+            BacktestMode.DECIDE, "requests in memory"));
 
     private static final int WARM_UPS = 3;
 
@@ -69,8 +69,10 @@ public final class BacktestBench {
     }
 
     /** By the clock, then by the thread's CPU time. */
-    private List<Map<Way, CandidateSeries>> measure(Path file, int requests) throws IOException, InterruptedException {
-        List<Map<Way, List<Double>>> values = List.of(new EnumMap<>(Way.class), new EnumMap<>(Way.class));
+    private List<Map<BacktestMode, CandidateSeries>> measure(Path file, int requests)
+            throws IOException, InterruptedException {
+        List<Map<BacktestMode, List<Double>>> values =
+                List.of(new EnumMap<>(BacktestMode.class), new EnumMap<>(BacktestMode.class));
         Process process = JavaProcess.of(
                         DecideBench.JVM, BacktestProcess.class, file.toString(), String.valueOf(WARM_UPS + rounds))
                 .redirectError(ProcessBuilder.Redirect.INHERIT)
@@ -78,12 +80,12 @@ public final class BacktestBench {
         try (BufferedReader lines = process.inputReader(StandardCharsets.UTF_8)) {
             int measured = 0;
             for (String line = lines.readLine(); line != null; line = lines.readLine()) {
-                if (measured++ < WARM_UPS * Way.values().length) {
+                if (measured++ < WARM_UPS * BacktestMode.values().length) {
                     continue;
                 }
                 Scanner words = new Scanner(line);
-                Way way = Way.valueOf(words.next());
-                for (Map<Way, List<Double>> of : values) {
+                BacktestMode way = BacktestMode.valueOf(words.next());
+                for (Map<BacktestMode, List<Double>> of : values) {
                     of.computeIfAbsent(way, w -> new ArrayList<>()).add(requests * 1e9 / words.nextLong());
                 }
                 progress.accept("%s: %,.0f/s"
@@ -100,13 +102,13 @@ public final class BacktestBench {
         return values.get(values.size() - 1);
     }
 
-    private static Map<Way, CandidateSeries> series(Map<Way, List<Double>> values) {
-        Map<Way, CandidateSeries> series = new EnumMap<>(Way.class);
+    private static Map<BacktestMode, CandidateSeries> series(Map<BacktestMode, List<Double>> values) {
+        Map<BacktestMode, CandidateSeries> series = new EnumMap<>(BacktestMode.class);
         values.forEach((way, of) -> series.put(way, new CandidateSeries(NAMES.get(way), of)));
         return series;
     }
 
-    private static ResultTable table(List<Map<Way, CandidateSeries>> measured, String note) {
+    private static ResultTable table(List<Map<BacktestMode, CandidateSeries>> measured, String note) {
         List<ResultTable.Row> rows = new ArrayList<>();
         measured.get(0)
                 .forEach((way, byClock) -> rows.add(ResultTable.Row.of(

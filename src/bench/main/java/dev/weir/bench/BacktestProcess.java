@@ -24,7 +24,7 @@ import java.util.List;
 final class BacktestProcess {
 
     /** How the requests come and the decisions go. */
-    enum Way {
+    enum BacktestMode {
         /** A file of requests, decisions counted: {@code weir backtest}. */
         READ,
         /** A file of requests, and one of decisions: {@code weir backtest --decisions}. */
@@ -40,7 +40,7 @@ final class BacktestProcess {
     private BacktestProcess(Path file) throws IOException, FaultsException {
         this.file = file;
         this.backtest = new Backtest(
-                PolicyFile.read("bench", DecideBench.rules("sliding-window-counter")),
+                PolicyFile.read("bench", DecideBench.policyYaml("sliding-window-counter")),
                 WeirConfig.DEFAULTS,
                 Clock.systemUTC());
         try (NdjsonLines lines = NdjsonLines.open(file.toString())) {
@@ -53,13 +53,13 @@ final class BacktestProcess {
     public static void main(String[] args) throws Exception {
         BacktestProcess process = new BacktestProcess(Path.of(args[0]));
         for (int round = 0; round < Integer.parseInt(args[1]); round++) {
-            for (Way way : Way.values()) {
+            for (BacktestMode way : BacktestMode.values()) {
                 process.measure(way);
             }
         }
     }
 
-    private void measure(Way way) throws IOException {
+    private void measure(BacktestMode way) throws IOException {
         var threads = ManagementFactory.getThreadMXBean();
         System.gc(); // what the way before has left is not this one's
         long begin = System.nanoTime();
@@ -74,8 +74,8 @@ final class BacktestProcess {
     }
 
     /** How many were decided. */
-    private long decide(Way way) throws IOException {
-        if (way == Way.DECIDE) {
+    private long decide(BacktestMode way) throws IOException {
+        if (way == BacktestMode.DECIDE) {
             Iterator<Request> all = requests.iterator();
             return backtest.run(() -> all.hasNext() ? all.next() : null, null, null)
                     .all()
@@ -83,7 +83,8 @@ final class BacktestProcess {
         }
         Path answers = file.resolveSibling("decisions.ndjson");
         try (NdjsonLines lines = NdjsonLines.open(file.toString());
-                DecisionJson decisions = way == Way.READ ? null : new DecisionJson(Files.newBufferedWriter(answers))) {
+                DecisionJson decisions =
+                        way == BacktestMode.READ ? null : new DecisionJson(Files.newBufferedWriter(answers))) {
             return backtest.run(lines, decisions, null).all().requests();
         }
     }

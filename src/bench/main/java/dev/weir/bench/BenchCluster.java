@@ -48,7 +48,7 @@ import org.apache.kafka.common.serialization.ByteArraySerializer;
 import org.apache.kafka.common.utils.Utils;
 
 /** A broker in this process, or several processes of brokers, and the topics and requests of one measurement after the other. */
-final class BenchCluster implements AutoCloseable {
+public final class BenchCluster implements AutoCloseable {
 
     private static final int PRODUCERS = 2;
     private static final int PARTITIONS = WeirConfig.DEFAULTS.topics().partitions();
@@ -64,12 +64,12 @@ final class BenchCluster implements AutoCloseable {
     private int workloads;
 
     /** Starts one broker in this process. */
-    BenchCluster() throws IOException, InterruptedException {
+    public BenchCluster() throws IOException, InterruptedException {
         this(1);
     }
 
     /** Starts one broker in this process, or several processes with a replica of each topic on each of them. */
-    BenchCluster(int count) throws IOException, InterruptedException {
+    public BenchCluster(int count) throws IOException, InterruptedException {
         directory = Files.createTempDirectory("weir-bench-");
         if (count == 1) {
             EmbeddedBroker broker = EmbeddedBroker.start();
@@ -114,16 +114,17 @@ final class BenchCluster implements AutoCloseable {
     }
 
     /** The number that a request has in its id. */
-    static long number(String requestId) {
+    static long requestNumber(String requestId) {
         return Long.parseLong(requestId.substring(REQUEST.length()));
     }
 
     /** Topics of their own, with these policies. */
-    Workload workload(String policies, Map<String, String> kafka) throws IOException, FaultsException {
+    public Workload workload(String policies, Map<String, String> kafka) throws IOException, FaultsException {
         return workload(policies, PARTITIONS, kafka);
     }
 
-    Workload workload(String policies, int partitions, Map<String, String> kafka) throws IOException, FaultsException {
+    public Workload workload(String policies, int partitions, Map<String, String> kafka)
+            throws IOException, FaultsException {
         WeirConfig config = config("load-" + ++workloads, partitions, kafka);
         TopicSetup.createMissing(admin, config, TopicSetup.RequestTime.LOG_APPEND);
         Workload workload = new Workload(config);
@@ -140,7 +141,7 @@ final class BenchCluster implements AutoCloseable {
     }
 
     /** Requests on a topic of their own. */
-    final class Workload implements AutoCloseable {
+    public final class Workload implements AutoCloseable {
         private final WeirConfig config;
         private final Topics topics;
         private final Set<String> names;
@@ -154,7 +155,7 @@ final class BenchCluster implements AutoCloseable {
             this.names = new HashSet<>(TopicSetup.names(config));
         }
 
-        WeirConfig config() {
+        public WeirConfig config() {
             return config;
         }
 
@@ -164,11 +165,11 @@ final class BenchCluster implements AutoCloseable {
         }
 
         /** The configuration of one of several candidates for these requests, with its internal topics. */
-        WeirConfig config(String candidate, long hotMemoryBytes) {
+        public WeirConfig config(String candidate, long hotMemoryBytes) {
             return config(candidate, config.threads(), hotMemoryBytes);
         }
 
-        WeirConfig config(String candidate, int threads, long hotMemoryBytes) {
+        public WeirConfig config(String candidate, int threads, long hotMemoryBytes) {
             WeirConfig.State state = config.state();
             WeirConfig ofCandidate = new WeirConfig(
                     config.applicationId() + "-" + candidate,
@@ -219,7 +220,8 @@ final class BenchCluster implements AutoCloseable {
         }
 
         /** Adds requests, as fast as it goes, until there are so many. */
-        void reach(long requests, List<LongUnaryOperator> clients) throws InterruptedException, ExecutionException {
+        public void ensureRequests(long requests, List<LongUnaryOperator> clients)
+                throws InterruptedException, ExecutionException {
             long count = Math.max(0, requests - sent);
             List<CompletableFuture<Void>> producers = new ArrayList<>();
             for (int i = 0; i < PRODUCERS; i++) {
@@ -245,10 +247,10 @@ final class BenchCluster implements AutoCloseable {
 
         /** Adds requests, as fast as it goes, that have been decided and wait for queues; of ten clients in each. */
         void admit(long count, BenchQueues queues) {
-            try (KafkaProducer<byte[], byte[]> producer = producer(inBulk())) {
+            try (KafkaProducer<byte[], byte[]> producer = producer(bulkSettings())) {
                 for (long end = sent + count; sent < end; sent++) {
                     Request request = request(sent, "client-" + sent / queues.count() % QUEUED_CLIENTS);
-                    String queue = queues.of(sent);
+                    String queue = queues.queueOf(sent);
                     byte[] admission =
                             admissions.encode(Admission.of(request, queue, new PolicyVersion("bench", 1), null));
                     var unused = producer.send(new ProducerRecord<>(
@@ -258,14 +260,14 @@ final class BenchCluster implements AutoCloseable {
         }
 
         private void send(long from, long to, LongUnaryOperator clients) {
-            try (KafkaProducer<byte[], byte[]> producer = producer(inBulk())) {
+            try (KafkaProducer<byte[], byte[]> producer = producer(bulkSettings())) {
                 for (long number = from; number < to; number++) {
                     send(producer, number, clients);
                 }
             }
         }
 
-        private Properties inBulk() {
+        private Properties bulkSettings() {
             Properties settings = KafkaSettings.producer(config);
             settings.put(ProducerConfig.LINGER_MS_CONFIG, 20);
             settings.put(ProducerConfig.BATCH_SIZE_CONFIG, 1 << 18);
@@ -333,9 +335,11 @@ final class BenchCluster implements AutoCloseable {
     }
 
     /** A topic that takes what passes through. */
-    void createPassed(WeirConfig config) throws ExecutionException, InterruptedException {
+    void createPassThroughTopic(WeirConfig config) throws ExecutionException, InterruptedException {
         admin.createTopics(List.of(new NewTopic(
-                        CandidateProcess.passed(config), config.topics().partitions(), (short) 1)))
+                        CandidateProcess.passThroughTopic(config),
+                        config.topics().partitions(),
+                        (short) 1)))
                 .all()
                 .get();
     }

@@ -11,27 +11,28 @@ record BenchQueues(int count) {
     private static final long NANOS_PER_MS = 1_000_000;
 
     /** The queue of one of many requests, which go to the queues in turn. */
-    String of(long number) {
+    String queueOf(long number) {
         return ID + number % count;
     }
 
-    String stopped() {
+    String stoppedRules() {
         return rules(number -> "limit: 1, per: 30d");
     }
 
     /** Ten million a second of each. */
-    String unbounded() {
+    String unboundedRules() {
         return rules(number -> "limit: 10000000, per: 1s, burst: 1000");
     }
 
     /** One release in each interval, each queue's a bit longer than the one's before: or all would leave at once. */
-    String steady() {
+    String steadyRules() {
         return rules(number -> "limit: 1, per: %dms".formatted(intervalMs(number)));
     }
 
     private String rules(LongFunction<String> terms) {
         return LongStream.range(0, count)
-                .mapToObj(number -> "  - {id: %s, capacity: 10000000, %s}%n".formatted(of(number), terms.apply(number)))
+                .mapToObj(number ->
+                        "  - {id: %s, capacity: 10000000, %s}%n".formatted(queueOf(number), terms.apply(number)))
                 .collect(Collectors.joining("", "queues:\n", ""));
     }
 

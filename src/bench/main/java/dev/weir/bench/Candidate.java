@@ -13,10 +13,10 @@ import java.util.Map;
 import java.util.Scanner;
 
 /** One candidate in a process of its own, which works only while it is told to. */
-final class Candidate implements AutoCloseable {
+public final class Candidate implements AutoCloseable {
 
     /** What a lane runs. */
-    enum Kind {
+    public enum CandidateKind {
         /** The topology that decides. */
         DECIDE,
         /** The topology that decides, and beside it the one that lends shared quota, which never pauses. */
@@ -32,22 +32,22 @@ final class Candidate implements AutoCloseable {
      *
      * @param nanos of {@link System#nanoTime} there
      */
-    record Count(long nanos, long records) {
-        double perSecondSince(Count before) {
+    record RecordCount(long nanos, long records) {
+        double perSecondSince(RecordCount before) {
             return (records - before.records) * 1e9 / (nanos - before.nanos);
         }
     }
 
     /** How many requests have waited for shared quota, and how many messages there were about it. */
-    record Lent(long waited, long messages) {}
+    record LeaseCounts(long waited, long messages) {}
 
     /** What a lane holds in memory, in bytes: on the heap, and in RocksDB's cache. */
-    record Stores(long heapBytes, long rocksBytes) {}
+    record MemoryUse(long heapBytes, long rocksBytes) {}
 
     private final String name;
     private final Process process;
-    private final PrintWriter orders;
-    private final BufferedReader answers;
+    private final PrintWriter commands;
+    private final BufferedReader responses;
 
     /**
      * Starts a lane, which stands still until it is told to {@link #resume}.
@@ -55,15 +55,15 @@ final class Candidate implements AutoCloseable {
      * @param config of the enforcer
      * @param options of the JVM
      */
-    Candidate(String name, Kind kind, WeirConfig config, List<String> options) throws IOException {
+    public Candidate(String name, CandidateKind kind, WeirConfig config, List<String> options) throws IOException {
         this.name = name;
         Path file = Files.createTempFile("weir-bench-", ".yaml");
         Files.writeString(file, yaml(config));
         process = JavaProcess.of(options, CandidateProcess.class, kind.name(), file.toString())
                 .redirectError(ProcessBuilder.Redirect.INHERIT)
                 .start();
-        orders = new PrintWriter(process.getOutputStream(), true, StandardCharsets.UTF_8);
-        answers = process.inputReader(StandardCharsets.UTF_8);
+        commands = new PrintWriter(process.getOutputStream(), true, StandardCharsets.UTF_8);
+        responses = process.inputReader(StandardCharsets.UTF_8);
         expect("ready");
         Files.delete(file);
     }
@@ -73,50 +73,50 @@ final class Candidate implements AutoCloseable {
     }
 
     void resume() throws IOException {
-        ask("resume");
+        send("resume");
     }
 
     void pause() throws IOException {
-        ask("pause");
+        send("pause");
     }
 
-    Count count() throws IOException {
-        Scanner words = new Scanner(ask("count"));
-        return new Count(words.nextLong(), words.nextLong());
+    RecordCount count() throws IOException {
+        Scanner words = new Scanner(send("count"));
+        return new RecordCount(words.nextLong(), words.nextLong());
     }
 
-    Lent lent() throws IOException {
-        Scanner words = new Scanner(ask("lent"));
-        return new Lent(words.nextLong(), words.nextLong());
+    LeaseCounts leaseCounts() throws IOException {
+        Scanner words = new Scanner(send("lent"));
+        return new LeaseCounts(words.nextLong(), words.nextLong());
     }
 
     /** How many requests have got to the queues. */
     long admitted() throws IOException {
-        return Long.parseLong(ask("admitted"));
+        return Long.parseLong(send("admitted"));
     }
 
     /** How often rules of queues have come into force. */
     long ruleChanges() throws IOException {
-        return Long.parseLong(ask("rules"));
+        return Long.parseLong(send("rules"));
     }
 
     /** What the process holds of the machine's memory, in bytes. */
     long residentBytes() throws IOException {
-        return Long.parseLong(ask("resident"));
+        return Long.parseLong(send("resident"));
     }
 
     /** Lets others take over from it at once; it does nothing more. */
-    void leave() throws IOException {
-        ask("leave");
+    void leaveGroup() throws IOException {
+        send("leave");
     }
 
-    Stores stores() throws IOException {
-        Scanner words = new Scanner(ask("stores"));
-        return new Stores(words.nextLong(), words.nextLong());
+    MemoryUse memoryUse() throws IOException {
+        Scanner words = new Scanner(send("stores"));
+        return new MemoryUse(words.nextLong(), words.nextLong());
     }
 
-    private String ask(String order) throws IOException {
-        orders.println(order);
+    private String send(String order) throws IOException {
+        commands.println(order);
         return read();
     }
 
@@ -128,7 +128,7 @@ final class Candidate implements AutoCloseable {
     }
 
     private String read() throws IOException {
-        String line = answers.readLine();
+        String line = responses.readLine();
         if (line == null) {
             throw new IOException(name + " has ended");
         }
@@ -138,7 +138,7 @@ final class Candidate implements AutoCloseable {
     /** It ends when nobody gives it orders any more. */
     @Override
     public void close() {
-        orders.close();
+        commands.close();
         process.onExit().join();
     }
 

@@ -35,14 +35,14 @@ final class CandidateProcess {
 
     private static final Duration PATIENCE = Duration.ofMinutes(1);
 
-    private final Candidate.Kind kind;
+    private final Candidate.CandidateKind kind;
     private final WeirConfig config;
     private final Topics topics;
     private final PolicyRegistry policies = new PolicyRegistry();
     private final EnforcerMetrics counts = new EnforcerMetrics();
     private KafkaStreams streams;
 
-    private CandidateProcess(Candidate.Kind kind, WeirConfig config) {
+    private CandidateProcess(Candidate.CandidateKind kind, WeirConfig config) {
         this.kind = kind;
         this.config = config;
         this.topics = Topics.of(config);
@@ -57,7 +57,7 @@ final class CandidateProcess {
                 .onExit()
                 .thenRun(() -> Runtime.getRuntime().halt(1));
         CandidateProcess process =
-                new CandidateProcess(Candidate.Kind.valueOf(args[0]), ConfigFile.read(Path.of(args[1])));
+                new CandidateProcess(Candidate.CandidateKind.valueOf(args[0]), ConfigFile.read(Path.of(args[1])));
         try {
             process.start();
         } catch (RuntimeException e) {
@@ -67,24 +67,24 @@ final class CandidateProcess {
         answers.println("ready");
         BufferedReader orders = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
         for (String order = orders.readLine(); order != null; order = orders.readLine()) {
-            answers.println(process.answer(order));
+            answers.println(process.execute(order));
         }
         Runtime.getRuntime().halt(0); // the broker may be gone, and nothing is to be kept
     }
 
     private void start() throws InterruptedException {
         streams = switch (kind) {
-            case DECIDE -> deciding();
+            case DECIDE -> startDeciding();
             case SHARE -> {
-                running(
+                startStreams(
                         WeirTopology.shaping(config, policies, new QueueRegistry(), counts),
                         KafkaSettings.shaping(config));
-                yield deciding();
+                yield startDeciding();
             }
-            case PASS -> running(passThrough(config), KafkaSettings.deciding(config));
+            case PASS -> startStreams(passThrough(config), KafkaSettings.deciding(config));
             case SHAPE -> {
-                deciding();
-                yield running(
+                startDeciding();
+                yield startStreams(
                         WeirTopology.shaping(config, policies, new QueueRegistry(), counts),
                         KafkaSettings.shaping(config));
             }
@@ -92,13 +92,14 @@ final class CandidateProcess {
         streams.pause();
     }
 
-    private KafkaStreams deciding() throws InterruptedException {
+    private KafkaStreams startDeciding() throws InterruptedException {
         int partitions = config.topics().partitions();
-        return running(WeirTopology.deciding(config, partitions, policies, counts), KafkaSettings.deciding(config));
+        return startStreams(
+                WeirTopology.deciding(config, partitions, policies, counts), KafkaSettings.deciding(config));
     }
 
     /** One that is paused does not restore. */
-    private static KafkaStreams running(Topology topology, Properties settings) throws InterruptedException {
+    private static KafkaStreams startStreams(Topology topology, Properties settings) throws InterruptedException {
         KafkaStreams streams = new KafkaStreams(topology, settings);
         CountDownLatch started = new CountDownLatch(1);
         streams.setStateListener((now, before) -> {
@@ -118,12 +119,12 @@ final class CandidateProcess {
         return streams;
     }
 
-    private String answer(String order) throws IOException {
+    private String execute(String order) throws IOException {
         switch (order) {
             case "resume" -> streams.resume();
             case "pause" -> streams.pause();
             case "count" -> {
-                return System.nanoTime() + " " + done();
+                return System.nanoTime() + " " + processedRecords();
             }
             case "admitted" -> {
                 return String.valueOf(sum(counts.queued()));
@@ -150,8 +151,8 @@ final class CandidateProcess {
         return "ok";
     }
 
-    private long done() {
-        return kind == Candidate.Kind.SHAPE
+    private long processedRecords() {
+        return kind == Candidate.CandidateKind.SHAPE
                 ? onTopic("records-produced-total", topics.releases())
                 : total(metric ->
                         metric.name().equals("process-total") && metric.group().equals("stream-thread-metrics"));
@@ -192,7 +193,7 @@ final class CandidateProcess {
     }
 
     /** The topic that takes what passes through. */
-    static String passed(WeirConfig config) {
+    static String passThroughTopic(WeirConfig config) {
         return config.topics().prefix() + "passed";
     }
 
@@ -200,6 +201,11 @@ final class CandidateProcess {
         Topics topics = Topics.of(config);
         return new Topology()
                 .addSource("requests", new ByteArrayDeserializer(), new ByteArrayDeserializer(), topics.requests())
-                .addSink("passed", passed(config), new ByteArraySerializer(), new ByteArraySerializer(), "requests");
+                .addSink(
+                        "passed",
+                        passThroughTopic(config),
+                        new ByteArraySerializer(),
+                        new ByteArraySerializer(),
+                        "requests");
     }
 }

@@ -27,7 +27,7 @@ public record CandidateSeries(String name, List<Double> values) {
     }
 
     /** Against another series of the same rounds: the median of the rounds' own ratios, so that drift hits both alike. */
-    double ratioTo(CandidateSeries other) {
+    public double ratioTo(CandidateSeries other) {
         double[] ratios = new double[Math.min(values.size(), other.values.size())];
         Arrays.setAll(ratios, i -> values.get(i) / other.values.get(i));
         return median(Arrays.stream(ratios).boxed().toList());

@@ -14,20 +14,20 @@ public final class DecideBench {
      *
      * @param policies a policy file; each decision charges, since that costs most
      * @param clients of whom the k-th asks in proportion to 1/k
-     * @param known whether all of them have asked before
+     * @param hasKnownClients whether all of them have asked before
      */
-    public record Load(String name, String policies, long clients, boolean known) {}
+    public record DecideLoad(String name, String policies, long clients, boolean hasKnownClients) {}
 
     /** As the container image has it. */
-    static final List<String> JVM = List.of("-Xmx1g", "-XX:+UseParallelGC");
+    public static final List<String> JVM = List.of("-Xmx1g", "-XX:+UseParallelGC");
 
     /** Requests a second. */
-    static final long FIRST_GUESS = 400_000;
+    public static final long FIRST_GUESS = 400_000;
 
-    /** Tokens that {@link #rules} give a client. */
-    static final long LIMIT = 1_000_000;
+    /** Tokens that {@link #policyYaml} give a client. */
+    public static final long LIMIT = 1_000_000;
 
-    static final long PER_MS = 60_000;
+    public static final long PER_MS = 60_000;
 
     private final Map<String, String> kafka;
 
@@ -58,22 +58,26 @@ public final class DecideBench {
     }
 
     /** A policy file of one limit, by one algorithm, which nobody reaches. */
-    public static String rules(String algorithm) {
+    public static String policyYaml(String algorithm) {
         return "policies: [{id: bench, limits: [{algorithm: %s, limit: %d, per: %dms}]}]"
                 .formatted(algorithm, LIMIT, PER_MS);
     }
 
-    public ResultTable run(Load load) throws Exception {
+    public ResultTable run(DecideLoad load) throws Exception {
         try (BenchCluster rig = new BenchCluster();
                 BenchCluster.Workload workload = rig.workload(load.policies, kafka)) {
-            rig.createPassed(workload.config());
+            rig.createPassThroughTopic(workload.config());
             List<Candidate> lanes = new ArrayList<>();
             try {
-                lanes.add(new Candidate("pass-through", Candidate.Kind.PASS, workload.config("pass", threads, 0), JVM));
+                lanes.add(new Candidate(
+                        "pass-through", Candidate.CandidateKind.PASS, workload.config("pass", threads, 0), JVM));
                 for (long bytes : hotMemory) {
                     String name = hotMemory.size() == 1 ? load.name : load.name + ", hot-memory " + bytes;
                     lanes.add(new Candidate(
-                            name, Candidate.Kind.DECIDE, workload.config("decide-" + bytes, threads, bytes), JVM));
+                            name,
+                            Candidate.CandidateKind.DECIDE,
+                            workload.config("decide-" + bytes, threads, bytes),
+                            JVM));
                 }
                 return run(load, workload, lanes);
             } finally {
@@ -82,18 +86,19 @@ public final class DecideBench {
         }
     }
 
-    private ResultTable run(Load load, BenchCluster.Workload workload, List<Candidate> lanes) throws Exception {
-        if (load.known) {
+    private ResultTable run(DecideLoad load, BenchCluster.Workload workload, List<Candidate> lanes) throws Exception {
+        if (load.hasKnownClients) {
             progress.accept("%s: %,d clients ask once each".formatted(load.name, load.clients));
-            workload.reach(load.clients, List.of(number -> number, number -> number));
+            workload.ensureRequests(load.clients, List.of(number -> number, number -> number));
         }
         List<LongUnaryOperator> clients = List.of(zipf(load.clients, 1), zipf(load.clients, 2));
         long known = workload.sent();
-        workload.reach(known + effort.warmUp() * 3 / 2, clients);
+        workload.ensureRequests(known + effort.warmUp() * 3 / 2, clients);
         for (Candidate lane : lanes) {
             slices.warmUp(lane, known + effort.warmUp());
         }
-        List<CandidateSeries> series = slices.measure(lanes, (lane, requests) -> workload.reach(requests, clients));
+        List<CandidateSeries> series =
+                slices.measure(lanes, (lane, requests) -> workload.ensureRequests(requests, clients));
         List<String> notes = new ArrayList<>();
         notes.add("%,d clients, by Zipf's law; a request has %d bytes, a decision %d; stream threads: %d"
                 .formatted(load.clients, workload.requestBytes(workload.sent()), workload.decisionBytes(), threads));
@@ -103,7 +108,7 @@ public final class DecideBench {
         return ResultTable.of("decide", load.name, "requests/s", series, notes);
     }
 
-    static LongUnaryOperator zipf(long clients, long seed) {
+    public static LongUnaryOperator zipf(long clients, long seed) {
         Zipf zipf = new Zipf(clients, seed);
         return number -> zipf.next();
     }

@@ -7,10 +7,10 @@ import dev.weir.event.DecisionResult;
 import dev.weir.event.Request;
 import dev.weir.event.RequestKind;
 import dev.weir.policy.Glob;
-import dev.weir.policy.Match;
 import dev.weir.policy.OnExceed;
 import dev.weir.policy.Policy;
 import dev.weir.policy.PolicyTable;
+import dev.weir.policy.RequestMatcher;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
@@ -34,12 +34,12 @@ public class DeciderBenchmark {
     /** The policies, and how many clients ask in turn. */
     @SuppressWarnings("ImmutableEnumChecker") // its list is never changed
     public enum Scenario {
-        ONE_LIMIT(1_000, List.of(policy("all", "client", Match.ALL, "token-bucket"))),
+        ONE_LIMIT(1_000, List.of(policy("all", "client", RequestMatcher.ALL, "token-bucket"))),
         TWO_LAYERS_OF_TWO_LIMITS(
                 1_000,
                 List.of(
-                        policy("all", "client", Match.ALL, "token-bucket", "sliding-window-counter"),
-                        policy("each", "endpoint", Match.ALL, "gcra", "fixed-window"))),
+                        policy("all", "client", RequestMatcher.ALL, "token-bucket", "sliding-window-counter"),
+                        policy("each", "endpoint", RequestMatcher.ALL, "gcra", "fixed-window"))),
         LIMITS_1(1_000, limits(1)),
         LIMITS_2(1_000, limits(2)),
         LIMITS_3(1_000, limits(3)),
@@ -68,13 +68,13 @@ public class DeciderBenchmark {
 
         private static List<Policy> limits(int count) {
             String[] algorithms = Collections.nCopies(count, "token-bucket").toArray(String[]::new);
-            return List.of(policy("all", "client", Match.ALL, algorithms));
+            return List.of(policy("all", "client", RequestMatcher.ALL, algorithms));
         }
 
         private static List<Policy> layers(int count) {
             List<Policy> policies = new ArrayList<>();
             for (int i = 0; i < count; i++) {
-                policies.add(policy("all-" + i, "layer-" + i, Match.ALL, "token-bucket"));
+                policies.add(policy("all-" + i, "layer-" + i, RequestMatcher.ALL, "token-bucket"));
             }
             return policies;
         }
@@ -84,7 +84,8 @@ public class DeciderBenchmark {
             List<Policy> policies = new ArrayList<>();
             for (int i = 0; i < count; i++) {
                 List<Glob> tiers = List.of(new Glob("free"), new Glob("gold"));
-                Match match = new Match(Map.of("tier", tiers, "endpoint", List.of(new Glob("/api/" + i + "/**"))));
+                RequestMatcher match =
+                        new RequestMatcher(Map.of("tier", tiers, "endpoint", List.of(new Glob("/api/" + i + "/**"))));
                 policies.add(policy("p" + i, i % 2 == 0 ? "client" : "endpoint", match, "sliding-window-counter"));
             }
             return policies;
@@ -92,15 +93,15 @@ public class DeciderBenchmark {
 
         /** A log that is always full: with each millisecond one entry leaves and one comes. */
         private static List<Policy> log(int entries) {
-            return List.of(policy("log", "client", Match.ALL, entries, entries, "sliding-window-log"));
+            return List.of(policy("log", "client", RequestMatcher.ALL, entries, entries, "sliding-window-log"));
         }
 
-        private static Policy policy(String id, String layer, Match match, String... algorithms) {
+        private static Policy policy(String id, String layer, RequestMatcher match, String... algorithms) {
             return policy(id, layer, match, 100, 60_000, algorithms);
         }
 
         private static Policy policy(
-                String id, String layer, Match match, long tokens, long perMs, String... algorithms) {
+                String id, String layer, RequestMatcher match, long tokens, long perMs, String... algorithms) {
             List<Policy.Term> terms = new ArrayList<>();
             for (String algorithm : algorithms) {
                 terms.add(new Policy.Term(algorithm, LimitTerms.of(algorithm, tokens, perMs)));

@@ -14,7 +14,7 @@ public final class GrowthBench {
 
     /** What grows. */
     @SuppressWarnings("ImmutableEnumChecker") // its list is never changed
-    public enum Of {
+    public enum GrowthFactor {
         LOG("a decision, by entries of its log", List.of(10, 100, 1_000, 10_000, 100_000)),
         POLICIES("a decision, by policies", List.of(10, 100, 1_000, 10_000)),
         LIMITS("a decision, by limits of its policy", List.of(1, 2, 3, 4, 5)),
@@ -25,7 +25,7 @@ public final class GrowthBench {
         private final String title;
         private final List<Integer> sizes;
 
-        Of(String title, List<Integer> sizes) {
+        GrowthFactor(String title, List<Integer> sizes) {
             this.title = title;
             this.sizes = sizes;
         }
@@ -45,14 +45,14 @@ public final class GrowthBench {
 
         private String value(int size) {
             return switch (this) {
-                case LOG -> "LOG_OF_" + inWords(size);
-                case POLICIES, LIMITS, LAYERS -> name() + "_" + inWords(size);
+                case LOG -> "LOG_OF_" + withUnderscores(size);
+                case POLICIES, LIMITS, LAYERS -> name() + "_" + withUnderscores(size);
                 case WAITING, CLIENTS -> String.valueOf(size);
             };
         }
 
-        private static String inWords(int size) {
-            return told(size).replace(',', '_');
+        private static String withUnderscores(int size) {
+            return withSeparators(size).replace(',', '_');
         }
 
         private ChainedOptionsBuilder benchmarks(List<Integer> upTo) {
@@ -64,8 +64,8 @@ public final class GrowthBench {
         }
     }
 
-    private final PeerBench.Effort effort;
-    private final int most;
+    private final PeerBench.IterationPlan effort;
+    private final int maxSize;
     private final Consumer<String> progress;
 
     /**
@@ -74,20 +74,20 @@ public final class GrowthBench {
      * @param most larger sizes are left out
      * @param progress is told the names of what was measured
      */
-    public GrowthBench(PeerBench.Effort effort, int most, Consumer<String> progress) {
+    public GrowthBench(PeerBench.IterationPlan effort, int most, Consumer<String> progress) {
         this.effort = effort;
-        this.most = most;
+        this.maxSize = most;
         this.progress = progress;
     }
 
     /** Each size against the smallest. */
-    public ResultTable run(Of of) {
-        List<Integer> sizes = of.sizes.stream().filter(size -> size <= most).toList();
+    public ResultTable run(GrowthFactor of) {
+        List<Integer> sizes = of.sizes.stream().filter(size -> size <= maxSize).toList();
         Map<String, List<Double>> measured = new HashMap<>();
         JmhRunner.run(of.benchmarks(sizes), effort, progress)
                 .forEach((params, rounds) -> measured.put(params.getParam(of.parameter()), scores(rounds)));
         List<CandidateSeries> series = sizes.stream()
-                .map(size -> new CandidateSeries(told(size), measured.get(of.value(size))))
+                .map(size -> new CandidateSeries(withSeparators(size), measured.get(of.value(size))))
                 .toList();
         return ResultTable.of("growth", of.title, "ns", series, List.of(of.place()));
     }
@@ -96,7 +96,7 @@ public final class GrowthBench {
         return rounds.stream().map(round -> round.getPrimaryResult().getScore()).toList();
     }
 
-    private static String told(int size) {
+    private static String withSeparators(int size) {
         return String.format(Locale.ROOT, "%,d", size);
     }
 }

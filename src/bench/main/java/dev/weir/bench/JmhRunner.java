@@ -39,7 +39,7 @@ final class JmhRunner {
      * @throws IllegalStateException if a benchmark fails
      */
     static Map<BenchmarkParams, List<BenchmarkResult>> run(
-            ChainedOptionsBuilder benchmarks, PeerBench.Effort effort, Consumer<String> progress) {
+            ChainedOptionsBuilder benchmarks, PeerBench.IterationPlan effort, Consumer<String> progress) {
         TimeValue time = TimeValue.milliseconds(effort.iterationMs());
         Options options = benchmarks
                 .forks(1)

@@ -43,7 +43,7 @@ public final class KeysBench {
     /** How far ahead of its time a release is written at most, as by default. */
     private static final long LOOK_AHEAD_MS = QueueRules.DEFAULT_LOOK_AHEAD_MS;
 
-    private static final int STEPS_A_TICK = 50;
+    private static final int STEPS_PER_TICK = 50;
 
     /** So many take turns. */
     private static final int CLIENTS = 1_000;
@@ -92,7 +92,7 @@ public final class KeysBench {
         double first = 0;
         for (Size size : sizes) {
             try (RocksQueues stores = new RocksQueues()) {
-                Run run = new Run(size, stores);
+                SizeRun run = new SizeRun(size, stores);
                 double releases = run.measure();
                 first = rates.isEmpty() ? releases : first;
                 rates.add(ResultTable.Row.of(
@@ -132,7 +132,7 @@ public final class KeysBench {
     }
 
     /** One size. */
-    private final class Run implements Outlet {
+    private final class SizeRun implements Outlet {
         private final Size size;
         private final RocksQueues stores;
         private final QueueRules rules;
@@ -152,7 +152,7 @@ public final class KeysBench {
         private double diskBytes;
         private double restoreSeconds;
 
-        Run(Size size, RocksQueues stores) {
+        SizeRun(Size size, RocksQueues stores) {
             this.size = size;
             this.stores = stores;
             lastNanos = new long[size.keys];
@@ -179,16 +179,16 @@ public final class KeysBench {
                 admit(String.valueOf(i % size.keys));
             }
             int atRate = (int) (STEP_NANOS / NANOS_PER_MS * RATE_PER_MS);
-            work(size.keys, Long.MAX_VALUE, atRate); // from now on, the keys are due one after the other
-            double releases = work(Long.MAX_VALUE, turn.toNanos(), Integer.MAX_VALUE);
+            measureRate(size.keys, Long.MAX_VALUE, atRate); // from now on, the keys are due one after the other
+            double releases = measureRate(Long.MAX_VALUE, turn.toNanos(), Integer.MAX_VALUE);
             heapBytes = heapBytes() - heapBeforeBytes;
             hot = shaper.hotKeys();
-            stores.shut();
+            stores.flushAndClose();
             diskBytes = stores.bytesOnDisk();
             long beginNanos = System.nanoTime();
             open();
             restoreSeconds = (System.nanoTime() - beginNanos) / 1e9;
-            watch(LOAD / (1 / releases + 1 / admissions));
+            measureLateness(LOAD / (1 / releases + 1 / admissions));
             return releases;
         }
 
@@ -204,7 +204,7 @@ public final class KeysBench {
          * @param perStep how much is released in one step of the queue's clock
          * @return the releases a second
          */
-        private double work(long most, long mostNanos, int perStep) {
+        private double measureRate(long most, long mostNanos, int perStep) {
             long end = most == Long.MAX_VALUE ? most : released + most;
             long releasedBefore = released;
             long releasingNanos = 0;
@@ -215,7 +215,7 @@ public final class KeysBench {
                     nowNanos = Math.max(nowNanos + STEP_NANOS, shaper.dueNanos());
                     int full = perStep == Integer.MAX_VALUE ? perStep : toAdmit.size() + perStep;
                     while (toAdmit.size() < full && shaper.dueNanos() <= nowNanos) {
-                        shaper.tick(nowNanos, STEPS_A_TICK);
+                        shaper.tick(nowNanos, STEPS_PER_TICK);
                     }
                 }
                 long betweenNanos = System.nanoTime();
@@ -228,7 +228,7 @@ public final class KeysBench {
         }
 
         /** Releases by the wall clock, at so many releases a second, and records how late they are. */
-        private void watch(double releases) {
+        private void measureLateness(double releases) {
             long perNanos = rules.perMs() * NANOS_PER_MS;
             speed = releases * perNanos / size.keys / 1e9;
             watchedAtNanos = nowNanos;
@@ -270,14 +270,14 @@ public final class KeysBench {
                     nowMs,
                     new Request.Source(0, admitted));
             Admission admission = Admission.of(request, rules.id(), new PolicyVersion("p", 1), null);
-            shaper.admit(QueueRules.keyed(admission, rules), admitted++, nowMs, nowNanos);
+            shaper.admit(QueueRules.withKey(admission, rules), admitted++, nowMs, nowNanos);
         }
 
         @Override
-        public void decide(Admission of, Decision decision) {}
+        public void emitDecision(Admission of, Decision decision) {}
 
         @Override
-        public void release(Admission of, Release release) {
+        public void emitRelease(Admission of, Release release) {
             released++;
             toAdmit.add(of.key().get(KEY));
             int key = Integer.parseInt(of.key().get(KEY));

@@ -26,7 +26,7 @@ public final class LatencyBench {
      * @param policies a policy file
      * @param clients of whom the k-th asks in proportion to 1/k
      */
-    public record Load(String name, String policies, long clients) {}
+    public record LatencyLoad(String name, String policies, long clients) {}
 
     /**
      * How long to measure.
@@ -35,9 +35,9 @@ public final class LatencyBench {
      * @param turn how long that lasts
      * @param warmUp how long each candidate has had the highest rate before: what it does by then is compiled
      */
-    public record Effort(int rounds, Duration turn, Duration warmUp) {}
+    public record LatencyPlan(int rounds, Duration turn, Duration warmUp) {}
 
-    private final Effort effort;
+    private final LatencyPlan effort;
     private final List<SteadyRate> rates;
     private final Map<String, String> kafka;
     private final Consumer<String> progress;
@@ -50,18 +50,18 @@ public final class LatencyBench {
      * @param progress is told what was measured
      * @throws IllegalArgumentException if one of the rates is below 1
      */
-    public LatencyBench(Effort effort, List<Long> rates, Map<String, String> kafka, Consumer<String> progress) {
+    public LatencyBench(LatencyPlan effort, List<Long> rates, Map<String, String> kafka, Consumer<String> progress) {
         this.effort = effort;
         this.rates = rates.stream().map(SteadyRate::new).toList();
         this.kafka = Map.copyOf(kafka);
         this.progress = progress;
     }
 
-    public ResultTable run(Load load) throws Exception {
+    public ResultTable run(LatencyLoad load) throws Exception {
         try (BenchCluster rig = new BenchCluster();
                 BenchCluster.Workload passed = rig.workload(load.policies, kafka);
                 BenchCluster.Workload decided = rig.workload(load.policies, kafka)) {
-            rig.createPassed(passed.config());
+            rig.createPassThroughTopic(passed.config());
             try (LatencyCandidate passing = LatencyCandidate.passing(passed);
                     LatencyCandidate deciding = LatencyCandidate.deciding(load.name, decided)) {
                 List<LatencyCandidate> lanes = List.of(passing, deciding);
@@ -73,13 +73,13 @@ public final class LatencyBench {
         }
     }
 
-    private Map<String, List<Histogram>> measure(Load load, List<LatencyCandidate> lanes) throws Exception {
+    private Map<String, List<Histogram>> measure(LatencyLoad load, List<LatencyCandidate> lanes) throws Exception {
         Zipf zipf = new Zipf(load.clients, 1);
         LongUnaryOperator clients = number -> zipf.next();
         SteadyRate highest = new SteadyRate(
                 rates.stream().mapToLong(SteadyRate::perSecond).max().orElseThrow());
         for (LatencyCandidate lane : lanes) {
-            lane.turn(highest, effort.warmUp, clients);
+            lane.measure(highest, effort.warmUp, clients);
             progress.accept("%s: warm".formatted(lane.name()));
         }
         List<LatencyCandidate> order = new ArrayList<>(lanes);
@@ -87,7 +87,7 @@ public final class LatencyBench {
         for (int round = 0; round < effort.rounds; round++) {
             for (SteadyRate rate : rates) {
                 for (LatencyCandidate lane : order) {
-                    lane.turn(rate, effort.turn, clients).forEach((level, histogram) -> {
+                    lane.measure(rate, effort.turn, clients).forEach((level, histogram) -> {
                         String name = name(rate, level, lane);
                         rounds.computeIfAbsent(name, unused -> new ArrayList<>())
                                 .add(histogram);

@@ -26,21 +26,22 @@ final class LatencyCandidate implements AutoCloseable {
     static final List<IsolationLevel> LEVELS = List.of(IsolationLevel.READ_UNCOMMITTED, IsolationLevel.READ_COMMITTED);
 
     /** How long it is asked before its answers count: it goes on with what it had fetched, and connects. */
-    private static final Duration SETTLE = Duration.ofSeconds(1);
+    private static final Duration SETTLE_TIME = Duration.ofSeconds(1);
 
-    private interface RequestId {
-        String of(byte[] answer) throws UnreadableException;
+    private interface RequestIdReader {
+        String read(byte[] answer) throws UnreadableException;
     }
 
-    private final Candidate lane;
+    private final Candidate candidate;
     private final BenchCluster.Workload workload;
-    private final String answers;
-    private final RequestId requestId;
+    private final String answerTopic;
+    private final RequestIdReader requestId;
 
-    private LatencyCandidate(Candidate lane, BenchCluster.Workload workload, String answers, RequestId requestId) {
-        this.lane = lane;
+    private LatencyCandidate(
+            Candidate lane, BenchCluster.Workload workload, String answers, RequestIdReader requestId) {
+        this.candidate = lane;
         this.workload = workload;
-        this.answers = answers;
+        this.answerTopic = answers;
         this.requestId = requestId;
     }
 
@@ -49,9 +50,10 @@ final class LatencyCandidate implements AutoCloseable {
         RequestAvro avro = new RequestAvro();
         Request.Source anywhere = new Request.Source(0, 0);
         return new LatencyCandidate(
-                new Candidate("pass-through", Candidate.Kind.PASS, workload.config("pass", 0), DecideBench.JVM),
+                new Candidate(
+                        "pass-through", Candidate.CandidateKind.PASS, workload.config("pass", 0), DecideBench.JVM),
                 workload,
-                CandidateProcess.passed(workload.config()),
+                CandidateProcess.passThroughTopic(workload.config()),
                 answer -> avro.decode(answer, 0, anywhere).requestId());
     }
 
@@ -59,36 +61,38 @@ final class LatencyCandidate implements AutoCloseable {
         DecisionAvro avro = new DecisionAvro();
         long hotMemory = WeirConfig.DEFAULTS.state().hotMemoryBytes();
         return new LatencyCandidate(
-                new Candidate(name, Candidate.Kind.DECIDE, workload.config("decide", hotMemory), DecideBench.JVM),
+                new Candidate(
+                        name, Candidate.CandidateKind.DECIDE, workload.config("decide", hotMemory), DecideBench.JVM),
                 workload,
                 Topics.of(workload.config()).decisions(),
                 answer -> avro.decode(answer).requestId());
     }
 
     String name() {
-        return lane.name();
+        return candidate.name();
     }
 
     /** How long the answers to the requests of such a time take, in nanoseconds, as readers of each level see them. */
-    Map<IsolationLevel, Histogram> turn(SteadyRate rate, Duration time, LongUnaryOperator clients)
+    Map<IsolationLevel, Histogram> measure(SteadyRate rate, Duration time, LongUnaryOperator clients)
             throws IOException, InterruptedException, ExecutionException {
-        lane.resume();
+        candidate.resume();
         List<LatencyReader> readers = new ArrayList<>();
         for (IsolationLevel level : LEVELS) {
-            readers.add(new LatencyReader(KafkaSettings.consumer(workload.config()), level, answers, this::dueNanos));
+            readers.add(
+                    new LatencyReader(KafkaSettings.consumer(workload.config()), level, answerTopic, this::dueNanos));
         }
         long settleNanos = System.nanoTime();
-        long fromNanos = settleNanos + SETTLE.toNanos();
-        long count = rate.in(time);
+        long fromNanos = settleNanos + SETTLE_TIME.toNanos();
+        long count = rate.requestsIn(time);
         List<CompletableFuture<Histogram>> read = readers.stream()
                 .map(reader -> BackgroundThread.run(() -> readToEnd(reader, fromNanos, count)))
                 .toList();
-        workload.send(rate, settleNanos, rate.in(SETTLE) + count, clients);
+        workload.send(rate, settleNanos, rate.requestsIn(SETTLE_TIME) + count, clients);
         Map<IsolationLevel, Histogram> latencies = new LinkedHashMap<>();
         for (int i = 0; i < LEVELS.size(); i++) {
             latencies.put(LEVELS.get(i), read.get(i).get());
         }
-        lane.pause();
+        candidate.pause();
         return latencies;
     }
 
@@ -100,14 +104,14 @@ final class LatencyCandidate implements AutoCloseable {
 
     private long dueNanos(byte[] answer) {
         try {
-            return BenchCluster.number(requestId.of(answer));
+            return BenchCluster.requestNumber(requestId.read(answer));
         } catch (UnreadableException e) {
-            throw new IllegalStateException("not an answer is on " + answers, e);
+            throw new IllegalStateException("not an answer is on " + answerTopic, e);
         }
     }
 
     @Override
     public void close() {
-        lane.close();
+        candidate.close();
     }
 }

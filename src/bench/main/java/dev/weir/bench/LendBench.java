@@ -37,7 +37,7 @@ import org.apache.kafka.common.serialization.ByteArrayDeserializer;
 public final class LendBench {
 
     private static final Duration PATIENCE = Duration.ofSeconds(60);
-    private static final int CLIENTS_EACH = 100;
+    private static final int CLIENTS_PER_PARTITION = 100;
     private static final double PERCENT = 100;
 
     private static final long NANOS_PER_MS = 1_000_000;
@@ -46,7 +46,7 @@ public final class LendBench {
             "had %", "most in use %", "waited %", "not at hand %", "messages %", "p50 ms", "p99 ms", "round trip ms");
 
     /** Who asks, and for how much. */
-    public enum Scene {
+    public enum LendScenario {
         /** Twice the limit, by all partitions alike. */
         EVEN("twice 1,000/s, 8 partitions alike", 8, 1, 1_000, 2_000),
         /** Twice the limit; one partition wants a hundred times what each other one wants. */
@@ -65,7 +65,7 @@ public final class LendBench {
         private final long demand;
 
         /** @param weight how much the first partition wants, by what each other one does */
-        Scene(String title, int partitions, int weight, long perSecond, long demand) {
+        LendScenario(String title, int partitions, int weight, long perSecond, long demand) {
             this.title = title;
             this.partitions = partitions;
             this.weight = weight;
@@ -74,13 +74,13 @@ public final class LendBench {
         }
 
         /** The partition that asks next. */
-        private int next(SplittableRandom random) {
+        private int nextPartition(SplittableRandom random) {
             return Math.max(0, random.nextInt(weight + partitions - 1) - weight + 1);
         }
     }
 
     /** @param warmUp how long requests come before they count */
-    public record Effort(Duration warmUp, Duration time) {}
+    public record LendPlan(Duration warmUp, Duration time) {}
 
     /**
      * What the enforcer runs on.
@@ -104,15 +104,15 @@ public final class LendBench {
             List<Answer> answers,
             long fromMs,
             long toMs,
-            Candidate.Lent before,
-            Candidate.Lent after,
+            Candidate.LeaseCounts before,
+            Candidate.LeaseCounts after,
             double roundTripMs) {
         boolean includes(long timeMs) {
             return timeMs >= fromMs && timeMs < toMs;
         }
     }
 
-    private final Effort effort;
+    private final LendPlan effort;
     private final Conditions conditions;
     private final Map<String, String> kafka;
     private final Consumer<String> progress;
@@ -123,7 +123,7 @@ public final class LendBench {
      * @param kafka what the candidate is given beyond {@code weir run}'s defaults
      * @param progress is told what was measured
      */
-    public LendBench(Effort effort, Conditions conditions, Map<String, String> kafka, Consumer<String> progress) {
+    public LendBench(LendPlan effort, Conditions conditions, Map<String, String> kafka, Consumer<String> progress) {
         this.effort = effort;
         this.conditions = conditions;
         this.kafka = Map.copyOf(kafka);
@@ -135,11 +135,11 @@ public final class LendBench {
      *
      * @param per the window of the limit, in whole seconds
      */
-    public ResultTable run(String algorithm, Duration per, List<Scene> scenes) throws Exception {
+    public ResultTable run(String algorithm, Duration per, List<LendScenario> scenes) throws Exception {
         List<ResultTable.Row> rows = new ArrayList<>();
         try (BenchCluster rig = new BenchCluster(conditions.brokers);
                 BusyThreads unused = new BusyThreads(conditions.busyThreads)) {
-            for (Scene scene : scenes) {
+            for (LendScenario scene : scenes) {
                 rows.add(run(rig, scene, algorithm, per));
                 progress.accept(scene.title + ": measured");
             }
@@ -163,7 +163,7 @@ public final class LendBench {
                                 + " smoothed, the median"));
     }
 
-    private ResultTable.Row run(BenchCluster rig, Scene scene, String algorithm, Duration per) throws Exception {
+    private ResultTable.Row run(BenchCluster rig, LendScenario scene, String algorithm, Duration per) throws Exception {
         long limit = scene.perSecond * per.toSeconds();
         String policies = "policies: [{id: all, key: [], limits: [{algorithm: %s, limit: %d, per: %ds}]}]"
                 .formatted(algorithm, limit, per.toSeconds());
@@ -175,22 +175,23 @@ public final class LendBench {
         }
     }
 
-    private Observation observe(BenchCluster.Workload workload, WeirConfig config, Scene scene) throws Exception {
-        try (Candidate lane = new Candidate("lend", Candidate.Kind.SHARE, config, DecideBench.JVM)) {
+    private Observation observe(BenchCluster.Workload workload, WeirConfig config, LendScenario scene)
+            throws Exception {
+        try (Candidate lane = new Candidate("lend", Candidate.CandidateKind.SHARE, config, DecideBench.JVM)) {
             lane.resume();
             long epochMs = System.currentTimeMillis() - System.nanoTime() / NANOS_PER_MS; // of the times in request ids
             SteadyRate demand = new SteadyRate(scene.demand);
-            long count = demand.in(effort.warmUp.plus(effort.time));
+            long count = demand.requestsIn(effort.warmUp.plus(effort.time));
             CompletableFuture<Void> sending = BackgroundThread.run(() -> {
                 workload.send(demand, System.nanoTime(), count, clients(scene));
                 return null;
             });
             Thread.sleep(effort.warmUp.toMillis());
             long fromMs = System.currentTimeMillis();
-            Candidate.Lent before = lane.lent();
+            Candidate.LeaseCounts before = lane.leaseCounts();
             sending.get();
             long toMs = System.currentTimeMillis();
-            Candidate.Lent after = lane.lent();
+            Candidate.LeaseCounts after = lane.leaseCounts();
             List<Answer> answers = read(config, count, epochMs);
             double roundTripMs = medianRoundTripMs(config, fromMs, toMs);
             return new Observation(answers, fromMs, toMs, before, after, roundTripMs);
@@ -198,18 +199,18 @@ public final class LendBench {
     }
 
     /** Clients whose requests are on the partitions that are to ask. */
-    private static LongUnaryOperator clients(Scene scene) {
+    private static LongUnaryOperator clients(LendScenario scene) {
         List<List<Long>> of = new ArrayList<>();
         for (int i = 0; i < scene.partitions; i++) {
             of.add(new ArrayList<>());
         }
-        for (long client = 0; of.stream().anyMatch(some -> some.size() < CLIENTS_EACH); client++) {
+        for (long client = 0; of.stream().anyMatch(some -> some.size() < CLIENTS_PER_PARTITION); client++) {
             byte[] key = BenchCluster.client(client).getBytes(StandardCharsets.UTF_8);
             of.get(BuiltInPartitioner.partitionForKey(key, scene.partitions)).add(client);
         }
         SplittableRandom random = new SplittableRandom(1);
         return number -> {
-            List<Long> some = of.get(scene.next(random));
+            List<Long> some = of.get(scene.nextPartition(random));
             return some.get(random.nextInt(some.size()));
         };
     }
@@ -224,7 +225,7 @@ public final class LendBench {
                 ConsumerRecords<byte[], byte[]> records = consumer.poll(Duration.ofMillis(100));
                 for (ConsumerRecord<byte[], byte[]> record : records) {
                     Decision decision = avro.decode(record.value());
-                    long dueMs = epochMs + BenchCluster.number(decision.requestId()) / NANOS_PER_MS;
+                    long dueMs = epochMs + BenchCluster.requestNumber(decision.requestId()) / NANOS_PER_MS;
                     answers.add(new Answer(
                             decision.decidedAtMs(), decision.outcome(), decision.reason(), record.timestamp() - dueMs));
                 }
@@ -273,7 +274,7 @@ public final class LendBench {
         return consumer;
     }
 
-    private static ResultTable.Row row(Scene scene, Limit<?> limit, Observation seen) {
+    private static ResultTable.Row row(LendScenario scene, Limit<?> limit, Observation seen) {
         long openMs = seen.answers.get(0).decidedAtMs;
         LimitAccount<?> seeing = LimitAccount.open(limit, openMs);
         LimitAccount<?> lent = LimitAccount.open(limit, openMs);

@@ -214,8 +214,8 @@ public class LimitBenchmark {
     @SuppressWarnings("unchecked") // an account whose state is a log is an account of a log
     private static <S> LimitAccount<S> shelved(LimitAccount<S> account) {
         return account.state() instanceof SlidingWindowLog.Log log
-                ? new LimitAccount<>(
-                        account.limit(), (S) log.on(0, new HeapStates(WeirConfig.DEFAULTS.state()).segments(null, 0)))
+                ? new LimitAccount<>(account.limit(), (S)
+                        log.withSegments(0, new HeapStates(WeirConfig.DEFAULTS.state()).segments(null, 0)))
                 : account;
     }
 

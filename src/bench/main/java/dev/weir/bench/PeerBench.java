@@ -27,7 +27,7 @@ public final class PeerBench {
      * @param rounds how many JVMs measure each benchmark
      * @param iterationMs how long each of their iterations lasts, of which the first half warm up
      */
-    public record Effort(int rounds, int iterationMs) {}
+    public record IterationPlan(int rounds, int iterationMs) {}
 
     /**
      * Measures all benchmarks whose names contain a match of {@code pattern}: a decision's time on average, half of the
@@ -36,7 +36,7 @@ public final class PeerBench {
      * @param progress is told the names of what was measured, in each round
      * @throws IllegalStateException if a benchmark fails
      */
-    public static ResultTable measure(String pattern, Effort effort, Consumer<String> progress) {
+    public static ResultTable measure(String pattern, IterationPlan effort, Consumer<String> progress) {
         ChainedOptionsBuilder benchmarks = new OptionsBuilder()
                 .include("^" + PeerBench.class.getPackageName() + "\\.(?=Limit|Decider).*" + pattern)
                 .addProfiler(GCProfiler.class)

@@ -21,7 +21,7 @@ import java.util.stream.Stream;
  */
 public final class RestoreBench {
 
-    private static final String POLICY = DecideBench.rules("sliding-window-counter");
+    private static final String POLICY = DecideBench.policyYaml("sliding-window-counter");
 
     /** Requests that each instance finds when it starts: those of all partitions are decided when it has all states. */
     private static final long WAITING = 1_000;
@@ -30,7 +30,7 @@ public final class RestoreBench {
     private static final int NODE = 1;
 
     /** Each request is another client's. */
-    private static final List<LongUnaryOperator> EACH = List.of(number -> number, number -> number);
+    private static final List<LongUnaryOperator> ONE_REQUEST_PER_CLIENT = List.of(number -> number, number -> number);
 
     private static final double MIB = 1 << 20;
 
@@ -52,37 +52,37 @@ public final class RestoreBench {
      * What was measured with so many keys.
      *
      * @param seconds until an instance runs
-     * @param held by the instance that has decided; of no keys, by one that has started
+     * @param instanceSize by the instance that has decided; of no keys, by one that has started
      */
-    private record Kept(CandidateSeries seconds, Held held, long changelogBytes) {}
+    private record RestoreResult(CandidateSeries seconds, InstanceSize instanceSize, long changelogBytes) {}
 
     /** What an instance holds, on disk once it has left. */
-    private record Held(Candidate.Stores stores, long residentBytes, long diskBytes) {
-        static Held leave(Candidate lane, Path directory) throws IOException {
-            Candidate.Stores stores = lane.stores();
+    private record InstanceSize(Candidate.MemoryUse stores, long residentBytes, long diskBytes) {
+        static InstanceSize measureAndLeave(Candidate lane, Path directory) throws IOException {
+            Candidate.MemoryUse stores = lane.memoryUse();
             long residentBytes = lane.residentBytes();
-            lane.leave();
-            return new Held(stores, residentBytes, bytes(directory));
+            lane.leaveGroup();
+            return new InstanceSize(stores, residentBytes, bytes(directory));
         }
     }
 
     /** A start, and what was held after it. */
-    private record Start(double seconds, Held held) {}
+    private record StartResult(double seconds, InstanceSize instanceSize) {}
 
     /** So many keys against none, whose instances start in turns. */
     public ResultTable run(long keys) throws Exception {
         try (BenchCluster rig = new BenchCluster();
                 BenchCluster.Workload none = rig.workload(POLICY, Map.of());
                 BenchCluster.Workload all = rig.workload(POLICY, Map.of())) {
-            Held decided = decide(rig, all, keys);
-            List<Start> withNone = new ArrayList<>();
-            List<Start> withAll = new ArrayList<>();
+            InstanceSize decided = decide(rig, all, keys);
+            List<StartResult> withNone = new ArrayList<>();
+            List<StartResult> withAll = new ArrayList<>();
             for (int round = 0; round < rounds; round++) {
                 withNone.add(start(rig, none, 0, round));
                 withAll.add(start(rig, all, keys, round));
             }
-            Kept least = kept(rig, none, withNone, withNone.get(0).held, 0);
-            Kept most = kept(rig, all, withAll, decided, keys);
+            RestoreResult least = restoreResult(rig, none, withNone, withNone.get(0).instanceSize, 0);
+            RestoreResult most = restoreResult(rig, all, withAll, decided, keys);
             double perMillion = (most.seconds.median() - least.seconds.median()) * 1e6 / keys;
             List<String> columns = List.of(
                     "s until it decides",
@@ -100,58 +100,63 @@ public final class RestoreBench {
         }
     }
 
-    private static ResultTable.Row row(Kept kept, double perMillion) {
+    private static ResultTable.Row row(RestoreResult kept, double perMillion) {
         return ResultTable.Row.of(
                 kept.seconds.name(),
                 kept.seconds.median(),
                 kept.seconds.min(),
                 kept.seconds.max(),
                 perMillion,
-                kept.held.residentBytes / MIB,
-                kept.held.stores.heapBytes() / MIB,
-                kept.held.stores.rocksBytes() / MIB,
-                kept.held.diskBytes / MIB,
+                kept.instanceSize.residentBytes / MIB,
+                kept.instanceSize.stores.heapBytes() / MIB,
+                kept.instanceSize.stores.rocksBytes() / MIB,
+                kept.instanceSize.diskBytes / MIB,
                 kept.changelogBytes / MIB);
     }
 
-    private Start start(BenchCluster rig, BenchCluster.Workload workload, long keys, int round) throws Exception {
+    private StartResult start(BenchCluster rig, BenchCluster.Workload workload, long keys, int round) throws Exception {
         Path own = workload.config().state().directory().resolve("restored-" + round);
-        workload.reach(workload.sent() + WAITING, EACH);
+        workload.ensureRequests(workload.sent() + WAITING, ONE_REQUEST_PER_CLIENT);
         long begin = System.nanoTime();
         try (Candidate lane = lane(workload.config(), own)) {
             lane.resume();
             awaitCommitted(rig, workload.config(), workload.sent());
             double seconds = (System.nanoTime() - begin) / 1e9;
             progress.accept(String.format(Locale.ROOT, "%s: %.1f s", name(keys), seconds));
-            return new Start(seconds, Held.leave(lane, own));
+            return new StartResult(seconds, InstanceSize.measureAndLeave(lane, own));
         }
     }
 
-    private static Kept kept(BenchCluster rig, BenchCluster.Workload workload, List<Start> starts, Held held, long keys)
+    private static RestoreResult restoreResult(
+            BenchCluster rig, BenchCluster.Workload workload, List<StartResult> starts, InstanceSize held, long keys)
             throws Exception {
-        List<Double> seconds = starts.stream().map(Start::seconds).toList();
-        return new Kept(new CandidateSeries(name(keys), seconds), held, changelogBytes(rig, workload.config()));
+        List<Double> seconds = starts.stream().map(StartResult::seconds).toList();
+        return new RestoreResult(
+                new CandidateSeries(name(keys), seconds), held, changelogBytes(rig, workload.config()));
     }
 
     private static String name(long keys) {
         return String.format(Locale.ROOT, "%,d keys", keys);
     }
 
-    private static Held decide(BenchCluster rig, BenchCluster.Workload workload, long keys) throws Exception {
+    private static InstanceSize decide(BenchCluster rig, BenchCluster.Workload workload, long keys) throws Exception {
         WeirConfig config = workload.config();
-        workload.reach(keys, EACH);
+        workload.ensureRequests(keys, ONE_REQUEST_PER_CLIENT);
         Path own = config.state().directory().resolve("decided");
         try (Candidate lane = lane(config, own)) {
             lane.resume();
             awaitCommitted(rig, config, keys);
-            return Held.leave(lane, own);
+            return InstanceSize.measureAndLeave(lane, own);
         }
     }
 
     /** An instance with a directory of its own, which runs and stands still. */
     private static Candidate lane(WeirConfig config, Path own) throws IOException {
         return new Candidate(
-                own.getFileName().toString(), Candidate.Kind.DECIDE, config.withStateDirectory(own), DecideBench.JVM);
+                own.getFileName().toString(),
+                Candidate.CandidateKind.DECIDE,
+                config.withStateDirectory(own),
+                DecideBench.JVM);
     }
 
     private static void awaitCommitted(BenchCluster rig, WeirConfig config, long requests) throws Exception {

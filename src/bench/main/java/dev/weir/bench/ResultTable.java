@@ -23,7 +23,7 @@ public record ResultTable(String measure, String title, List<String> columns, Li
             values = List.copyOf(values);
         }
 
-        static Row of(String name, double... values) {
+        public static Row of(String name, double... values) {
             return new Row(name, Arrays.stream(values).boxed().toList());
         }
     }

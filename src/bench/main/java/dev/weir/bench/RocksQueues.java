@@ -40,8 +40,8 @@ final class RocksQueues implements AutoCloseable {
     }
 
     /** Writes to disk what is only in memory, and closes the stores. */
-    void shut() {
-        stores.forEach(RocksStore::writeOut);
+    void flushAndClose() {
+        stores.forEach(RocksStore::flushToDisk);
         stores.forEach(RocksStore::close);
         stores = List.of();
     }

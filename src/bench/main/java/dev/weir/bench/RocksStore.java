@@ -98,7 +98,7 @@ final class RocksStore implements KeyValueStore<Bytes, byte[]> {
 
     @Override
     public KeyValueIterator<Bytes, byte[]> range(Bytes from, Bytes to) {
-        return new Walk(from == null ? new byte[0] : from.get(), to == null ? null : to.get());
+        return new RangeIterator(from == null ? new byte[0] : from.get(), to == null ? null : to.get());
     }
 
     @Override
@@ -136,7 +136,7 @@ final class RocksStore implements KeyValueStore<Bytes, byte[]> {
     }
 
     /** Writes to disk what is only in memory. */
-    void writeOut() {
+    void flushToDisk() {
         try (FlushOptions flush = new FlushOptions().setWaitForFlush(true)) {
             db.flush(flush);
         } catch (RocksDBException e) {
@@ -151,11 +151,11 @@ final class RocksStore implements KeyValueStore<Bytes, byte[]> {
         writes.close();
     }
 
-    private final class Walk implements KeyValueIterator<Bytes, byte[]> {
+    private final class RangeIterator implements KeyValueIterator<Bytes, byte[]> {
         private final RocksIterator at = db.newIterator();
         private final byte[] to; // inclusive, null: to the end
 
-        Walk(byte[] from, byte[] to) {
+        RangeIterator(byte[] from, byte[] to) {
             this.to = to;
             at.seek(from);
         }

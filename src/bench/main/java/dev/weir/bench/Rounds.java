@@ -5,13 +5,13 @@ import java.util.List;
 import java.util.function.Consumer;
 
 /** Lets candidates work in turns, so that whatever else the machine does meets all of them. */
-final class Rounds {
+public final class Rounds {
 
     /** One that is measured against others. */
-    record Candidate(String name, Turn turn) {}
+    public record Participant(String name, Measurement measurement) {}
 
     /** What a candidate does when it has its turn. */
-    interface Turn {
+    public interface Measurement {
         double perSecond() throws Exception;
     }
 
@@ -22,15 +22,15 @@ final class Rounds {
      *
      * @param progress is told what was measured
      */
-    static List<CandidateSeries> take(List<Candidate> candidates, int rounds, Consumer<String> progress)
+    public static List<CandidateSeries> run(List<Participant> candidates, int rounds, Consumer<String> progress)
             throws Exception {
         List<List<Double>> values = new ArrayList<>();
         candidates.forEach(candidate -> values.add(new ArrayList<>()));
         for (int round = 0; round < rounds; round++) {
             for (int i = 0; i < candidates.size(); i++) {
                 int turn = round % 2 == 0 ? i : candidates.size() - 1 - i;
-                Candidate candidate = candidates.get(turn);
-                double perSecond = candidate.turn.perSecond();
+                Participant candidate = candidates.get(turn);
+                double perSecond = candidate.measurement.perSecond();
                 values.get(turn).add(perSecond);
                 progress.accept("%s: %,.0f/s".formatted(candidate.name, perSecond));
             }

@@ -47,10 +47,10 @@ public final class ShapeBench {
             try {
                 for (int count : counts) {
                     BenchQueues queues = new BenchQueues(count);
-                    BenchCluster.Workload workload = rig.workload(queues.stopped(), kafka);
+                    BenchCluster.Workload workload = rig.workload(queues.stoppedRules(), kafka);
                     workloads.add(workload);
                     ShapingCandidate candidate = new ShapingCandidate(queues, workload);
-                    candidates.put(candidate.lane(), candidate);
+                    candidates.put(candidate.candidate(), candidate);
                 }
                 return List.of(rates(candidates), pacing(candidates.values()));
             } finally {
@@ -63,13 +63,14 @@ public final class ShapeBench {
     private ResultTable rates(Map<Candidate, ShapingCandidate> candidates) throws Exception {
         long slice = FIRST_GUESS * effort.turn().toMillis() / 1_000;
         for (ShapingCandidate candidate : candidates.values()) {
-            candidate.reach(effort.warmUp() + slice * effort.rounds());
+            candidate.ensureRequests(effort.warmUp() + slice * effort.rounds());
             slices.warmUp(
-                    candidate.lane(), effort.warmUp() - candidate.lane().count().records());
+                    candidate.candidate(),
+                    effort.warmUp() - candidate.candidate().count().records());
         }
         List<CandidateSeries> series = slices.measure(
                 List.copyOf(candidates.keySet()),
-                (lane, requests) -> candidates.get(lane).reach(requests));
+                (lane, requests) -> candidates.get(lane).ensureRequests(requests));
         return ResultTable.of(
                 "shape",
                 "as fast as it goes",
@@ -83,7 +84,7 @@ public final class ShapeBench {
         List<ResultTable.Row> rows = new ArrayList<>();
         for (ShapingCandidate candidate : candidates) {
             rows.addAll(candidate.pacing(pacing));
-            progress.accept("%s: paced".formatted(candidate.lane().name()));
+            progress.accept("%s: paced".formatted(candidate.candidate().name()));
         }
         String dues =
                 "how far from the time at which its queue's rate puts it, counted from the queue's last one before; early or late";

@@ -95,10 +95,10 @@ public class ShaperBenchmark {
 
     private final class Count implements Outlet {
         @Override
-        public void decide(Admission of, Decision decision) {}
+        public void emitDecision(Admission of, Decision decision) {}
 
         @Override
-        public void release(Admission of, Release release) {
+        public void emitRelease(Admission of, Release release) {
             released++;
         }
     }

@@ -25,44 +25,44 @@ final class ShapingCandidate implements AutoCloseable {
 
     private final BenchQueues queues;
     private final BenchCluster.Workload workload;
-    private final Candidate lane;
+    private final Candidate candidate;
 
     /** @param workload has the queues, which stand still */
     ShapingCandidate(BenchQueues queues, BenchCluster.Workload workload) throws IOException {
         this.queues = queues;
         this.workload = workload;
         String name = queues.count() == 1 ? "1 queue" : "%,d queues".formatted(queues.count());
-        lane = new Candidate(name, Candidate.Kind.SHAPE, workload.config(), DecideBench.JVM);
+        candidate = new Candidate(name, Candidate.CandidateKind.SHAPE, workload.config(), DecideBench.JVM);
     }
 
     /** Its count is of releases. */
-    Candidate lane() {
-        return lane;
+    Candidate candidate() {
+        return candidate;
     }
 
     /** Lets requests in until there are so many with those that have left, and opens the queues. */
-    void reach(long requests) throws Exception {
+    void ensureRequests(long requests) throws Exception {
         if (requests > workload.sent()) {
             fill(requests - workload.sent());
-            apply(queues.unbounded());
+            apply(queues.unboundedRules());
         }
     }
 
     /** Lets so many requests more in, to each queue as many; all queues stand still then. */
     private void fill(long requests) throws Exception {
-        apply(queues.stopped());
+        apply(queues.stoppedRules());
         workload.admit(requests, queues);
-        lane.resume();
-        while (lane.admitted() < workload.sent()) {
+        candidate.resume();
+        while (candidate.admitted() < workload.sent()) {
             Thread.sleep(PAUSE.toMillis());
         }
-        lane.pause();
+        candidate.pause();
     }
 
     private void apply(String rules) throws IOException, FaultsException, InterruptedException {
-        long before = lane.ruleChanges();
+        long before = candidate.ruleChanges();
         long changes = workload.apply(rules);
-        while (lane.ruleChanges() < before + changes) {
+        while (candidate.ruleChanges() < before + changes) {
             Thread.sleep(PAUSE.toMillis());
         }
     }
@@ -71,10 +71,10 @@ final class ShapingCandidate implements AutoCloseable {
     List<ResultTable.Row> pacing(Duration time) throws Exception {
         Duration settle = Duration.ofMillis(2 * queues.longestMs()).plusSeconds(1);
         fill(queues.count() * (settle.plus(time).plus(MARGIN).toMillis() / queues.shortestMs()));
-        apply(queues.steady());
+        apply(queues.steadyRules());
         try (TopicReader<Release> reader = TopicReader.releases(workload.config(), TopicReader.From.END, true);
                 ReleaseConsumer worker = workload.workers()) {
-            lane.resume();
+            candidate.resume();
             long fromNanos = wallClockNanos() + settle.toNanos();
             long toNanos = fromNanos + time.toNanos();
             PacingErrors stamped = new PacingErrors(queues, fromNanos, toNanos);
@@ -88,11 +88,11 @@ final class ShapingCandidate implements AutoCloseable {
                 });
             }
             work.get();
-            lane.pause();
+            candidate.pause();
             return List.of(
-                    stamped.row(lane.name() + ", stamped"),
-                    read.row(lane.name() + ", read"),
-                    handedOut.row(lane.name() + ", handed out"));
+                    stamped.row(candidate.name() + ", stamped"),
+                    read.row(candidate.name() + ", read"),
+                    handedOut.row(candidate.name() + ", handed out"));
         }
     }
 
@@ -112,6 +112,6 @@ final class ShapingCandidate implements AutoCloseable {
 
     @Override
     public void close() {
-        lane.close();
+        candidate.close();
     }
 }

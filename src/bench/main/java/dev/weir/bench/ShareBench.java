@@ -37,7 +37,7 @@ public final class ShareBench {
      * @param key the fields by which the shared limit counts; none: all requests together
      */
     public ResultTable run(String algorithm, long clients, List<String> key) throws Exception {
-        String own = DecideBench.rules(algorithm);
+        String own = DecideBench.policyYaml(algorithm);
         String both = own.replace("}]}]", "}]}, " + SHARED.formatted(String.join(", ", key), algorithm) + "]");
         Map<String, BenchCluster.Workload> workloads = new HashMap<>();
         List<Candidate> lanes = new ArrayList<>();
@@ -46,9 +46,13 @@ public final class ShareBench {
                 BenchCluster.Workload ofBoth = rig.workload(both, kafka)) {
             long hotBytes = ofOwn.config().state().hotMemoryBytes();
             try {
-                lanes.add(new Candidate("own", Candidate.Kind.DECIDE, ofOwn.config("own", hotBytes), DecideBench.JVM));
                 lanes.add(new Candidate(
-                        "own and shared", Candidate.Kind.SHARE, ofBoth.config("both", hotBytes), DecideBench.JVM));
+                        "own", Candidate.CandidateKind.DECIDE, ofOwn.config("own", hotBytes), DecideBench.JVM));
+                lanes.add(new Candidate(
+                        "own and shared",
+                        Candidate.CandidateKind.SHARE,
+                        ofBoth.config("both", hotBytes),
+                        DecideBench.JVM));
                 workloads.put("own", ofOwn);
                 workloads.put("own and shared", ofBoth);
                 return run(algorithm, clients, key, workloads, lanes);
@@ -68,11 +72,11 @@ public final class ShareBench {
         TimeSlices slices = new TimeSlices(effort, DecideBench.FIRST_GUESS, progress);
         List<LongUnaryOperator> who = List.of(DecideBench.zipf(clients, 1), DecideBench.zipf(clients, 2));
         for (Candidate lane : lanes) {
-            workloads.get(lane.name()).reach(effort.warmUp() * 3 / 2, who);
+            workloads.get(lane.name()).ensureRequests(effort.warmUp() * 3 / 2, who);
             slices.warmUp(lane, effort.warmUp());
         }
         List<CandidateSeries> series = slices.measure(
-                lanes, (lane, requests) -> workloads.get(lane.name()).reach(requests, who));
+                lanes, (lane, requests) -> workloads.get(lane.name()).ensureRequests(requests, who));
         List<String> notes =
                 List.of("%,d clients, by Zipf's law; the second limit counts %s; what lends it is in the same process"
                         .formatted(

@@ -16,7 +16,7 @@ record SteadyRate(long perSecond) {
     }
 
     /** How many come due in such a time. */
-    long in(Duration time) {
+    long requestsIn(Duration time) {
         return perSecond * time.toMillis() / 1_000;
     }
 

@@ -3,19 +3,19 @@ package dev.weir.bench;
 import java.util.SplittableRandom;
 
 /** Ranks 0 to n − 1, of which the k-th comes in proportion to 1 / (k + 1): exactly, by rejection from 1 / x. */
-final class Zipf {
+public final class Zipf {
 
     private static final double LN_2 = Math.log(2);
 
     private final long n;
     private final SplittableRandom random;
 
-    Zipf(long n, long seed) {
+    public Zipf(long n, long seed) {
         this.n = n;
         this.random = new SplittableRandom(seed);
     }
 
-    long next() {
+    public long next() {
         while (true) {
             double rank = Math.floor(Math.exp(random.nextDouble() * Math.log(n + 1.0)));
             if (random.nextDouble() * rank * Math.log1p(1 / rank) <= LN_2) {

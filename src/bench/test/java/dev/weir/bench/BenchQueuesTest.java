@@ -14,7 +14,7 @@ class BenchQueuesTest {
         for (int count : new int[] {1, 100, PolicyFile.MAX_QUEUES}) {
             BenchQueues queues = new BenchQueues(count);
             Map<String, QueueRules> rules =
-                    PolicyFile.read("steady", queues.steady()).queueRules();
+                    PolicyFile.read("steady", queues.steadyRules()).queueRules();
             assertThat(rules).hasSize(count);
             rules.forEach((id, queue) -> {
                 assertThat(queue.limit()).isEqualTo(1);

@@ -1,13 +1,14 @@
 package dev.weir.bench;
 
+import dev.weir.bench.cli.BenchCommand;
 import dev.weir.cli.CapturedRun;
 
 /** Runs a measurement in this process. */
-final class BenchShell {
+public final class BenchShell {
 
     private BenchShell() {}
 
-    static CapturedRun run(String... args) {
+    public static CapturedRun run(String... args) {
         return CapturedRun.of(new BenchCommand()::run, args);
     }
 }

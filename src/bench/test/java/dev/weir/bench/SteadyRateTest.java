@@ -40,7 +40,7 @@ class SteadyRateTest {
         new SteadyRate(7).run(fromNanos, 71, dueNanos -> due.add(dueNanos - fromNanos));
         assertThat(due.get(7)).isEqualTo(1_000 * MS);
         assertThat(due.get(70)).isEqualTo(10_000 * MS);
-        assertThat(new SteadyRate(7).in(Duration.ofSeconds(10))).isEqualTo(70);
+        assertThat(new SteadyRate(7).requestsIn(Duration.ofSeconds(10))).isEqualTo(70);
     }
 
     @Test

@@ -138,7 +138,7 @@ final class ClientLease {
             setPolicy(by);
             load(nowMs);
         }
-        return cost <= available && atMs < endsMs && !holder.isAwaited();
+        return cost <= available && atMs < endsMs && !holder.hasWaiting();
     }
 
     /** Takes what is available, for one request. */
@@ -175,10 +175,10 @@ final class ClientLease {
         clockSteps = session.clockSteps();
         LeaseBook book = holder.book();
         clockMs = book.earliestMs(nowMs);
-        aheadMs = book.aheadMs(nowMs);
+        aheadMs = book.brokerAheadMs(nowMs);
         long atMs = timeMs(nowMs);
         available = book.available(nowMs, atMs);
-        endsMs = book.availableUntilTimeMs(nowMs, atMs);
+        endsMs = book.availableUntilLedgerMs(nowMs, atMs);
         long secondEndsMs = (Math.floorDiv(nowMs, 1_000) + 1) * 1_000;
         staleAtMs = Math.min(book.availableUntilMs(nowMs, atMs), secondEndsMs);
     }
@@ -200,7 +200,7 @@ final class ClientLease {
 
     /** Continues with the book of a request that was decided by it. */
     void put(LeaseBook next, LeasedPolicyDecider by, long nowMs) {
-        holder.put(next);
+        holder.setBook(next);
         setPolicy(by);
         load(nowMs);
     }
@@ -216,7 +216,7 @@ final class ClientLease {
 
     /** Whether a message that is sent now may soon bring more. */
     boolean isToRequest(long nowMs) {
-        return holder.isToRequest(nowMs);
+        return holder.shouldRequest(nowMs);
     }
 
     void park(LeasedDecisions.Waiter waiter, long untilMs) {
@@ -236,7 +236,7 @@ final class ClientLease {
     /** Takes what the ledger has answered. */
     void respond(LeaseResponse response, long nowMs) {
         settle();
-        holder.respond(response, nowMs);
+        holder.handleResponse(response, nowMs);
         load(nowMs);
     }
 

@@ -13,7 +13,7 @@ import dev.weir.event.Reason;
 import dev.weir.event.Request;
 import dev.weir.event.RequestKind;
 import dev.weir.event.StateKey;
-import dev.weir.lease.ClockSteps;
+import dev.weir.lease.ClockStepDetector;
 import dev.weir.lease.LeaseBook;
 import dev.weir.lease.LeaseHolder.Waiting;
 import dev.weir.lease.LeaseRequest;
@@ -60,7 +60,7 @@ final class LeasedDecisions implements AutoCloseable {
 
     private static final Comparator<Alarm> BY_TIME = Comparator.comparingLong(Alarm::atMs);
 
-    private final ClockSteps clockSteps = new ClockSteps();
+    private final ClockStepDetector clockSteps = new ClockStepDetector();
     private final LeaseSession session = new LeaseSession(
             "c-" + UUID.randomUUID(), 1, () -> clockSteps.observe(System::nanoTime, System::currentTimeMillis));
     private final long startNanos = System.nanoTime();
@@ -290,11 +290,11 @@ final class LeasedDecisions implements AutoCloseable {
                 held[i].take(request.cost(), nowMs, atMs);
                 setDue(held[i]);
                 LeasedPolicyDecider best = rules[binding].policy();
-                if (i > 0 && rules[i].policy().binds(held[i].available(), best, held[binding].available())) {
+                if (i > 0 && rules[i].policy().isBinding(held[i].available(), best, held[binding].available())) {
                     binding = i;
                 }
             }
-            return rules[binding].policy().permits(request, held[binding].available(), atMs);
+            return rules[binding].policy().allowedDecision(request, held[binding].available(), atMs);
         }
 
         /** What is not simply permitted is decided as an enforcer does it. */
@@ -309,7 +309,7 @@ final class LeasedDecisions implements AutoCloseable {
                 decision = count(request, decided);
             } else {
                 AwaitLease wait = (AwaitLease) ruling;
-                waitsOn = of(wait.on());
+                waitsOn = of(wait.key());
                 undecided = onWait.park(wait, waitsOn);
             }
             for (int i = 0; i < size; i++) {
@@ -392,13 +392,13 @@ final class LeasedDecisions implements AutoCloseable {
         }
 
         @Override
-        public void miss(StateKey key, long cost) {
-            of(key).holder().miss(cost);
+        public void recordUnmetDemand(StateKey key, long cost) {
+            of(key).holder().recordUnmetDemand(cost);
         }
 
         @Override
-        public boolean isAwaited(StateKey key) {
-            return of(key).holder().isAwaited();
+        public boolean hasWaiting(StateKey key) {
+            return of(key).holder().hasWaiting();
         }
 
         @Override
@@ -470,7 +470,7 @@ final class LeasedDecisions implements AutoCloseable {
         if (isTaken) {
             LockSupport.unpark(thread);
         } else if (response instanceof LeaseResponse.Granted granted) {
-            LeaseRequest.Report unused = new LeaseRequest.Report(granted.lease(), 0, granted.fromMs(), 0);
+            LeaseRequest.Report unused = new LeaseRequest.Report(granted.leaseId(), 0, granted.fromMs(), 0);
             topics.ask(key, LeaseRequest.report(session.name(), List.of(unused), 0));
         }
         if (!isTaken && open.remove(key)) {
@@ -636,7 +636,7 @@ final class LeasedDecisions implements AutoCloseable {
             if (held.isGone()) {
                 return false;
             }
-            isOpen = held.book().request().isOpen();
+            isOpen = held.book().request().isPending();
             if (isOpen) {
                 open.add(held.key());
             }

@@ -63,6 +63,6 @@ final class LeasedKeys {
     }
 
     private static String value(StateKey key, int field) {
-        return key.others().get(2 * field + 1);
+        return key.namesAndValues().get(2 * field + 1);
     }
 }

@@ -37,8 +37,8 @@ final class UsageAggregator {
 
     /** @param numbers of all that this client tells */
     UsageAggregator(StateKey of, String holder, AtomicLong numbers) {
-        for (int i = 0; i < of.others().size(); i += 2) {
-            key.put(of.others().get(i), of.others().get(i + 1));
+        for (int i = 0; i < of.namesAndValues().size(); i += 2) {
+            key.put(of.namesAndValues().get(i), of.namesAndValues().get(i + 1));
         }
         this.holder = holder;
         this.numbers = numbers;
@@ -51,13 +51,13 @@ final class UsageAggregator {
             Lease lease = after.leases().get(i);
             long cost = lease.used() - before.leases().get(i).used();
             if (cost > 0) {
-                Count count = count(lease.lease(), firstMs);
+                Count count = count(lease.id(), firstMs);
                 count.sinceMs = count.cost == 0 ? firstMs : count.sinceMs;
                 count.cost += cost;
                 count.requests += uncounted;
                 count.lastMs = lastMs;
                 uncounted = 0;
-                lastLease = lease.lease();
+                lastLease = lease.id();
             }
         }
     }

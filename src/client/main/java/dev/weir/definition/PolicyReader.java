@@ -4,9 +4,9 @@ import dev.weir.limit.Limit;
 import dev.weir.limit.Unlimited;
 import dev.weir.policy.DurationsAndSizes;
 import dev.weir.policy.Glob;
-import dev.weir.policy.Match;
 import dev.weir.policy.OnExceed;
 import dev.weir.policy.Policy;
+import dev.weir.policy.RequestMatcher;
 import dev.weir.policy.Sharing;
 import java.time.OffsetDateTime;
 import java.time.format.DateTimeParseException;
@@ -80,7 +80,7 @@ final class PolicyReader {
         String id = tree.require("id").read(name -> Policy.requireName("id", name));
         String layer = tree.get("layer").read(name -> Policy.requireName("layer", name));
         Long priority = tree.get("priority").wholeNumber(Integer.MIN_VALUE, Integer.MAX_VALUE);
-        Match match = match(tree.get("match"));
+        RequestMatcher match = match(tree.get("match"));
         List<String> key = key(tree.get("key"), HARMLESS_KEY);
         String word = word(tree);
         OnExceed onExceed = onExceed(tree, word);
@@ -110,7 +110,7 @@ final class PolicyReader {
         }
     }
 
-    private static Match match(YamlTree tree) {
+    private static RequestMatcher match(YamlTree tree) {
         Map<String, List<Glob>> conditions = new LinkedHashMap<>();
         tree.fields().forEach((field, values) -> {
             List<Glob> globs = new ArrayList<>();
@@ -118,11 +118,11 @@ final class PolicyReader {
                 globs.add(Objects.requireNonNullElse(value.read(Glob::new), HARMLESS_GLOB));
             }
             boolean readable = values.isScalar() || values.isList();
-            if (readable && values.noting(() -> new Match(Map.of(field, globs))) != null) {
+            if (readable && values.noting(() -> new RequestMatcher(Map.of(field, globs))) != null) {
                 conditions.put(field, globs);
             }
         });
-        return Objects.requireNonNullElse(tree.noting(() -> new Match(conditions)), Match.ALL);
+        return Objects.requireNonNullElse(tree.noting(() -> new RequestMatcher(conditions)), RequestMatcher.ALL);
     }
 
     /** @param harmless stands in for what is at fault */

@@ -81,7 +81,7 @@ final class QueueReader {
     }
 
     private static long lookAheadMs(String text) {
-        long ms = DurationsAndSizes.durationOrNoneMs(text);
+        long ms = DurationsAndSizes.durationOrZeroMs(text);
         if (ms > QueueRules.MAX_LOOK_AHEAD_MS) {
             throw new IllegalArgumentException("must be at most "
                     + DurationsAndSizes.duration(QueueRules.MAX_LOOK_AHEAD_MS) + ", is '" + text + "'");

@@ -40,7 +40,7 @@ public final class AdmissionAvro {
         out.writeOptional(exceeded == null ? null : exceeded.label());
         out.writeOptional(exceeded == null ? null : exceeded.limit());
         out.write(admission.repeated());
-        out.write(admission.rememberUntilMs());
+        out.write(admission.idempotentUntilMs());
         write(admission.headers(), out);
         DecisionContextAvro.write(admission.context(), out);
         out.write(admission.key());
@@ -73,7 +73,7 @@ public final class AdmissionAvro {
         }
         return new Admission(
                 request,
-                new IdempotentAnswer.Sent(
+                new IdempotentAnswer.SentToQueue(
                         event.getQueue(),
                         PolicyVersionAvro.read(event.getPolicyId(), event.getPolicyVersion()),
                         event.getLimitedBy() == null ? null : LimitStatus.of(event.getLimitedBy(), event.getLimit())),

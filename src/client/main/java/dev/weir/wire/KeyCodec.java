@@ -22,12 +22,12 @@ public final class KeyCodec {
 
     public static byte[] encode(StateKey key) {
         int length = length(key.client()) + length(key.policyId());
-        for (String value : key.others()) {
+        for (String value : key.namesAndValues()) {
             length += length(value);
         }
         byte[] bytes = new byte[length];
         int at = write(bytes, write(bytes, 0, key.client()), key.policyId());
-        for (String value : key.others()) {
+        for (String value : key.namesAndValues()) {
             at = write(bytes, at, value);
         }
         return bytes;

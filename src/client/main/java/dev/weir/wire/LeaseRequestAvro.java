@@ -25,14 +25,14 @@ public final class LeaseRequestAvro {
         List<LeaseReport> reports = new ArrayList<>();
         for (LeaseRequest.Report report : ask.reports()) {
             Instant lastUsed = Instant.ofEpochMilli(report.lastUsedMs());
-            reports.add(new LeaseReport(report.lease(), report.used(), lastUsed, report.held()));
+            reports.add(new LeaseReport(report.leaseId(), report.used(), lastUsed, report.held()));
         }
         return avro.encode(new LeaseAsk(
                 ask.holder(),
                 question.partition,
                 ask.number(),
-                ask.least(),
-                ask.want(),
+                ask.minTokens(),
+                ask.requestedTokens(),
                 ask.settled(),
                 ask.roundTripMs(),
                 reports));

@@ -22,9 +22,9 @@ public final class LeaseResponseAvro {
                         ? new LeaseGrant(
                                 answer.holder,
                                 slice.number(),
-                                Instant.ofEpochMilli(slice.atMs()),
+                                Instant.ofEpochMilli(slice.appendedAtMs()),
                                 Instant.ofEpochMilli(slice.fromMs()),
-                                slice.lease(),
+                                slice.leaseId(),
                                 slice.amount(),
                                 Instant.ofEpochMilli(slice.untilMs()),
                                 0L,
@@ -33,7 +33,7 @@ public final class LeaseResponseAvro {
     }
 
     private static LeaseGrant refused(String holder, LeaseResponse.Refused refused) {
-        Instant at = Instant.ofEpochMilli(refused.atMs());
+        Instant at = Instant.ofEpochMilli(refused.appendedAtMs());
         return new LeaseGrant(
                 holder, refused.number(), at, Instant.EPOCH, null, 0L, Instant.EPOCH, refused.retryAfterMs(), false);
     }

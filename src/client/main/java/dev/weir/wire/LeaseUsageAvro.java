@@ -33,7 +33,7 @@ public final class LeaseUsageAvro {
     public byte[] encode(LeaseUsage usage) {
         BytesEncoder out = BytesEncoder.begin(header);
         out.write(usage.origin().holder());
-        out.write(usage.origin().lease());
+        out.write(usage.origin().leaseId());
         out.write(usage.origin().number());
         out.write(usage.policy().id());
         out.write(usage.policy().version());

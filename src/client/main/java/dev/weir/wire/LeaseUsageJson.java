@@ -16,7 +16,7 @@ public final class LeaseUsageJson extends NdjsonWriter<LeaseUsage> {
     @Override
     void writeFields(LeaseUsage usage, JsonGenerator json) throws IOException {
         json.writeStringField("holder", usage.origin().holder());
-        json.writeNumberField("lease", usage.origin().lease());
+        json.writeNumberField("lease", usage.origin().leaseId());
         json.writeNumberField("number", usage.origin().number());
         json.writeStringField("policyId", usage.policy().id());
         json.writeNumberField("policyVersion", usage.policy().version());

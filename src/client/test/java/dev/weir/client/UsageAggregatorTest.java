@@ -7,9 +7,9 @@ import dev.weir.event.StateKey;
 import dev.weir.lease.LeaseBook;
 import dev.weir.lease.LeaseBooks;
 import dev.weir.limit.FixedWindow;
-import dev.weir.policy.Match;
 import dev.weir.policy.OnExceed;
 import dev.weir.policy.Policy;
+import dev.weir.policy.RequestMatcher;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicLong;
 import org.junit.jupiter.api.Test;
@@ -22,7 +22,7 @@ class UsageAggregatorTest {
             0,
             "all",
             0,
-            Match.ALL,
+            RequestMatcher.ALL,
             List.of("client"),
             List.of(new Policy.Term("fixed-window 10/1m", new FixedWindow(10, 60_000, false))),
             null,

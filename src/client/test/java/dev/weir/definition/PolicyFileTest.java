@@ -22,9 +22,9 @@ import dev.weir.limit.SlidingWindowLog;
 import dev.weir.limit.TokenBucket;
 import dev.weir.limit.Unlimited;
 import dev.weir.policy.Glob;
-import dev.weir.policy.Match;
 import dev.weir.policy.OnExceed;
 import dev.weir.policy.Policy;
+import dev.weir.policy.RequestMatcher;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.NoSuchFileException;
@@ -81,7 +81,8 @@ class PolicyFileTest {
                 0,
                 "client",
                 10,
-                new Match(Map.of("tier", List.of(new Glob("free")), "endpoint", List.of(new Glob("/articles/**")))),
+                new RequestMatcher(
+                        Map.of("tier", List.of(new Glob("free")), "endpoint", List.of(new Glob("/articles/**")))),
                 List.of("client"),
                 List.of(
                         new Policy.Term(
@@ -139,7 +140,7 @@ class PolicyFileTest {
                         0,
                         "client",
                         0,
-                        Match.ALL,
+                        RequestMatcher.ALL,
                         List.of("client"),
                         List.of(new Policy.Term("unlimited", new Unlimited())),
                         null,
@@ -167,7 +168,7 @@ class PolicyFileTest {
                         0,
                         "endpoint",
                         -1000,
-                        new Match(Map.of(
+                        new RequestMatcher(Map.of(
                                 "tier", List.of(new Glob("gold"), new Glob("1.10"), new Glob("true")),
                                 "n", List.of(new Glob("5")),
                                 "client", List.of(new Glob("NO")),

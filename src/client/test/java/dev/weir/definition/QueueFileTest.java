@@ -8,9 +8,9 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import dev.weir.definition.PolicyFile.Contents;
 import dev.weir.definition.PolicyFile.Definition;
 import dev.weir.fault.FaultsException;
-import dev.weir.policy.Match;
 import dev.weir.policy.OnExceed;
 import dev.weir.policy.Policy;
+import dev.weir.policy.RequestMatcher;
 import dev.weir.shape.backlog.QueueRules;
 import dev.weir.shape.backlog.QueueTotal;
 import dev.weir.shape.backlog.TierShare;
@@ -89,7 +89,7 @@ class QueueFileTest {
                         0,
                         "client",
                         0,
-                        Match.ALL,
+                        RequestMatcher.ALL,
                         List.of("client"),
                         List.of(),
                         null,

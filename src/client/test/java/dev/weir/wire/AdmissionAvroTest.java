@@ -43,7 +43,8 @@ class AdmissionAvroTest {
                 SOURCE);
         assertComesBack(new Admission(
                 request,
-                new IdempotentAnswer.Sent("kolejka", new PolicyVersion("reguła", 7), LimitStatus.of("gcra 5/1s", 5L)),
+                new IdempotentAnswer.SentToQueue(
+                        "kolejka", new PolicyVersion("reguła", 7), LimitStatus.of("gcra 5/1s", 5L)),
                 Map.of("cel", "ą"),
                 true,
                 1_785_000_600_123L,
@@ -84,7 +85,7 @@ class AdmissionAvroTest {
     @Test
     void as_many_headers_as_a_request_may_have_come_back() throws UnreadableException {
         List<Admission.Header> headers = Collections.nCopies((2 << 20) / 10, new Admission.Header("", null));
-        Admission admission = Admission.cancel(CANCEL).with(headers, DecisionContext.UNKNOWN);
+        Admission admission = Admission.cancel(CANCEL).withHeadersAndContext(headers, DecisionContext.UNKNOWN);
         assertThat(avro.decode(avro.encode(admission)).headers()).hasSameSizeAs(headers);
     }
 

@@ -109,7 +109,7 @@ class JsonTest {
                             new Decision.Timing(1_000, 100L, 20L))
                     .withLimit(new PolicyVersion("p", 2), new LimitStatus("gcra 5/1s", 5L, 1_000L, 0L, 900L))
                     .withQueueing(new Decision.Queueing("sms", Map.of("tenant", "t"), 3L, 20L))
-                    .in(new DecisionContext(new DecisionOrder(41, 3), 7L)));
+                    .withContext(new DecisionContext(new DecisionOrder(41, 3), 7L)));
         }
         assertThat(out)
                 .hasToString(

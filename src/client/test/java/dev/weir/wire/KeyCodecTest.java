@@ -19,7 +19,7 @@ class KeyCodecTest {
     private static final Comparator<StateKey> LOGICAL = Comparator.comparing(
                     StateKey::client, KeyCodecTest::byCodePoints)
             .thenComparing(StateKey::policyId)
-            .thenComparing(StateKey::others, KeyCodecTest::byValues);
+            .thenComparing(StateKey::namesAndValues, KeyCodecTest::byValues);
 
     @Test
     void the_order_of_the_bytes_is_the_order_of_the_keys() {

@@ -53,7 +53,7 @@ record BindingLimit(Policy policy, Reason reason, LimitStatus limit, Long retryA
                 : of(
                         longest,
                         index,
-                        longest.isNotAtHand(index) ? Reason.QUOTA_NOT_AT_HAND : Reason.LIMIT_EXCEEDED,
+                        longest.isLeaseMissing(index) ? Reason.QUOTA_NOT_AT_HAND : Reason.LIMIT_EXCEEDED,
                         longestMs);
     }
 

@@ -19,7 +19,7 @@ import java.util.Set;
  * @param limits what each of the new limits starts from, in their order
  * @param dropped the labels of the old limits whose counts end, in their order
  */
-public record CarryOver(boolean sameKey, List<OfLimit> limits, List<String> dropped) {
+public record CarryOver(boolean sameKey, List<LimitCarryOver> limits, List<String> dropped) {
 
     /** 30 December 1969: of calendar windows, the next one is as long as any. */
     private static final long IN_DECEMBER_MS = -172_800_000;
@@ -27,13 +27,13 @@ public record CarryOver(boolean sameKey, List<OfLimit> limits, List<String> drop
     /** What a limit starts from. */
     public enum Start {
         /** The limit is the same: its count is as it was. */
-        COUNT,
+        UNCHANGED,
         /** Its terms are others, but count alike: what was used stays used, with its times. */
-        USE,
+        CONTINUED,
         /** What is in use of another limit at the change, in whole tokens rounded up, as if taken then. */
-        IN_USE,
+        CONVERTED,
         /** Nothing is used. */
-        AFRESH,
+        RESET,
         /** It is unlimited, or permits nothing: there is nothing to count. */
         UNCOUNTED
     }
@@ -46,22 +46,22 @@ public record CarryOver(boolean sameKey, List<OfLimit> limits, List<String> drop
      * @param longestWaitMs how long a client that has used all of the old limit waits for the next token, if that is longer
      *     because of the change; else 0
      */
-    public record OfLimit(String label, Start start, String from, long longestWaitMs) {}
+    public record LimitCarryOver(String label, Start start, String from, long longestWaitMs) {}
 
     /** What happens where {@code before} was in force and {@code after} takes its place. */
     public static CarryOver of(Policy before, Policy after) {
-        boolean sameKey = after.countsWhatCounted(before);
+        boolean sameKey = after.sharesStateWith(before);
         Map<Integer, Integer> pairs = sameKey ? LimitMatcher.of(before.limits(), after.limits()) : Map.of();
-        List<OfLimit> limits = new ArrayList<>();
+        List<LimitCarryOver> limits = new ArrayList<>();
         Set<Integer> carried = new HashSet<>();
         for (int i = 0; i < after.terms().size(); i++) {
             Policy.Term term = after.terms().get(i);
             Integer index = pairs.get(i);
             Policy.Term old = index == null ? null : before.terms().get(index);
             Start start = start(old == null ? null : old.limit(), term.limit());
-            boolean goesOn = start != Start.AFRESH && start != Start.UNCOUNTED;
+            boolean goesOn = start != Start.RESET && start != Start.UNCOUNTED;
             long longestWaitMs = goesOn ? longestWaitMs(old.limit(), term.limit()) : 0;
-            limits.add(new OfLimit(term.label(), start, goesOn ? old.label() : null, longestWaitMs));
+            limits.add(new LimitCarryOver(term.label(), start, goesOn ? old.label() : null, longestWaitMs));
             if (goesOn) {
                 carried.add(index);
             }
@@ -76,9 +76,9 @@ public record CarryOver(boolean sameKey, List<OfLimit> limits, List<String> drop
     }
 
     /** Whether every count is as it was. */
-    public boolean keepsAll() {
+    public boolean keepsAllCounts() {
         return dropped.isEmpty()
-                && limits.stream().allMatch(limit -> limit.start == Start.COUNT || limit.start == Start.UNCOUNTED);
+                && limits.stream().allMatch(limit -> limit.start == Start.UNCHANGED || limit.start == Start.UNCOUNTED);
     }
 
     /** Whether there is anything to count. */
@@ -92,12 +92,12 @@ public record CarryOver(boolean sameKey, List<OfLimit> limits, List<String> drop
             return Start.UNCOUNTED;
         }
         if (old == null || !counts(old)) {
-            return Start.AFRESH;
+            return Start.RESET;
         }
         if (old.equals(limit)) {
-            return Start.COUNT;
+            return Start.UNCHANGED;
         }
-        return limit.continues(old) ? Start.USE : Start.IN_USE;
+        return limit.isCompatibleWith(old) ? Start.CONTINUED : Start.CONVERTED;
     }
 
     /** The wait is longest if the limit was used up at the moment at which a window starts. */
@@ -105,7 +105,7 @@ public record CarryOver(boolean sameKey, List<OfLimit> limits, List<String> drop
         long windowMs = limit.windowEndsMs(IN_DECEMBER_MS);
         long atMs = windowMs == Long.MAX_VALUE ? 0 : windowMs;
         LimitAccount<?> usedUp = LimitAccount.open(old, atMs).charge(old.capacity(), atMs);
-        long waitMs = usedUp.under(limit, atMs).waitMs(1, atMs);
+        long waitMs = usedUp.migrateTo(limit, atMs).waitMs(1, atMs);
         return waitMs > usedUp.waitMs(1, atMs) ? waitMs : 0;
     }
 

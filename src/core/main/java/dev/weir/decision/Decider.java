@@ -78,7 +78,7 @@ public final class Decider {
 
     /** Returns a decider that leaves {@code states} unchanged, as for a dry run. */
     public static Decider readOnly(PolicyStates states, QuotaSource shared) {
-        return new Decider(new UnchangedStates(states), shared);
+        return new Decider(new ReadOnlyStates(states), shared);
     }
 
     /** Decides a request, and writes what the decision changes to the states and the leases. */
@@ -95,14 +95,14 @@ public final class Decider {
         if (windowMs == 0) {
             return decideFirst(request, inForce);
         }
-        IdempotencyCache.Entry first = IdempotencyCheck.first(request, states);
+        IdempotencyCache.Entry first = IdempotencyCheck.firstAnswer(request, states);
         if (first == null) {
-            return IdempotencyCheck.remember(request, decideFirst(request, inForce), windowMs, states);
+            return IdempotencyCheck.storeAnswer(request, decideFirst(request, inForce), windowMs, states);
         }
-        if (IdempotencyCheck.isSame(request, first)) {
-            return IdempotencyCheck.again(request, first);
+        if (IdempotencyCheck.isSameContent(request, first)) {
+            return IdempotencyCheck.repeatAnswer(request, first);
         }
-        Policy denying = IdempotencyCheck.denying(applicable);
+        Policy denying = IdempotencyCheck.denyingPolicy(applicable);
         return denying == null ? decideFirst(request, inForce) : mismatch(request, denying);
     }
 
@@ -112,10 +112,10 @@ public final class Decider {
         long nowMs = claims.notBeforeMs(inForce.atMs());
         long startMs = claims.startMs(nowMs);
         long leaseTimeMs = claims.leaseTimeMs();
-        claims.ask(nowMs, startMs, leaseTimeMs, states);
-        long delayMs = putOff(request, claims.own(), startMs - nowMs);
+        claims.evaluate(nowMs, startMs, leaseTimeMs, states);
+        long delayMs = throttleDelayMs(request, claims.local(), startMs - nowMs);
         PolicyCheck shaping = claims.shaping();
-        AwaitLease wait = claims.want();
+        AwaitLease wait = claims.recordDemand();
         if (wait != null) {
             return wait;
         }
@@ -127,7 +127,7 @@ public final class Decider {
         }
         boolean charged = request.kind() != RequestKind.PEEK && !rejected && claims.charge(refused, states);
         if (refused && charged) {
-            putOff(request, claims.own(), startMs - nowMs); // for longer, since this denial was counted
+            throttleDelayMs(request, claims.local(), startMs - nowMs); // for longer, since this denial was counted
         }
         if (refused) {
             return refusal(request, all, Math.max(nowMs, leaseTimeMs));
@@ -142,15 +142,15 @@ public final class Decider {
      *
      * @param aheadMs from now to the last start
      */
-    private static long putOff(Request request, LocalCheck[] claims, long aheadMs) {
+    private static long throttleDelayMs(Request request, LocalCheck[] claims, long aheadMs) {
         long waitMs = 0;
         for (LocalCheck claim : claims) {
-            waitMs = Math.max(waitMs, claim.askWaitMs());
+            waitMs = Math.max(waitMs, claim.computeWaitMs());
         }
         boolean takes = request.kind() != RequestKind.SETTLE && request.cost() > 0;
         long delayMs = takes ? aheadMs + waitMs : 0;
         for (LocalCheck claim : claims) {
-            claim.putOff(delayMs);
+            claim.setDelayMs(delayMs);
         }
         return delayMs;
     }
@@ -185,14 +185,14 @@ public final class Decider {
 
     private static Decision permission(Request request, PolicyChecks claims, long delayMs, long nowMs) {
         boolean throttled = false;
-        for (LocalCheck claim : claims.own()) {
+        for (LocalCheck claim : claims.local()) {
             throttled |= claim.throttles() && request.kind() != RequestKind.SETTLE;
         }
         BindingLimit observed = BindingLimit.longestRetry(claims.all(), PolicyCheck::observes);
         BindingLimit binding = observed != null
                 ? observed
                 : delayMs > 0
-                        ? BindingLimit.longestDelay(claims.own())
+                        ? BindingLimit.longestDelay(claims.local())
                         : BindingLimit.leastRemaining(
                                 claims.all(),
                                 request.kind() == RequestKind.SETTLE ? Reason.SETTLED : Reason.WITHIN_LIMITS);

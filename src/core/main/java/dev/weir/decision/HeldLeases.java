@@ -11,7 +11,7 @@ public interface HeldLeases {
     LeaseBook book(StateKey key);
 
     /** Whether requests wait for a lease of the key. */
-    boolean isAwaited(StateKey key);
+    boolean hasWaiting(StateKey key);
 
     /** How leases of the key are requested. */
     LeaseTerms terms(StateKey key);

@@ -21,16 +21,16 @@ import dev.weir.policy.RequestKey;
 // never over, so after a restart the notes that are left are enough to tell "now" again.
 public final class IdempotencyCache {
 
-    private static final int EPOCH = 1_000;
-    private static final int DROPS_A_PUT = 2;
+    private static final int EPOCH_SIZE = 1_000;
+    private static final int EVICTIONS_PER_PUT = 2;
 
-    private final Kept kept;
-    private final int most;
-    private final long lateMs;
+    private final Storage storage;
+    private final int maxEntries;
+    private final long maxLatenessMs;
     private final RecentTimes recent;
     private long oldest;
     private long next;
-    private Note oldestNote;
+    private EvictionEntry oldestEntry;
 
     /**
      * An answer, and until when it is given again.
@@ -47,7 +47,7 @@ public final class IdempotencyCache {
      * @param atMs when
      * @param untilMs as in its {@link Entry}
      */
-    public record Note(RequestKey key, long atMs, long untilMs) {}
+    public record EvictionEntry(RequestKey key, long atMs, long untilMs) {}
 
     /**
      * Where they are kept.
@@ -55,8 +55,11 @@ public final class IdempotencyCache {
      * @param oldest the number of the oldest note
      * @param next one more than that of the newest note; the same as {@code oldest} if there are none
      */
-    public record Kept(
-            KeyValueTable<RequestKey, Entry> answers, KeyValueTable<Long, Note> notes, long oldest, long next) {}
+    public record Storage(
+            KeyValueTable<RequestKey, Entry> answers,
+            KeyValueTable<Long, EvictionEntry> evictionQueue,
+            long oldest,
+            long next) {}
 
     /**
      * Goes on with what is kept.
@@ -64,57 +67,57 @@ public final class IdempotencyCache {
      * @param most how many are remembered at most, at least 1; after it was lowered, that is reached by and by
      * @param lateMs how much older than those around it a request may be and still find all answers that are not over
      */
-    public IdempotencyCache(Kept kept, int most, long lateMs) {
-        this.kept = kept;
-        this.most = most;
-        this.lateMs = lateMs;
-        int epoch = Math.max(1, Math.min(EPOCH, most / 2)); // two fit into what is kept; if that is one, the one
+    public IdempotencyCache(Storage kept, int most, long lateMs) {
+        this.storage = kept;
+        this.maxEntries = most;
+        this.maxLatenessMs = lateMs;
+        int epoch = Math.max(1, Math.min(EPOCH_SIZE, most / 2)); // two fit into what is kept; if that is one, the one
         recent = new RecentTimes(epoch);
         oldest = kept.oldest;
         next = kept.next;
         for (long number = Math.max(oldest, (next / epoch - 1) * epoch); number < next; number++) {
-            recent.observe(number, kept.notes.get(number).atMs);
+            recent.observe(number, kept.evictionQueue.get(number).atMs);
         }
     }
 
     /** None yet, to be kept on the heap. */
     public static IdempotencyCache inMemory(int most, long lateMs) {
-        return new IdempotencyCache(new Kept(new HeapTable<>(), new HeapTable<>(), 0, 0), most, lateMs);
+        return new IdempotencyCache(new Storage(new HeapTable<>(), new HeapTable<>(), 0, 0), most, lateMs);
     }
 
     /** The first answer to a request, null if there is none or it is dropped; it may be over. */
     public Entry get(RequestKey key) {
-        return kept.answers.get(key);
+        return storage.answers.get(key);
     }
 
     /** Remembers the answer that a request with this content was given at a time, until another time. */
     public void put(RequestKey key, ContentHash content, IdempotentAnswer answer, long atMs, long untilMs) {
         recent.observe(next, atMs);
-        for (int drops = 0; drops < DROPS_A_PUT && dropsOldest(); drops++) {
-            dropOldest();
+        for (int drops = 0; drops < EVICTIONS_PER_PUT && shouldEvictOldest(); drops++) {
+            evictOldest();
         }
-        kept.answers.put(key, new Entry(next, untilMs, content, answer));
-        kept.notes.put(next, new Note(key, atMs, untilMs));
+        storage.answers.put(key, new Entry(next, untilMs, content, answer));
+        storage.evictionQueue.put(next, new EvictionEntry(key, atMs, untilMs));
         next++;
     }
 
-    private boolean dropsOldest() {
+    private boolean shouldEvictOldest() {
         if (oldest == next) {
             return false;
         }
-        if (oldestNote == null) {
-            oldestNote = kept.notes.get(oldest);
+        if (oldestEntry == null) {
+            oldestEntry = storage.evictionQueue.get(oldest);
         }
-        return next - oldest >= most || oldestNote.untilMs <= recent.earliestMs() - lateMs;
+        return next - oldest >= maxEntries || oldestEntry.untilMs <= recent.earliestMs() - maxLatenessMs;
     }
 
-    private void dropOldest() {
-        Entry entry = kept.answers.get(oldestNote.key);
+    private void evictOldest() {
+        Entry entry = storage.answers.get(oldestEntry.key);
         if (entry != null && entry.number == oldest) {
-            kept.answers.delete(oldestNote.key);
+            storage.answers.delete(oldestEntry.key);
         }
-        kept.notes.delete(oldest);
+        storage.evictionQueue.delete(oldest);
         oldest++;
-        oldestNote = null;
+        oldestEntry = null;
     }
 }

@@ -43,7 +43,7 @@ final class IdempotencyCheck {
      * The policy that denies a repeat with another content: of those that ask for idempotency and do not only observe, the one
      * with the longest window, or the first of these by layer. Null if there is none.
      */
-    static Policy denying(Policy[] applicable) {
+    static Policy denyingPolicy(Policy[] applicable) {
         Policy longest = null;
         for (Policy policy : applicable) {
             boolean asks = policy.idempotencyMs() > 0 && !policy.observes();
@@ -55,36 +55,39 @@ final class IdempotencyCheck {
     }
 
     /** The first answer to a request with the same client, kind and id; null if there is none, or its window is over. */
-    static IdempotencyCache.Entry first(Request request, PolicyStates states) {
+    static IdempotencyCache.Entry firstAnswer(Request request, PolicyStates states) {
         IdempotencyCache.Entry first = states.firstAnswer(RequestKey.of(request));
         return first == null || request.timestampMs() >= first.untilMs() ? null : first;
     }
 
     /** Whether a repeat asks for what the first request asked for. */
-    static boolean isSame(Request request, IdempotencyCache.Entry first) {
+    static boolean isSameContent(Request request, IdempotencyCache.Entry first) {
         return first.content().equals(ContentHash.of(request));
     }
 
     /** What was ruled the first time, made out to this request. */
-    static DecisionResult again(Request request, IdempotencyCache.Entry first) {
-        if (first.answer() instanceof IdempotentAnswer.Sent sent) {
-            return Admission.of(request, sent).rememberedUntil(first.untilMs()).asRepeated();
+    static DecisionResult repeatAnswer(Request request, IdempotencyCache.Entry first) {
+        if (first.answer() instanceof IdempotentAnswer.SentToQueue sent) {
+            return Admission.of(request, sent)
+                    .withIdempotentUntilMs(first.untilMs())
+                    .asRepeated();
         }
-        return ((Decision) first.answer()).again(request.source());
+        return ((Decision) first.answer()).asRepeated(request.source());
     }
 
     /** Remembers a ruling for so long, unless it is to wait for one; gives it, marked if it is a queue that has to remember the answer. */
-    static DecisionResult remember(Request request, DecisionResult ruling, long windowMs, WritablePolicyStates states) {
+    static DecisionResult storeAnswer(
+            Request request, DecisionResult ruling, long windowMs, WritablePolicyStates states) {
         if (ruling instanceof AwaitLease) {
             return ruling;
         }
         long nowMs = ruling instanceof Decision decision ? decision.decidedAtMs() : request.timestampMs();
         long untilMs = nowMs + windowMs;
         if (ruling instanceof Admission admission) {
-            states.remember(RequestKey.of(request), ContentHash.of(request), admission.sent(), nowMs, untilMs);
-            return admission.rememberedUntil(untilMs);
+            states.storeAnswer(RequestKey.of(request), ContentHash.of(request), admission.sent(), nowMs, untilMs);
+            return admission.withIdempotentUntilMs(untilMs);
         }
-        states.remember(RequestKey.of(request), ContentHash.of(request), (Decision) ruling, nowMs, untilMs);
+        states.storeAnswer(RequestKey.of(request), ContentHash.of(request), (Decision) ruling, nowMs, untilMs);
         return ruling;
     }
 }

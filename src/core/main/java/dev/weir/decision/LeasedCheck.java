@@ -11,71 +11,71 @@ import dev.weir.policy.Policy;
 final class LeasedCheck extends PolicyCheck {
 
     private final WritableLeases leases;
-    private final boolean isFirst;
+    private final boolean isFirstAttempt;
     private final boolean mayWait;
     private final LeaseTerms terms;
-    private final int tightest;
+    private final int tightestIndex;
     private final long nowMs;
     private LeaseBook book;
     private long atMs;
     private boolean exceeds;
-    private boolean standsBehind;
+    private boolean isBehindWaiting;
 
     LeasedCheck(Policy policy, Request request, LeaseContext context) {
         super(policy, request);
         leases = context.leases();
-        isFirst = context.isFirst();
+        isFirstAttempt = context.isFirstAttempt();
         mayWait = context.mayWait() && request.kind() == RequestKind.CONSUME;
         nowMs = context.nowMs();
         terms = leases.terms(key);
-        tightest = policy.tightest();
+        tightestIndex = policy.tightestIndex();
         book = leases.book(key);
-        atMs = book.timeMs(nowMs);
+        atMs = book.decisionTimeMs(nowMs);
     }
 
     /** The decision time of its leases, in ledger time. */
-    long timeMs() {
+    long decisionTimeMs() {
         return atMs;
     }
 
-    /** Compares the request with what is available to a decision at a time not before {@link #timeMs}. */
-    void ask(long decisionMs) {
+    /** Compares the request with what is available to a decision at a time not before {@link #decisionTimeMs}. */
+    void evaluate(long decisionMs) {
         atMs = decisionMs;
         boolean takes = request.kind() != RequestKind.SETTLE && request.cost() > 0;
-        standsBehind = takes && isFirst && mayWait && leases.isAwaited(key);
-        exceeds = takes && (standsBehind || request.cost() > book.available(nowMs, atMs));
+        isBehindWaiting = takes && isFirstAttempt && mayWait && leases.hasWaiting(key);
+        exceeds = takes && (isBehindWaiting || request.cost() > book.available(nowMs, atMs));
     }
 
     /** Whether the request may be permitted if it waits. */
-    boolean isToWait() {
+    boolean shouldWait() {
         return exceeds
                 && mayWait
                 && !observes()
                 && !neverFits()
                 && maxWaitMs() > 0
-                && (standsBehind || book.mayGet(request.cost(), terms, nowMs));
+                && (isBehindWaiting || book.mayBeGranted(request.cost(), terms, nowMs));
     }
 
     private long maxWaitMs() {
         return policy.sharing().maxWaitMs().orElseGet(leases::leaseWaitMs);
     }
 
-    /** What it is to wait for, null if it {@linkplain #isToWait is not}. */
-    AwaitLease toWait() {
-        return isToWait() ? new AwaitLease(key, maxWaitMs()) : null;
+    /** What it is to wait for, null if it {@linkplain #shouldWait is not}. */
+    AwaitLease awaitLease() {
+        return shouldWait() ? new AwaitLease(key, maxWaitMs()) : null;
     }
 
     private boolean neverFits() {
-        return neverFits(tightest);
+        return neverFits(tightestIndex);
     }
 
     /** Takes note of what is wanted, once for each request. */
-    void want() {
-        if (isFirst && request.kind() == RequestKind.CONSUME && request.cost() > 0 && !neverFits()) {
-            book = book.wanted(request.cost(), nowMs);
+    void recordDemand() {
+        if (isFirstAttempt && request.kind() == RequestKind.CONSUME && request.cost() > 0 && !neverFits()) {
+            book = book.withDemand(request.cost(), nowMs);
             leases.put(key, book);
             if (exceeds) {
-                leases.miss(key, request.cost());
+                leases.recordUnmetDemand(key, request.cost());
             }
         }
     }
@@ -104,12 +104,12 @@ final class LeasedCheck extends PolicyCheck {
 
     @Override
     boolean exceeds(int index) {
-        return exceeds && (neverFits() ? neverFits(index) : index == tightest);
+        return exceeds && (neverFits() ? neverFits(index) : index == tightestIndex);
     }
 
     @Override
     boolean mayBind(int index) {
-        return index == tightest;
+        return index == tightestIndex;
     }
 
     @Override
@@ -140,22 +140,22 @@ final class LeasedCheck extends PolicyCheck {
 
     @Override
     long retryAfterMs(int index) {
-        LeaseBook.Pending last = book.request();
-        if (isNotAtHand(index) || book.mayGet(request.cost(), terms, nowMs)) {
-            long elapsedMs = last.isOpen() ? nowMs - last.sentMs() : 0;
+        LeaseBook.LastRequest last = book.request();
+        if (isLeaseMissing(index) || book.mayBeGranted(request.cost(), terms, nowMs)) {
+            long elapsedMs = last.isPending() ? nowMs - last.sentMs() : 0;
             return Math.max(1, leases.roundTripMs() - elapsedMs);
         }
         boolean isKnown = last.retryAtMs() < Long.MAX_VALUE; // otherwise the ledger does not know the present limit yet
-        return Math.max(1, (isKnown ? last.retryAtMs() : last.againAtMs(terms)) - nowMs);
+        return Math.max(1, (isKnown ? last.retryAtMs() : last.nextAttemptAtMs(terms)) - nowMs);
     }
 
     /** As much may be free, but no lease of it has arrived. */
     @Override
-    boolean isNotAtHand(int index) {
+    boolean isLeaseMissing(int index) {
         return exceeds(index)
                 && !neverFits()
                 && !book.isScarce(request.cost(), nowMs)
-                && (standsBehind || book.mayGet(request.cost(), terms, nowMs));
+                && (isBehindWaiting || book.mayBeGranted(request.cost(), terms, nowMs));
     }
 
     @Override

@@ -29,7 +29,7 @@ public final class LeasedPolicyDecider {
         this.policy = policy;
         terms = policy.terms(longest);
         version = policy.versionId();
-        Policy.Term tightest = policy.terms().get(policy.tightest());
+        Policy.Term tightest = policy.terms().get(policy.tightestIndex());
         term = tightest.limit() instanceof Unlimited ? null : tightest;
         limit = term == null ? null : (Long) term.limit().capacity();
     }
@@ -61,7 +61,7 @@ public final class LeasedPolicyDecider {
      * @param remaining what is left at hand of this one
      * @param itsRemaining of the other one
      */
-    public boolean binds(long remaining, LeasedPolicyDecider before, long itsRemaining) {
+    public boolean isBinding(long remaining, LeasedPolicyDecider before, long itsRemaining) {
         if (term == null || before.term == null) {
             return term != null;
         }
@@ -73,7 +73,7 @@ public final class LeasedPolicyDecider {
      *
      * @param remaining what is left at hand after it
      */
-    public Decision permits(Request request, long remaining, long nowMs) {
+    public Decision allowedDecision(Request request, long remaining, long nowMs) {
         return new Decision(
                 new Decision.Identity(request.requestId(), request.client(), Request.Source.NONE),
                 PERMITTED,

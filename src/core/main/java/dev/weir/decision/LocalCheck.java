@@ -11,10 +11,10 @@ final class LocalCheck extends PolicyCheck {
 
     private static final long[] NO_WAITS = {};
 
-    private final long mostDelayMs;
+    private final long policyMaxDelayMs;
     private PolicyState state;
     private LimitAccount<?>[] accounts;
-    private int refusing; // a bit for each limit: there are at most Policy.MAX_LIMITS
+    private int refusingBits; // a bit for each limit: there are at most Policy.MAX_LIMITS
     private long[] waitsMs = NO_WAITS;
     private boolean neverFits;
     private boolean adopted;
@@ -26,18 +26,18 @@ final class LocalCheck extends PolicyCheck {
 
     LocalCheck(Policy policy, Request request, PolicyStates states) {
         super(policy, request);
-        this.mostDelayMs = policy.onExceed() instanceof OnExceed.Throttle throttle ? throttle.maxDelayMs() : 0;
+        this.policyMaxDelayMs = policy.onExceed() instanceof OnExceed.Throttle throttle ? throttle.maxDelayMs() : 0;
         this.state = policy.terms().isEmpty() ? null : states.get(key);
     }
 
     /** When the request came that was charged last, or {@code atMs} if that is later. */
     long notBeforeMs(long atMs) {
-        return state == null ? atMs : Math.max(atMs, state.requestedMs());
+        return state == null ? atMs : Math.max(atMs, state.lastRequestMs());
     }
 
     /** The time that its limits have come to, or {@code atMs} if that is later: ahead, where something was put off. */
     long clockMs(long atMs) {
-        return state == null ? atMs : Math.max(atMs, state.lastMs());
+        return state == null ? atMs : Math.max(atMs, state.lastChargeMs());
     }
 
     /**
@@ -46,32 +46,32 @@ final class LocalCheck extends PolicyCheck {
      * @param atMs the time of the request
      * @param startMs the time to which those that throttle have come together, which it is asked at if it is one
      */
-    void ask(long atMs, long startMs, PolicyStates states) {
+    void evaluate(long atMs, long startMs, PolicyStates states) {
         nowMs = atMs;
         ownMs = clockMs(atMs);
         clockMs = throttles() ? startMs : ownMs;
         if (state == null) {
             state = PolicyState.fresh(policy, ownMs, shelf -> states.segments(key, shelf));
-        } else if (!state.fits(policy)) {
-            adopted = ownMs < state.forgettableAtMs();
-            state = state.under(policy, ownMs, shelf -> states.segments(key, shelf));
+        } else if (!state.hasLimitsOf(policy)) {
+            adopted = ownMs < state.expiresAtMs();
+            state = state.migrateTo(policy, ownMs, shelf -> states.segments(key, shelf));
         }
         accounts = new LimitAccount<?>[state.accounts().size()];
         for (int i = 0; i < accounts.length; i++) {
             accounts[i] = state.accounts().get(i);
-            note(i, request.kind() == RequestKind.SETTLE || accounts[i].permits(request.cost(), clockMs));
+            setPermitted(i, request.kind() == RequestKind.SETTLE || accounts[i].permits(request.cost(), clockMs));
         }
     }
 
-    private void note(int index, boolean permitted) {
-        refusing = permitted ? refusing & ~(1 << index) : refusing | 1 << index;
+    private void setPermitted(int index, boolean permitted) {
+        refusingBits = permitted ? refusingBits & ~(1 << index) : refusingBits | 1 << index;
     }
 
     /**
      * If the policy throttles: returns, from its clock on, how long until every limit that the request fits permits it. Longer once a
      * denial was counted.
      */
-    long askWaitMs() {
+    long computeWaitMs() {
         if (throttles() && request.kind() != RequestKind.SETTLE) {
             waitsMs = new long[accounts.length];
             neverFits = false;
@@ -100,7 +100,7 @@ final class LocalCheck extends PolicyCheck {
     }
 
     /** Takes note of by how long the policies that throttle put the request off together. */
-    void putOff(long ms) {
+    void setDelayMs(long ms) {
         delayMs = ms;
     }
 
@@ -110,7 +110,7 @@ final class LocalCheck extends PolicyCheck {
     }
 
     private long maxDelayMs() {
-        return mustStartNow ? 0 : mostDelayMs;
+        return mustStartNow ? 0 : policyMaxDelayMs;
     }
 
     @Override
@@ -120,12 +120,12 @@ final class LocalCheck extends PolicyCheck {
 
     @Override
     boolean exceeds() {
-        return refusing != 0;
+        return refusingBits != 0;
     }
 
     @Override
     boolean exceeds(int index) {
-        return (refusing & 1 << index) != 0;
+        return (refusingBits & 1 << index) != 0;
     }
 
     @Override
@@ -194,7 +194,7 @@ final class LocalCheck extends PolicyCheck {
             if (accounts[i] != before) {
                 charged = true;
                 if (denied) {
-                    note(i, accounts[i].permits(request.cost(), clockMs));
+                    setPermitted(i, accounts[i].permits(request.cost(), clockMs));
                 }
             }
         }

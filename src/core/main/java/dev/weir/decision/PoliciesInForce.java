@@ -27,14 +27,14 @@ record PoliciesInForce(Policy[] policies, long atMs) {
 
     static PoliciesInForce of(Request request, PolicyTable table, PolicyStates states, QuotaSource shared) {
         long atMs = request.timestampMs();
-        Policy[] policies = table.applying(request, atMs);
+        Policy[] policies = table.applicableAt(request, atMs);
         while (table.changesAfter(atMs)) {
             long latestMs = latestChargeMs(request, policies, table, states, shared);
             if (latestMs <= atMs) {
                 break;
             }
             atMs = latestMs;
-            policies = table.applying(request, atMs);
+            policies = table.applicableAt(request, atMs);
         }
         return new PoliciesInForce(policies, atMs);
     }
@@ -47,7 +47,7 @@ record PoliciesInForce(Policy[] policies, long atMs) {
             for (Policy version : table.versions(policy.id())) {
                 boolean isCounted = !version.terms().isEmpty() && !shared.isLeased(version);
                 PolicyState state = isCounted ? states.get(version.stateKey(request)) : null;
-                latestMs = state == null ? latestMs : Math.max(latestMs, state.requestedMs());
+                latestMs = state == null ? latestMs : Math.max(latestMs, state.lastRequestMs());
             }
         }
         return latestMs;

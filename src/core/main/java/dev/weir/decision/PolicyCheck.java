@@ -130,7 +130,7 @@ abstract class PolicyCheck {
     abstract long retryAfterMs(int index);
 
     /** Whether one limit that refuses would perhaps permit the request if a lease had arrived. */
-    boolean isNotAtHand(int index) {
+    boolean isLeaseMissing(int index) {
         return false;
     }
 

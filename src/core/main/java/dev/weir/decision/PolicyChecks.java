@@ -10,11 +10,11 @@ import java.util.List;
  * What all policies that apply to a request have to say about it.
  *
  * @param all by layer
- * @param own those of them whose limits are counted here
+ * @param local those of them whose limits are counted here
  * @param leased the others, whose limits are asked by what is held of them
  */
 @SuppressWarnings("ArrayRecordComponent") // never compared
-record PolicyChecks(PolicyCheck[] all, LocalCheck[] own, LeasedCheck[] leased) {
+record PolicyChecks(PolicyCheck[] all, LocalCheck[] local, LeasedCheck[] leased) {
 
     private static final LeasedCheck[] NONE = {};
 
@@ -23,10 +23,10 @@ record PolicyChecks(PolicyCheck[] all, LocalCheck[] own, LeasedCheck[] leased) {
         for (Policy policy : policies) {
             isAnyLeased |= shared.isLeased(policy);
         }
-        return isAnyLeased ? mixed(request, policies, states, shared) : own(request, policies, states);
+        return isAnyLeased ? mixed(request, policies, states, shared) : local(request, policies, states);
     }
 
-    private static PolicyChecks own(Request request, Policy[] policies, PolicyStates states) {
+    private static PolicyChecks local(Request request, Policy[] policies, PolicyStates states) {
         LocalCheck[] own = new LocalCheck[policies.length];
         for (int i = 0; i < own.length; i++) {
             own[i] = new LocalCheck(policies[i], request, states);
@@ -55,7 +55,7 @@ record PolicyChecks(PolicyCheck[] all, LocalCheck[] own, LeasedCheck[] leased) {
     /** When the latest request came that one of the own was charged for, or {@code atMs} if that is later. */
     long notBeforeMs(long atMs) {
         long nowMs = atMs;
-        for (LocalCheck claim : own) {
+        for (LocalCheck claim : local) {
             nowMs = claim.notBeforeMs(nowMs);
         }
         return nowMs;
@@ -64,7 +64,7 @@ record PolicyChecks(PolicyCheck[] all, LocalCheck[] own, LeasedCheck[] leased) {
     /** The time to which those that throttle have come together, or {@code nowMs} if that is later. */
     long startMs(long nowMs) {
         long startMs = nowMs;
-        for (LocalCheck claim : own) {
+        for (LocalCheck claim : local) {
             startMs = claim.throttles() ? claim.clockMs(startMs) : startMs;
         }
         return startMs;
@@ -74,17 +74,17 @@ record PolicyChecks(PolicyCheck[] all, LocalCheck[] own, LeasedCheck[] leased) {
     long leaseTimeMs() {
         long timeMs = 0;
         for (LeasedCheck claim : leased) {
-            timeMs = Math.max(timeMs, claim.timeMs());
+            timeMs = Math.max(timeMs, claim.decisionTimeMs());
         }
         return timeMs;
     }
 
-    void ask(long nowMs, long startMs, long leaseTimeMs, PolicyStates states) {
-        for (LocalCheck claim : own) {
-            claim.ask(nowMs, startMs, states);
+    void evaluate(long nowMs, long startMs, long leaseTimeMs, PolicyStates states) {
+        for (LocalCheck claim : local) {
+            claim.evaluate(nowMs, startMs, states);
         }
         for (LeasedCheck claim : leased) {
-            claim.ask(leaseTimeMs);
+            claim.evaluate(leaseTimeMs);
         }
     }
 
@@ -94,8 +94,8 @@ record PolicyChecks(PolicyCheck[] all, LocalCheck[] own, LeasedCheck[] leased) {
         for (PolicyCheck claim : all) {
             shaping = shaping == null && claim.shapes() ? claim : shaping;
         }
-        for (int i = 0; shaping != null && i < own.length; i++) {
-            own[i].mustStartNow();
+        for (int i = 0; shaping != null && i < local.length; i++) {
+            local[i].mustStartNow();
         }
         return shaping;
     }
@@ -105,18 +105,18 @@ record PolicyChecks(PolicyCheck[] all, LocalCheck[] own, LeasedCheck[] leased) {
      *
      * @return what is to be waited for, null if nothing is
      */
-    AwaitLease want() {
+    AwaitLease recordDemand() {
         AwaitLease wait = null;
         boolean denied = false;
         for (PolicyCheck claim : all) {
             denied |= claim.denies() && (!claim.isShared() || claim.rejects());
         }
         for (int i = 0; i < leased.length && !denied; i++) {
-            leased[i].want();
-            wait = wait == null ? leased[i].toWait() : wait;
+            leased[i].recordDemand();
+            wait = wait == null ? leased[i].awaitLease() : wait;
         }
         for (LeasedCheck claim : leased) {
-            wait = claim.denies() && !claim.isToWait() ? null : wait;
+            wait = claim.denies() && !claim.shouldWait() ? null : wait;
         }
         return wait;
     }
@@ -124,7 +124,7 @@ record PolicyChecks(PolicyCheck[] all, LocalCheck[] own, LeasedCheck[] leased) {
     /** Charges all, or where it is refused those that count that. Returns whether a limit was charged. */
     boolean charge(boolean refused, WritablePolicyStates states) {
         boolean charged = false;
-        for (LocalCheck claim : own) {
+        for (LocalCheck claim : local) {
             charged |= claim.charge(refused || claim.refuses(), states);
         }
         for (LeasedCheck claim : leased) {

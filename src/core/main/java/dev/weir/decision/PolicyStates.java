@@ -1,7 +1,7 @@
 package dev.weir.decision;
 
 import dev.weir.event.StateKey;
-import dev.weir.limit.Segments;
+import dev.weir.limit.SegmentStore;
 import dev.weir.policy.RequestKey;
 
 /** The states of keys, as decisions and usage reports read them. No other thread changes them meanwhile. */
@@ -15,7 +15,7 @@ public interface PolicyStates {
         }
 
         @Override
-        public Segments segments(StateKey key, int slot) {
+        public SegmentStore segments(StateKey key, int slot) {
             throw new IllegalStateException("no state is kept of " + key);
         }
 
@@ -32,7 +32,7 @@ public interface PolicyStates {
      * The full segments of the log in one slot of the state of a key. What is written to them belongs to the state that is {@linkplain
      * WritablePolicyStates#put put} next; where states are only read, it must not be visible to others.
      */
-    Segments segments(StateKey key, int slot);
+    SegmentStore segments(StateKey key, int slot);
 
     /** The first answer to a request that may be repeated, null if there is none. It may have expired. */
     IdempotencyCache.Entry firstAnswer(RequestKey key);

@@ -8,12 +8,13 @@ import java.util.List;
  * What one key has used of one policy, at some time.
  *
  * @param policy the version in force then
- * @param others the names and values of its key fields beside the client, by turns, as in {@link StateKey#others}
- * @param lastMs the time of its last charge, null if it has none
+ * @param namesAndValues the names and values of its key fields beside the client, by turns, as in {@link StateKey#namesAndValues}
+ * @param lastChargeMs the time of its last charge, null if it has none
  * @param limits in the order of the policy's limits; none if they are shared: {@link SharedPolicyUsage} tells those
  * @param held of limits that are shared: tokens that the client's partition has at hand; null if they are not
  */
-public record PolicyUsage(Policy policy, List<String> others, Long lastMs, List<OfLimit> limits, Long held) {
+public record PolicyUsage(
+        Policy policy, List<String> namesAndValues, Long lastChargeMs, List<LimitUsage> limits, Long held) {
 
     /**
      * What was used of one limit.
@@ -25,5 +26,5 @@ public record PolicyUsage(Policy policy, List<String> others, Long lastMs, List<
      * @param remaining tokens that can still be had, rounded down; null if it is unlimited
      * @param resetAfterMs when the whole limit is free again
      */
-    public record OfLimit(String label, Long limit, Long windowMs, Long used, Long remaining, long resetAfterMs) {}
+    public record LimitUsage(String label, Long limit, Long windowMs, Long used, Long remaining, long resetAfterMs) {}
 }

@@ -9,10 +9,14 @@ import java.util.List;
  * What all clients have used of one shared policy, under one key, at some time.
  *
  * @param policy the version in force then
- * @param others the names and values of its key fields, by turns, as in {@link StateKey#others}
+ * @param namesAndValues the names and values of its key fields, by turns, as in {@link StateKey#namesAndValues}
  * @param limits in the order of the policy's limits; what is lent is not used yet, nor can it be had
  * @param free tokens that could be lent now
  * @param loans what is lent, the one that ends first first
  */
 public record SharedPolicyUsage(
-        Policy policy, List<String> others, List<PolicyUsage.OfLimit> limits, long free, List<Ledger.Loan> loans) {}
+        Policy policy,
+        List<String> namesAndValues,
+        List<PolicyUsage.LimitUsage> limits,
+        long free,
+        List<Ledger.Loan> loans) {}

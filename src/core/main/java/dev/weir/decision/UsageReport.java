@@ -22,7 +22,8 @@ public final class UsageReport {
     private static final Comparator<Subject> BY_POLICY_THEN_OTHERS = Comparator.comparing(
                     (Subject subject) -> subject.key.policyId())
             .thenComparing(
-                    subject -> subject.key.others().toArray(String[]::new), (some, more) -> Arrays.compare(some, more));
+                    subject -> subject.key.namesAndValues().toArray(String[]::new),
+                    (some, more) -> Arrays.compare(some, more));
 
     private UsageReport() {}
 
@@ -60,18 +61,19 @@ public final class UsageReport {
         Policy policy = subject.policy;
         StateKey key = subject.key;
         PolicyState state = policy.terms().isEmpty() ? null : states.get(key);
-        long nowMs = state == null ? atMs : Math.max(atMs, state.requestedMs());
-        long clockMs = state == null ? atMs : Math.max(nowMs, state.lastMs());
+        long nowMs = state == null ? atMs : Math.max(atMs, state.lastRequestMs());
+        long clockMs = state == null ? atMs : Math.max(nowMs, state.lastChargeMs());
         PolicyState now = state == null
                 ? PolicyState.fresh(policy, clockMs, shelf -> states.segments(key, shelf))
-                : state.under(policy, clockMs, shelf -> states.segments(key, shelf));
+                : state.migrateTo(policy, clockMs, shelf -> states.segments(key, shelf));
         long aheadMs = clockMs - nowMs;
         boolean waits = aheadMs > 0 && policy.onExceed() instanceof OnExceed.Throttle;
-        List<PolicyUsage.OfLimit> limits = new ArrayList<>();
+        List<PolicyUsage.LimitUsage> limits = new ArrayList<>();
         for (int i = 0; i < now.accounts().size(); i++) {
-            limits.add(ofLimit(policy.terms().get(i).label(), now.accounts().get(i), clockMs, aheadMs, waits));
+            limits.add(limitUsage(policy.terms().get(i).label(), now.accounts().get(i), clockMs, aheadMs, waits));
         }
-        return new PolicyUsage(policy, key.others(), state == null ? null : (Long) state.requestedMs(), limits, null);
+        return new PolicyUsage(
+                policy, key.namesAndValues(), state == null ? null : (Long) state.lastRequestMs(), limits, null);
     }
 
     /**
@@ -82,27 +84,27 @@ public final class UsageReport {
     public static SharedPolicyUsage of(Subject subject, PolicyLedger ledger) {
         long atMs = ledger.ledger().clockMs();
         List<LimitAccount<?>> accounts = ledger.ledger().accounts();
-        List<PolicyUsage.OfLimit> limits = new ArrayList<>();
+        List<PolicyUsage.LimitUsage> limits = new ArrayList<>();
         for (int i = 0; i < accounts.size(); i++) {
-            limits.add(ofLimit(subject.policy.terms().get(i).label(), accounts.get(i), atMs, 0, false));
+            limits.add(limitUsage(subject.policy.terms().get(i).label(), accounts.get(i), atMs, 0, false));
         }
         return new SharedPolicyUsage(
                 subject.policy,
-                subject.key.others(),
+                subject.key.namesAndValues(),
                 limits,
                 ledger.ledger().free(),
                 ledger.ledger().loans());
     }
 
-    private static PolicyUsage.OfLimit ofLimit(
+    private static PolicyUsage.LimitUsage limitUsage(
             String label, LimitAccount<?> account, long clockMs, long aheadMs, boolean waits) {
         Limit<?> limit = account.limit();
         if (limit instanceof Unlimited) {
-            return new PolicyUsage.OfLimit(label, null, null, null, null, aheadMs);
+            return new PolicyUsage.LimitUsage(label, null, null, null, null, aheadMs);
         }
         long windowMs = limit.windowMs(clockMs);
         long used = account.used(clockMs);
-        return new PolicyUsage.OfLimit(
+        return new PolicyUsage.LimitUsage(
                 label,
                 limit.capacity(),
                 windowMs == 0 ? null : (Long) windowMs,

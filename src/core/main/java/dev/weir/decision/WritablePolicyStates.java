@@ -11,5 +11,5 @@ public interface WritablePolicyStates extends PolicyStates {
     void put(StateKey key, PolicyState state);
 
     /** Stores the first answer to a request; see {@link IdempotencyCache#put}. */
-    void remember(RequestKey key, ContentHash content, IdempotentAnswer answer, long atMs, long untilMs);
+    void storeAnswer(RequestKey key, ContentHash content, IdempotentAnswer answer, long atMs, long untilMs);
 }

@@ -9,16 +9,16 @@ import java.util.Map;
  * @param sent which queue it is sent to, and why
  * @param key the values of the queue's key fields, by name; empty if it has none, or none was known yet
  * @param repeated its requestId was sent to the queue before: to be answered as it was then
- * @param rememberUntilMs until when a repeated requestId is to be answered as this one, ms since the epoch; 0: not at all
+ * @param idempotentUntilMs until when a repeated requestId is to be answered as this one, ms since the epoch; 0: not at all
  * @param headers of the request's record, for its release
  * @param context when and by which policies it was decided; {@link DecisionContext#UNKNOWN} until that is recorded
  */
 public record Admission(
         Request request,
-        IdempotentAnswer.Sent sent,
+        IdempotentAnswer.SentToQueue sent,
         Map<String, String> key,
         boolean repeated,
-        long rememberUntilMs,
+        long idempotentUntilMs,
         List<Header> headers,
         DecisionContext context)
         implements DecisionResult {
@@ -33,10 +33,10 @@ public record Admission(
      * @param exceeded null if the policy sends everything
      */
     public static Admission of(Request request, String queue, PolicyVersion policy, LimitStatus exceeded) {
-        return of(request, new IdempotentAnswer.Sent(queue, policy, exceeded));
+        return of(request, new IdempotentAnswer.SentToQueue(queue, policy, exceeded));
     }
 
-    public static Admission of(Request request, IdempotentAnswer.Sent sent) {
+    public static Admission of(Request request, IdempotentAnswer.SentToQueue sent) {
         return new Admission(request, sent, Map.of(), false, 0, List.of(), DecisionContext.UNKNOWN);
     }
 
@@ -46,23 +46,23 @@ public record Admission(
     }
 
     /** The same, to be answered again until then. */
-    public Admission rememberedUntil(long untilMs) {
+    public Admission withIdempotentUntilMs(long untilMs) {
         return new Admission(request, sent, key, repeated, untilMs, headers, context);
     }
 
     /** The same for a request whose id was sent to the queue before. */
     public Admission asRepeated() {
-        return new Admission(request, sent, key, true, rememberUntilMs, headers, context);
+        return new Admission(request, sent, key, true, idempotentUntilMs, headers, context);
     }
 
     /** The same with headers and another context. */
-    public Admission with(List<Header> all, DecisionContext other) {
-        return new Admission(request, sent, key, repeated, rememberUntilMs, all, other);
+    public Admission withHeadersAndContext(List<Header> all, DecisionContext other) {
+        return new Admission(request, sent, key, repeated, idempotentUntilMs, all, other);
     }
 
     /** The same on its way into a bucket of the queue. */
-    public Admission to(Map<String, String> bucket) {
-        return new Admission(request, sent, bucket, repeated, rememberUntilMs, headers, context);
+    public Admission withKey(Map<String, String> bucket) {
+        return new Admission(request, sent, bucket, repeated, idempotentUntilMs, headers, context);
     }
 
     public String queue() {

@@ -152,12 +152,12 @@ public record Decision(
     }
 
     /** The same with another context. */
-    public Decision in(DecisionContext other) {
+    public Decision withContext(DecisionContext other) {
         return new Decision(identity, status, timing, policy, bindingLimit, queueing, other);
     }
 
     /** The same for a repeat of the request, which was read elsewhere. */
-    public Decision again(Request.Source repeat) {
+    public Decision asRepeated(Request.Source repeat) {
         Identity repeated = new Identity(identity.requestId, identity.client, repeat);
         return new Decision(repeated, status.asRepeated(), timing, policy, bindingLimit, queueing, context);
     }

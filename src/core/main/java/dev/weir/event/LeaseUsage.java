@@ -17,10 +17,10 @@ public record LeaseUsage(
      * Identifies a report.
      *
      * @param holder the lease holder
-     * @param lease the lease, as its ledger numbers it; 0 if the holder has had none so far
+     * @param leaseId the lease, as its ledger numbers it; 0 if the holder has had none so far
      * @param number counts the reports of the holder, from 1
      */
-    public record Origin(String holder, long lease, long number) {}
+    public record Origin(String holder, long leaseId, long number) {}
 
     /**
      * What was used.

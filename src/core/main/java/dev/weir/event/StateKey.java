@@ -9,10 +9,10 @@ import java.util.List;
  *
  * @param client whose it is; {@link #NO_CLIENT}: what is shared
  * @param policyId of which policy
- * @param others the names and values of the policy's key fields beside the client, by turns, in the policy's order; a field
+ * @param namesAndValues the names and values of the policy's key fields beside the client, by turns, in the policy's order; a field
  *     that the request lacks has an empty value
  */
-public record StateKey(String client, String policyId, List<String> others) implements Comparable<StateKey> {
+public record StateKey(String client, String policyId, List<String> namesAndValues) implements Comparable<StateKey> {
 
     /** No client is named so. */
     public static final String NO_CLIENT = "";
@@ -23,12 +23,12 @@ public record StateKey(String client, String policyId, List<String> others) impl
         return other instanceof StateKey key
                 && client.equals(key.client)
                 && policyId.equals(key.policyId)
-                && others.equals(key.others);
+                && namesAndValues.equals(key.namesAndValues);
     }
 
     @Override
     public int hashCode() {
-        int ofOthers = others.isEmpty() ? 0 : others.hashCode();
+        int ofOthers = namesAndValues.isEmpty() ? 0 : namesAndValues.hashCode();
         return 31 * (31 * client.hashCode() + policyId.hashCode()) + ofOthers;
     }
 
@@ -38,8 +38,8 @@ public record StateKey(String client, String policyId, List<String> others) impl
         if (order == 0) {
             order = policyId.compareTo(other.policyId);
         }
-        Iterator<String> theirs = other.others.iterator();
-        for (String ours : others) {
+        Iterator<String> theirs = other.namesAndValues.iterator();
+        for (String ours : namesAndValues) {
             if (order != 0) {
                 return order;
             }

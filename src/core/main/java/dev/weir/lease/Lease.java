@@ -8,22 +8,22 @@ package dev.weir.lease;
  * so decision times are never behind the broker's clock, but for the drift of clocks, and a lease {@linkplain #expiresAtMs expires} in
  * time, whatever the wall clocks of holder and ledger show (Gray and Cheriton, "Leases", SOSP 1989).
  *
- * @param lease names it among all of its ledger
+ * @param id names it among all of its ledger
  * @param amount tokens
  * @param used of them
  * @param lastUsedMs the decision time of the last use
- * @param atMs the broker's time when it appended the request
+ * @param appendedAtMs the broker's time when it appended the request
  * @param fromMs the ledger's time then: that, or the latest time of a use that it knew of
  * @param sentMs when it was requested, by the holder's monotonic clock
  * @param isReported whether the ledger was sent the present usage
  * @param isClosing whether the tokens that will not be used were returned, since it expires soon
  */
 public record Lease(
-        long lease,
+        long id,
         long amount,
         long used,
         long lastUsedMs,
-        long atMs,
+        long appendedAtMs,
         long fromMs,
         long untilMs,
         long sentMs,
@@ -38,11 +38,11 @@ public record Lease(
     /** One that was granted in response to a request sent at {@code sentMs}. */
     static Lease granted(LeaseResponse.Granted granted, long sentMs) {
         return new Lease(
-                granted.lease(),
+                granted.leaseId(),
                 granted.amount(),
                 0,
                 0,
-                granted.atMs(),
+                granted.appendedAtMs(),
                 granted.fromMs(),
                 granted.untilMs(),
                 sentMs,
@@ -50,37 +50,37 @@ public record Lease(
                 false);
     }
 
-    long left() {
+    long remaining() {
         return amount - used;
     }
 
     /** When it expires, by the holder's monotonic clock. */
     long expiresAtMs() {
-        long termMs = untilMs - atMs;
+        long termMs = untilMs - appendedAtMs;
         return sentMs + termMs - termMs / MAX_DRIFT_PARTS;
     }
 
     /** How far the broker's clock is ahead of the holder's, at most: the request was appended after it was sent. */
-    long aheadMs() {
-        return atMs - sentMs;
+    long brokerAheadMs() {
+        return appendedAtMs - sentMs;
     }
 
     Lease used(long tokens, long useMs) {
-        return new Lease(lease, amount, used + tokens, useMs, atMs, fromMs, untilMs, sentMs, false, isClosing);
+        return new Lease(id, amount, used + tokens, useMs, appendedAtMs, fromMs, untilMs, sentMs, false, isClosing);
     }
 
     /** With what is left after a report: {@code held} tokens. */
     Lease reported(long held, boolean closing) {
-        return new Lease(lease, used + held, used, lastUsedMs, atMs, fromMs, untilMs, sentMs, true, closing);
+        return new Lease(id, used + held, used, lastUsedMs, appendedAtMs, fromMs, untilMs, sentMs, true, closing);
     }
 
     /** With nothing left to use, and expired; the ledger is yet to be sent its usage. */
     Lease revoked() {
-        return new Lease(lease, used, used, lastUsedMs, atMs, fromMs, untilMs, LONG_AGO_MS, false, true);
+        return new Lease(id, used, used, lastUsedMs, appendedAtMs, fromMs, untilMs, LONG_AGO_MS, false, true);
     }
 
     /** When the last token was used, by the holder's clock, or somewhat later. */
     long usedUpAtMs() {
-        return sentMs + Math.max(0, lastUsedMs - atMs);
+        return sentMs + Math.max(0, lastUsedMs - appendedAtMs);
     }
 }

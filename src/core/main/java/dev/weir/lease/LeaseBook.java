@@ -32,35 +32,35 @@ import java.util.List;
  * @param clockMs the latest decision time
  * @param leases those that are not reported as used up, the one that ends first first
  * @param request the latest request for a lease
- * @param lastLease the newest lease that was received
+ * @param lastLeaseId the newest lease that was received
  * @param settled what the ledger is yet to be sent beside the usage of leases
  */
 public record LeaseBook(
-        long clockMs, List<Lease> leases, Demand demand, Pending request, long lastLease, long settled) {
+        long clockMs, List<Lease> leases, Demand demand, LastRequest request, long lastLeaseId, long settled) {
 
     private static final long MS_PER_SECOND = 1_000;
 
     /** A key is in use for so long after it was last wanted. */
-    private static final long LEAST_IN_USE_MS = 2_000;
+    private static final long MIN_IN_USE_MS = 2_000;
 
     /** A request that is not answered is repeated after this, and each repetition doubles it: only a lost one needs that. */
-    private static final long LEAST_UNANSWERED_MS = 5_000;
+    private static final long MIN_RESEND_MS = 5_000;
 
-    private static final int MOST_DOUBLINGS = 6;
+    private static final int MAX_DOUBLINGS = 6;
 
     private static final Comparator<Lease> BY_END =
-            Comparator.comparingLong(Lease::untilMs).thenComparingLong(Lease::lease);
+            Comparator.comparingLong(Lease::untilMs).thenComparingLong(Lease::id);
 
     /**
      * Tokens that were wanted, whether they were available or not.
      *
      * @param second the number of the present second
-     * @param before in the second before it
-     * @param present in it so far
+     * @param previous in the second before it
+     * @param current in it so far
      * @param cost of the last request, 0 if there was none
      * @param lastMs when that was
      */
-    public record Demand(long second, long before, long present, long cost, long lastMs) {
+    public record Demand(long second, long previous, long current, long cost, long lastMs) {
 
         static final Demand NONE = new Demand(0, 0, 0, 0, 0);
 
@@ -69,31 +69,31 @@ public record LeaseBook(
             if (now <= second) {
                 return this;
             }
-            return new Demand(now, now == second + 1 ? present : 0, 0, cost, lastMs);
+            return new Demand(now, now == second + 1 ? current : 0, 0, cost, lastMs);
         }
 
         Demand plus(long tokens, long nowMs) {
             Demand now = at(nowMs);
-            return new Demand(now.second, now.before, now.present + tokens, tokens, nowMs);
+            return new Demand(now.second, now.previous, now.current + tokens, tokens, nowMs);
         }
 
         /** What is wanted within a time, rounded down. */
-        long in(long ms) {
-            return part(Math.max(before, present), ms);
+        long tokensWithin(long ms) {
+            return scaled(Math.max(previous, current), ms);
         }
 
-        /** As {@link #in}, by the last whole second only: a single request does not make it large. */
-        long steady(long ms) {
-            return part(before, ms);
+        /** As {@link #tokensWithin}, by the last whole second only: a single request does not make it large. */
+        long steadyTokensWithin(long ms) {
+            return scaled(previous, ms);
         }
 
-        private static long part(long aSecond, long ms) {
+        private static long scaled(long aSecond, long ms) {
             return aSecond / MS_PER_SECOND * ms + aSecond % MS_PER_SECOND * ms / MS_PER_SECOND;
         }
 
-        /** As {@link #in}, but one request at least while the key is in use. */
+        /** As {@link #tokensWithin}, but one request at least while the key is in use. */
         long reserve(long ms, LeaseTerms terms, long nowMs) {
-            return Math.max(in(ms), isInUse(terms, nowMs) ? cost : 0);
+            return Math.max(tokensWithin(ms), isInUse(terms, nowMs) ? cost : 0);
         }
 
         boolean isInUse(LeaseTerms terms, long nowMs) {
@@ -101,7 +101,7 @@ public record LeaseBook(
         }
 
         private static long inUseMs(LeaseTerms terms) {
-            return Math.max(LEAST_IN_USE_MS, 2 * terms.termMs());
+            return Math.max(MIN_IN_USE_MS, 2 * terms.termMs());
         }
 
         /** From this time on, the key is not in use. */
@@ -114,39 +114,39 @@ public record LeaseBook(
      * The latest request for a lease, and what came of it.
      *
      * @param number of the request while it is not answered, else 0
-     * @param repeated how often it was repeated
+     * @param retries how often it was repeated
      * @param sentMs when it was sent or, if it is answered, when the answer came
      * @param refused tokens that were refused; {@link Long#MAX_VALUE} if none were
      * @param retryAtMs when they may be granted; {@link Long#MAX_VALUE}: never. As other holders return leases, and limits change,
      *     they are requested a term later at the latest
-     * @param aheadAtMs before this, a lease is requested only for a request that waits
+     * @param prefetchAtMs before this, a lease is requested only for a request that waits
      * @param scarcity what was not free according to the last response
      */
-    public record Pending(
-            long number, int repeated, long sentMs, long refused, long retryAtMs, long aheadAtMs, Scarcity scarcity) {
+    public record LastRequest(
+            long number, int retries, long sentMs, long refused, long retryAtMs, long prefetchAtMs, Scarcity scarcity) {
 
-        static final Pending NONE = new Pending(
+        static final LastRequest NONE = new LastRequest(
                 0, 0, Lease.LONG_AGO_MS, Long.MAX_VALUE, Lease.LONG_AGO_MS, Lease.LONG_AGO_MS, Scarcity.NONE);
 
-        public boolean isOpen() {
+        public boolean isPending() {
             return number != 0;
         }
 
         /** When the same may be requested again. */
-        public long againAtMs(LeaseTerms terms) {
-            return isOpen() ? repeatAtMs(terms) : Math.min(retryAtMs, sentMs + terms.termMs());
+        public long nextAttemptAtMs(LeaseTerms terms) {
+            return isPending() ? resendAtMs(terms) : Math.min(retryAtMs, sentMs + terms.termMs());
         }
 
         /**
          * What is requested again when it may be granted, whether a request waits then or not: what was refused, if as much is wanted
          * within two leads; else 0. The ledger keeps the place of such a holder ({@link Ledger}).
          */
-        long dueTo(Demand demand, LeaseTerms terms) {
-            return !isOpen() && refused <= demand.steady(2 * terms.leadMs()) ? refused : 0;
+        long retryTokens(Demand demand, LeaseTerms terms) {
+            return !isPending() && refused <= demand.steadyTokensWithin(2 * terms.leadMs()) ? refused : 0;
         }
 
-        private long repeatAtMs(LeaseTerms terms) {
-            return sentMs + (Math.max(terms.termMs(), LEAST_UNANSWERED_MS) << Math.min(repeated, MOST_DOUBLINGS));
+        private long resendAtMs(LeaseTerms terms) {
+            return sentMs + (Math.max(terms.termMs(), MIN_RESEND_MS) << Math.min(retries, MAX_DOUBLINGS));
         }
     }
 
@@ -154,10 +154,10 @@ public record LeaseBook(
      * What the ledger does not have, according to its last response. It distinguishes a limit that is exceeded from a lease that is late, and
      * has no effect on what is requested.
      *
-     * @param from this number of further tokens, or any larger number, was not free
+     * @param minUnavailable this number of further tokens, or any larger number, was not free
      * @param untilMs when this expires unless another response arrives before
      */
-    public record Scarcity(long from, long untilMs) {
+    public record Scarcity(long minUnavailable, long untilMs) {
 
         static final Scarcity NONE = new Scarcity(Long.MAX_VALUE, Lease.LONG_AGO_MS);
 
@@ -169,7 +169,7 @@ public record LeaseBook(
     }
 
     /** A message to the ledger, and the book once it is sent. */
-    public record Sending(LeaseBook book, LeaseRequest message) {}
+    public record Transition(LeaseBook book, LeaseRequest message) {}
 
     public LeaseBook {
         leases = List.copyOf(leases);
@@ -177,12 +177,12 @@ public record LeaseBook(
 
     /** The book of a holder that has nothing. */
     public static LeaseBook empty() {
-        return new LeaseBook(0, List.of(), Demand.NONE, Pending.NONE, 0, 0);
+        return new LeaseBook(0, List.of(), Demand.NONE, LastRequest.NONE, 0, 0);
     }
 
     /** What is kept of a book in a store: nothing is wanted or requested in it. */
-    public static LeaseBook kept(long clockMs, List<Lease> leases, long lastLease, long settled) {
-        return new LeaseBook(clockMs, leases, Demand.NONE, Pending.NONE, lastLease, settled);
+    public static LeaseBook fromStore(long clockMs, List<Lease> leases, long lastLease, long settled) {
+        return new LeaseBook(clockMs, leases, Demand.NONE, LastRequest.NONE, lastLease, settled);
     }
 
     /**
@@ -191,22 +191,22 @@ public record LeaseBook(
      */
     public static LeaseBook reconstructed(long available, long atMs, long retryAfterMs) {
         Lease lease = new Lease(1, available, 0, 0, atMs, atMs, Long.MAX_VALUE, 0, true, false);
-        Pending refused = retryAfterMs == 0
-                ? Pending.NONE
-                : new Pending(0, 0, 0, 1, retryAfterMs, retryAfterMs, new Scarcity(1, Long.MAX_VALUE));
+        LastRequest refused = retryAfterMs == 0
+                ? LastRequest.NONE
+                : new LastRequest(0, 0, 0, 1, retryAfterMs, retryAfterMs, new Scarcity(1, Long.MAX_VALUE));
         return new LeaseBook(atMs, List.of(lease), Demand.NONE, refused, 1, 0);
     }
 
     /** The decision time of what is decided now. */
-    public long timeMs(long nowMs) {
-        return Math.max(earliestMs(nowMs), nowMs + aheadMs(nowMs));
+    public long decisionTimeMs(long nowMs) {
+        return Math.max(earliestMs(nowMs), nowMs + brokerAheadMs(nowMs));
     }
 
     /** Before this, nothing is decided: the latest decision time, and the beginnings of leases. */
     public long earliestMs(long nowMs) {
         long earliestMs = clockMs;
         for (Lease lease : leases) {
-            if (lease.left() > 0 && nowMs < lease.expiresAtMs()) {
+            if (lease.remaining() > 0 && nowMs < lease.expiresAtMs()) {
                 earliestMs = Math.max(earliestMs, lease.fromMs());
             }
         }
@@ -214,21 +214,21 @@ public record LeaseBook(
     }
 
     /** How far the broker's clock is ahead of the holder's clock, by the leases that can be used; far behind if there are none. */
-    public long aheadMs(long nowMs) {
+    public long brokerAheadMs(long nowMs) {
         long aheadMs = Lease.LONG_AGO_MS;
         for (Lease lease : leases) {
-            if (lease.left() > 0 && nowMs < lease.expiresAtMs()) {
-                aheadMs = Math.max(aheadMs, lease.aheadMs());
+            if (lease.remaining() > 0 && nowMs < lease.expiresAtMs()) {
+                aheadMs = Math.max(aheadMs, lease.brokerAheadMs());
             }
         }
         return aheadMs;
     }
 
-    /** Tokens that can be used now by a decision at a time that is not before {@link #timeMs}. */
+    /** Tokens that can be used now by a decision at a time that is not before {@link #decisionTimeMs}. */
     public long available(long nowMs, long atMs) {
         long available = 0;
         for (Lease lease : leases) {
-            available += isUsable(lease, nowMs, atMs) ? lease.left() : 0;
+            available += isUsable(lease, nowMs, atMs) ? lease.remaining() : 0;
         }
         return available;
     }
@@ -243,7 +243,7 @@ public record LeaseBook(
     }
 
     /** Before which decision time that stays so if nothing is used; {@link Long#MAX_VALUE} if nothing is available. */
-    public long availableUntilTimeMs(long nowMs, long atMs) {
+    public long availableUntilLedgerMs(long nowMs, long atMs) {
         long untilMs = Long.MAX_VALUE;
         for (Lease lease : leases) {
             untilMs = isUsable(lease, nowMs, atMs) ? Math.min(untilMs, lease.untilMs()) : untilMs;
@@ -256,8 +256,8 @@ public record LeaseBook(
     }
 
     /** Adds to the demand, whether it can be met or not. */
-    public LeaseBook wanted(long cost, long nowMs) {
-        return new LeaseBook(clockMs, leases, demand.plus(cost, nowMs), request, lastLease, settled);
+    public LeaseBook withDemand(long cost, long nowMs) {
+        return new LeaseBook(clockMs, leases, demand.plus(cost, nowMs), request, lastLeaseId, settled);
     }
 
     /**
@@ -270,14 +270,14 @@ public record LeaseBook(
         long left = cost;
         List<Lease> next = new ArrayList<>(leases.size());
         for (Lease lease : leases) {
-            long part = isUsable(lease, nowMs, atMs) ? Math.min(left, lease.left()) : 0;
+            long part = isUsable(lease, nowMs, atMs) ? Math.min(left, lease.remaining()) : 0;
             left -= part;
             next.add(part == 0 ? lease : lease.used(part, atMs));
         }
         if (left > 0) {
             throw new IllegalArgumentException(cost + " tokens are not available, " + left + " are missing");
         }
-        return new LeaseBook(atMs, next, demand, request, lastLease, settled);
+        return new LeaseBook(atMs, next, demand, request, lastLeaseId, settled);
     }
 
     /** Charges a correction (0 or more) in any case: what the leases do not cover is sent to the ledger, which bounds it. */
@@ -285,7 +285,7 @@ public record LeaseBook(
         long here = Math.min(cost, available(nowMs, atMs));
         LeaseBook taken = take(here, nowMs, atMs);
         long rest = settled + Math.min(cost - here, Limit.MAX_LEVEL - settled);
-        return new LeaseBook(taken.clockMs, taken.leases, demand, request, lastLease, rest);
+        return new LeaseBook(taken.clockMs, taken.leases, demand, request, lastLeaseId, rest);
     }
 
     /**
@@ -293,20 +293,20 @@ public record LeaseBook(
      * them, or a clock was stepped. Their usage is reported with the next message, and the rest is returned.
      */
     public LeaseBook revoked() {
-        if (leases.isEmpty() && !request.isOpen()) {
+        if (leases.isEmpty() && !request.isPending()) {
             return this;
         }
         List<Lease> next = leases.stream().map(Lease::revoked).toList();
-        return new LeaseBook(clockMs, next, demand, Pending.NONE, lastLease, settled);
+        return new LeaseBook(clockMs, next, demand, LastRequest.NONE, lastLeaseId, settled);
     }
 
     /** Whether a response is the one to the latest request. */
     public boolean isExpected(LeaseResponse response) {
-        return request.isOpen() && response.number() == request.number;
+        return request.isPending() && response.number() == request.number;
     }
 
     /** Takes a response. A lease that is not {@linkplain #isExpected expected} is returned with the next message. */
-    public LeaseBook responded(LeaseResponse response, LeaseTerms terms, long nowMs) {
+    public LeaseBook withResponse(LeaseResponse response, LeaseTerms terms, long nowMs) {
         if (response instanceof LeaseResponse.Granted granted) {
             return isExpected(response) ? granted(granted, terms, nowMs) : superseded(granted);
         }
@@ -315,21 +315,21 @@ public record LeaseBook(
 
     private LeaseBook granted(LeaseResponse.Granted granted, LeaseTerms terms, long nowMs) {
         Scarcity scarcity = granted.isLast() ? Scarcity.of(1, terms, nowMs) : Scarcity.NONE;
-        Pending answered = new Pending(0, 0, nowMs, Long.MAX_VALUE, nowMs, nowMs + terms.leadMs(), scarcity);
-        return with(Lease.granted(granted, request.sentMs), answered);
+        LastRequest answered = new LastRequest(0, 0, nowMs, Long.MAX_VALUE, nowMs, nowMs + terms.leadMs(), scarcity);
+        return withLease(Lease.granted(granted, request.sentMs), answered);
     }
 
     private LeaseBook superseded(LeaseResponse.Granted granted) {
-        return granted.lease() <= lastLease
+        return granted.leaseId() <= lastLeaseId
                 ? this
-                : with(Lease.granted(granted, 0).revoked(), request);
+                : withLease(Lease.granted(granted, 0).revoked(), request);
     }
 
-    private LeaseBook with(Lease lease, Pending next) {
+    private LeaseBook withLease(Lease lease, LastRequest next) {
         List<Lease> all = new ArrayList<>(leases);
         all.add(lease);
         all.sort(BY_END);
-        return new LeaseBook(clockMs, all, demand, next, Math.max(lastLease, lease.lease()), settled);
+        return new LeaseBook(clockMs, all, demand, next, Math.max(lastLeaseId, lease.id()), settled);
     }
 
     private LeaseBook refused(LeaseResponse.Refused refused, LeaseTerms terms, long nowMs) {
@@ -339,21 +339,21 @@ public record LeaseBook(
         boolean isForNobody =
                 request.refused == Long.MAX_VALUE; // refused because little is free, not because nothing is
         Scarcity scarcity = isForNobody ? request.scarcity : Scarcity.of(request.refused, terms, nowMs);
-        Pending next = new Pending(0, 0, nowMs, request.refused, retryAtMs, aheadAtMs, scarcity);
-        return new LeaseBook(clockMs, leases, demand, next, lastLease, settled);
+        LastRequest next = new LastRequest(0, 0, nowMs, request.refused, retryAtMs, aheadAtMs, scarcity);
+        return new LeaseBook(clockMs, leases, demand, next, lastLeaseId, settled);
     }
 
     /** Whether the ledger's last response showed that the limit has nothing left for such a cost. */
     public boolean isScarce(long cost, long nowMs) {
-        long missing = Math.max(1, cost - available(nowMs, timeMs(nowMs)));
-        return missing >= request.scarcity.from && nowMs < request.scarcity.untilMs;
+        long missing = Math.max(1, cost - available(nowMs, decisionTimeMs(nowMs)));
+        return missing >= request.scarcity.minUnavailable && nowMs < request.scarcity.untilMs;
     }
 
     /** Whether more may be granted if it is requested: for a while after a refusal, not as much as was refused. */
-    public boolean mayGet(long cost, LeaseTerms terms, long nowMs) {
-        return request.isOpen()
-                || nowMs >= request.againAtMs(terms)
-                || Math.max(1, cost - available(nowMs, timeMs(nowMs))) < request.refused;
+    public boolean mayBeGranted(long cost, LeaseTerms terms, long nowMs) {
+        return request.isPending()
+                || nowMs >= request.nextAttemptAtMs(terms)
+                || Math.max(1, cost - available(nowMs, decisionTimeMs(nowMs))) < request.refused;
     }
 
     /**
@@ -363,9 +363,9 @@ public record LeaseBook(
      * @param waits the cost of the request that waits first, 0 if none does
      * @return null if nothing changes; its message is null if only the book changes
      */
-    public Sending next(LeaseSession session, long waits, LeaseTerms terms, long nowMs) {
+    public Transition nextMessage(LeaseSession session, long waits, LeaseTerms terms, long nowMs) {
         Demand now = demand.at(nowMs);
-        boolean requests = requests(now, waits, terms, nowMs);
+        boolean requests = shouldRequest(now, waits, terms, nowMs);
         if (!requests && settled == 0 && reportAtMs(terms) > nowMs) {
             return null;
         }
@@ -373,10 +373,10 @@ public record LeaseBook(
         List<Lease> next = new ArrayList<>();
         for (Lease lease : leases) {
             boolean isClosing = lease.isClosing() || closesAtMs(lease, terms) <= nowMs;
-            long wanted = isClosing ? now.in(Math.max(0, lease.expiresAtMs() - nowMs)) : lease.left();
-            long held = Math.min(lease.left(), wanted);
-            if (!lease.isReported() || held < lease.left()) {
-                reports.add(new Report(lease.lease(), lease.used(), lease.lastUsedMs(), held));
+            long wanted = isClosing ? now.tokensWithin(Math.max(0, lease.expiresAtMs() - nowMs)) : lease.remaining();
+            long held = Math.min(lease.remaining(), wanted);
+            if (!lease.isReported() || held < lease.remaining()) {
+                reports.add(new Report(lease.id(), lease.used(), lease.lastUsedMs(), held));
             }
             if (held > 0) {
                 next.add(lease.reported(held, isClosing));
@@ -385,24 +385,24 @@ public record LeaseBook(
         if (!requests) {
             LeaseRequest report =
                     settled == 0 && reports.isEmpty() ? null : LeaseRequest.report(session.name(), reports, settled);
-            return new Sending(new LeaseBook(clockMs, next, now, request, lastLease, 0), report);
+            return new Transition(new LeaseBook(clockMs, next, now, request, lastLeaseId, 0), report);
         }
-        long held = next.stream().mapToLong(Lease::left).sum();
-        long available = available(nowMs, timeMs(nowMs));
-        long due = request.dueTo(now, terms);
+        long held = next.stream().mapToLong(Lease::remaining).sum();
+        long available = available(nowMs, decisionTimeMs(nowMs));
+        long due = request.retryTokens(now, terms);
         long least = waits > available ? Math.max(1, waits - held) : due > available ? due : 0;
-        long expected = now.reserve(terms.termMs(), terms, nowMs) - lasting(terms, nowMs);
+        long expected = now.reserve(terms.termMs(), terms, nowMs) - lastingTokens(terms, nowMs);
         long want = Math.max(Math.max(1, least), expected);
-        Pending sent = new Pending(
-                session.nextNumber(),
-                request.isOpen() ? request.repeated + 1 : 0,
+        LastRequest sent = new LastRequest(
+                session.nextRequestNumber(),
+                request.isPending() ? request.retries + 1 : 0,
                 nowMs,
                 least == 0 ? Long.MAX_VALUE : least,
                 0,
                 0,
                 request.scarcity);
-        return new Sending(
-                new LeaseBook(clockMs, next, now, sent, lastLease, 0),
+        return new Transition(
+                new LeaseBook(clockMs, next, now, sent, lastLeaseId, 0),
                 new LeaseRequest(
                         sent.number,
                         session.name(),
@@ -413,38 +413,39 @@ public record LeaseBook(
                         session.roundTrip().smoothedMs()));
     }
 
-    private boolean requests(Demand now, long waits, LeaseTerms terms, long nowMs) {
-        if (request.isOpen() && nowMs < request.againAtMs(terms)) {
+    private boolean shouldRequest(Demand now, long waits, LeaseTerms terms, long nowMs) {
+        if (request.isPending() && nowMs < request.nextAttemptAtMs(terms)) {
             return false;
         }
-        boolean isWaitedFor = waits > available(nowMs, timeMs(nowMs)) && mayGet(waits, terms, nowMs);
+        boolean isWaitedFor = waits > available(nowMs, decisionTimeMs(nowMs)) && mayBeGranted(waits, terms, nowMs);
         return isWaitedFor
-                || (nowMs >= request.aheadAtMs && lasting(terms, nowMs) < now.reserve(terms.leadMs(), terms, nowMs));
+                || (nowMs >= request.prefetchAtMs
+                        && lastingTokens(terms, nowMs) < now.reserve(terms.leadMs(), terms, nowMs));
     }
 
     /** What is left of the leases that outlive the next lead. */
-    private long lasting(LeaseTerms terms, long nowMs) {
+    private long lastingTokens(LeaseTerms terms, long nowMs) {
         long lasting = 0;
         for (Lease lease : leases) {
-            lasting += closesAtMs(lease, terms) - terms.leadMs() > nowMs ? lease.left() : 0;
+            lasting += closesAtMs(lease, terms) - terms.leadMs() > nowMs ? lease.remaining() : 0;
         }
         return lasting;
     }
 
     /** The message that reports all usage and returns the rest: nothing will be used any more. Its message is null if there is none. */
-    public Sending last(String holder) {
+    public Transition lastMessage(String holder) {
         List<Report> reports = new ArrayList<>();
         for (Lease lease : leases) {
-            if (!lease.isReported() || lease.left() > 0) {
-                reports.add(new Report(lease.lease(), lease.used(), lease.lastUsedMs(), 0));
+            if (!lease.isReported() || lease.remaining() > 0) {
+                reports.add(new Report(lease.id(), lease.used(), lease.lastUsedMs(), 0));
             }
         }
-        LeaseBook next = new LeaseBook(clockMs, List.of(), demand, request, lastLease, 0);
+        LeaseBook next = new LeaseBook(clockMs, List.of(), demand, request, lastLeaseId, 0);
         boolean isNothing = reports.isEmpty() && settled == 0;
-        return new Sending(next, isNothing ? null : LeaseRequest.report(holder, reports, settled));
+        return new Transition(next, isNothing ? null : LeaseRequest.report(holder, reports, settled));
     }
 
-    /** When {@link #next} has something to do if nothing else happens; {@link Long#MAX_VALUE}: never. */
+    /** When {@link #nextMessage} has something to do if nothing else happens; {@link Long#MAX_VALUE}: never. */
     public long dueAtMs(LeaseTerms terms, long nowMs) {
         return Math.min(reportAtMs(terms), renewAtMs(terms, nowMs));
     }
@@ -452,7 +453,7 @@ public record LeaseBook(
     private long reportAtMs(LeaseTerms terms) {
         long atMs = Long.MAX_VALUE;
         for (Lease lease : leases) {
-            boolean isDone = lease.isClosing() && (lease.isReported() || lease.left() > 0);
+            boolean isDone = lease.isClosing() && (lease.isReported() || lease.remaining() > 0);
             atMs = isDone ? atMs : Math.min(atMs, closesAtMs(lease, terms));
         }
         return atMs;
@@ -460,20 +461,20 @@ public record LeaseBook(
 
     /** When the leases that last hold less than the reserve, as long as the key is in use. */
     private long renewAtMs(LeaseTerms terms, long nowMs) {
-        if (request.isOpen() || !demand.isInUse(terms, nowMs)) {
+        if (request.isPending() || !demand.isInUse(terms, nowMs)) {
             return Long.MAX_VALUE;
         }
         long reserve = demand.at(nowMs).reserve(terms.leadMs(), terms, nowMs);
-        long lasting = lasting(terms, nowMs);
+        long lasting = lastingTokens(terms, nowMs);
         long atMs = nowMs;
         for (int i = 0; i < leases.size() && lasting >= reserve; i++) {
             long endsMs = closesAtMs(leases.get(i), terms) - terms.leadMs();
             if (endsMs > nowMs) {
-                lasting -= leases.get(i).left();
+                lasting -= leases.get(i).remaining();
                 atMs = Math.max(atMs, endsMs);
             }
         }
-        return Math.max(atMs, request.aheadAtMs);
+        return Math.max(atMs, request.prefetchAtMs);
     }
 
     /** Whether a new {@link #empty} book would behave the same, except for its clock. */
@@ -483,11 +484,11 @@ public record LeaseBook(
 
     /** When a book without leases is {@linkplain #isIdle idle}. */
     public long idleAtMs(LeaseTerms terms) {
-        return Math.max(demand.idleAtMs(terms), request.againAtMs(terms));
+        return Math.max(demand.idleAtMs(terms), request.nextAttemptAtMs(terms));
     }
 
     /** From this decision time on, nothing in the book matters to anybody. */
-    public long forgettableAtMs() {
+    public long expiresAtMs() {
         long atMs = clockMs;
         for (Lease lease : leases) {
             atMs = Math.max(atMs, lease.untilMs());
@@ -498,6 +499,6 @@ public record LeaseBook(
     /** When what will not be used of a lease is returned, so that it arrives before the lease expires; or when, used up, it is reported. */
     private static long closesAtMs(Lease lease, LeaseTerms terms) {
         long closesAtMs = lease.expiresAtMs() - terms.leadMs();
-        return lease.left() == 0 ? Math.min(closesAtMs, lease.usedUpAtMs() + terms.leadMs()) : closesAtMs;
+        return lease.remaining() == 0 ? Math.min(closesAtMs, lease.usedUpAtMs() + terms.leadMs()) : closesAtMs;
     }
 }

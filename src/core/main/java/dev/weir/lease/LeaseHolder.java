@@ -29,7 +29,7 @@ public final class LeaseHolder<R> {
     private LeaseTerms terms;
     private long termsRoundTripMs;
     private long clockSteps;
-    private long missed;
+    private long unmetDemand;
     private long responses;
     private long unansweredSinceMs = -1;
 
@@ -94,21 +94,21 @@ public final class LeaseHolder<R> {
      */
     public Change take(long tokens, long nowMs, long atMs) {
         LeaseBook before = book; // also if the clock was stepped since
-        book = book.wanted(tokens, nowMs).take(tokens, nowMs, atMs);
+        book = book.withDemand(tokens, nowMs).take(tokens, nowMs, atMs);
         return new Change(before, book);
     }
 
     /** Replaces the book by what a decision has made of it. */
-    public void put(LeaseBook next) {
+    public void setBook(LeaseBook next) {
         book = next;
     }
 
     /** Records that a request needs more than is available, whether it waits or not. */
-    public void miss(long cost) {
-        missed = Math.max(missed, cost);
+    public void recordUnmetDemand(long cost) {
+        unmetDemand = Math.max(unmetDemand, cost);
     }
 
-    public boolean isAwaited() {
+    public boolean hasWaiting() {
         return !waiting.isEmpty();
     }
 
@@ -139,8 +139,8 @@ public final class LeaseHolder<R> {
         }
         LeaseBook current = book();
         return nowMs >= first.untilMs
-                || first.cost <= current.available(nowMs, current.timeMs(nowMs))
-                || !current.mayGet(first.cost, terms(), nowMs);
+                || first.cost <= current.available(nowMs, current.decisionTimeMs(nowMs))
+                || !current.mayBeGranted(first.cost, terms(), nowMs);
     }
 
     /** Whether the first request timed out and no response arrived while it waited. */
@@ -149,18 +149,18 @@ public final class LeaseHolder<R> {
         LeaseBook current = book();
         return nowMs >= first.untilMs
                 && first.responses == responses
-                && first.cost > current.available(nowMs, current.timeMs(nowMs));
+                && first.cost > current.available(nowMs, current.decisionTimeMs(nowMs));
     }
 
     /** Takes what the ledger has answered. */
-    public void respond(LeaseResponse response, long nowMs) {
+    public void handleResponse(LeaseResponse response, long nowMs) {
         LeaseBook current = book();
         if (current.isExpected(response)) {
-            session.respond(response.atMs(), current.request().sentMs(), nowMs);
+            session.recordResponse(response.appendedAtMs(), current.request().sentMs(), nowMs);
             responses++;
             unansweredSinceMs = -1;
         }
-        book = current.responded(response, terms(), nowMs);
+        book = current.withResponse(response, terms(), nowMs);
     }
 
     /** Whether a request is under way for so long. */
@@ -168,22 +168,22 @@ public final class LeaseHolder<R> {
         return unansweredSinceMs >= 0 && nowMs - unansweredSinceMs >= ms;
     }
 
-    /** Whether a request for what was {@linkplain #miss missed} would be sent now. */
-    public boolean isToRequest(long nowMs) {
+    /** Whether a request for what was {@linkplain #recordUnmetDemand missed} would be sent now. */
+    public boolean shouldRequest(long nowMs) {
         LeaseBook current = book();
-        return missed > 0 && !current.request().isOpen() && current.mayGet(missed, terms(), nowMs);
+        return unmetDemand > 0 && !current.request().isPending() && current.mayBeGranted(unmetDemand, terms(), nowMs);
     }
 
     /** The message to send to the ledger now. Call it after each event, or series of events. */
     public Optional<LeaseRequest> nextMessage(long nowMs) {
-        long waits = waiting.isEmpty() ? missed : waiting.peek().cost;
-        missed = 0;
-        LeaseBook.Sending sending = book().next(session, waits, terms(), nowMs);
+        long waits = waiting.isEmpty() ? unmetDemand : waiting.peek().cost;
+        unmetDemand = 0;
+        LeaseBook.Transition sending = book().nextMessage(session, waits, terms(), nowMs);
         if (sending == null) {
             return Optional.empty();
         }
         book = sending.book();
-        if (sending.message() != null && sending.message().least() > 0 && unansweredSinceMs < 0) {
+        if (sending.message() != null && sending.message().minTokens() > 0 && unansweredSinceMs < 0) {
             unansweredSinceMs = nowMs;
         }
         return Optional.ofNullable(sending.message());
@@ -191,7 +191,7 @@ public final class LeaseHolder<R> {
 
     /** The last message: all usage is reported, and the rest returned. */
     public Optional<LeaseRequest> lastMessage() {
-        LeaseBook.Sending sending = book().last(session.name());
+        LeaseBook.Transition sending = book().lastMessage(session.name());
         book = sending.book();
         return Optional.ofNullable(sending.message());
     }
@@ -203,7 +203,7 @@ public final class LeaseHolder<R> {
         Waiting<R> first = waiting.peek();
         return first == null
                 ? dueMs
-                : Math.min(dueMs, Math.min(first.untilMs, current.request().againAtMs(terms())));
+                : Math.min(dueMs, Math.min(first.untilMs, current.request().nextAttemptAtMs(terms())));
     }
 
     /** Whether a new holder would behave the same. */

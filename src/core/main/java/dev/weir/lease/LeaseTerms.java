@@ -21,7 +21,7 @@ public record LeaseTerms(long termMs, long leadMs, long graceMs) {
     private static final int TERMS_PER_WINDOW = 4;
     private static final int ROUND_TRIPS_PER_TERM = 3;
     private static final int LEADS_PER_TERM = 3;
-    private static final long LONGEST_MS = 3_600_000;
+    private static final long MAX_MS = 3_600_000;
 
     /** @throws IllegalArgumentException if a part is out of its range */
     public LeaseTerms {
@@ -31,7 +31,7 @@ public record LeaseTerms(long termMs, long leadMs, long graceMs) {
     }
 
     /** The terms for limits with such a window: usage of a lease counts at its last use, so a lease is short beside the window. */
-    public LeaseTerms within(long windowMs) {
+    public LeaseTerms forWindow(long windowMs) {
         long partMs = Math.max(MIN_TERM_MS, windowMs / TERMS_PER_WINDOW);
         return of(Math.min(termMs, partMs), leadMs, Math.min(graceMs, partMs));
     }
@@ -51,9 +51,8 @@ public record LeaseTerms(long termMs, long leadMs, long graceMs) {
     }
 
     private static void require(String name, long value, long least) {
-        if (value < least || value > LONGEST_MS) {
-            throw new IllegalArgumentException(
-                    "%s must be %d to %d ms, is %d".formatted(name, least, LONGEST_MS, value));
+        if (value < least || value > MAX_MS) {
+            throw new IllegalArgumentException("%s must be %d to %d ms, is %d".formatted(name, least, MAX_MS, value));
         }
     }
 }

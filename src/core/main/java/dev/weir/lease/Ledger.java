@@ -68,19 +68,19 @@ import java.util.Map;
  * arrives first. If it then refuses {@code a} again, {@code a} is behind {@code b}.
  *
  * @param clockMs the latest time that it was asked at
- * @param chargedMs the time of the last charge
+ * @param lastChargeMs the time of the last charge
  * @param accounts of the limits, all of which are charged together
  * @param loans what is out, the one that is due first first
  * @param refusals the holders that were refused and are expected to return, in the order of their first refusal
- * @param nextLease the name of the next slice
+ * @param nextLeaseId the name of the next slice
  */
 public record Ledger(
         long clockMs,
-        long chargedMs,
+        long lastChargeMs,
         List<LimitAccount<?>> accounts,
         List<Loan> loans,
         List<Refusal> refusals,
-        long nextLease) {
+        long nextLeaseId) {
 
     /** More slices are not lent at once: each takes room in the state. */
     public static final int MAX_LOANS = 10_000;
@@ -89,36 +89,37 @@ public record Ledger(
     public static final int MAX_REFUSALS = 1_000;
 
     /** A ledger that was forgotten and is opened anew does not give the names of old slices again. */
-    private static final int LEASE_BITS_A_MS = 20;
+    private static final int LEASE_BITS_PER_MS = 20;
 
     /** Less than this part of the capacity is little. */
-    private static final int SCARCE_PARTS = 4;
+    private static final int SCARCE_DIVISOR = 4;
 
     /** A lease is new for this part of its term. */
-    private static final int NEW_PARTS = 4;
+    private static final int NEW_LEASE_DIVISOR = 4;
 
     private static final Comparator<Loan> BY_DUE =
-            Comparator.comparingLong(Loan::dueMs).thenComparingLong(Loan::lease);
+            Comparator.comparingLong(Loan::dueMs).thenComparingLong(Loan::leaseId);
 
     /**
      * A slice that is out.
      *
      * @param amount what is not accounted for yet
      * @param used what was reported as used of it before
-     * @param wanted what was requested
+     * @param requestedTokens what was requested
      * @param untilMs when the lease ends
      * @param dueMs when it is charged as used if it is not reported
      */
-    public record Loan(long lease, String holder, long amount, long used, long wanted, long untilMs, long dueMs) {}
+    public record Loan(
+            long leaseId, String holder, long amount, long used, long requestedTokens, long untilMs, long dueMs) {}
 
     /**
      * A holder that was refused and is expected to request the same amount again.
      *
-     * @param least tokens that it needs at least
-     * @param wanted what it requested
+     * @param minTokens tokens that it needs at least
+     * @param requestedTokens what it requested
      * @param untilMs when it loses its place unless it has returned
      */
-    public record Refusal(String holder, long least, long wanted, long untilMs) {}
+    public record Refusal(String holder, long minTokens, long requestedTokens, long untilMs) {}
 
     public Ledger {
         accounts = List.copyOf(accounts);
@@ -130,7 +131,7 @@ public record Ledger(
     public static Ledger open(List<? extends Limit<?>> limits, long nowMs) {
         List<LimitAccount<?>> accounts = new ArrayList<>();
         limits.forEach(limit -> accounts.add(LimitAccount.open(limit, nowMs)));
-        return new Ledger(nowMs, nowMs, accounts, List.of(), List.of(), nowMs << LEASE_BITS_A_MS);
+        return new Ledger(nowMs, nowMs, accounts, List.of(), List.of(), nowMs << LEASE_BITS_PER_MS);
     }
 
     /**
@@ -138,22 +139,22 @@ public record Ledger(
      *
      * @param response null: nothing was requested
      */
-    public record Answer(Ledger ledger, LeaseResponse response) {}
+    public record Result(Ledger ledger, LeaseResponse response) {}
 
     /** This ledger under other limits: what was used stays used, as {@code Account.under} says; what is lent stays lent. */
-    public Ledger under(List<LimitAccount<?>> next) {
+    public Ledger withAccounts(List<LimitAccount<?>> next) {
         return new Ledger(
-                clockMs, clockMs, next, loans, refusals, nextLease); // what they say of the time before is not theirs
+                clockMs, clockMs, next, loans, refusals, nextLeaseId); // what they say of the time before is not theirs
     }
 
     /** This ledger at a later time, or at its own if that is later: what has ended by then is charged. */
-    public Ledger at(long nowMs) {
+    public Ledger advancedTo(long nowMs) {
         long atMs = Math.max(clockMs, nowMs);
         List<Refusal> waiting = refusals.stream().allMatch(refusal -> refusal.untilMs > atMs)
                 ? refusals
                 : refusals.stream().filter(refusal -> refusal.untilMs > atMs).toList();
         if (loans.isEmpty() || loans.get(0).dueMs > atMs) {
-            return atMs == clockMs ? this : new Ledger(atMs, chargedMs, accounts, loans, waiting, nextLease);
+            return atMs == clockMs ? this : new Ledger(atMs, lastChargeMs, accounts, loans, waiting, nextLeaseId);
         }
         Ledger next = this;
         List<Loan> left = new ArrayList<>(loans);
@@ -161,16 +162,16 @@ public record Ledger(
             Loan ended = left.remove(0);
             next = next.charge(ended.amount, ended.untilMs - 1);
         }
-        return new Ledger(atMs, next.chargedMs, next.accounts, left, waiting, nextLease);
+        return new Ledger(atMs, next.lastChargeMs, next.accounts, left, waiting, nextLeaseId);
     }
 
-    /** As {@link #ask(LeaseRequest, LeaseTerms, List, long)}, where a settlement leaves a debt of one capacity at most. */
-    public Answer ask(LeaseRequest request, LeaseTerms terms, long nowMs) {
+    /** As {@link #handle(LeaseRequest, LeaseTerms, List, long)}, where a settlement leaves a debt of one capacity at most. */
+    public Result handle(LeaseRequest request, LeaseTerms terms, long nowMs) {
         List<Long> maxUsed = accounts.stream()
                 .map(LimitAccount::limit)
                 .map(limit -> limit.capacity() + Math.min(limit.capacity(), limit.maxUsed() - limit.capacity()))
                 .toList();
-        return ask(request, terms, maxUsed, nowMs);
+        return handle(request, terms, maxUsed, nowMs);
     }
 
     /**
@@ -179,15 +180,15 @@ public record Ledger(
      * @param maxUsed for each limit, the most tokens that may be used or lent once a settlement is charged
      * @param nowMs the broker's time when the request was appended
      */
-    public Answer ask(LeaseRequest request, LeaseTerms terms, List<Long> maxUsed, long nowMs) {
-        Ledger next = at(Math.max(nowMs, lastUsedMs(request)));
+    public Result handle(LeaseRequest request, LeaseTerms terms, List<Long> maxUsed, long nowMs) {
+        Ledger next = advancedTo(Math.max(nowMs, lastUsedMs(request)));
         for (LeaseRequest.Report report : request.reports()) {
-            next = next.account(request.holder(), report);
+            next = next.applyReport(request.holder(), report);
         }
         next = next.settle(request.settled(), maxUsed);
-        return request.isForLease()
+        return request.requestsLease()
                 ? next.lend(request, terms.withRoundTrip(request.roundTripMs()), nowMs)
-                : new Answer(next, null);
+                : new Result(next, null);
     }
 
     /** A holder's decision times may be ahead by as long as its request was under way: then it is later than was known here. */
@@ -195,7 +196,7 @@ public record Ledger(
         long latestMs = clockMs;
         for (LeaseRequest.Report report : request.reports()) {
             for (Loan loan : loans) {
-                if (loan.lease == report.lease()) {
+                if (loan.leaseId == report.leaseId()) {
                     latestMs = Math.max(latestMs, Math.min(report.lastUsedMs(), loan.untilMs - 1));
                 }
             }
@@ -218,36 +219,43 @@ public record Ledger(
     }
 
     /** Of a slice that has ended, nothing is left to account for. What cannot be of a slice is taken as that which can be. */
-    private Ledger account(String holder, LeaseRequest.Report report) {
+    private Ledger applyReport(String holder, LeaseRequest.Report report) {
         for (int place = 0; place < loans.size(); place++) {
             Loan loan = loans.get(place);
-            if (loan.lease == report.lease() && loan.holder.equals(holder)) {
-                return account(place, loan, report);
+            if (loan.leaseId == report.leaseId() && loan.holder.equals(holder)) {
+                return applyReport(place, loan, report);
             }
         }
         return this;
     }
 
-    private Ledger account(int place, Loan loan, LeaseRequest.Report report) {
+    private Ledger applyReport(int place, Loan loan, LeaseRequest.Report report) {
         long used = Math.max(0, Math.min(loan.amount, report.used() - loan.used));
         long held = Math.max(0, Math.min(loan.amount - used, report.held()));
         List<Loan> next = new ArrayList<>(loans);
         if (held > 0) {
             next.set(
                     place,
-                    new Loan(loan.lease, loan.holder, held, loan.used + used, loan.wanted, loan.untilMs, loan.dueMs));
+                    new Loan(
+                            loan.leaseId,
+                            loan.holder,
+                            held,
+                            loan.used + used,
+                            loan.requestedTokens,
+                            loan.untilMs,
+                            loan.dueMs));
         } else {
             next.remove(place);
         }
         Ledger charged = used > 0 ? charge(used, Math.min(report.lastUsedMs(), loan.untilMs - 1)) : this;
-        return new Ledger(clockMs, charged.chargedMs, charged.accounts, next, refusals, nextLease);
+        return new Ledger(clockMs, charged.lastChargeMs, charged.accounts, next, refusals, nextLeaseId);
     }
 
     private Ledger charge(long amount, long atMs) {
-        long timeMs = Math.max(chargedMs, atMs);
+        long timeMs = Math.max(lastChargeMs, atMs);
         List<LimitAccount<?>> next = new ArrayList<>();
         accounts.forEach(account -> next.add(account.charge(amount, timeMs)));
-        return new Ledger(clockMs, timeMs, next, loans, refusals, nextLease);
+        return new Ledger(clockMs, timeMs, next, loans, refusals, nextLeaseId);
     }
 
     /**
@@ -260,12 +268,12 @@ public record Ledger(
             return this;
         }
         long lent = lent();
-        long timeMs = Math.max(chargedMs, clockMs);
+        long timeMs = Math.max(lastChargeMs, clockMs);
         List<LimitAccount<?>> next = new ArrayList<>();
         for (int i = 0; i < accounts.size(); i++) {
             next.add(accounts.get(i).chargeUpTo(maxUsed.get(i) - lent, settled, timeMs));
         }
-        return new Ledger(clockMs, timeMs, next, loans, refusals, nextLease);
+        return new Ledger(clockMs, timeMs, next, loans, refusals, nextLeaseId);
     }
 
     /**
@@ -274,8 +282,8 @@ public record Ledger(
      * yet what it will want. If a request waits, its cost is granted at least, unless that is due to a holder that was refused before; if none
      * does, nothing is granted while little is free, so that leases which nobody may need do not withhold what others wait for.
      */
-    private Answer lend(LeaseRequest request, LeaseTerms terms, long nowMs) {
-        long least = request.least();
+    private Result lend(LeaseRequest request, LeaseTerms terms, long nowMs) {
+        long least = request.minTokens();
         long free = free();
         long before = 0;
         long others = 0;
@@ -284,33 +292,39 @@ public record Ledger(
             if (refusals.get(i).holder.equals(request.holder())) {
                 place = i;
             } else {
-                others = Math.min(Limit.MAX_LEVEL, others + refusals.get(i).least);
+                others = Math.min(Limit.MAX_LEVEL, others + refusals.get(i).minTokens);
                 before = place < 0 ? others : before;
             }
         }
-        long share = Math.min(share(request.holder(), free, terms), free - others);
-        long amount = Math.max(least, Math.min(request.want(), share));
+        long share = Math.min(fairShare(request.holder(), free, terms), free - others);
+        long amount = Math.max(least, Math.min(request.requestedTokens(), share));
         boolean isRefused =
-                least == 0 ? amount <= 0 || free - others < capacity() / SCARCE_PARTS : least > free - before;
+                least == 0 ? amount <= 0 || free - others < capacity() / SCARCE_DIVISOR : least > free - before;
         if (isRefused || loans.size() >= MAX_LOANS) {
             long retryAfterMs = retryAfterMs(Math.max(1, least), before);
-            List<Refusal> next = refused(request, place, terms, retryAfterMs);
-            return new Answer(
-                    new Ledger(clockMs, chargedMs, accounts, loans, next, nextLease),
+            List<Refusal> next = refusalsWith(request, place, terms, retryAfterMs);
+            return new Result(
+                    new Ledger(clockMs, lastChargeMs, accounts, loans, next, nextLeaseId),
                     new LeaseResponse.Refused(request.number(), nowMs, retryAfterMs));
         }
         long untilMs = untilMs(terms);
-        Loan loan =
-                new Loan(nextLease, request.holder(), amount, 0, request.want(), untilMs, untilMs + terms.graceMs());
+        Loan loan = new Loan(
+                nextLeaseId,
+                request.holder(),
+                amount,
+                0,
+                request.requestedTokens(),
+                untilMs,
+                untilMs + terms.graceMs());
         List<Loan> next = new ArrayList<>(loans);
         next.add(-Collections.binarySearch(next, loan, BY_DUE) - 1, loan);
-        return new Answer(
-                new Ledger(clockMs, chargedMs, accounts, next, without(place), nextLease + 1),
+        return new Result(
+                new Ledger(clockMs, lastChargeMs, accounts, next, refusalsWithout(place), nextLeaseId + 1),
                 new LeaseResponse.Granted(
-                        request.number(), loan.lease, amount, nowMs, clockMs, loan.untilMs, amount >= free - others));
+                        request.number(), loan.leaseId, amount, nowMs, clockMs, loan.untilMs, amount >= free - others));
     }
 
-    private List<Refusal> without(int place) {
+    private List<Refusal> refusalsWithout(int place) {
         if (place < 0) {
             return refusals;
         }
@@ -320,17 +334,17 @@ public record Ledger(
     }
 
     /** The refusals after one more; {@code place} is the holder's entry, -1 if it has none. */
-    private List<Refusal> refused(LeaseRequest request, int place, LeaseTerms terms, long retryAfterMs) {
-        long least = request.least();
+    private List<Refusal> refusalsWith(LeaseRequest request, int place, LeaseTerms terms, long retryAfterMs) {
+        long least = request.minTokens();
         long waitMs = Math.min(retryAfterMs, terms.termMs());
-        boolean isSmall = least > 0 && least <= Math.max(1, capacity() / SCARCE_PARTS);
-        boolean returns =
-                isSmall && Math.min(request.want() / least, terms.termMs()) * 2 * terms.leadMs() >= terms.termMs();
+        boolean isSmall = least > 0 && least <= Math.max(1, capacity() / SCARCE_DIVISOR);
+        boolean returns = isSmall
+                && Math.min(request.requestedTokens() / least, terms.termMs()) * 2 * terms.leadMs() >= terms.termMs();
         if (!returns || (place < 0 && refusals.size() >= MAX_REFUSALS)) {
-            return without(place);
+            return refusalsWithout(place);
         }
         long untilMs = clockMs + waitMs + 2 * terms.leadMs();
-        Refusal refusal = new Refusal(request.holder(), least, request.want(), untilMs);
+        Refusal refusal = new Refusal(request.holder(), least, request.requestedTokens(), untilMs);
         List<Refusal> next = new ArrayList<>(refusals);
         if (place < 0) {
             next.add(refusal);
@@ -340,11 +354,11 @@ public record Ledger(
         return next;
     }
 
-    private long share(String holder, long free, LeaseTerms terms) {
+    private long fairShare(String holder, long free, LeaseTerms terms) {
         Map<String, Long> wants = new HashMap<>(2 * (loans.size() + refusals.size()));
-        long knownMs = clockMs + terms.termMs() - terms.termMs() / NEW_PARTS;
-        loans.forEach(loan -> wants.put(loan.holder, loan.untilMs > knownMs ? Long.MAX_VALUE : loan.wanted));
-        refusals.forEach(refusal -> wants.merge(refusal.holder, refusal.wanted, Math::max));
+        long knownMs = clockMs + terms.termMs() - terms.termMs() / NEW_LEASE_DIVISOR;
+        loans.forEach(loan -> wants.put(loan.holder, loan.untilMs > knownMs ? Long.MAX_VALUE : loan.requestedTokens));
+        refusals.forEach(refusal -> wants.merge(refusal.holder, refusal.requestedTokens, Math::max));
         wants.remove(holder);
         long even = free / (wants.size() + 1);
         long left = free;

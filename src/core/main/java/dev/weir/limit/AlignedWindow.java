@@ -20,7 +20,7 @@ public sealed interface AlignedWindow extends Limit<AlignedWindow.Window> permit
     long endMs(long startMs);
 
     /** Whether {@code nowMs} is in the window that starts at {@code startMs}. */
-    default boolean isIn(long startMs, long nowMs) {
+    default boolean isInWindow(long startMs, long nowMs) {
         return startMs(nowMs) == startMs;
     }
 
@@ -46,7 +46,7 @@ public sealed interface AlignedWindow extends Limit<AlignedWindow.Window> permit
     }
 
     @Override
-    default Window fresh(long nowMs) {
+    default Window initialState(long nowMs) {
         return new Window(startMs(nowMs), 0);
     }
 
@@ -70,10 +70,10 @@ public sealed interface AlignedWindow extends Limit<AlignedWindow.Window> permit
     /** Ends with the window, however much is in use. */
     @Override
     default Window adopt(LimitAccount<?> old, long mostUsed, long nowMs) {
-        return charge(fresh(nowMs), old.used(nowMs), nowMs);
+        return charge(initialState(nowMs), old.used(nowMs), nowMs);
     }
 
     private Window at(Window window, long nowMs) {
-        return isIn(window.startMs(), nowMs) ? window : fresh(nowMs);
+        return isInWindow(window.startMs(), nowMs) ? window : initialState(nowMs);
     }
 }

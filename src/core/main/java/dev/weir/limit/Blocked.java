@@ -1,7 +1,7 @@
 package dev.weir.limit;
 
 /** A limit of 0: every cost above 0 is refused for good. */
-public record Blocked() implements Limit<Unlimited.Nothing> {
+public record Blocked() implements Limit<Unlimited.NoState> {
 
     @Override
     public long capacity() {
@@ -30,22 +30,22 @@ public record Blocked() implements Limit<Unlimited.Nothing> {
     }
 
     @Override
-    public Unlimited.Nothing fresh(long nowMs) {
-        return Unlimited.Nothing.NOTHING;
+    public Unlimited.NoState initialState(long nowMs) {
+        return Unlimited.NoState.INSTANCE;
     }
 
     @Override
-    public long available(Unlimited.Nothing state, long nowMs) {
+    public long available(Unlimited.NoState state, long nowMs) {
         return 0;
     }
 
     @Override
-    public long waitMs(Unlimited.Nothing state, long cost, long nowMs) {
+    public long waitMs(Unlimited.NoState state, long cost, long nowMs) {
         return 0;
     }
 
     @Override
-    public Unlimited.Nothing charge(Unlimited.Nothing state, long cost, long nowMs) {
+    public Unlimited.NoState charge(Unlimited.NoState state, long cost, long nowMs) {
         return state;
     }
 }

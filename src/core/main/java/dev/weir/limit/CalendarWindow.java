@@ -36,25 +36,25 @@ public record CalendarWindow(long limit, CalendarPeriod period, ZoneId zone, boo
 
     @Override
     public long startMs(long nowMs) {
-        LocalDate shown = firstDateShown(nowMs);
+        LocalDate shown = firstLocalDate(nowMs);
         long nextMs = startMs(period.next(shown));
         return nextMs <= nowMs ? nextMs : startMs(shown);
     }
 
     @Override
     public long endMs(long nowMs) {
-        LocalDate next = period.next(firstDateShown(nowMs));
+        LocalDate next = period.next(firstLocalDate(nowMs));
         long nextMs = startMs(next);
         return nextMs <= nowMs ? startMs(period.next(next)) : nextMs;
     }
 
     @Override
-    public boolean continues(Limit<?> old) {
+    public boolean isCompatibleWith(Limit<?> old) {
         return old instanceof CalendarWindow window && window.period == period && window.zone.equals(zone);
     }
 
     /** The first date of the period that clocks show; the window is this one or the next. */
-    private LocalDate firstDateShown(long nowMs) {
+    private LocalDate firstLocalDate(long nowMs) {
         return period.firstDate(LocalDate.ofInstant(Instant.ofEpochMilli(nowMs), zone));
     }
 

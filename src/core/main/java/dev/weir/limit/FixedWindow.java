@@ -25,7 +25,7 @@ public record FixedWindow(long limit, long perMs, boolean countDenied) implement
     }
 
     @Override
-    public boolean isIn(long startMs, long nowMs) {
+    public boolean isInWindow(long startMs, long nowMs) {
         return nowMs >= startMs && nowMs - startMs < perMs;
     }
 
@@ -35,7 +35,7 @@ public record FixedWindow(long limit, long perMs, boolean countDenied) implement
     }
 
     @Override
-    public boolean continues(Limit<?> old) {
+    public boolean isCompatibleWith(Limit<?> old) {
         return old instanceof FixedWindow window && window.perMs == perMs;
     }
 }

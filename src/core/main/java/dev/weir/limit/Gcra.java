@@ -45,7 +45,7 @@ public record Gcra(Rate rate, long burst, boolean countDenied) implements Limit<
     }
 
     @Override
-    public Arrival fresh(long nowMs) {
+    public Arrival initialState(long nowMs) {
         return new Arrival(nowMs, 0);
     }
 
@@ -66,32 +66,32 @@ public record Gcra(Rate rate, long burst, boolean countDenied) implements Limit<
 
     @Override
     public Arrival charge(Arrival arrival, long cost, long nowMs) {
-        return ahead(Limit.addToLevel(unitsAhead(arrival, nowMs), rate.units(cost)), nowMs);
+        return arrivalAhead(Limit.addToLevel(unitsAhead(arrival, nowMs), rate.units(cost)), nowMs);
     }
 
-    private Arrival ahead(long units, long nowMs) {
+    private Arrival arrivalAhead(long units, long nowMs) {
         long wholeMs = rate.wholeMs(units);
         return new Arrival(nowMs + wholeMs, units - wholeMs * rate.unitsPerMs());
     }
 
     @Override
-    public boolean continues(Limit<?> old) {
+    public boolean isCompatibleWith(Limit<?> old) {
         return old instanceof Gcra gcra && gcra.rate.equals(rate);
     }
 
     @Override
     public Arrival adopt(LimitAccount<?> old, long mostUsed, long nowMs) {
-        if (!continues(old.limit())) {
+        if (!isCompatibleWith(old.limit())) {
             return Limit.super.adopt(old, mostUsed, nowMs);
         }
         Arrival arrival = (Arrival) old.state();
         long most = rate.units(mostUsed);
-        return unitsAhead(arrival, nowMs) <= most ? arrival : ahead(most, nowMs);
+        return unitsAhead(arrival, nowMs) <= most ? arrival : arrivalAhead(most, nowMs);
     }
 
     /** How far the theoretical arrival time lies ahead of now, in units; 0 if it has passed. */
     private long unitsAhead(Arrival arrival, long nowMs) {
         long aheadMs = arrival.tatMs() - nowMs;
-        return aheadMs < 0 ? 0 : Limit.addToLevel(rate.flow(aheadMs), arrival.part());
+        return aheadMs < 0 ? 0 : Limit.addToLevel(rate.unitsIn(aheadMs), arrival.part());
     }
 }

@@ -16,7 +16,7 @@ public record IntervalBucket(long tokens, long perMs, long burst, boolean countD
         implements Limit<IntervalBucket.Steps> {
 
     /** How long a full and idle bucket remembers when its steps fall; after that, its next request is a first one. */
-    public static final long PHASE_KEPT_MS = 24 * 60 * 60 * 1000L;
+    public static final long PHASE_RETENTION_MS = 24 * 60 * 60 * 1000L;
 
     /** @throws IllegalArgumentException if a number is not positive, or the wait for a full bucket would overflow */
     public IntervalBucket {
@@ -54,7 +54,7 @@ public record IntervalBucket(long tokens, long perMs, long burst, boolean countD
     }
 
     @Override
-    public Steps fresh(long nowMs) {
+    public Steps initialState(long nowMs) {
         return new Steps(0, nowMs);
     }
 
@@ -67,7 +67,7 @@ public record IntervalBucket(long tokens, long perMs, long burst, boolean countD
     public long waitMs(Steps steps, long cost, long nowMs) {
         Steps now = at(steps, nowMs);
         long missing = now.used() - (burst - cost);
-        return missing <= 0 ? 0 : now.stepMs() + msToGet(missing) - nowMs;
+        return missing <= 0 ? 0 : now.stepMs() + refillMs(missing) - nowMs;
     }
 
     @Override
@@ -77,18 +77,18 @@ public record IntervalBucket(long tokens, long perMs, long burst, boolean countD
     }
 
     @Override
-    public long forgettableAtMs(Steps steps, long nowMs) {
-        return Math.max(nowMs, forgottenAtMs(steps));
+    public long expiresAtMs(Steps steps, long nowMs) {
+        return Math.max(nowMs, phaseExpiresAtMs(steps));
     }
 
     @Override
-    public boolean continues(Limit<?> old) {
+    public boolean isCompatibleWith(Limit<?> old) {
         return old instanceof IntervalBucket bucket && bucket.perMs == perMs;
     }
 
     @Override
     public Steps adopt(LimitAccount<?> old, long mostUsed, long nowMs) {
-        if (!(old.limit() instanceof IntervalBucket bucket) || !continues(bucket)) {
+        if (!(old.limit() instanceof IntervalBucket bucket) || !isCompatibleWith(bucket)) {
             return Limit.super.adopt(old, mostUsed, nowMs);
         }
         long stepMs = bucket.at((Steps) old.state(), nowMs).stepMs();
@@ -101,14 +101,14 @@ public record IntervalBucket(long tokens, long perMs, long burst, boolean countD
         if (sinceMs >= 0 && sinceMs < perMs) {
             return steps;
         }
-        long stepMs = nowMs >= forgottenAtMs(steps) ? nowMs : nowMs - Math.floorMod(sinceMs, perMs);
+        long stepMs = nowMs >= phaseExpiresAtMs(steps) ? nowMs : nowMs - Math.floorMod(sinceMs, perMs);
         long passed = (stepMs - steps.stepMs()) / perMs;
         long used = passed > steps.used() / tokens ? 0 : Math.max(0, steps.used() - passed * tokens);
         return new Steps(used, stepMs);
     }
 
     /** How long the steps take that bring so many tokens, at least one, from a step on. */
-    private long msToGet(long missing) {
+    private long refillMs(long missing) {
         if (missing <= tokens) {
             return perMs;
         }
@@ -117,8 +117,8 @@ public record IntervalBucket(long tokens, long perMs, long burst, boolean countD
     }
 
     /** When the bucket has been full and idle for so long that its next request is a first one. */
-    private long forgottenAtMs(Steps steps) {
-        long toFullMs = steps.used() == 0 ? 0 : msToGet(steps.used());
-        return steps.stepMs() + toFullMs + Math.max(perMs, PHASE_KEPT_MS);
+    private long phaseExpiresAtMs(Steps steps) {
+        long toFullMs = steps.used() == 0 ? 0 : refillMs(steps.used());
+        return steps.stepMs() + toFullMs + Math.max(perMs, PHASE_RETENTION_MS);
     }
 }

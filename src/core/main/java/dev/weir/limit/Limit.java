@@ -60,7 +60,7 @@ public sealed interface Limit<S>
     }
 
     /** The state of one who has not asked before. */
-    S fresh(long nowMs);
+    S initialState(long nowMs);
 
     /** Whole tokens that can be had now, rounded down; below zero while in debt. */
     long available(S state, long nowMs);
@@ -87,25 +87,25 @@ public sealed interface Limit<S>
      */
     S charge(S state, long cost, long nowMs);
 
-    /** From this time on the state says what a {@linkplain #fresh fresh} one says, if nothing else comes. */
-    default long forgettableAtMs(S state, long nowMs) {
+    /** From this time on the state says what a {@linkplain #initialState fresh} one says, if nothing else comes. */
+    default long expiresAtMs(S state, long nowMs) {
         return nowMs + waitMs(state, capacity(), nowMs);
     }
 
     /** Whether what was used under {@code old} stays used with its times when these terms replace it. */
-    default boolean continues(Limit<?> old) {
+    default boolean isCompatibleWith(Limit<?> old) {
         return false;
     }
 
     /**
      * The state to go on with when these terms replace those of {@code old}: that of terms which these {@linkplain
-     * #continues continue} is kept; else what is in use stays in use, in whole tokens rounded up, as if it had all been
+     * #isCompatibleWith continue} is kept; else what is in use stays in use, in whole tokens rounded up, as if it had all been
      * taken now. Where the wait grows with what is in use, at most {@code mostUsed} stays in use.
      *
      * @param mostUsed at least the capacity, so that the client waits no longer than one that has just used as much
      */
     default S adopt(LimitAccount<?> old, long mostUsed, long nowMs) {
-        return charge(fresh(nowMs), Math.min(mostUsed, old.used(nowMs)), nowMs);
+        return charge(initialState(nowMs), Math.min(mostUsed, old.used(nowMs)), nowMs);
     }
 
     /** Throws unless {@code value} is positive and at most {@link #MAX_LEVEL}. */

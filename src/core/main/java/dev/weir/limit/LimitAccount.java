@@ -10,7 +10,7 @@ public record LimitAccount<S>(Limit<S> limit, S state) {
 
     /** The account of a key that has not asked before. */
     public static <S> LimitAccount<S> open(Limit<S> limit, long nowMs) {
-        return new LimitAccount<>(limit, limit.fresh(nowMs));
+        return new LimitAccount<>(limit, limit.initialState(nowMs));
     }
 
     /** Whether {@code cost} (0 or more) may be taken now. A cost of 0 always may. */
@@ -62,8 +62,8 @@ public record LimitAccount<S>(Limit<S> limit, S state) {
     }
 
     /** From when on this account may be forgotten without anybody noticing. */
-    public long forgettableAtMs(long nowMs) {
-        return limit.forgettableAtMs(state, nowMs);
+    public long expiresAtMs(long nowMs) {
+        return limit.expiresAtMs(state, nowMs);
     }
 
     /** Whole tokens that are in use beyond the capacity; 0 if none are, or if denied requests may have caused them. */
@@ -71,9 +71,9 @@ public record LimitAccount<S>(Limit<S> limit, S state) {
         return limit.countDenied() ? 0 : Math.max(0, used(nowMs) - limit.capacity());
     }
 
-    /** As {@link #under(Limit, long, long)}, with a debt of up to one capacity. */
-    public <T> LimitAccount<T> under(Limit<T> terms, long nowMs) {
-        return under(terms, terms.capacity(), nowMs);
+    /** As {@link #migrateTo(Limit, long, long)}, with a debt of up to one capacity. */
+    public <T> LimitAccount<T> migrateTo(Limit<T> terms, long nowMs) {
+        return migrateTo(terms, terms.capacity(), nowMs);
     }
 
     /**
@@ -82,7 +82,7 @@ public record LimitAccount<S>(Limit<S> limit, S state) {
      *
      * @param maxDebt the most of a debt that stays, in tokens
      */
-    public <T> LimitAccount<T> under(Limit<T> terms, long maxDebt, long nowMs) {
+    public <T> LimitAccount<T> migrateTo(Limit<T> terms, long maxDebt, long nowMs) {
         long mostDebt = Math.min(maxDebt, terms.maxUsed() - terms.capacity());
         return new LimitAccount<>(terms, terms.adopt(this, terms.capacity() + Math.min(mostDebt, debt(nowMs)), nowMs));
     }

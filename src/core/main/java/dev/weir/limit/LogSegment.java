@@ -62,7 +62,7 @@ public final class LogSegment {
     }
 
     /** This segment with {@code cost} added at {@code timeMs}: to the newest entry if it is of the same time. */
-    LogSegment with(long timeMs, long cost) {
+    LogSegment withEntry(long timeMs, long cost) {
         boolean merges = size() > 0 && lastTimeMs() == timeMs;
         int size = merges ? size() : size() + 1;
         long[] times = Arrays.copyOf(timesMs, size);
@@ -73,7 +73,7 @@ public final class LogSegment {
     }
 
     /** This segment with the newest entry's cost less by {@code cost}, or without it where nothing is left. */
-    LogSegment withLess(long cost) {
+    LogSegment reducedBy(long cost) {
         long left = lastSum() - cost;
         if (left == sum(size() - 2)) {
             return of(sumBefore, Arrays.copyOf(timesMs, size() - 1), Arrays.copyOf(sums, size() - 1));

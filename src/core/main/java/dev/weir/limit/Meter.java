@@ -41,7 +41,7 @@ public sealed interface Meter extends Limit<Meter.Level> permits TokenBucket, Le
     }
 
     @Override
-    default Level fresh(long nowMs) {
+    default Level initialState(long nowMs) {
         return new Level(0, nowMs);
     }
 
@@ -66,13 +66,13 @@ public sealed interface Meter extends Limit<Meter.Level> permits TokenBucket, Le
     }
 
     @Override
-    default boolean continues(Limit<?> old) {
+    default boolean isCompatibleWith(Limit<?> old) {
         return old instanceof Meter meter && meter.rate().unitsPerToken() == rate().unitsPerToken();
     }
 
     @Override
     default Level adopt(LimitAccount<?> old, long mostUsed, long nowMs) {
-        if (!continues(old.limit())) {
+        if (!isCompatibleWith(old.limit())) {
             return Limit.super.adopt(old, mostUsed, nowMs);
         }
         long units = ((Meter) old.limit()).unitsAt((Level) old.state(), nowMs);
@@ -80,6 +80,6 @@ public sealed interface Meter extends Limit<Meter.Level> permits TokenBucket, Le
     }
 
     private long unitsAt(Level level, long nowMs) {
-        return Math.max(0, level.units() - rate().flow(nowMs - level.atMs()));
+        return Math.max(0, level.units() - rate().unitsIn(nowMs - level.atMs()));
     }
 }

@@ -48,7 +48,7 @@ public record Rate(long tokens, long perMs, long unitsPerToken, long unitsPerMs)
     }
 
     /** The units that flow in some milliseconds, 0 or more, kept within {@link Limit#MAX_LEVEL}. */
-    long flow(long ms) {
+    long unitsIn(long ms) {
         return saturatingMultiply(Math.max(0, ms), unitsPerMs);
     }
 

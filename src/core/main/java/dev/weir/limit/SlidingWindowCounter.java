@@ -55,7 +55,7 @@ public record SlidingWindowCounter(long limit, long perMs, boolean strict, boole
     }
 
     @Override
-    public Windows fresh(long nowMs) {
+    public Windows initialState(long nowMs) {
         return new Windows(startMs(nowMs), 0, 0);
     }
 
@@ -89,13 +89,13 @@ public record SlidingWindowCounter(long limit, long perMs, boolean strict, boole
     }
 
     @Override
-    public boolean continues(Limit<?> old) {
+    public boolean isCompatibleWith(Limit<?> old) {
         return old instanceof SlidingWindowCounter counter && counter.perMs == perMs;
     }
 
     @Override
     public Windows adopt(LimitAccount<?> old, long mostUsed, long nowMs) {
-        if (!continues(old.limit())) {
+        if (!isCompatibleWith(old.limit())) {
             return Limit.super.adopt(old, mostUsed, nowMs);
         }
         Windows windows = slide((Windows) old.state(), nowMs);

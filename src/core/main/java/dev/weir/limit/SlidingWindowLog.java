@@ -37,57 +37,59 @@ public record SlidingWindowLog(long limit, long perMs, boolean countDenied) impl
     /**
      * A log, but for its full segments.
      *
-     * @param shelf tells this log's segments from those of other logs under the same key
-     * @param segments where the full segments are; a {@link #fresh} log has none until it is put {@link #on} a shelf
-     * @param first the oldest segment that was not deleted yet
-     * @param head the segment of the oldest live entry
-     * @param gone the sum before the oldest live entry
+     * @param id tells this log's segments from those of other logs under the same key
+     * @param segments where the full segments are; a {@link #initialState} log has none until it is put {@link #withSegments} a shelf
+     * @param firstNumber the oldest segment that was not deleted yet
+     * @param headNumber the segment of the oldest live entry
+     * @param expiredSum the sum before the oldest live entry
      * @param oldestMs the time of the oldest live entry; without a meaning while nothing is live
      * @param tailNumber the number of the newest segment
      * @param tail the newest segment
      */
     public record Log(
-            int shelf,
-            Segments segments,
-            long first,
-            long head,
-            long gone,
+            int id,
+            SegmentStore segments,
+            long firstNumber,
+            long headNumber,
+            long expiredSum,
             long oldestMs,
             long tailNumber,
             LogSegment tail) {
 
         /** The cost of the entries that were live at the last charge. */
-        long live() {
-            return tail.lastSum() - gone;
+        long liveCost() {
+            return tail.lastSum() - expiredSum;
         }
 
         /** This log with its full segments on a shelf of its own. */
-        public Log on(int newShelf, Segments newSegments) {
-            return new Log(newShelf, newSegments, first, head, gone, oldestMs, tailNumber, tail);
+        public Log withSegments(int newShelf, SegmentStore newSegments) {
+            return new Log(newShelf, newSegments, firstNumber, headNumber, expiredSum, oldestMs, tailNumber, tail);
         }
 
         /** This log when it is not needed any more: all of its full segments are garbage. */
         public Log retired() {
-            return new Log(shelf, segments, first, tailNumber, 0, 0, tailNumber, LogSegment.empty(0));
+            return new Log(id, segments, firstNumber, tailNumber, 0, 0, tailNumber, LogSegment.empty(0));
         }
 
         /** This log with a bounded number of its dead segments deleted; see {@link #hasGarbage}. */
         public Log trimmed() {
-            long end = Math.min(head, first + DELETES_PER_CHARGE);
-            for (long number = first; number < end; number++) {
+            long end = Math.min(headNumber, firstNumber + DELETES_PER_CHARGE);
+            for (long number = firstNumber; number < end; number++) {
                 segments.delete(number);
             }
-            return end == first ? this : new Log(shelf, segments, end, head, gone, oldestMs, tailNumber, tail);
+            return end == firstNumber
+                    ? this
+                    : new Log(id, segments, end, headNumber, expiredSum, oldestMs, tailNumber, tail);
         }
 
         /** Whether dead segments are left in the store. */
         public boolean hasGarbage() {
-            return first < head;
+            return firstNumber < headNumber;
         }
     }
 
     /** Where an entry is: its segment, its place there, and that segment. */
-    private record Place(long number, int index, LogSegment segment) {
+    private record EntryPosition(long number, int index, LogSegment segment) {
         long timeMs() {
             return segment.timeMs(index);
         }
@@ -124,25 +126,25 @@ public record SlidingWindowLog(long limit, long perMs, boolean countDenied) impl
     }
 
     @Override
-    public Log fresh(long nowMs) {
+    public Log initialState(long nowMs) {
         return new Log(0, null, 0, 0, 0, 0, 0, LogSegment.empty(0));
     }
 
     @Override
     public long available(Log log, long nowMs) {
-        return limit - slide(log, nowMs).live();
+        return limit - slide(log, nowMs).liveCost();
     }
 
     @Override
     public long waitMs(Log log, long cost, long nowMs) {
         Log now = slide(log, nowMs);
-        long excess = now.live() - (limit - cost); // must leave the window first
+        long excess = now.liveCost() - (limit - cost); // must leave the window first
         if (excess <= 0) {
             return 0;
         }
-        long lastMs = excess == now.live()
+        long lastMs = excess == now.liveCost()
                 ? now.tail.lastTimeMs()
-                : find(now, (timeMs, sum) -> sum - now.gone >= excess).timeMs();
+                : find(now, (timeMs, sum) -> sum - now.expiredSum >= excess).timeMs();
         return lastMs + perMs - nowMs;
     }
 
@@ -150,18 +152,18 @@ public record SlidingWindowLog(long limit, long perMs, boolean countDenied) impl
     public Log charge(Log log, long cost, long nowMs) {
         Log now = slide(log, nowMs);
         Log charged = cost < 0
-                ? giveBack(now, -Math.max(cost, -MAX_LEVEL))
-                : append(now, Math.min(cost, MAX_LEVEL - now.live()), nowMs);
+                ? refund(now, -Math.max(cost, -MAX_LEVEL))
+                : append(now, Math.min(cost, MAX_LEVEL - now.liveCost()), nowMs);
         return charged.trimmed();
     }
 
     @Override
-    public long forgettableAtMs(Log log, long nowMs) {
-        return slide(log, nowMs).live() == 0 ? nowMs : log.tail.lastTimeMs() + perMs;
+    public long expiresAtMs(Log log, long nowMs) {
+        return slide(log, nowMs).liveCost() == 0 ? nowMs : log.tail.lastTimeMs() + perMs;
     }
 
     @Override
-    public boolean continues(Limit<?> old) {
+    public boolean isCompatibleWith(Limit<?> old) {
         return old instanceof SlidingWindowLog;
     }
 
@@ -169,30 +171,30 @@ public record SlidingWindowLog(long limit, long perMs, boolean countDenied) impl
     public Log adopt(LimitAccount<?> old, long mostUsed, long nowMs) {
         return old.limit() instanceof SlidingWindowLog log
                 ? log.slide((Log) old.state(), nowMs) // what has left the old window does not come back in a longer one
-                : charge(fresh(nowMs), old.used(nowMs), nowMs); // all of it leaves after one window
+                : charge(initialState(nowMs), old.used(nowMs), nowMs); // all of it leaves after one window
     }
 
     /** The log without the entries that have left the window. */
     private Log slide(Log log, long nowMs) {
         long cutoffMs = nowMs - perMs;
-        if (log.live() == 0 || log.oldestMs > cutoffMs) {
+        if (log.liveCost() == 0 || log.oldestMs > cutoffMs) {
             return log;
         }
         return log.tail.lastTimeMs() <= cutoffMs
                 ? emptied(log)
-                : from(log, find(log, (timeMs, sum) -> timeMs > cutoffMs));
+                : withOldest(log, find(log, (timeMs, sum) -> timeMs > cutoffMs));
     }
 
     private static Log emptied(Log log) {
         LogSegment tail = LogSegment.empty(log.tail.lastSum());
-        return new Log(log.shelf, log.segments, log.first, log.tailNumber, tail.lastSum(), 0, log.tailNumber, tail);
+        return new Log(log.id, log.segments, log.firstNumber, log.tailNumber, tail.lastSum(), 0, log.tailNumber, tail);
     }
 
-    private static Log from(Log log, Place oldest) {
+    private static Log withOldest(Log log, EntryPosition oldest) {
         return new Log(
-                log.shelf,
+                log.id,
                 log.segments,
-                log.first,
+                log.firstNumber,
                 oldest.number,
                 oldest.sumBefore(),
                 oldest.timeMs(),
@@ -208,27 +210,27 @@ public record SlidingWindowLog(long limit, long perMs, boolean countDenied) impl
         if (spills) {
             log.segments.put(log.tailNumber, log.tail);
         }
-        LogSegment tail = (spills ? LogSegment.empty(log.tail.lastSum()) : log.tail).with(nowMs, cost);
+        LogSegment tail = (spills ? LogSegment.empty(log.tail.lastSum()) : log.tail).withEntry(nowMs, cost);
         Log next = new Log(
-                log.shelf,
+                log.id,
                 log.segments,
-                log.first,
-                log.head,
-                log.gone,
-                log.live() == 0 ? nowMs : log.oldestMs,
+                log.firstNumber,
+                log.headNumber,
+                log.expiredSum,
+                log.liveCost() == 0 ? nowMs : log.oldestMs,
                 spills ? log.tailNumber + 1 : log.tailNumber,
                 tail);
         // Denied requests pile up beyond the limit, without end if nobody stops. Past a bound, the older go that the
         // newest outweigh: they change no answer, but for what a credit or a raised limit would have left of them.
-        boolean overfull = next.tailNumber - next.head > limit / LogSegment.CAPACITY + EXCESS_SEGMENTS;
-        return countDenied && overfull && next.live() - cost >= limit
-                ? from(next, find(next, (timeMs, sum) -> tail.lastSum() - sum < limit))
+        boolean overfull = next.tailNumber - next.headNumber > limit / LogSegment.CAPACITY + EXCESS_SEGMENTS;
+        return countDenied && overfull && next.liveCost() - cost >= limit
+                ? withOldest(next, find(next, (timeMs, sum) -> tail.lastSum() - sum < limit))
                 : next;
     }
 
     /** Takes back from the newest entries, so that what is given back is free at once. */
-    private static Log giveBack(Log log, long credit) {
-        if (credit >= log.live()) {
+    private static Log refund(Log log, long credit) {
+        if (credit >= log.liveCost()) {
             return emptied(log);
         }
         Log now = log;
@@ -237,7 +239,7 @@ public record SlidingWindowLog(long limit, long perMs, boolean countDenied) impl
             LogSegment tail = now.tail;
             long part = Math.min(left, tail.lastSum() - tail.sum(tail.size() - 2));
             left -= part;
-            now = withTail(now, now.tailNumber, tail.withLess(part));
+            now = withTail(now, now.tailNumber, tail.reducedBy(part));
             if (now.tail.size() == 0) {
                 long number = now.tailNumber - 1;
                 now = withTail(now, number, now.segments.get(number));
@@ -248,12 +250,13 @@ public record SlidingWindowLog(long limit, long perMs, boolean countDenied) impl
     }
 
     private static Log withTail(Log log, long number, LogSegment tail) {
-        return new Log(log.shelf, log.segments, log.first, log.head, log.gone, log.oldestMs, number, tail);
+        return new Log(
+                log.id, log.segments, log.firstNumber, log.headNumber, log.expiredSum, log.oldestMs, number, tail);
     }
 
     /** The first live entry for which the condition holds; it must hold for the newest. */
-    private static Place find(Log log, Condition condition) {
-        long low = log.head;
+    private static EntryPosition find(Log log, Condition condition) {
+        long low = log.headNumber;
         long step = 1;
         LogSegment segment = segment(log, low);
         while (!holdsAtEnd(segment, condition)) { // gallop
@@ -286,7 +289,7 @@ public record SlidingWindowLog(long limit, long perMs, boolean countDenied) impl
                 index = middle + 1;
             }
         }
-        return new Place(low, index, segment);
+        return new EntryPosition(low, index, segment);
     }
 
     private static boolean holdsAtEnd(LogSegment segment, Condition condition) {

@@ -1,11 +1,11 @@
 package dev.weir.limit;
 
 /** No limit: everything passes, nothing is counted. */
-public record Unlimited() implements Limit<Unlimited.Nothing> {
+public record Unlimited() implements Limit<Unlimited.NoState> {
 
     /** The state of a limit that counts nothing. */
-    public enum Nothing {
-        NOTHING
+    public enum NoState {
+        INSTANCE
     }
 
     @Override
@@ -35,22 +35,22 @@ public record Unlimited() implements Limit<Unlimited.Nothing> {
     }
 
     @Override
-    public Nothing fresh(long nowMs) {
-        return Nothing.NOTHING;
+    public NoState initialState(long nowMs) {
+        return NoState.INSTANCE;
     }
 
     @Override
-    public long available(Nothing state, long nowMs) {
+    public long available(NoState state, long nowMs) {
         return Long.MAX_VALUE;
     }
 
     @Override
-    public long waitMs(Nothing state, long cost, long nowMs) {
+    public long waitMs(NoState state, long cost, long nowMs) {
         return 0;
     }
 
     @Override
-    public Nothing charge(Nothing state, long cost, long nowMs) {
+    public NoState charge(NoState state, long cost, long nowMs) {
         return state;
     }
 }

@@ -50,7 +50,7 @@ public final class DurationsAndSizes {
      *
      * @throws IllegalArgumentException if it is none
      */
-    public static long durationOrNoneMs(String text) {
+    public static long durationOrZeroMs(String text) {
         Matcher matcher = FORM.matcher(text.strip());
         boolean unit = matcher.matches() && (matcher.group(2).isEmpty() || MS.containsKey(matcher.group(2)));
         return unit && Long.parseLong(matcher.group(1)) == 0 ? 0 : durationMs(text);

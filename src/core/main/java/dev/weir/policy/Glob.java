@@ -28,13 +28,13 @@ public final class Glob {
     private final String pattern;
     private final List<Token> tokens;
     private final String literalPrefix;
-    private final int literals; // the code points of the literal prefix
+    private final int literalPrefixLength; // the code points of the literal prefix
     private final boolean literal;
-    private final Wildcard onlyLast; // null unless the last token is the only wildcard
+    private final Wildcard trailingWildcard; // null unless the last token is the only wildcard
 
     // the places in front of tokens, as bits; the place behind the last token is there too
     private final int words;
-    private final Map<Integer, long[]> places = new HashMap<>(); // of each literal character
+    private final Map<Integer, long[]> positions = new HashMap<>(); // of each literal character
     private final long[] none;
     private final long[] one;
     private final long[] run;
@@ -59,10 +59,11 @@ public final class Glob {
             prefix.appendCodePoint(token.literal);
         }
         this.literalPrefix = prefix.toString();
-        this.literals = prefix.codePointCount(0, prefix.length());
-        this.literal = literals == tokens.size();
-        this.onlyLast = literals == tokens.size() - 1 ? tokens.get(tokens.size() - 1).wildcard : null;
-        boolean isFollowed = !literal && onlyLast == null; // else the literal prefix decides
+        this.literalPrefixLength = prefix.codePointCount(0, prefix.length());
+        this.literal = literalPrefixLength == tokens.size();
+        this.trailingWildcard =
+                literalPrefixLength == tokens.size() - 1 ? tokens.get(tokens.size() - 1).wildcard : null;
+        boolean isFollowed = !literal && trailingWildcard == null; // else the literal prefix decides
         this.words = isFollowed ? (tokens.size() >> 6) + 1 : 0;
         this.none = new long[words];
         this.one = new long[words];
@@ -72,7 +73,7 @@ public final class Glob {
             Token token = tokens.get(i);
             set(
                     switch (token.wildcard) {
-                        case NONE -> places.computeIfAbsent(token.literal, c -> new long[words]);
+                        case NONE -> positions.computeIfAbsent(token.literal, c -> new long[words]);
                         case ONE -> one;
                         case RUN -> run;
                         case RUN_IN_SEGMENT -> runInSegment;
@@ -112,11 +113,11 @@ public final class Glob {
         if (literal) {
             return text.length() == start;
         }
-        return onlyLast == null ? matchesFrom(start, text) : isStoodFor(onlyLast, text, start);
+        return trailingWildcard == null ? matchesFrom(start, text) : matchesRest(trailingWildcard, text, start);
     }
 
     /** Whether a wildcard stands for all that follows in the text. */
-    private static boolean isStoodFor(Wildcard wildcard, String text, int start) {
+    private static boolean matchesRest(Wildcard wildcard, String text, int start) {
         return switch (wildcard) {
             case RUN -> true;
             case RUN_IN_SEGMENT -> text.indexOf('/', start) < 0;
@@ -133,11 +134,11 @@ public final class Glob {
      */
     private boolean matchesFrom(int start, String text) {
         long[] reached = new long[words];
-        set(reached, literals);
-        reachBehindRuns(reached);
+        set(reached, literalPrefixLength);
+        advancePastRuns(reached);
         for (int i = start; i < text.length(); i = text.offsetByCodePoints(i, 1)) {
             int c = text.codePointAt(i);
-            if (!advance(reached, places.getOrDefault(c, none), c != '/')) {
+            if (!advance(reached, positions.getOrDefault(c, none), c != '/')) {
                 return false;
             }
         }
@@ -157,13 +158,13 @@ public final class Glob {
             any |= reached[word];
         }
         if (any != 0) {
-            reachBehindRuns(reached);
+            advancePastRuns(reached);
         }
         return any != 0;
     }
 
     /** A run may be empty. Of two tokens in a row, one is no run. */
-    private void reachBehindRuns(long[] reached) {
+    private void advancePastRuns(long[] reached) {
         long carry = 0;
         for (int word = 0; word < words; word++) {
             long runs = reached[word] & (run[word] | runInSegment[word]);

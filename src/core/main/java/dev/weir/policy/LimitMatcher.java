@@ -13,7 +13,7 @@ import java.util.function.BiPredicate;
  */
 public final class LimitMatcher {
 
-    private static final List<BiPredicate<Limit<?>, Limit<?>>> LIKENESSES =
+    private static final List<BiPredicate<Limit<?>, Limit<?>>> CRITERIA =
             List.of(Limit::equals, LimitMatcher::sameAlgorithm, (old, limit) -> true);
 
     private LimitMatcher() {}
@@ -22,7 +22,7 @@ public final class LimitMatcher {
     public static Map<Integer, Integer> of(List<Limit<?>> before, List<Limit<?>> after) {
         Map<Integer, Integer> pairs = new HashMap<>();
         boolean[] taken = new boolean[before.size()];
-        for (BiPredicate<Limit<?>, Limit<?>> alike : LIKENESSES) {
+        for (BiPredicate<Limit<?>, Limit<?>> alike : CRITERIA) {
             for (int i = 0; i < after.size(); i++) {
                 for (int j = 0; j < before.size() && !pairs.containsKey(i); j++) {
                     if (!taken[j] && alike.test(before.get(j), after.get(i))) {

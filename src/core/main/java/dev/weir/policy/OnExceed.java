@@ -31,16 +31,16 @@ public sealed interface OnExceed {
     /**
      * Allowed, with the time by which the caller is to put it off.
      *
-     * @param maxDelayMs the longest such time, 1 ms to {@value #MOST_MS}; what would have to wait longer is denied
+     * @param maxDelayMs the longest such time, 1 ms to {@value #MAX_DELAY_MS}; what would have to wait longer is denied
      */
     record Throttle(long maxDelayMs) implements OnExceed {
 
         /** A day. */
-        public static final long MOST_MS = 86_400_000;
+        public static final long MAX_DELAY_MS = 86_400_000;
 
         /** @throws IllegalArgumentException if the delay is out of its range */
         public Throttle {
-            if (maxDelayMs < 1 || maxDelayMs > MOST_MS) {
+            if (maxDelayMs < 1 || maxDelayMs > MAX_DELAY_MS) {
                 throw new IllegalArgumentException("max-delay must be 1ms to 1d, is " + maxDelayMs + "ms");
             }
         }

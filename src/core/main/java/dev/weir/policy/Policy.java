@@ -35,7 +35,7 @@ public record Policy(
         long effectiveFromMs,
         String layer,
         int priority,
-        Match match,
+        RequestMatcher match,
         List<String> key,
         List<Term> terms,
         Long maxSizeBytes,
@@ -148,7 +148,7 @@ public record Policy(
     }
 
     /** The same at all times. */
-    public Policy always() {
+    public Policy withoutEffectiveFrom() {
         return new Policy(
                 id, version, 0, layer, priority, match, key, terms, maxSizeBytes, onExceed, idempotencyMs, sharing);
     }
@@ -179,7 +179,7 @@ public record Policy(
     }
 
     /** Whether what was counted for {@code other}, a version of it perhaps, is found by this one. */
-    public boolean countsWhatCounted(Policy other) {
+    public boolean sharesStateWith(Policy other) {
         return id.equals(other.id)
                 && isShared() == other.isShared()
                 && keyFields().equals(other.keyFields());
@@ -205,11 +205,11 @@ public record Policy(
             long windowMs = term.limit().windowMs(0);
             shortestMs = windowMs == 0 ? shortestMs : Math.min(shortestMs, windowMs);
         }
-        return longest.within(shortestMs);
+        return longest.forWindow(shortestMs);
     }
 
     /** Of its limits the one that gives least at once: if they are lent together, decisions name that one. */
-    public int tightest() {
+    public int tightestIndex() {
         int tightest = 0;
         for (int i = 1; i < terms.size(); i++) {
             boolean isTighter = terms.get(i).limit().capacity()
@@ -229,7 +229,7 @@ public record Policy(
     /** Whether it counts under such a key, as it is now. */
     public boolean countsUnder(StateKey key) {
         List<String> names = keyFields();
-        List<String> others = key.others();
+        List<String> others = key.namesAndValues();
         boolean counts = id.equals(key.policyId())
                 && isShared() == key.client().equals(StateKey.NO_CLIENT)
                 && others.size() == 2 * names.size()

@@ -43,9 +43,9 @@ public final class PolicyTable {
 
     /** Something that a field's value equals, or starts with. */
     // Comparable, so that a map finds words of the same hash, whoever chose them, by their order
-    private record Word(String field, boolean whole, String text) implements Comparable<Word> {
+    private record IndexTerm(String field, boolean whole, String text) implements Comparable<IndexTerm> {
         @Override
-        public int compareTo(Word other) {
+        public int compareTo(IndexTerm other) {
             int order = text.compareTo(other.text);
             if (order == 0) {
                 order = field.compareTo(other.field);
@@ -53,8 +53,8 @@ public final class PolicyTable {
             return order == 0 ? Boolean.compare(whole, other.whole) : order;
         }
 
-        static Word of(String field, Glob glob) {
-            return new Word(field, glob.isLiteral(), glob.literalPrefix());
+        static IndexTerm of(String field, Glob glob) {
+            return new IndexTerm(field, glob.isLiteral(), glob.literalPrefix());
         }
     }
 
@@ -94,31 +94,31 @@ public final class PolicyTable {
     }
 
     /** What is filed under a text: as the start of a value, and as a whole one; null if nothing is. */
-    private record Filed(Candidates starts, Candidates whole) {}
+    private record IndexEntry(Candidates starts, Candidates whole) {}
 
     /** What is being filed under a text. */
-    private record Filing(List<Ranked> starts, List<Ranked> whole) {
-        Filing() {
+    private record IndexEntryBuilder(List<Ranked> starts, List<Ranked> whole) {
+        IndexEntryBuilder() {
             this(new ArrayList<>(1), new ArrayList<>(1));
         }
 
-        Filed filed() {
-            return new Filed(Candidates.of(starts), Candidates.of(whole));
+        IndexEntry build() {
+            return new IndexEntry(Candidates.of(starts), Candidates.of(whole));
         }
     }
 
     /** A field and the words that policies are filed under. */
-    private record Field(String name, RadixTree<Filed> words) {
+    private record Field(String name, RadixTree<IndexEntry> tree) {
 
-        static Field of(String name, SortedMap<String, Filing> filings) {
-            SortedMap<String, Filed> words = new TreeMap<>();
-            filings.forEach((text, filing) -> words.put(text, filing.filed()));
+        static Field of(String name, SortedMap<String, IndexEntryBuilder> filings) {
+            SortedMap<String, IndexEntry> words = new TreeMap<>();
+            filings.forEach((text, filing) -> words.put(text, filing.build()));
             return new Field(name, RadixTree.of(words));
         }
     }
 
     private final int layers;
-    private final Candidates always;
+    private final Candidates unindexed;
     private final Field[] fields;
     private final Map<String, TreeMap<Long, Policy>> byId = new HashMap<>();
     private final long lastChangeMs;
@@ -127,7 +127,7 @@ public final class PolicyTable {
     /** @throws IllegalArgumentException if two policies have the same id and version */
     public PolicyTable(Collection<Policy> policies) {
         Map<String, List<Policy>> byLayer = new TreeMap<>();
-        Map<Word, Integer> frequency = new HashMap<>();
+        Map<IndexTerm, Integer> frequency = new HashMap<>();
         for (Policy policy : policies) {
             if (byId.computeIfAbsent(policy.id(), id -> new TreeMap<>()).put(policy.version(), policy) != null) {
                 throw new IllegalArgumentException("two policies have the id " + policy.id());
@@ -140,42 +140,43 @@ public final class PolicyTable {
             policy.match()
                     .conditions()
                     .forEach((field, globs) ->
-                            globs.forEach(glob -> frequency.merge(Word.of(field, glob), 1, Integer::sum)));
+                            globs.forEach(glob -> frequency.merge(IndexTerm.of(field, glob), 1, Integer::sum)));
         }
         layers = byLayer.size();
         lastChangeMs =
                 policies.stream().mapToLong(Policy::effectiveFromMs).max().orElse(0);
         List<Ranked> unfiled = new ArrayList<>();
-        Map<String, SortedMap<String, Filing>> byField = new TreeMap<>();
+        Map<String, SortedMap<String, IndexEntryBuilder>> byField = new TreeMap<>();
         int layer = 0;
         for (List<Policy> ofLayer : byLayer.values()) {
             ofLayer.sort(BEST_FIRST);
             for (int rank = 0; rank < ofLayer.size(); rank++) {
                 Policy policy = ofLayer.get(rank);
                 Ranked ranked = new Ranked(layer, rank, policy, untilMs.getOrDefault(policy, Long.MAX_VALUE));
-                Set<Word> words = rarest(policy.match(), frequency);
+                Set<IndexTerm> words = mostSelective(policy.match(), frequency);
                 if (words.isEmpty()) {
                     unfiled.add(ranked);
                 }
-                words.forEach(word -> file(ranked, word, byField));
+                words.forEach(word -> addToIndex(ranked, word, byField));
             }
             layer++;
         }
-        always = Candidates.of(unfiled);
+        unindexed = Candidates.of(unfiled);
         fields = byField.entrySet().stream()
                 .map(words -> Field.of(words.getKey(), words.getValue()))
                 .toArray(Field[]::new);
     }
 
-    private static void file(Ranked ranked, Word word, Map<String, SortedMap<String, Filing>> byField) {
-        Filing filing = byField.computeIfAbsent(word.field, field -> new TreeMap<>())
-                .computeIfAbsent(word.text, text -> new Filing());
+    private static void addToIndex(
+            Ranked ranked, IndexTerm word, Map<String, SortedMap<String, IndexEntryBuilder>> byField) {
+        IndexEntryBuilder filing = byField.computeIfAbsent(word.field, field -> new TreeMap<>())
+                .computeIfAbsent(word.text, text -> new IndexEntryBuilder());
         (word.whole ? filing.whole : filing.starts).add(ranked);
     }
 
     /** The policies that apply to a request: at most one a layer, layers in alphabetical order. */
     public List<Policy> applicable(Request request) {
-        return List.of(applying(request, request.timestampMs()));
+        return List.of(applicableAt(request, request.timestampMs()));
     }
 
     /** Whether some version takes over after a time. */
@@ -190,7 +191,7 @@ public final class PolicyTable {
     }
 
     /** As {@link #applicable}, by the versions that hold at a time, whatever the request's own time is. */
-    public Policy[] applying(Request request, long atMs) {
+    public Policy[] applicableAt(Request request, long atMs) {
         Ranked[] best = new Ranked[layers];
         find(request, atMs, best);
         int size = 0;
@@ -248,10 +249,10 @@ public final class PolicyTable {
     }
 
     private void find(Request request, long atMs, Ranked[] best) {
-        improve(best, always, request, atMs);
+        improve(best, unindexed, request, atMs);
         for (Field field : fields) {
             String value = request.field(field.name);
-            for (RadixTree<Filed> at = value == null ? null : field.words; at != null; at = at.behind(value)) {
+            for (RadixTree<IndexEntry> at = value == null ? null : field.tree; at != null; at = at.child(value)) {
                 if (at.value() != null) {
                     improve(best, at.value().starts, request, atMs);
                     improve(best, at.length() == value.length() ? at.value().whole : null, request, atMs);
@@ -317,7 +318,7 @@ public final class PolicyTable {
     }
 
     /** The version of a policy that was applied last, null if there is none. */
-    public Policy newest(String id) {
+    public Policy latest(String id) {
         TreeMap<Long, Policy> versions = byId.get(id);
         return versions == null ? null : versions.lastEntry().getValue();
     }
@@ -338,14 +339,14 @@ public final class PolicyTable {
     }
 
     /** The words of the condition whose most frequent word is the least frequent; none if no condition has a start. */
-    private static Set<Word> rarest(Match match, Map<Word, Integer> frequency) {
-        Set<Word> rarest = Set.of();
+    private static Set<IndexTerm> mostSelective(RequestMatcher match, Map<IndexTerm, Integer> frequency) {
+        Set<IndexTerm> rarest = Set.of();
         int least = Integer.MAX_VALUE;
         for (Map.Entry<String, List<Glob>> condition : match.conditions().entrySet()) {
-            Set<Word> words = new LinkedHashSet<>();
+            Set<IndexTerm> words = new LinkedHashSet<>();
             int most = 0;
             for (Glob glob : condition.getValue()) {
-                Word word = Word.of(condition.getKey(), glob);
+                IndexTerm word = IndexTerm.of(condition.getKey(), glob);
                 most = Math.max(most, word.text.isEmpty() && !word.whole ? Integer.MAX_VALUE : frequency.get(word));
                 words.add(word);
             }

@@ -17,12 +17,12 @@ import java.util.SortedMap;
  * @param length of the start
  * @param label its last part, which the node before does not have
  * @param value what is filed under it, null if it is only shared
- * @param next the first characters of the nodes behind, ascending
- * @param nodes those, in that order
+ * @param childChars the first characters of the nodes behind, ascending
+ * @param children those, in that order
  */
 // Nothing is hashed, so nobody can choose values that are slow to find.
 @SuppressWarnings("ArrayRecordComponent") // built once, never compared
-record RadixTree<V>(int length, String label, V value, char[] next, RadixTree<V>[] nodes) {
+record RadixTree<V>(int length, String label, V value, char[] childChars, RadixTree<V>[] children) {
 
     /** The tree of all words that {@code filed} has. */
     static <V> RadixTree<V> of(SortedMap<String, V> filed) {
@@ -30,15 +30,15 @@ record RadixTree<V>(int length, String label, V value, char[] next, RadixTree<V>
     }
 
     /** The node behind this one that {@code text}, which starts as this one does, starts with too; null if there is none. */
-    RadixTree<V> behind(String text) {
-        if (length == text.length() || next.length == 0) {
+    RadixTree<V> child(String text) {
+        if (length == text.length() || childChars.length == 0) {
             return null;
         }
-        int index = Arrays.binarySearch(next, text.charAt(length));
+        int index = Arrays.binarySearch(childChars, text.charAt(length));
         if (index < 0) {
             return null;
         }
-        RadixTree<V> node = nodes[index];
+        RadixTree<V> node = children[index];
         return text.startsWith(node.label, length) ? node : null;
     }
 

@@ -11,13 +11,13 @@ import java.util.Map;
  * both keep their promise: the delay that the caller is told does not hold in the queue, which releases the requests at its own
  * rate, faster than the policy that throttles allows.
  *
- * <p>Whether both may apply is decided by their layers, by the times at which they are in force, and by {@link Match#mayOverlap}.
+ * <p>Whether both may apply is decided by their layers, by the times at which they are in force, and by {@link RequestMatcher#mayOverlap}.
  * Priorities are not considered: a policy that another one of its layer always displaces still conflicts.
  */
 public record ThrottleConflict(Policy throttling, Policy shaping) {
 
     /** No more are looked for. */
-    public static final int MOST = 100;
+    public static final int MAX_CONFLICTS = 100;
 
     /**
      * A version of a policy and when it is in force: from its {@code effectiveFromMs}.
@@ -31,7 +31,7 @@ public record ThrottleConflict(Policy throttling, Policy shaping) {
         }
     }
 
-    /** The first {@value #MOST} conflicts, in the order of the policies that throttle. */
+    /** The first {@value #MAX_CONFLICTS} conflicts, in the order of the policies that throttle. */
     public static List<ThrottleConflict> of(Collection<InForce> policies) {
         List<InForce> shaping =
                 policies.stream().filter(each -> each.policy.shapes()).toList();
@@ -40,7 +40,7 @@ public record ThrottleConflict(Policy throttling, Policy shaping) {
         for (InForce throttling : policies) {
             if (!shaping.isEmpty() && throttling.policy.onExceed() instanceof OnExceed.Throttle) {
                 for (InForce other : candidates(throttling.policy.match(), shaping, byField)) {
-                    if (conflicts.size() < MOST && conflict(throttling, other)) {
+                    if (conflicts.size() < MAX_CONFLICTS && conflict(throttling, other)) {
                         conflicts.add(new ThrottleConflict(throttling.policy, other.policy));
                     }
                 }
@@ -71,7 +71,7 @@ public record ThrottleConflict(Policy throttling, Policy shaping) {
             for (InForce each : all) {
                 each.policy
                         .match()
-                        .values(field)
+                        .literalValues(field)
                         .ifPresentOrElse(
                                 values -> values.stream().distinct().forEach(value -> sorted.listed
                                         .computeIfAbsent(value, none -> new ArrayList<>())
@@ -89,10 +89,10 @@ public record ThrottleConflict(Policy throttling, Policy shaping) {
     }
 
     /** The fewest that the values of one field leave. */
-    private static List<InForce> candidates(Match match, List<InForce> all, Map<String, ByValue> byField) {
+    private static List<InForce> candidates(RequestMatcher match, List<InForce> all, Map<String, ByValue> byField) {
         List<InForce> fewest = all;
         for (String field : match.conditions().keySet()) {
-            List<String> values = match.values(field).orElse(null);
+            List<String> values = match.literalValues(field).orElse(null);
             if (values != null) {
                 List<InForce> some = byField.computeIfAbsent(field, name -> ByValue.of(name, all))
                         .with(values);

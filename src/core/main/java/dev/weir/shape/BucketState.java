@@ -20,7 +20,7 @@ public record BucketState(
     }
 
     /** The same, put away with these timers, or hot if there are none. */
-    public BucketState with(List<TimerKey> newTimers) {
+    public BucketState withTimers(List<TimerKey> newTimers) {
         return new BucketState(id, limit, perMs, outflow, contents, newTimers);
     }
 }

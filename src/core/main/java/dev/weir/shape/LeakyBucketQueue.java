@@ -51,12 +51,12 @@ final class LeakyBucketQueue {
     private static final long NANOS_PER_MS = 1_000_000;
 
     /** What would expire later never does. */
-    private static final long LAST_MS = Shaper.LAST_MS;
+    private static final long MAX_TIME_MS = Shaper.MAX_TIME_MS;
 
     /** How many flows, tags and slots of alarms a state lists at most. */
     private static final int MAX_LISTED_PARTS = 32;
 
-    private static final Ahead NOBODY = new Ahead(0, 0);
+    private static final Ahead NONE_AHEAD = new Ahead(0, 0);
 
     private final BucketId id;
     private final Outlet outlet;
@@ -65,8 +65,8 @@ final class LeakyBucketQueue {
     private Pacing pacing;
     private OutflowState outflow;
     private long clockNanos;
-    private long plannedNanos;
-    private long planOrder = -1;
+    private long scheduledNanos;
+    private long scheduleOrder = -1;
     private boolean isDeleted;
     private boolean isChanged;
     private boolean isSummarized; // whether the state that was saved last lists what waits
@@ -114,7 +114,7 @@ final class LeakyBucketQueue {
 
     /** Whether what waits in it is few enough flows for its state to list them, as it does for buckets of keys only. */
     boolean isSmall() {
-        return id.isKeyed() && room.parts() <= MAX_LISTED_PARTS;
+        return id.isKeyed() && room.partCount() <= MAX_LISTED_PARTS;
     }
 
     BucketId id() {
@@ -132,42 +132,42 @@ final class LeakyBucketQueue {
     }
 
     /** Whether {@link #state} has changed since this was called last. */
-    boolean takeChanged() {
+    boolean testAndClearChanged() {
         boolean isSmall = isSmall();
-        boolean changed = room.takeChanged() && isSmall || isSmall != isSummarized || isChanged;
+        boolean changed = room.testAndClearChanged() && isSmall || isSmall != isSummarized || isChanged;
         isSummarized = isSmall;
         isChanged = false;
         return changed;
     }
 
     /** Whether it would change if these rules were put in force. */
-    boolean isBehind(QueueRules current) {
+    boolean isOutdated(QueueRules current) {
         return !rules.equals(current);
     }
 
     /** When it is planned to be due, ns since the epoch; not before it is. */
-    long plannedNanos() {
-        return plannedNanos;
+    long scheduledNanos() {
+        return scheduledNanos;
     }
 
     /** Breaks ties between buckets that are planned for the same time: unique. */
-    long planOrder() {
-        return planOrder;
+    long scheduleOrder() {
+        return scheduleOrder;
     }
 
-    void planAt(long nanos, long order) {
-        plannedNanos = nanos;
-        planOrder = order;
+    void scheduleAt(long nanos, long order) {
+        scheduledNanos = nanos;
+        scheduleOrder = order;
     }
 
-    /** Makes {@link #takeChanged} return true. */
+    /** Makes {@link #testAndClearChanged} return true. */
     void markChanged() {
         isChanged = true;
     }
 
     /** Puts other rules in force, for what waits as well; but when it expires was settled when it came. */
     void setRules(PacedQueueRules newRules, long nowNanos) {
-        tell(nowNanos);
+        advanceTo(nowNanos);
         isDeleted = false;
         if (newRules.rules() == rules) {
             return;
@@ -176,12 +176,12 @@ final class LeakyBucketQueue {
             rules = newRules.rules();
             return;
         }
-        goBy(newRules);
+        adoptRules(newRules);
         room.setRules(rules);
         isChanged = true;
     }
 
-    private void goBy(PacedQueueRules newRules) {
+    private void adoptRules(PacedQueueRules newRules) {
         rules = newRules.rules();
         Pacing old = pacing;
         pacing = newRules.pacing();
@@ -201,8 +201,8 @@ final class LeakyBucketQueue {
      * @param enqueuedAtMs when it came, not after now
      */
     void offer(Admission admission, long number, long enqueuedAtMs, long nowNanos) {
-        tell(nowNanos);
-        Decision decision = answerTo(admission, enqueuedAtMs);
+        advanceTo(nowNanos);
+        Decision decision = decisionFor(admission, enqueuedAtMs);
         if (decision.outcome() == Outcome.QUEUED && admission.request().kind() != RequestKind.PEEK) {
             if (isFull()) {
                 evict();
@@ -213,13 +213,13 @@ final class LeakyBucketQueue {
     }
 
     /** What a request is told that comes now. */
-    private Decision answerTo(Admission admission, long enqueuedAtMs) {
+    private Decision decisionFor(Admission admission, long enqueuedAtMs) {
         Flow flow = Waiting.flowOf(admission);
         long cost = admission.request().cost();
-        boolean hasRoom =
-                !isFull() || rules.share(flow.tier()).priority() > room.crowd().lowestPriority();
+        boolean hasRoom = !isFull()
+                || rules.share(flow.tier()).priority() > room.occupancy().lowestPriority();
         Expiry expiry = expiry(admission.request(), enqueuedAtMs);
-        long tooLateMs = ceilMs(turnNanos(room.surelyAhead(flow), cost)) - expiry.atMs;
+        long tooLateMs = ceilMs(turnNanos(room.minAhead(flow), cost)) - expiry.atMs;
         if (isDeleted) {
             return QueueDecisions.noQueue(admission, nowMs());
         }
@@ -253,11 +253,12 @@ final class LeakyBucketQueue {
      * @param current the rules in force, null if there are none any more
      */
     Decision check(Admission admission, QueueRules current, long nowNanos) {
-        return inPassing(current, nowNanos, () -> {
+        return simulate(current, nowNanos, () -> {
             if (admission.request().kind() == RequestKind.CANCEL) {
-                return QueueDecisions.cancel(admission, room.find(WaitingRequests.ticket(admission)) != null, nowMs());
+                return QueueDecisions.cancelResult(
+                        admission, room.find(WaitingRequests.ticket(admission)) != null, nowMs());
             }
-            return answerTo(admission, nowMs());
+            return decisionFor(admission, nowMs());
         });
     }
 
@@ -267,34 +268,35 @@ final class LeakyBucketQueue {
      * @param current the rules in force, null if there are none any more
      */
     QueueView view(QueueRules current, long nowNanos) {
-        return inPassing(
+        return simulate(
                 current,
                 nowNanos,
                 () -> new QueueView(
                         rules,
                         isDeleted,
                         room.size(),
-                        room.crowd().tokens(),
+                        room.occupancy().tokens(),
                         tiers(),
                         oldestWaitMs(),
                         outflow.sequence(),
                         room.isEmpty()
                                 ? null
-                                : (Long) turnNanos(NOBODY, room.next().headCost()),
+                                : (Long) turnNanos(NONE_AHEAD, room.next().headCost()),
                         drainMs()));
     }
 
     /** As {@link #view}, of a bucket of a queue with key fields in which requests wait. */
-    QueueView.OfKey viewOfKey(QueueRules current, long nowNanos) {
-        return inPassing(
+    QueueView.KeyView viewOfKey(QueueRules current, long nowNanos) {
+        return simulate(
                 current,
                 nowNanos,
-                () -> new QueueView.OfKey(id.values(), waiting(), room.crowd().tokens(), oldestWaitMs(), drainMs()));
+                () -> new QueueView.KeyView(
+                        id.values(), waiting(), room.occupancy().tokens(), oldestWaitMs(), drainMs()));
     }
 
     /** How many requests wait. */
     long waiting() {
-        return room.crowd().size();
+        return room.occupancy().size();
     }
 
     /** When the one that has waited longest began to wait, ms since the epoch; null if none waits. */
@@ -312,8 +314,9 @@ final class LeakyBucketQueue {
         }
         long costOfLast = waiting() == 1
                 ? room.next().headCost()
-                : Math.min(1, room.crowd().tokens());
-        Ahead ahead = new Ahead(waiting() - 1, waiting() == 1 ? 0 : room.crowd().tokens() - costOfLast);
+                : Math.min(1, room.occupancy().tokens());
+        Ahead ahead =
+                new Ahead(waiting() - 1, waiting() == 1 ? 0 : room.occupancy().tokens() - costOfLast);
         return ceilMs(turnNanos(ahead, costOfLast) - clockNanos);
     }
 
@@ -322,9 +325,9 @@ final class LeakyBucketQueue {
         return sinceMs == null ? null : (Long) Math.max(0, nowMs() - sinceMs);
     }
 
-    private List<QueueView.OfTier> tiers() {
+    private List<QueueView.TierView> tiers() {
         Map<String, Long> waiting = new HashMap<>();
-        QueueOccupancy crowd = room.crowd();
+        QueueOccupancy crowd = room.occupancy();
         crowd.tiers().forEach(tier -> waiting.put(tier, crowd.size(tier)));
         return QueueView.tiers(rules, waiting);
     }
@@ -333,17 +336,17 @@ final class LeakyBucketQueue {
      * Asks something at a moment, by the rules then in force, and goes on as if nobody had. Who waits is still in the
      * order of the rules before, if these have changed since the queue was worked on last.
      */
-    private <T> T inPassing(QueueRules current, long nowNanos, Supplier<T> question) {
+    private <T> T simulate(QueueRules current, long nowNanos, Supplier<T> question) {
         QueueRules rulesBefore = rules;
         Pacing pacingBefore = pacing;
         OutflowState outflowBefore = outflow;
         boolean deletedBefore = isDeleted;
         long clockBefore = clockNanos;
         try {
-            tell(nowNanos);
+            advanceTo(nowNanos);
             isDeleted = current == null;
             if (current != null && !current.equals(rules)) {
-                goBy(PacedQueueRules.of(current));
+                adoptRules(PacedQueueRules.of(current));
             }
             return question.get();
         } finally {
@@ -357,13 +360,13 @@ final class LeakyBucketQueue {
 
     /** Withdraws the request that has the same id and client, the newest if there are several; answers both. */
     void cancel(Admission cancel, long nowNanos) {
-        tell(nowNanos);
+        advanceTo(nowNanos);
         Place place = room.find(WaitingRequests.ticket(cancel));
-        answer(cancel, QueueDecisions.cancel(cancel, place != null, nowMs()));
+        answer(cancel, QueueDecisions.cancelResult(cancel, place != null, nowMs()));
         if (place != null) {
-            Waiting waiting = room.at(place);
+            Waiting waiting = room.get(place);
             room.leave(place, waiting);
-            answer(waiting.admission(), QueueDecisions.withdrawn(waiting.admission(), nowMs()));
+            answer(waiting.admission(), QueueDecisions.cancelled(waiting.admission(), nowMs()));
         }
     }
 
@@ -373,7 +376,7 @@ final class LeakyBucketQueue {
      * @param budget how much is done at most; what is left over is due at once
      */
     void drain(long nowNanos, WorkBudget budget) {
-        tell(nowNanos);
+        advanceTo(nowNanos);
         release(budget);
         expire(nowNanos, budget);
     }
@@ -387,7 +390,7 @@ final class LeakyBucketQueue {
             return id.isKeyed() ? idleNanos() : Long.MAX_VALUE;
         }
         FlowQueue next = room.next();
-        long turnNanos = turnNanos(NOBODY, next.headCost());
+        long turnNanos = turnNanos(NONE_AHEAD, next.headCost());
         boolean hopeless = turnNanos > nanos(next.headExpiresAtMs());
         long releaseNanos = hopeless ? Long.MAX_VALUE : turnNanos - lookAheadNanos();
         return Math.min(releaseNanos, nanos(room.nextExpiryMs()));
@@ -436,19 +439,21 @@ final class LeakyBucketQueue {
     /** How many tokens this bucket could release in some time by its own pace; at least the cost of the next. */
     long tokensWithin(long nanos) {
         long atPace = Math.max(headCost(), rules.burst() + pacing.slotsIn(nanos));
-        return Math.min(room.crowd().tokens(), atPace);
+        return Math.min(room.occupancy().tokens(), atPace);
     }
 
     /** Releases the request that leaves next, at a time that is not before its turn. */
     void releaseHead(long atNanos, long nowNanos) {
-        tell(nowNanos);
+        advanceTo(nowNanos);
         release(room.next(), atNanos);
     }
 
     /** Lets expire what must, and releases nothing. */
     void expire(long nowNanos, WorkBudget budget) {
-        tell(nowNanos);
-        for (Place place = room.expired(nowMs(), budget); place != null; place = room.expired(nowMs(), budget)) {
+        advanceTo(nowNanos);
+        for (Place place = room.nextExpired(nowMs(), budget);
+                place != null;
+                place = room.nextExpired(nowMs(), budget)) {
             expire(place);
         }
     }
@@ -457,10 +462,10 @@ final class LeakyBucketQueue {
         long horizonNanos = clockNanos + lookAheadNanos();
         while (!room.isEmpty()) {
             FlowQueue line = room.next();
-            long atNanos = turnNanos(NOBODY, line.headCost());
+            long atNanos = turnNanos(NONE_AHEAD, line.headCost());
             boolean hopeless = atNanos > nanos(line.headExpiresAtMs());
             boolean isDue = hopeless ? line.headExpiresAtMs() <= nowMs() : atNanos <= horizonNanos;
-            if (!isDue || !budget.spend()) {
+            if (!isDue || !budget.trySpend()) {
                 return;
             }
             if (hopeless) {
@@ -472,7 +477,7 @@ final class LeakyBucketQueue {
     }
 
     private void release(FlowQueue line, long atNanos) {
-        Waiting waiting = room.at(line.head());
+        Waiting waiting = room.get(line.head());
         room.serve(line, waiting);
         outflow = new OutflowState(
                 pacing.released(outflow.arrival(), waiting.cost(), atNanos),
@@ -481,7 +486,7 @@ final class LeakyBucketQueue {
                 clockNanos);
         isChanged = true;
         Request request = waiting.admission().request();
-        outlet.release(
+        outlet.emitRelease(
                 waiting.admission(),
                 new Release(
                         request.requestId(),
@@ -498,11 +503,11 @@ final class LeakyBucketQueue {
     }
 
     private void expire(Place place) {
-        Waiting waiting = room.at(place);
+        Waiting waiting = room.get(place);
         Admission admission = waiting.admission();
         room.leave(place, waiting);
         Expiry expiry = expiry(admission.request(), nowMs());
-        long tooLateMs = ceilMs(turnNanos(room.surelyAhead(waiting.flow()), waiting.cost())) - expiry.atMs;
+        long tooLateMs = ceilMs(turnNanos(room.minAhead(waiting.flow()), waiting.cost())) - expiry.atMs;
         boolean isDeadline =
                 Long.valueOf(waiting.expiresAtMs()).equals(admission.request().deadlineMs());
         Long retryAfterMs = isDeadline || isDeleted ? null : (Long) Math.max(1, tooLateMs);
@@ -513,8 +518,8 @@ final class LeakyBucketQueue {
     }
 
     private void evict() {
-        Place place = room.crowd().newestOfLowest().tail();
-        Waiting waiting = room.at(place);
+        Place place = room.occupancy().newestOfLowest().tail();
+        Waiting waiting = room.get(place);
         Decision decision = noRoom(waiting.admission(), Reason.EVICTED);
         room.leave(place, waiting);
         answer(waiting.admission(), decision);
@@ -527,10 +532,10 @@ final class LeakyBucketQueue {
 
     /** When one more can be taken in, if nothing else comes. */
     private long roomAfterMs() {
-        QueueOccupancy crowd = room.crowd();
+        QueueOccupancy crowd = room.occupancy();
         long tooMany = crowd.size() - rules.capacity();
         long nextCost = room.next().headCost();
-        long leavesNanos = Math.min(turnNanos(NOBODY, nextCost), nanos(room.nextExpiryMs()));
+        long leavesNanos = Math.min(turnNanos(NONE_AHEAD, nextCost), nanos(room.nextExpiryMs()));
         if (tooMany > 0) { // the capacity has been lowered
             leavesNanos = turnNanos(new Ahead(tooMany, crowd.tokens() / crowd.size() * tooMany), nextCost);
         }
@@ -553,9 +558,10 @@ final class LeakyBucketQueue {
     }
 
     private Expiry expiry(Request request, long enqueuedAtMs) {
-        long latestMs = rules.maxWaitMs() > LAST_MS - enqueuedAtMs ? Waiting.NEVER : enqueuedAtMs + rules.maxWaitMs();
+        long latestMs =
+                rules.maxWaitMs() > MAX_TIME_MS - enqueuedAtMs ? Waiting.NEVER : enqueuedAtMs + rules.maxWaitMs();
         Long deadlineMs = request.deadlineMs();
-        return deadlineMs != null && deadlineMs <= Math.min(latestMs, LAST_MS)
+        return deadlineMs != null && deadlineMs <= Math.min(latestMs, MAX_TIME_MS)
                 ? new Expiry(Math.max(0, deadlineMs), true, null)
                 : new Expiry(latestMs, false, rules.maxWaitMs());
     }
@@ -565,7 +571,7 @@ final class LeakyBucketQueue {
     }
 
     private void answer(Admission admission, Decision decision) {
-        outlet.decide(admission, decision);
+        outlet.emitDecision(admission, decision);
     }
 
     /**
@@ -579,7 +585,7 @@ final class LeakyBucketQueue {
         }
     }
 
-    private void tell(long nowNanos) {
+    private void advanceTo(long nowNanos) {
         clockNanos = Math.max(clockNanos, nowNanos);
     }
 
@@ -588,7 +594,7 @@ final class LeakyBucketQueue {
     }
 
     private static long nanos(long ms) {
-        return ms > LAST_MS ? Long.MAX_VALUE : ms * NANOS_PER_MS;
+        return ms > MAX_TIME_MS ? Long.MAX_VALUE : ms * NANOS_PER_MS;
     }
 
     private static long ceilMs(long nanos) {

@@ -1,6 +1,6 @@
 package dev.weir.shape;
 
-import dev.weir.shape.QueueView.OfKey;
+import dev.weir.shape.QueueView.KeyView;
 import dev.weir.shape.backlog.BucketId;
 import java.util.ArrayList;
 import java.util.Comparator;
@@ -10,8 +10,8 @@ import java.util.Map;
 import java.util.TreeSet;
 
 /**
- * The buckets of a queue with the most waiting requests and those with the longest wait, up to {@value #MOST} of each. An update costs
- * O(log {@value #MOST}) and the heap is bounded, however many keys are in use.
+ * The buckets of a queue with the most waiting requests and those with the longest wait, up to {@value #MAX_LISTED} of each. An update costs
+ * O(log {@value #MAX_LISTED}) and the heap is bounded, however many keys are in use.
  *
  * <p>The figures of each listed bucket are exact. A bucket that longer ones have pushed out is listed again at its next update, not at the
  * moment at which the others become shorter: a bucket in which requests wait is updated at each admission and each release.
@@ -19,12 +19,12 @@ import java.util.TreeSet;
 final class LongestKeys {
 
     /** How many buckets are listed in each of the two orders. */
-    static final int MOST = 32;
+    static final int MAX_LISTED = 32;
 
-    private static final Comparator<OfKey> MOST_WAITING =
-            Comparator.comparingLong(OfKey::waiting).reversed().thenComparing(LongestKeys::id);
-    private static final Comparator<OfKey> LONGEST_WAIT =
-            Comparator.comparingLong(OfKey::oldestWaitMs).reversed().thenComparing(LongestKeys::id);
+    private static final Comparator<KeyView> MOST_WAITING =
+            Comparator.comparingLong(KeyView::waiting).reversed().thenComparing(LongestKeys::id);
+    private static final Comparator<KeyView> LONGEST_WAIT =
+            Comparator.comparingLong(KeyView::oldestWaitMs).reversed().thenComparing(LongestKeys::id);
 
     /** @param sinceMs when the request that has waited longest began to wait, ms since the epoch */
     private record Entry(BucketId id, long waiting, long sinceMs) {}
@@ -61,11 +61,11 @@ final class LongestKeys {
     }
 
     private static boolean isAmongFirst(Entry entry, TreeSet<Entry> order) {
-        return order.size() < MOST || order.comparator().compare(entry, order.last()) < 0;
+        return order.size() < MAX_LISTED || order.comparator().compare(entry, order.last()) < 0;
     }
 
     private void trim(TreeSet<Entry> order, TreeSet<Entry> other) {
-        if (order.size() > MOST) {
+        if (order.size() > MAX_LISTED) {
             Entry last = order.pollLast();
             if (!other.contains(last)) {
                 entries.remove(last.id());
@@ -78,16 +78,16 @@ final class LongestKeys {
         return List.copyOf(entries.keySet());
     }
 
-    /** Those of some keys that are among the first {@value #MOST} in one of the two orders: most waiting first, then by key. */
-    static List<OfKey> of(List<OfKey> keys) {
-        TreeSet<OfKey> first = new TreeSet<>(MOST_WAITING);
-        for (Comparator<OfKey> order : List.of(MOST_WAITING, LONGEST_WAIT)) {
-            keys.stream().sorted(order).limit(MOST).forEach(first::add);
+    /** Those of some keys that are among the first {@value #MAX_LISTED} in one of the two orders: most waiting first, then by key. */
+    static List<KeyView> of(List<KeyView> keys) {
+        TreeSet<KeyView> first = new TreeSet<>(MOST_WAITING);
+        for (Comparator<KeyView> order : List.of(MOST_WAITING, LONGEST_WAIT)) {
+            keys.stream().sorted(order).limit(MAX_LISTED).forEach(first::add);
         }
         return new ArrayList<>(first);
     }
 
-    private static BucketId id(OfKey key) {
+    private static BucketId id(KeyView key) {
         return BucketId.of("", key.key());
     }
 }

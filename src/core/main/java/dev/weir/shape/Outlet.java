@@ -8,8 +8,8 @@ import dev.weir.event.Release;
 public interface Outlet {
 
     /** @param of the request that is answered */
-    void decide(Admission of, Decision decision);
+    void emitDecision(Admission of, Decision decision);
 
     /** @param of the request that leaves */
-    void release(Admission of, Release release);
+    void emitRelease(Admission of, Release release);
 }

@@ -19,7 +19,7 @@ final class PartitionSlots {
     private static final long NANOS_PER_MS = 1_000_000;
 
     /** Of the lag, this part is forgotten with each report if grants came sooner. */
-    private static final int LAG_PARTS = 16;
+    private static final int LAG_DECAY_DIVISOR = 16;
 
     private final String queue;
     private final int partition;
@@ -27,7 +27,7 @@ final class PartitionSlots {
     private final LeasedSlots slots = new LeasedSlots();
     private QueueTotal total;
     private long lagMs;
-    private long shortestMs = Long.MAX_VALUE; // that a grant has taken since the last report
+    private long shortestGrantMs = Long.MAX_VALUE; // that a grant has taken since the last report
     private long waitingElsewhere;
     private boolean isReported;
     private long reportedNanos;
@@ -72,7 +72,7 @@ final class PartitionSlots {
     }
 
     /** The tier for which a bucket is among those that are to release next; null if it is not among them. */
-    String contendsIn(BucketId bucket) {
+    String contendingTier(BucketId bucket) {
         return contenders.tier(bucket);
     }
 
@@ -82,13 +82,13 @@ final class PartitionSlots {
     }
 
     /** Buckets that contend and are not needed soon, those that are needed last first. */
-    Iterable<BucketId> last() {
-        return contenders.last();
+    Iterable<BucketId> leastUrgent() {
+        return contenders.leastUrgent();
     }
 
     /** Records how many more buckets of a tier contend that are not on the heap. */
-    void setParked(String tier, long number) {
-        contenders.setParked(tier, number);
+    void setColdCount(String tier, long number) {
+        contenders.setColdCount(tier, number);
     }
 
     void forget(BucketId bucket) {
@@ -119,7 +119,7 @@ final class PartitionSlots {
     void receive(SlotGrant grant, long nowNanos) {
         slots.add(grant);
         waitingElsewhere = grant.waitingElsewhere();
-        shortestMs = Math.min(shortestMs, Math.max(0, nowNanos / NANOS_PER_MS - grant.sentAtMs()));
+        shortestGrantMs = Math.min(shortestGrantMs, Math.max(0, nowNanos / NANOS_PER_MS - grant.sentAtMs()));
     }
 
     /**
@@ -127,10 +127,10 @@ final class PartitionSlots {
      * take now.
      */
     private void measureLag() {
-        if (shortestMs < Long.MAX_VALUE) {
-            long lowerMs = lagMs - (lagMs + LAG_PARTS - 1) / LAG_PARTS;
-            lagMs = Math.min(SlotLedger.MAX_LAG_MS, Math.max(shortestMs, lowerMs));
-            shortestMs = Long.MAX_VALUE;
+        if (shortestGrantMs < Long.MAX_VALUE) {
+            long lowerMs = lagMs - (lagMs + LAG_DECAY_DIVISOR - 1) / LAG_DECAY_DIVISOR;
+            lagMs = Math.min(SlotLedger.MAX_LAG_MS, Math.max(shortestGrantMs, lowerMs));
+            shortestGrantMs = Long.MAX_VALUE;
         }
     }
 
@@ -157,7 +157,7 @@ final class PartitionSlots {
     }
 
     private long reportDueNanos() {
-        return isReported ? reportedNanos + SlotLedger.REPORT_MS * NANOS_PER_MS : Long.MIN_VALUE;
+        return isReported ? reportedNanos + SlotLedger.REPORT_INTERVAL_MS * NANOS_PER_MS : Long.MIN_VALUE;
     }
 
     /**
@@ -177,6 +177,6 @@ final class PartitionSlots {
 
     /** How long before a bucket may release it asks for a slot: until its report is sent, and the grant is made and arrives. */
     private long leadNanos() {
-        return (SlotLedger.REPORT_MS + 2 * SlotLedger.GRANT_MS + 2 * lagMs) * NANOS_PER_MS;
+        return (SlotLedger.REPORT_INTERVAL_MS + 2 * SlotLedger.GRANT_INTERVAL_MS + 2 * lagMs) * NANOS_PER_MS;
     }
 }

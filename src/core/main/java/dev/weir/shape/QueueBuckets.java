@@ -28,13 +28,13 @@ final class QueueBuckets {
     final Map<BucketId, LeakyBucketQueue> hot = new LinkedHashMap<>();
     final TimingWheel cold;
     private final Map<String, TimingWheel> contending = new TreeMap<>(); // cold, by tier
-    private final Set<String> read = new TreeSet<>(); // tiers whose wheels were changed since they were counted
+    private final Set<String> changedTiers = new TreeSet<>(); // tiers whose wheels were changed since they were counted
     private long coldBuckets;
     final QueueBacklog backlog;
     final LongestKeys longest = new LongestKeys();
 
     /** Hot buckets that have not taken over the rules yet. */
-    final Deque<LeakyBucketQueue> behind = new ArrayDeque<>();
+    final Deque<LeakyBucketQueue> outdated = new ArrayDeque<>();
 
     private final KeyValueTable<TimerKey, BucketId> timers;
     private final SlotMessenger messenger;
@@ -59,7 +59,7 @@ final class QueueBuckets {
         return rules.rules();
     }
 
-    PacedQueueRules paced() {
+    PacedQueueRules pacedRules() {
         return rules;
     }
 
@@ -78,7 +78,7 @@ final class QueueBuckets {
     }
 
     /** Records how many requests wait in a bucket, and since when. */
-    void rank(LeakyBucketQueue bucket) {
+    void recordWaiting(LeakyBucketQueue bucket) {
         if (bucket.id().isKeyed()) {
             longest.update(bucket.id(), bucket.waiting(), bucket.oldestEnqueuedAtMs());
         }
@@ -92,13 +92,13 @@ final class QueueBuckets {
         return coldDueNanos;
     }
 
-    void noteColdDue() {
+    void updateColdDue() {
         coldDueNanos = cold.dueNanos();
     }
 
     /** Whether some buckets have not taken over the rules, or the time, yet. */
-    boolean hasBehind() {
-        return !behind.isEmpty() || hasStale();
+    boolean hasOutdated() {
+        return !outdated.isEmpty() || hasStale();
     }
 
     /** Whether cold buckets have not taken over the rules, or the time, yet. */
@@ -126,16 +126,16 @@ final class QueueBuckets {
     /** Notes a bucket that is put away; returns where. */
     List<TimerKey> addCold(LeakyBucketQueue bucket, long nowNanos) {
         coldBuckets++;
-        String tier = slots == null ? null : slots.contendsIn(bucket.id());
+        String tier = slots == null ? null : slots.contendingTier(bucket.id());
         if (tier == null) {
-            return List.of(cold.add(bucket.id(), bucket.plannedNanos(), nowNanos));
+            return List.of(cold.add(bucket.id(), bucket.scheduledNanos(), nowNanos));
         }
         List<TimerKey> added = new ArrayList<>(2);
         added.add(contending(tier).add(bucket.id(), bucket.headTurnNanos(), nowNanos));
         if (bucket.nextExpiryNanos() < Long.MAX_VALUE) {
             added.add(cold.add(bucket.id(), bucket.nextExpiryNanos(), nowNanos));
         }
-        slots.setParked(tier, contending.get(tier).size());
+        slots.setColdCount(tier, contending.get(tier).size());
         slots.forget(bucket.id());
         return added;
     }
@@ -145,7 +145,7 @@ final class QueueBuckets {
         for (TimerKey timer : state.timers()) {
             wheel(timer).restore(timer);
             if (timer.tier() != null) {
-                read.add(timer.tier());
+                changedTiers.add(timer.tier());
             }
         }
     }
@@ -156,24 +156,24 @@ final class QueueBuckets {
         for (TimerKey timer : state.timers()) {
             wheel(timer).remove(timer);
             if (timer.tier() != null) {
-                read.add(timer.tier());
+                changedTiers.add(timer.tier());
             }
         }
     }
 
     /** Counts the cold buckets that contend, where some were read. */
     void countCold() {
-        for (String tier : read) {
+        for (String tier : changedTiers) {
             TimingWheel wheel = contending.get(tier);
             long size = wheel == null ? 0 : wheel.size();
             if (slots != null) {
-                slots.setParked(tier, size);
+                slots.setColdCount(tier, size);
             }
             if (size == 0) {
                 contending.remove(tier);
             }
         }
-        read.clear();
+        changedTiers.clear();
     }
 
     private TimingWheel wheel(TimerKey timer) {
@@ -217,16 +217,16 @@ final class QueueBuckets {
             return false;
         }
         setRules(PacedQueueRules.of(current));
-        if (!current.hasPaceOf(before)) {
-            behind.addAll(hot.values());
-            startOver();
+        if (!current.hasSamePaceAs(before)) {
+            outdated.addAll(hot.values());
+            startNewEpoch();
         }
         return true;
     }
 
-    private void startOver() {
-        cold.startOver();
-        contending.values().forEach(TimingWheel::startOver);
+    private void startNewEpoch() {
+        cold.startNewEpoch();
+        contending.values().forEach(TimingWheel::startNewEpoch);
     }
 
     private void setRules(PacedQueueRules newRules) {
@@ -253,7 +253,7 @@ final class QueueBuckets {
         if (coldBuckets == 0) {
             return false;
         }
-        startOver();
+        startNewEpoch();
         steppedBackEpoch = cold.epoch();
         steppedBackToNanos = nowNanos;
         return true;

@@ -12,7 +12,7 @@ package dev.weir.shape;
  *
  * <p>The lower bounds alone are not enough: where the task lags, they are too low by the lag. So a queue releases nothing before the
  * first marker of its task has been read, by when the lag is gone. Afterwards lag does no harm, since only markers lower the offset;
- * they also correct a monotonic clock that runs fast. A record that is read more than {@value #FRESH_MS} ms after the last correction
+ * they also correct a monotonic clock that runs fast. A record that is read more than {@value #MAX_OFFSET_AGE_MS} ms after the last correction
  * sets the offset, so that the drift of an idle time is not kept.
  *
  * <p>If a marker shows that queue time is more than {@value #TOLERANCE_MS} ms ahead, the broker's clock was wrong or was set back, and
@@ -24,7 +24,7 @@ public final class QueueClock {
     static final long TOLERANCE_MS = 1_000;
 
     /** How long an offset is kept that nothing corrects. */
-    static final long FRESH_MS = 60_000;
+    static final long MAX_OFFSET_AGE_MS = 60_000;
 
     private boolean isKnown;
     private boolean isSynchronized;
@@ -63,9 +63,9 @@ public final class QueueClock {
      * @param appendMs when the broker appended it
      * @param localMs when it is read
      */
-    public void read(long appendMs, long localMs) {
+    public void observe(long appendMs, long localMs) {
         long leastMs = appendMs - localMs;
-        if (!isKnown || localMs - correctedMs > FRESH_MS) {
+        if (!isKnown || localMs - correctedMs > MAX_OFFSET_AGE_MS) {
             isKnown = true;
             offsetMs = leastMs;
             correctedMs = localMs;
@@ -80,7 +80,7 @@ public final class QueueClock {
      * @param sentMs when it was sent, by the same clock as {@code localMs}
      * @return whether queue time stepped back
      */
-    public boolean readMarker(long sentMs, long appendMs, long localMs) {
+    public boolean observeMarker(long sentMs, long appendMs, long localMs) {
         boolean isStep = timeMs(localMs) - (appendMs - sentMs + localMs) > TOLERANCE_MS;
         isSynchronized = true;
         isKnown = true;

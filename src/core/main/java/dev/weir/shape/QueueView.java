@@ -36,14 +36,14 @@ public record QueueView(
         boolean isDeleted,
         long waiting,
         long waitingTokens,
-        List<OfTier> tiers,
+        List<TierView> tiers,
         Long oldestWaitMs,
         Long released,
         Long nextReleaseAtNanos,
         Long keys,
         Long hotKeys,
         long drainMs,
-        List<OfKey> longest) {
+        List<KeyView> longest) {
 
     /** A view of a single bucket. */
     public QueueView(
@@ -51,7 +51,7 @@ public record QueueView(
             boolean isDeleted,
             long waiting,
             long waitingTokens,
-            List<OfTier> tiers,
+            List<TierView> tiers,
             Long oldestWaitMs,
             Long released,
             Long nextReleaseAtNanos,
@@ -72,7 +72,7 @@ public record QueueView(
     }
 
     /** How many requests of one tier wait; the tier is null for those that have none. */
-    public record OfTier(String tier, TierShare share, long waiting) {}
+    public record TierView(String tier, TierShare share, long waiting) {}
 
     /**
      * One bucket of a queue with key fields, in which requests wait.
@@ -82,14 +82,14 @@ public record QueueView(
      * @param oldestWaitMs how long the oldest of them has waited
      * @param drainMs as that of a {@link QueueView}
      */
-    public record OfKey(Map<String, String> key, long waiting, long waitingTokens, long oldestWaitMs, long drainMs) {
+    public record KeyView(Map<String, String> key, long waiting, long waitingTokens, long oldestWaitMs, long drainMs) {
 
-        public OfKey {
+        public KeyView {
             key = Collections.unmodifiableMap(new TreeMap<>(key));
         }
     }
 
-    private static final Comparator<OfTier> HIGHER_PRIORITY_FIRST =
+    private static final Comparator<TierView> HIGHER_PRIORITY_FIRST =
             Comparator.comparing(tier -> tier.share().priority(), Comparator.reverseOrder());
 
     /** A queue with key fields of which no key is in use. */
@@ -98,24 +98,24 @@ public record QueueView(
     }
 
     /** @param waiting how many of each tier wait; a request without a tier has the empty one */
-    static List<OfTier> tiers(QueueRules rules, Map<String, Long> waiting) {
+    static List<TierView> tiers(QueueRules rules, Map<String, Long> waiting) {
         Set<String> names = new TreeSet<>(rules.tiers().keySet());
         names.addAll(waiting.keySet());
         return names.stream()
                 .map(name ->
-                        new OfTier(name.isEmpty() ? null : name, rules.share(name), waiting.getOrDefault(name, 0L)))
+                        new TierView(name.isEmpty() ? null : name, rules.share(name), waiting.getOrDefault(name, 0L)))
                 .sorted(HIGHER_PRIORITY_FIRST) // and then by name, as they are
                 .toList();
     }
 
     /** Buckets of the same queue on other partitions, and these. */
-    public QueueView and(QueueView others) {
+    public QueueView mergedWith(QueueView others) {
         QueueView newer = others.rules.version() > rules.version() ? others : this;
         Map<String, Long> byTier = new HashMap<>();
         for (QueueView view : List.of(this, others)) {
             view.tiers.forEach(tier -> byTier.merge(tier.tier() == null ? "" : tier.tier(), tier.waiting(), Long::sum));
         }
-        List<OfKey> keysOfBoth = new ArrayList<>(longest);
+        List<KeyView> keysOfBoth = new ArrayList<>(longest);
         keysOfBoth.addAll(others.longest);
         return new QueueView(
                 newer.rules,
@@ -137,8 +137,8 @@ public record QueueView(
     }
 
     /** How long it takes until all keys have left: the slowest of those that are known, and by the total, all of them. */
-    static long drainMs(QueueRules rules, long waitingTokens, List<OfKey> keys) {
-        long slowestMs = keys.stream().mapToLong(OfKey::drainMs).max().orElse(0);
+    static long drainMs(QueueRules rules, long waitingTokens, List<KeyView> keys) {
+        long slowestMs = keys.stream().mapToLong(KeyView::drainMs).max().orElse(0);
         return rules.total() == null
                 ? slowestMs
                 : Math.max(slowestMs, rules.total().drainMs(waitingTokens));

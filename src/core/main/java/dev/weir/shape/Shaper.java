@@ -21,7 +21,7 @@ import dev.weir.shape.total.SlotGrant;
 import dev.weir.shape.total.SlotLedger;
 import dev.weir.shape.total.SlotMessenger;
 import dev.weir.shape.total.SlotReport;
-import dev.weir.shape.total.Timers;
+import dev.weir.shape.total.TimerQueue;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Deque;
@@ -31,22 +31,22 @@ import java.util.Set;
 import java.util.TreeMap;
 
 /**
- * Many queues, each of one leaky bucket or of one for each of its keys. A tick works on the {@link Buckets} that are due and on no others, so
+ * Many queues, each of one leaky bucket or of one for each of its keys. A tick works on the {@link PartitionBuckets} that are due and on no others, so
  * its cost does not grow with their number. A bucket of a key is forgotten once nothing waits in it and what has left no longer matters.
  * Time is an argument and never runs backwards, unless it steps back.
  */
 public final class Shaper {
 
     /** The last moment that can be told in nanoseconds, with room for what waits: the year 2200, in ms. */
-    public static final long LAST_MS = 7_258_118_400_000L;
+    public static final long MAX_TIME_MS = 7_258_118_400_000L;
 
     /** How many steps one bucket may take before it is the next one's turn. */
-    private static final int STEPS_A_TURN = 500;
+    private static final int STEPS_PER_TURN = 500;
 
     private static final long NANOS_PER_MS = 1_000_000;
 
     /** What the queues are to do. */
-    public interface Rules {
+    public interface RulesSource {
 
         /** The rules in force, null if there is no such queue. */
         QueueRules of(String queue);
@@ -81,7 +81,7 @@ public final class Shaper {
     }
 
     /** The messenger of a shaper that has all keys: what it sends arrives as soon as its work is done. */
-    private final class Alone implements SlotMessenger {
+    private final class LocalMessenger implements SlotMessenger {
         final Deque<Runnable> arriving = new ArrayDeque<>();
         long nowNanos;
 
@@ -113,13 +113,13 @@ public final class Shaper {
         }
     }
 
-    private final Rules rules;
+    private final RulesSource rules;
     private final Stores stores;
     private final IdempotentOutlet outlet;
-    private final Buckets buckets;
+    private final PartitionBuckets buckets;
     private final Map<String, SlotLedger> ledgers = new TreeMap<>();
-    private final Timers<String> ledgerTimers = new Timers<>();
-    private final Alone alone;
+    private final TimerQueue<String> ledgerTimers = new TimerQueue<>();
+    private final LocalMessenger localMessenger;
     private final SlotMessenger messenger;
 
     /**
@@ -127,7 +127,7 @@ public final class Shaper {
      *
      * @param hotKeys how many keys are on the heap at most, 1 or more
      */
-    public Shaper(Rules rules, Stores stores, Outlet outlet, int hotKeys) {
+    public Shaper(RulesSource rules, Stores stores, Outlet outlet, int hotKeys) {
         this(rules, stores, outlet, null, hotKeys);
     }
 
@@ -137,13 +137,13 @@ public final class Shaper {
      * @param messenger null for a shaper that has all keys
      * @param hotKeys how many keys are on the heap at most, 1 or more
      */
-    public Shaper(Rules rules, Stores stores, Outlet outlet, SlotMessenger messenger, int hotKeys) {
+    public Shaper(RulesSource rules, Stores stores, Outlet outlet, SlotMessenger messenger, int hotKeys) {
         this.rules = rules;
         this.stores = stores;
         this.outlet = new IdempotentOutlet(stores.firstAnswers(), outlet);
-        alone = messenger == null ? new Alone() : null;
-        this.messenger = messenger == null ? alone : messenger;
-        buckets = new Buckets(stores, this.outlet, this.messenger, hotKeys);
+        localMessenger = messenger == null ? new LocalMessenger() : null;
+        this.messenger = messenger == null ? localMessenger : messenger;
+        buckets = new PartitionBuckets(stores, this.outlet, this.messenger, hotKeys);
     }
 
     /** Restores the ledger of a queue's total. */
@@ -182,7 +182,7 @@ public final class Shaper {
      */
     public void admit(Admission admission, long number, long enqueuedAtMs, long nowNanos) {
         if (admission.repeated()) {
-            outlet.repeat(admission, nowNanos / NANOS_PER_MS);
+            outlet.decideRepeat(admission, nowNanos / NANOS_PER_MS);
             return;
         }
         QueueRules current = rules.of(admission.queue());
@@ -190,7 +190,7 @@ public final class Shaper {
         Decision fault = fault(admission, current, nowNanos);
         LeakyBucketQueue bucket = fault == null ? bucket(BucketId.of(admission), current, nowNanos) : null;
         if (bucket == null) {
-            outlet.decide(admission, fault == null ? noQueue(admission, nowNanos) : fault);
+            outlet.emitDecision(admission, fault == null ? noQueue(admission, nowNanos) : fault);
             return;
         }
         if (isCancel(admission)) {
@@ -198,7 +198,7 @@ public final class Shaper {
         } else {
             bucket.offer(admission, number, enqueuedAtMs, nowNanos);
         }
-        buckets.settle(bucket, 0, nowNanos);
+        buckets.reschedule(bucket, 0, nowNanos);
     }
 
     /** Takes what a partition wants of the total of a queue whose ledger is here. */
@@ -215,13 +215,13 @@ public final class Shaper {
         QueueBuckets queue = buckets.queue(grant.queue());
         if (queue != null && queue.slots() != null) {
             queue.slots().receive(grant, nowNanos);
-            buckets.planSlots(queue, nowNanos);
+            buckets.scheduleSlots(queue, nowNanos);
         }
     }
 
     /** When restored buckets and ledgers were written last, in ms since the epoch; 0 if there are none. */
-    public long writtenMs() {
-        long writtenNanos = buckets.writtenNanos();
+    public long lastWriteMs() {
+        long writtenNanos = buckets.lastWriteNanos();
         for (SlotLedger ledger : ledgers.values()) {
             writtenNanos = Math.max(writtenNanos, ledger.state().clockNanos());
         }
@@ -244,7 +244,7 @@ public final class Shaper {
 
     /** How many keys of all queues are on the heap. */
     public long hotKeys() {
-        return buckets.hot();
+        return buckets.hotCount();
     }
 
     /** Whether any request waits. */
@@ -270,7 +270,7 @@ public final class Shaper {
         WorkBudget changes = new WorkBudget(Math.max(1, steps / 2));
         buckets.catchUp(nowNanos, changes);
         while (ledgerTimers.firstNanos() <= nowNanos) {
-            giveSlots(ledgerTimers.first(), nowNanos);
+            grantSlots(ledgerTimers.first(), nowNanos);
         }
         deliver(nowNanos);
         int left = steps - changes.spent();
@@ -285,7 +285,7 @@ public final class Shaper {
         int spent = 0;
         while (spent < steps && buckets.slotTimers().firstNanos() <= nowNanos) {
             QueueBuckets queue = buckets.queue(buckets.slotTimers().first());
-            spent += releaseInSlots(queue, nowNanos, Math.min(steps - spent, STEPS_A_TURN));
+            spent += releaseInSlots(queue, nowNanos, Math.min(steps - spent, STEPS_PER_TURN));
         }
         return spent;
     }
@@ -298,23 +298,23 @@ public final class Shaper {
             LeakyBucketQueue bucket = buckets.due(nowNanos);
             isMore = bucket != null;
             if (isMore) {
-                WorkBudget turn = new WorkBudget(Math.min(left, STEPS_A_TURN));
+                WorkBudget turn = new WorkBudget(Math.min(left, STEPS_PER_TURN));
                 if (buckets.queue(bucket.id().queue()).slots() == null) {
                     bucket.drain(nowNanos, turn);
                 } else {
                     bucket.expire(nowNanos, turn);
                 }
                 left -= Math.max(1, turn.spent());
-                buckets.settle(bucket, nowNanos, nowNanos);
+                buckets.reschedule(bucket, nowNanos, nowNanos);
             }
             WorkBudget reading = new WorkBudget(left);
-            isMore |= left > 0 && buckets.readDue(nowNanos, reading);
+            isMore |= left > 0 && buckets.loadDue(nowNanos, reading);
             left -= reading.spent();
         }
         return left;
     }
 
-    private void giveSlots(String id, long nowNanos) {
+    private void grantSlots(String id, long nowNanos) {
         SlotLedger ledger = ledgers.get(id);
         QueueRules current = rules.of(id);
         if (current != null && current.total() != null) {
@@ -332,7 +332,7 @@ public final class Shaper {
             stores.deleteLedger(id);
             return;
         }
-        if (ledger.takeChanged()) {
+        if (ledger.testAndClearChanged()) {
             stores.saveLedger(id, ledger.state());
         }
         ledgerTimers.set(id, Math.max(nowNanos, ledger.dueNanos()));
@@ -341,7 +341,7 @@ public final class Shaper {
     /** Releases what has a slot that is due, and reports if a report is due; returns how many steps that took. */
     private int releaseInSlots(QueueBuckets queue, long nowNanos, int most) {
         PartitionSlots slots = queue.slots();
-        buckets.readContending(queue, nowNanos); // after a restart, the hot ones need not be the first
+        buckets.loadContending(queue, nowNanos); // after a restart, the hot ones need not be the first
         long horizonNanos = nowNanos + queue.rules().lookAheadMs() * NANOS_PER_MS;
         int steps = 1;
         for (BucketId id = slots.first(nowNanos); id != null && steps < most; id = slots.first(nowNanos)) {
@@ -358,20 +358,20 @@ public final class Shaper {
             } else {
                 slots.take(id, cost, turnNanos, nowNanos);
                 bucket.releaseHead(atNanos, nowNanos);
-                buckets.settle(bucket, 0, nowNanos);
+                buckets.reschedule(bucket, 0, nowNanos);
             }
         }
         SlotReport report = slots.report(queue.backlog.requests(), nowNanos);
         if (report != null) {
             messenger.report(report);
         }
-        buckets.planSlots(queue, nowNanos);
+        buckets.scheduleSlots(queue, nowNanos);
         return steps;
     }
 
     private void deliver(long nowNanos) {
-        if (alone != null) {
-            alone.deliver(nowNanos);
+        if (localMessenger != null) {
+            localMessenger.deliver(nowNanos);
         }
     }
 
@@ -383,14 +383,14 @@ public final class Shaper {
     /** What a request would be answered that came now; leaves all as it is. */
     public Decision check(Admission admission, long nowNanos) {
         if (admission.repeated()) {
-            return outlet.again(admission, nowNanos / NANOS_PER_MS);
+            return outlet.repeatedDecision(admission, nowNanos / NANOS_PER_MS);
         }
         QueueRules current = rules.of(admission.queue());
         Decision fault = fault(admission, current, nowNanos);
         if (fault != null) {
             return fault;
         }
-        LeakyBucketQueue bucket = glance(BucketId.of(admission), current, nowNanos);
+        LeakyBucketQueue bucket = peekBucket(BucketId.of(admission), current, nowNanos);
         return bucket == null ? noQueue(admission, nowNanos) : bucket.check(admission, current, nowNanos);
     }
 
@@ -405,17 +405,17 @@ public final class Shaper {
         if (queue == null) {
             return QueueView.ofNoBuckets(last);
         }
-        List<QueueView.OfKey> longest = new ArrayList<>();
+        List<QueueView.KeyView> longest = new ArrayList<>();
         for (BucketId bucket : queue.longest.ids()) {
             longest.add(buckets.peek(bucket).viewOfKey(current, nowNanos));
         }
-        return together(queue, last, current == null, longest, nowNanos);
+        return combinedView(queue, last, current == null, longest, nowNanos);
     }
 
     /** A bucket as it is now, null if there is no such queue; leaves all as it is. */
     public QueueView view(BucketId id, long nowNanos) {
         QueueRules current = rules.of(id.queue());
-        LeakyBucketQueue bucket = glance(id, current, nowNanos);
+        LeakyBucketQueue bucket = peekBucket(id, current, nowNanos);
         return bucket == null ? null : bucket.view(current, nowNanos);
     }
 
@@ -426,8 +426,8 @@ public final class Shaper {
         return views;
     }
 
-    private static QueueView together(
-            QueueBuckets queue, QueueRules rules, boolean isDeleted, List<QueueView.OfKey> longest, long nowNanos) {
+    private static QueueView combinedView(
+            QueueBuckets queue, QueueRules rules, boolean isDeleted, List<QueueView.KeyView> longest, long nowNanos) {
         QueueBacklog backlog = queue.backlog;
         Long sinceMs = backlog.oldestEnqueuedAtMs();
         return new QueueView(
@@ -446,7 +446,7 @@ public final class Shaper {
     }
 
     /** A bucket to look at; one that nothing has been sent to yet is made up. */
-    private LeakyBucketQueue glance(BucketId id, QueueRules current, long nowNanos) {
+    private LeakyBucketQueue peekBucket(BucketId id, QueueRules current, long nowNanos) {
         LeakyBucketQueue bucket = buckets.peek(id);
         return bucket == null && current != null ? buckets.fresh(id, current, nowNanos) : bucket;
     }
@@ -489,7 +489,7 @@ public final class Shaper {
     private static Decision noQueue(Admission admission, long nowNanos) {
         long nowMs = nowNanos / NANOS_PER_MS;
         return isCancel(admission)
-                ? QueueDecisions.cancel(admission, false, nowMs)
+                ? QueueDecisions.cancelResult(admission, false, nowMs)
                 : QueueDecisions.noQueue(admission, nowMs);
     }
 

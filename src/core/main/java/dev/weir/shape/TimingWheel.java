@@ -22,7 +22,7 @@ import java.util.TreeMap;
  *
  * <p>The entries of a slot are numbered. The next one is found by counting up, so nothing walks over entries that were deleted.
  *
- * <p>When the due times of all buckets change, {@link #startOver} sets the entries apart that were noted before, to be noted again one by
+ * <p>When the due times of all buckets change, {@link #startNewEpoch} sets the entries apart that were noted before, to be noted again one by
  * one.
  */
 final class TimingWheel {
@@ -105,7 +105,7 @@ final class TimingWheel {
     }
 
     /** Makes all entries stale. */
-    void startOver() {
+    void startNewEpoch() {
         stale.putAll(current);
         current.clear();
         epoch++;
@@ -125,7 +125,7 @@ final class TimingWheel {
         if (size == 0) {
             return Long.MAX_VALUE;
         }
-        SlotId first = firsts().firstKey();
+        SlotId first = earliestSlots().firstKey();
         return first.startNanos + (1L << first.widthBits);
     }
 
@@ -134,10 +134,10 @@ final class TimingWheel {
      * {@linkplain #remove removes} the entry, which is not returned again.
      */
     BucketId next(WorkBudget budget) {
-        return next(firsts(), budget);
+        return next(earliestSlots(), budget);
     }
 
-    private TreeMap<SlotId, Slot> firsts() {
+    private TreeMap<SlotId, Slot> earliestSlots() {
         return start(stale) <= start(current) ? stale : current;
     }
 
@@ -149,7 +149,7 @@ final class TimingWheel {
     private BucketId next(TreeMap<SlotId, Slot> slots, WorkBudget budget) {
         SlotId id = slots.firstKey();
         Slot slot = slots.get(id);
-        while (budget.spend()) {
+        while (budget.trySpend()) {
             if (slot.cursor >= slot.next) {
                 throw new IllegalStateException(slot.live + " timers of queue " + queue + " are missing");
             }

@@ -19,7 +19,7 @@ import static dev.weir.limit.CalendarPeriod.MONTH;
 import static dev.weir.limit.CalendarPeriod.WEEK;
 import static org.assertj.core.api.Assertions.assertThat;
 
-import dev.weir.decision.CarryOver.OfLimit;
+import dev.weir.decision.CarryOver.LimitCarryOver;
 import dev.weir.decision.CarryOver.Start;
 import dev.weir.event.StateKey;
 import dev.weir.limit.Blocked;
@@ -46,30 +46,30 @@ class CarryOverTest {
 
     static List<Row> rows() {
         return List.of(
-                new Row(window(5, 60), window(5, 60), Start.COUNT),
-                new Row(window(5, 60), window(9, 60), Start.USE),
-                new Row(window(5, 60), new FixedWindow(5, 60, true), Start.USE),
-                new Row(window(5, 60), window(5, 61), Start.IN_USE),
-                new Row(calendar(5, DAY, "UTC"), calendar(9, DAY, "UTC"), Start.USE),
-                new Row(calendar(5, DAY, "UTC"), calendar(5, WEEK, "UTC"), Start.IN_USE),
-                new Row(calendar(5, DAY, "UTC"), calendar(5, DAY, "Asia/Tokyo"), Start.IN_USE),
-                new Row(calendar(5, DAY, "UTC"), window(5, 86_400_000), Start.IN_USE),
-                new Row(window(5, 86_400_000), calendar(5, DAY, "UTC"), Start.IN_USE),
-                new Row(log(5, 60), log(9, 90), Start.USE),
-                new Row(counter(5, 60), counter(9, 60), Start.USE),
-                new Row(counter(5, 60), counter(5, 90), Start.IN_USE),
-                new Row(tokens(5, 60, 5), tokens(5, 60, 9), Start.USE),
-                new Row(tokens(5, 60, 5), tokens(10, 120, 5), Start.USE), // 12 units a token, both
-                new Row(tokens(5, 60, 5), tokens(7, 60, 5), Start.IN_USE), // 60 units
-                new Row(tokens(5, 60, 5), leaky(5, 60, 9), Start.USE),
-                new Row(tokens(5, 60, 5), steps(5, 60, 5), Start.IN_USE),
-                new Row(steps(5, 60, 5), steps(7, 60, 9), Start.USE),
-                new Row(steps(5, 60, 5), steps(5, 61, 5), Start.IN_USE),
-                new Row(gcra(5, 60, 5), gcra(5, 60, 9), Start.USE),
-                new Row(gcra(5, 60, 5), gcra(10, 120, 5), Start.IN_USE),
-                new Row(gcra(5, 60, 5), log(5, 60), Start.IN_USE),
-                new Row(new Unlimited(), log(5, 60), Start.AFRESH),
-                new Row(new Blocked(), log(5, 60), Start.AFRESH),
+                new Row(window(5, 60), window(5, 60), Start.UNCHANGED),
+                new Row(window(5, 60), window(9, 60), Start.CONTINUED),
+                new Row(window(5, 60), new FixedWindow(5, 60, true), Start.CONTINUED),
+                new Row(window(5, 60), window(5, 61), Start.CONVERTED),
+                new Row(calendar(5, DAY, "UTC"), calendar(9, DAY, "UTC"), Start.CONTINUED),
+                new Row(calendar(5, DAY, "UTC"), calendar(5, WEEK, "UTC"), Start.CONVERTED),
+                new Row(calendar(5, DAY, "UTC"), calendar(5, DAY, "Asia/Tokyo"), Start.CONVERTED),
+                new Row(calendar(5, DAY, "UTC"), window(5, 86_400_000), Start.CONVERTED),
+                new Row(window(5, 86_400_000), calendar(5, DAY, "UTC"), Start.CONVERTED),
+                new Row(log(5, 60), log(9, 90), Start.CONTINUED),
+                new Row(counter(5, 60), counter(9, 60), Start.CONTINUED),
+                new Row(counter(5, 60), counter(5, 90), Start.CONVERTED),
+                new Row(tokens(5, 60, 5), tokens(5, 60, 9), Start.CONTINUED),
+                new Row(tokens(5, 60, 5), tokens(10, 120, 5), Start.CONTINUED), // 12 units a token, both
+                new Row(tokens(5, 60, 5), tokens(7, 60, 5), Start.CONVERTED), // 60 units
+                new Row(tokens(5, 60, 5), leaky(5, 60, 9), Start.CONTINUED),
+                new Row(tokens(5, 60, 5), steps(5, 60, 5), Start.CONVERTED),
+                new Row(steps(5, 60, 5), steps(7, 60, 9), Start.CONTINUED),
+                new Row(steps(5, 60, 5), steps(5, 61, 5), Start.CONVERTED),
+                new Row(gcra(5, 60, 5), gcra(5, 60, 9), Start.CONTINUED),
+                new Row(gcra(5, 60, 5), gcra(10, 120, 5), Start.CONVERTED),
+                new Row(gcra(5, 60, 5), log(5, 60), Start.CONVERTED),
+                new Row(new Unlimited(), log(5, 60), Start.RESET),
+                new Row(new Blocked(), log(5, 60), Start.RESET),
                 new Row(log(5, 60), new Unlimited(), Start.UNCOUNTED),
                 new Row(log(5, 60), new Blocked(), Start.UNCOUNTED),
                 new Row(new Blocked(), new Blocked(), Start.UNCOUNTED));
@@ -79,12 +79,12 @@ class CarryOverTest {
     @MethodSource("rows")
     void oneLimitReplacesAnother(Row row) {
         CarryOver carryOver = waitsLeftOut(policy("p", row.before), policy("p", row.after));
-        boolean goesOn = row.start != Start.AFRESH && row.start != Start.UNCOUNTED;
+        boolean goesOn = row.start != Start.RESET && row.start != Start.UNCOUNTED;
         boolean counted = !(row.before instanceof Blocked) && !(row.before instanceof Unlimited);
         assertThat(carryOver)
                 .isEqualTo(new CarryOver(
                         true,
-                        List.of(new OfLimit("p/0", row.start, goesOn ? "p/0" : null, 0)),
+                        List.of(new LimitCarryOver("p/0", row.start, goesOn ? "p/0" : null, 0)),
                         goesOn || !counted ? List.of() : List.of("p/0")));
     }
 
@@ -95,14 +95,14 @@ class CarryOverTest {
                 .isEqualTo(new CarryOver(
                         true,
                         List.of(
-                                new OfLimit("p/0", Start.USE, "p/1", 0),
-                                new OfLimit("p/1", Start.COUNT, "p/2", 0),
-                                new OfLimit("p/2", Start.IN_USE, "p/0", 0),
-                                new OfLimit("p/3", Start.AFRESH, null, 0)),
+                                new LimitCarryOver("p/0", Start.CONTINUED, "p/1", 0),
+                                new LimitCarryOver("p/1", Start.UNCHANGED, "p/2", 0),
+                                new LimitCarryOver("p/2", Start.CONVERTED, "p/0", 0),
+                                new LimitCarryOver("p/3", Start.RESET, null, 0)),
                         List.of()));
         assertThat(waitsLeftOut(before, policy("p", log(6, 60))))
-                .isEqualTo(
-                        new CarryOver(true, List.of(new OfLimit("p/0", Start.COUNT, "p/1", 0)), List.of("p/0", "p/2")));
+                .isEqualTo(new CarryOver(
+                        true, List.of(new LimitCarryOver("p/0", Start.UNCHANGED, "p/1", 0)), List.of("p/0", "p/2")));
     }
 
     @Test
@@ -111,21 +111,23 @@ class CarryOverTest {
         Policy after = policy("p", calendar(5, DAY, "Asia/Tokyo"), calendar(90, MONTH, "Asia/Tokyo"));
         assertThat(waitsLeftOut(before, after).limits())
                 .containsExactly(
-                        new OfLimit("p/0", Start.IN_USE, "p/0", 0), new OfLimit("p/1", Start.IN_USE, "p/1", 0));
+                        new LimitCarryOver("p/0", Start.CONVERTED, "p/0", 0),
+                        new LimitCarryOver("p/1", Start.CONVERTED, "p/1", 0));
         assertThat(waitsLeftOut(after, before).limits())
                 .containsExactly(
-                        new OfLimit("p/0", Start.IN_USE, "p/0", 0), new OfLimit("p/1", Start.IN_USE, "p/1", 0));
+                        new LimitCarryOver("p/0", Start.CONVERTED, "p/0", 0),
+                        new LimitCarryOver("p/1", Start.CONVERTED, "p/1", 0));
     }
 
     @Test
     void anotherKeyOrIdCountsAnew() {
         Policy before = keyed(List.of("client", "ip", "tier"), policy("p", window(5, 60)));
-        CarryOver anew = new CarryOver(false, List.of(new OfLimit("p/0", Start.AFRESH, null, 0)), List.of("p/0"));
+        CarryOver anew = new CarryOver(false, List.of(new LimitCarryOver("p/0", Start.RESET, null, 0)), List.of("p/0"));
         assertThat(waitsLeftOut(before, keyed(List.of("client", "ip"), before))).isEqualTo(anew);
         assertThat(waitsLeftOut(before, keyed(List.of("client", "tier", "ip"), before)))
                 .isEqualTo(anew);
         assertThat(waitsLeftOut(before, keyed(List.of("ip", "client", "tier"), before))
-                        .keepsAll())
+                        .keepsAllCounts())
                 .as("where the client stands does not matter")
                 .isTrue();
         Policy renamed = keyed(before.key(), policy("q", window(5, 60)));
@@ -140,12 +142,12 @@ class CarryOverTest {
                 policy("p", Policy.DEFAULT_LAYER, 7, match("tier", "free"), window(5, 60), new Unlimited()),
                 Samples.maxSize(5L, before),
                 Samples.onExceed(OnExceed.OBSERVE, before))) {
-            assertThat(waitsLeftOut(before, after).keepsAll()).isTrue();
+            assertThat(waitsLeftOut(before, after).keepsAllCounts()).isTrue();
         }
         assertThat(waitsLeftOut(before, policy("p", window(5, 61), new Unlimited()))
-                        .keepsAll())
+                        .keepsAllCounts())
                 .isFalse();
-        assertThat(waitsLeftOut(before, policy("p", new Unlimited())).keepsAll())
+        assertThat(waitsLeftOut(before, policy("p", new Unlimited())).keepsAllCounts())
                 .isFalse();
     }
 
@@ -166,10 +168,10 @@ class CarryOverTest {
             PolicyState state = states.of("c", "p");
             if (state != null) {
                 StateKey key = new StateKey("c", "p", List.of());
-                PolicyState next = state.under(after, nowMs, shelf -> states.segments(key, shelf));
+                PolicyState next = state.migrateTo(after, nowMs, shelf -> states.segments(key, shelf));
                 CarryOver carryOver = waitsLeftOut(before, after);
                 for (int i = 0; i < carryOver.limits().size(); i++) {
-                    OfLimit limit = carryOver.limits().get(i);
+                    LimitCarryOver limit = carryOver.limits().get(i);
                     LimitAccount<?> old = limit.from() == null ? null : account(before, state, limit.from());
                     check(limit, old, next.accounts().get(i), nowMs);
                 }
@@ -182,28 +184,28 @@ class CarryOverTest {
         return state.accounts().get(labels.indexOf(label));
     }
 
-    private static void check(OfLimit limit, LimitAccount<?> old, LimitAccount<?> next, long nowMs) {
+    private static void check(LimitCarryOver limit, LimitAccount<?> old, LimitAccount<?> next, long nowMs) {
         String change = old + " to " + next;
         switch (limit.start()) {
-            case COUNT -> {
+            case UNCHANGED -> {
                 assertThat(next.limit()).isEqualTo(old.limit());
                 for (long atMs = nowMs; atMs < nowMs + 200; atMs++) {
                     assertThat(next.used(atMs)).as(change).isEqualTo(old.used(atMs));
                 }
             }
-            case USE -> {
+            case CONTINUED -> {
                 if (!(next.limit() instanceof SlidingWindowLog log)
                         || log.perMs() >= ((SlidingWindowLog) old.limit()).perMs()) {
                     assertThat(next.used(nowMs)).as(change).isEqualTo(old.used(nowMs));
                 }
             }
-            case IN_USE ->
+            case CONVERTED ->
                 assertThat(next.used(nowMs))
                         .as(change)
                         .isEqualTo(LimitAccount.open(next.limit(), nowMs)
                                 .charge(old.used(nowMs), nowMs)
                                 .used(nowMs));
-            case AFRESH, UNCOUNTED -> assertThat(next.used(nowMs)).as(change).isZero();
+            case RESET, UNCOUNTED -> assertThat(next.used(nowMs)).as(change).isZero();
         }
     }
 
@@ -224,8 +226,8 @@ class CarryOverTest {
 
     private static CarryOver waitsLeftOut(Policy before, Policy after) {
         CarryOver all = CarryOver.of(before, after);
-        List<OfLimit> limits = all.limits().stream()
-                .map(limit -> new OfLimit(limit.label(), limit.start(), limit.from(), 0))
+        List<LimitCarryOver> limits = all.limits().stream()
+                .map(limit -> new LimitCarryOver(limit.label(), limit.start(), limit.from(), 0))
                 .toList();
         return new CarryOver(all.sameKey(), limits, all.dropped());
     }

@@ -117,7 +117,7 @@ class DeciderModelTest {
 
     private void rewind(Policy policy, Request request, MapStates states) {
         PolicyState state = states.of(request.client(), policy.id());
-        book(policy, request).lastMs = state == null ? Long.MIN_VALUE : state.lastMs();
+        book(policy, request).lastMs = state == null ? Long.MIN_VALUE : state.lastChargeMs();
     }
 
     private Expected decideByTheRules(Request request, List<Policy> policies) {

@@ -613,7 +613,7 @@ class DeciderTest {
             Policy second = inLayer("b", policy("q", window(9, 1_000)));
             decide(consume(1, 5_500), second);
             assertThat(decide(consume(1, 1_000), first, second).decidedAtMs()).isEqualTo(5_500);
-            assertThat(states.of("c", "p").lastMs()).isEqualTo(5_500);
+            assertThat(states.of("c", "p").lastChargeMs()).isEqualTo(5_500);
         }
 
         @Test
@@ -721,7 +721,7 @@ class DeciderTest {
                 decide(consume(1, 401), changed);
             }
             assertThat(states.segments()).as("those of the log that is left").isEqualTo(12);
-            assertThat(states.of("c", "p").retired()).isEmpty();
+            assertThat(states.of("c", "p").retiredLogs()).isEmpty();
             assertThat(decide(peek(91, 401), changed).outcome()).isEqualTo(Outcome.DENIED);
             assertThat(decide(peek(90, 401), changed).outcome()).isEqualTo(Outcome.ALLOWED);
         }

@@ -3,8 +3,8 @@ package dev.weir.decision;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.weir.decision.IdempotencyCache.Entry;
-import dev.weir.decision.IdempotencyCache.Kept;
-import dev.weir.decision.IdempotencyCache.Note;
+import dev.weir.decision.IdempotencyCache.EvictionEntry;
+import dev.weir.decision.IdempotencyCache.Storage;
 import dev.weir.event.IdempotentAnswer;
 import dev.weir.event.PolicyVersion;
 import dev.weir.event.RequestKind;
@@ -45,7 +45,7 @@ class IdempotencyCacheTest {
     }
 
     private final Map<RequestKey, Entry> answers = new HashMap<>();
-    private final TreeMap<Long, Note> notes = new TreeMap<>();
+    private final TreeMap<Long, EvictionEntry> notes = new TreeMap<>();
     private IdempotencyCache memory;
 
     /** Goes on with what is kept, as after a restart. */
@@ -53,7 +53,7 @@ class IdempotencyCacheTest {
         long oldest = notes.isEmpty() ? 0 : notes.firstKey();
         long next = notes.isEmpty() ? 0 : notes.lastKey() + 1;
         memory = new IdempotencyCache(
-                new Kept(new MapTable<>(answers), new MapTable<>(notes), oldest, next), most, lateMs);
+                new Storage(new MapTable<>(answers), new MapTable<>(notes), oldest, next), most, lateMs);
     }
 
     private static RequestKey key(String id) {
@@ -61,7 +61,7 @@ class IdempotencyCacheTest {
     }
 
     private static IdempotentAnswer answer(long version) {
-        return new IdempotentAnswer.Sent("q", new PolicyVersion("p", version), null);
+        return new IdempotentAnswer.SentToQueue("q", new PolicyVersion("p", version), null);
     }
 
     private void put(String id, long atMs, long untilMs) {
@@ -183,7 +183,7 @@ class IdempotencyCacheTest {
     private static final class Model {
         private final Map<RequestKey, IdempotentAnswer> answers = new HashMap<>();
         private final Map<RequestKey, Integer> latest = new HashMap<>();
-        private final List<Note> all = new ArrayList<>();
+        private final List<EvictionEntry> all = new ArrayList<>();
         private final int most;
         private final long lateMs;
         private int gone;
@@ -194,15 +194,15 @@ class IdempotencyCacheTest {
         }
 
         void put(RequestKey key, IdempotentAnswer answer, long atMs, long untilMs) {
-            all.add(new Note(key, atMs, untilMs));
+            all.add(new EvictionEntry(key, atMs, untilMs));
             int last = all.size() - 1;
             int epoch = Math.max(1, Math.min(1_000, most / 2));
             long nowMs = all.subList(Math.max(0, (last / epoch - 1) * epoch), last + 1).stream()
-                    .mapToLong(Note::atMs)
+                    .mapToLong(EvictionEntry::atMs)
                     .min()
                     .getAsLong();
             for (int drops = 0; drops < 2 && gone < last; drops++) {
-                Note oldest = all.get(gone);
+                EvictionEntry oldest = all.get(gone);
                 if (last - gone < most && oldest.untilMs() > nowMs - lateMs) {
                     break;
                 }

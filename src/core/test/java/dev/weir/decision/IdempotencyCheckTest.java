@@ -78,7 +78,7 @@ class IdempotencyCheckTest {
         assertThat(second.remaining()).isEqualTo(repeated ? 4 : 3);
         assertThat(states.puts()).isEqualTo(repeated ? puts : puts + 1);
         if (repeated) {
-            assertThat(second).isEqualTo(first.again(second.source()));
+            assertThat(second).isEqualTo(first.asRepeated(second.source()));
             assertThat(second.decidedAtMs()).isEqualTo(1_000);
         }
     }
@@ -176,7 +176,7 @@ class IdempotencyCheckTest {
         assertThat(first)
                 .isEqualTo(new Admission(
                         request,
-                        new IdempotentAnswer.Sent("sms", new PolicyVersion("p", 1), LimitStatus.of("p/0", 1L)),
+                        new IdempotentAnswer.SentToQueue("sms", new PolicyVersion("p", 1), LimitStatus.of("p/0", 1L)),
                         Map.of(),
                         false,
                         1_500,
@@ -187,7 +187,7 @@ class IdempotencyCheckTest {
         assertThat(Decider.local(states).decide(repeat, after))
                 .isEqualTo(new Admission(
                         repeat,
-                        new IdempotentAnswer.Sent("sms", new PolicyVersion("p", 1), LimitStatus.of("p/0", 1L)),
+                        new IdempotentAnswer.SentToQueue("sms", new PolicyVersion("p", 1), LimitStatus.of("p/0", 1L)),
                         Map.of(),
                         true,
                         1_500,
@@ -197,7 +197,7 @@ class IdempotencyCheckTest {
         assertThat(Decider.local(states).decide(next, after))
                 .isEqualTo(new Admission(
                         next,
-                        new IdempotentAnswer.Sent("mail", new PolicyVersion("p", 1), LimitStatus.of("p/0", 1L)),
+                        new IdempotentAnswer.SentToQueue("mail", new PolicyVersion("p", 1), LimitStatus.of("p/0", 1L)),
                         Map.of(),
                         false,
                         1_505,
@@ -317,7 +317,7 @@ class IdempotencyCheckTest {
         for (int i = 0; i < 2; i++) {
             Admission cancel = (Admission) Decider.local(states).decide(request(RequestKind.CANCEL, "r", 0), table);
             assertThat(cancel.repeated()).isFalse();
-            assertThat(cancel.rememberUntilMs()).isZero();
+            assertThat(cancel.idempotentUntilMs()).isZero();
         }
     }
 
@@ -373,7 +373,7 @@ class IdempotencyCheckTest {
             boolean onlyObserves = table.applicable(request).stream()
                     .allMatch(policy -> policy.idempotencyMs() == 0 || policy.observes());
             if (isSame) {
-                expected = firsts.get(key).again(request.source());
+                expected = firsts.get(key).asRepeated(request.source());
                 repeats++;
             } else if (isRepeat && !onlyObserves) {
                 mismatches++;

@@ -12,10 +12,10 @@ import dev.weir.lease.LeaseTerms;
 import dev.weir.limit.Limit;
 import dev.weir.limit.Unlimited;
 import dev.weir.policy.Glob;
-import dev.weir.policy.Match;
 import dev.weir.policy.OnExceed;
 import dev.weir.policy.Policy;
 import dev.weir.policy.PolicyTable;
+import dev.weir.policy.RequestMatcher;
 import dev.weir.policy.Sharing;
 import java.util.ArrayList;
 import java.util.HashMap;
@@ -46,10 +46,10 @@ class LeasedPolicyDeciderTest {
         }
 
         @Override
-        public void miss(StateKey key, long cost) {}
+        public void recordUnmetDemand(StateKey key, long cost) {}
 
         @Override
-        public boolean isAwaited(StateKey key) {
+        public boolean hasWaiting(StateKey key) {
             return false;
         }
 
@@ -110,12 +110,12 @@ class LeasedPolicyDeciderTest {
                 return null;
             }
             long left = available - request.cost();
-            if (binding == null || leased.binds(left, binding, remaining)) {
+            if (binding == null || leased.isBinding(left, binding, remaining)) {
                 binding = leased;
                 remaining = left;
             }
         }
-        return binding == null ? null : binding.permits(request, remaining, request.timestampMs());
+        return binding == null ? null : binding.allowedDecision(request, remaining, request.timestampMs());
     }
 
     private List<Policy> policies() {
@@ -128,9 +128,10 @@ class LeasedPolicyDeciderTest {
                             random.nextInt(4) == 0 ? new Unlimited() : Samples.window(10 + random.nextInt(3), 60_000);
                     terms.add(new Policy.Term(layer + i + "/" + term, limit));
                 }
-                Match match = random.nextBoolean()
-                        ? Match.ALL
-                        : new Match(Map.of("endpoint", List.of(new Glob(random.nextBoolean() ? "/a*" : "/b"))));
+                RequestMatcher match = random.nextBoolean()
+                        ? RequestMatcher.ALL
+                        : new RequestMatcher(
+                                Map.of("endpoint", List.of(new Glob(random.nextBoolean() ? "/a*" : "/b"))));
                 policies.add(new Policy(
                         layer + i,
                         1,

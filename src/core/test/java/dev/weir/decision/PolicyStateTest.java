@@ -45,7 +45,7 @@ class PolicyStateTest {
     }
 
     private PolicyState under(PolicyState state, long nowMs, Limit<?>... limits) {
-        return state.under(policy("p", limits), nowMs, shelf -> states.segments(KEY, shelf));
+        return state.migrateTo(policy("p", limits), nowMs, shelf -> states.segments(KEY, shelf));
     }
 
     private static List<Long> used(PolicyState state, long nowMs) {
@@ -55,7 +55,7 @@ class PolicyStateTest {
     private static List<Integer> shelvesOf(PolicyState state) {
         return state.accounts().stream()
                 .filter(account -> account.state() instanceof Log)
-                .map(account -> ((Log) account.state()).shelf())
+                .map(account -> ((Log) account.state()).id())
                 .toList();
     }
 
@@ -69,10 +69,10 @@ class PolicyStateTest {
     void aFreshState_isFull() {
         PolicyState state = PolicyState.fresh(
                 policy("p", window(5, 1_000), log(6, 1_000), log(7, 1_000)), 3, shelf -> states.segments(KEY, shelf));
-        assertThat(state.lastMs()).isEqualTo(3);
+        assertThat(state.lastChargeMs()).isEqualTo(3);
         assertThat(used(state, 3)).containsExactly(0L, 0L, 0L);
         assertThat(shelvesOf(state)).containsExactly(0, 1);
-        assertThat(state.retired()).isEmpty();
+        assertThat(state.retiredLogs()).isEmpty();
     }
 
     @Test
@@ -142,7 +142,7 @@ class PolicyStateTest {
         assertThat(shelvesOf(under(state, 0, log(6, 1_000), log(7, 1_000), log(8, 1_000))))
                 .containsExactly(1, 0, 2);
         PolicyState without = under(state, 0, window(9, 9), window(8, 8));
-        assertThat(without.retired()).hasSize(2);
+        assertThat(without.retiredLogs()).hasSize(2);
         assertThat(shelvesOf(under(without, 0, log(5, 1_000), log(6, 1_000)))).containsExactly(2, 3);
     }
 
@@ -162,8 +162,8 @@ class PolicyStateTest {
     @Test
     void isForgettableWhenAllOfItsAccountsAre() {
         PolicyState state = after(3, 500, window(5, 1_000), log(5, 2_000), tokens(1, 1_000, 5));
-        assertThat(state.forgettableAtMs()).isEqualTo(3_500);
-        assertThat(after(1, 600, window(9, 9_000)).forgettableAtMs()).isEqualTo(9_000);
+        assertThat(state.expiresAtMs()).isEqualTo(3_500);
+        assertThat(after(1, 600, window(9, 9_000)).expiresAtMs()).isEqualTo(9_000);
     }
 
     @Test
@@ -171,14 +171,14 @@ class PolicyStateTest {
         after(3, 500, window(5, 1_000));
         Decider.local(states).decide(settle(-3, 600), table(policy("p", window(5, 1_000))));
         PolicyState state = states.of("c", "p");
-        assertThat(state.lastMs()).isEqualTo(600);
-        assertThat(state.forgettableAtMs()).isGreaterThanOrEqualTo(600);
+        assertThat(state.lastChargeMs()).isEqualTo(600);
+        assertThat(state.expiresAtMs()).isGreaterThanOrEqualTo(600);
     }
 
     @Test
     void withoutALog_isForgottenAtOnce() {
-        assertThat(after(3, 0, window(5, 1_000), tokens(1, 1, 5)).forgotten()).isNull();
-        assertThat(after(1, 0, log(5, 1_000)).forgotten())
+        assertThat(after(3, 0, window(5, 1_000), tokens(1, 1, 5)).purge()).isNull();
+        assertThat(after(1, 0, log(5, 1_000)).purge())
                 .as("a log without full segments")
                 .isNull();
     }
@@ -198,7 +198,7 @@ class PolicyStateTest {
         for (int i = 1; i <= 1_000; i++) {
             after(1, i, log(1_000, 5_000));
         }
-        states.put(KEY, states.of("c", "p").forgotten());
+        states.put(KEY, states.of("c", "p").purge());
         int garbage = states.segments();
         PolicyState state = after(1, 10_000, log(1_000, 5_000));
         assertThat(used(state, 10_000)).containsExactly(1L);
@@ -208,7 +208,7 @@ class PolicyStateTest {
             after(1, 10_000, log(1_000, 5_000));
         }
         assertThat(states.segments()).isZero();
-        assertThat(states.of("c", "p").retired()).isEmpty();
+        assertThat(states.of("c", "p").retiredLogs()).isEmpty();
     }
 
     /** Whatever changes: the waits stay finite, every segment that is read is there, and in the end none is left. */
@@ -236,7 +236,7 @@ class PolicyStateTest {
                 assertThat(states.segments()).isLessThan(600);
             }
             if (state != null && random.nextInt(500) == 0) { // idle until it is forgettable
-                nowMs = Math.max(nowMs, state.forgettableAtMs());
+                nowMs = Math.max(nowMs, state.expiresAtMs());
                 states.forget(KEY);
                 assertThat(states.segments()).isZero();
             }
@@ -259,12 +259,12 @@ class PolicyStateTest {
         for (int i = 0; i < 6_000; i++) {
             nowMs += switch (random.nextInt(60)) {
                 case 0 -> random.nextLong(3_000);
-                case 1 -> IntervalBucket.PHASE_KEPT_MS + random.nextLong(100);
+                case 1 -> IntervalBucket.PHASE_RETENTION_MS + random.nextLong(100);
                 default -> random.nextLong(4);
             };
             policy = random.nextInt(100) == 0 ? randomPolicy(random) : policy;
             PolicyState state = states.of("c", "p");
-            if (state != null && nowMs >= state.forgettableAtMs()) {
+            if (state != null && nowMs >= state.expiresAtMs()) {
                 states.forget(KEY);
                 forgotten++;
             }

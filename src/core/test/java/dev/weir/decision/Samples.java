@@ -14,10 +14,10 @@ import dev.weir.limit.SlidingWindowCounter;
 import dev.weir.limit.SlidingWindowLog;
 import dev.weir.limit.TokenBucket;
 import dev.weir.policy.Glob;
-import dev.weir.policy.Match;
 import dev.weir.policy.OnExceed;
 import dev.weir.policy.Policy;
 import dev.weir.policy.PolicyTable;
+import dev.weir.policy.RequestMatcher;
 import java.time.ZoneId;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -68,10 +68,10 @@ public final class Samples {
 
     /** A policy for every request, with its limits labelled {@code id/0}, {@code id/1}, … */
     public static Policy policy(String id, Limit<?>... limits) {
-        return policy(id, Policy.DEFAULT_LAYER, 0, Match.ALL, limits);
+        return policy(id, Policy.DEFAULT_LAYER, 0, RequestMatcher.ALL, limits);
     }
 
-    public static Policy policy(String id, String layer, int priority, Match match, Limit<?>... limits) {
+    public static Policy policy(String id, String layer, int priority, RequestMatcher match, Limit<?>... limits) {
         List<Policy.Term> terms = new ArrayList<>();
         for (Limit<?> limit : limits) {
             terms.add(new Policy.Term(id + "/" + terms.size(), limit));
@@ -132,14 +132,14 @@ public final class Samples {
     }
 
     /** A match from pairs of a field and its patterns, separated by bars: {@code match("tier", "free|gold")}. */
-    public static Match match(String... pairs) {
+    public static RequestMatcher match(String... pairs) {
         Map<String, List<Glob>> conditions = new TreeMap<>();
         for (int i = 0; i < pairs.length; i += 2) {
             conditions.put(
                     pairs[i],
                     Arrays.stream(pairs[i + 1].split("\\|", -1)).map(Glob::new).toList());
         }
-        return new Match(conditions);
+        return new RequestMatcher(conditions);
     }
 
     public static Request request(String client, String tier, Map<String, String> attributes) {

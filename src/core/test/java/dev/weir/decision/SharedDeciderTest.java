@@ -27,9 +27,9 @@ import dev.weir.lease.LeaseSession;
 import dev.weir.lease.LeaseTerms;
 import dev.weir.limit.FixedWindow;
 import dev.weir.limit.Unlimited;
-import dev.weir.policy.Match;
 import dev.weir.policy.OnExceed;
 import dev.weir.policy.Policy;
+import dev.weir.policy.RequestMatcher;
 import dev.weir.policy.Sharing;
 import java.util.HashMap;
 import java.util.HashSet;
@@ -64,12 +64,12 @@ class SharedDeciderTest {
         }
 
         @Override
-        public void miss(StateKey key, long cost) {
+        public void recordUnmetDemand(StateKey key, long cost) {
             missed.merge(key, cost, Long::sum);
         }
 
         @Override
-        public boolean isAwaited(StateKey key) {
+        public boolean hasWaiting(StateKey key) {
             return awaited.contains(key);
         }
 
@@ -109,9 +109,9 @@ class SharedDeciderTest {
     /** Requests a lease of what waits, and has it refused. */
     private void refuse(StateKey key, long retryAfterMs) {
         LeaseSession session = new LeaseSession("me", 1, () -> 0);
-        LeaseBook asked = books.get(key).next(session, 1, TERMS, NOW).book();
+        LeaseBook asked = books.get(key).nextMessage(session, 1, TERMS, NOW).book();
         LeaseResponse refused = new LeaseResponse.Refused(asked.request().number(), NOW, retryAfterMs);
-        books.put(key, asked.responded(refused, TERMS, NOW));
+        books.put(key, asked.withResponse(refused, TERMS, NOW));
     }
 
     private long held(StateKey key) {
@@ -128,7 +128,7 @@ class SharedDeciderTest {
         assertThat(ofAll).isEqualTo(new StateKey(StateKey.NO_CLIENT, "all", List.of()));
         assertThat(keyed(List.of("tier"), all)
                         .stateKey(request("alice", 1, NOW))
-                        .others())
+                        .namesAndValues())
                 .hasSize(2)
                 .startsWith("tier");
     }
@@ -186,11 +186,11 @@ class SharedDeciderTest {
     void where_nothing_is_at_hand_a_request_waits_and_nothing_is_charged() {
         assertThat(first(request("alice", 2, NOW), own, all)).isEqualTo(new AwaitLease(ofAll, 100));
         assertThat(ownUsed()).isZero();
-        assertThat(books.get(ofAll).demand().present()).isEqualTo(2);
+        assertThat(books.get(ofAll).demand().current()).isEqualTo(2);
         assertThat(missed).containsEntry(ofAll, 2L);
         assertThat(decided(last(request("alice", 2, NOW), own, all)).outcome()).isEqualTo(Outcome.DENIED);
         assertThat(ownUsed()).isZero();
-        assertThat(books.get(ofAll).demand().present()).as("counted once").isEqualTo(2);
+        assertThat(books.get(ofAll).demand().current()).as("counted once").isEqualTo(2);
     }
 
     @Test
@@ -274,7 +274,7 @@ class SharedDeciderTest {
         Decision decision = decided(first(request("alice", 1, NOW), onExceed(OnExceed.OBSERVE, all)));
         assertThat(decision.outcome()).isEqualTo(Outcome.ALLOWED);
         assertThat(decision.observed()).isTrue();
-        assertThat(books.get(ofAll).demand().present()).isEqualTo(1);
+        assertThat(books.get(ofAll).demand().current()).isEqualTo(1);
     }
 
     @Test
@@ -297,10 +297,11 @@ class SharedDeciderTest {
     void a_limit_that_left_nothing_is_exceeded_though_a_request_for_more_is_under_way() {
         first(request("alice", 1, NOW), all);
         LeaseSession session = new LeaseSession("me", 1, () -> 0);
-        LeaseBook asked = books.get(ofAll).next(session, 1, TERMS, NOW - 100).book();
+        LeaseBook asked =
+                books.get(ofAll).nextMessage(session, 1, TERMS, NOW - 100).book();
         LeaseResponse refusal = new LeaseResponse.Refused(asked.request().number(), NOW, 100);
-        LeaseBook refused = asked.responded(refusal, TERMS, NOW - 100);
-        books.put(ofAll, refused.next(session, 1, TERMS, NOW).book());
+        LeaseBook refused = asked.withResponse(refusal, TERMS, NOW - 100);
+        books.put(ofAll, refused.nextMessage(session, 1, TERMS, NOW).book());
         Decision decision = decided(last(request("alice", 1, NOW), all));
         assertThat(decision.reason()).isEqualTo(Reason.LIMIT_EXCEEDED);
         assertThat(decision.retryAfterMs()).as("a round trip").isEqualTo(30);
@@ -400,7 +401,7 @@ class SharedDeciderTest {
                 0,
                 "all",
                 0,
-                Match.ALL,
+                RequestMatcher.ALL,
                 List.of("client"),
                 all.terms(),
                 null,

@@ -25,10 +25,10 @@ import dev.weir.event.StateKey;
 import dev.weir.limit.Blocked;
 import dev.weir.limit.Limit;
 import dev.weir.limit.Unlimited;
-import dev.weir.policy.Match;
 import dev.weir.policy.OnExceed;
 import dev.weir.policy.Policy;
 import dev.weir.policy.PolicyTable;
+import dev.weir.policy.RequestMatcher;
 import java.util.List;
 import java.util.Map;
 import java.util.Random;
@@ -63,7 +63,7 @@ class UsageReportTest {
 
     private List<String> subjects(Request request, PolicyTable policies) {
         return UsageReport.subjects(request, policies, states.all().keySet()).stream()
-                .map(subject -> subject.policy().id() + subject.key().others())
+                .map(subject -> subject.policy().id() + subject.key().namesAndValues())
                 .toList();
     }
 
@@ -89,7 +89,7 @@ class UsageReportTest {
             Decision decision = (Decision) Decider.local(states).decide(next, table(policy));
             PolicyUsage usage = usage(policy, nowMs);
             assertThat(usage.limits()).hasSize(1);
-            PolicyUsage.OfLimit told = usage.limits().get(0);
+            PolicyUsage.LimitUsage told = usage.limits().get(0);
             assertThat(told.label()).isEqualTo("p/0");
             assertThat(told.limit()).isEqualTo(limit.capacity()).isEqualTo(decision.limit());
             assertThat(told.windowMs()).isEqualTo(decision.windowMs());
@@ -106,7 +106,7 @@ class UsageReportTest {
                         policy("p", window(5, 1_000)),
                         List.of(),
                         null,
-                        List.of(new PolicyUsage.OfLimit("p/0", 5L, 1_000L, 0L, 5L, 0)),
+                        List.of(new PolicyUsage.LimitUsage("p/0", 5L, 1_000L, 0L, 5L, 0)),
                         null));
     }
 
@@ -115,15 +115,15 @@ class UsageReportTest {
         Policy policy = policy("p", gcra(10, 1_000, 10));
         Decider.local(states).decide(consume(4, 9_000), table(policy));
         assertThat(usage(policy, 1_000)).isEqualTo(usage(policy, 9_000));
-        assertThat(usage(policy, 1_000).lastMs()).isEqualTo(9_000);
+        assertThat(usage(policy, 1_000).lastChargeMs()).isEqualTo(9_000);
     }
 
     @Test
     void a_limit_of_nothing_and_no_limit_have_no_window() {
         assertThat(usage(policy("p", new Unlimited(), new Blocked()), 0).limits())
                 .containsExactly(
-                        new PolicyUsage.OfLimit("p/0", null, null, null, null, 0),
-                        new PolicyUsage.OfLimit("p/1", 0L, null, 0L, 0L, 0));
+                        new PolicyUsage.LimitUsage("p/0", null, null, null, null, 0),
+                        new PolicyUsage.LimitUsage("p/1", 0L, null, 0L, 0L, 0));
     }
 
     @Test
@@ -131,7 +131,7 @@ class UsageReportTest {
         Decider.local(states).decide(consume(40, 1_000), table(policy("p", log(100, 1_000))));
         Policy changed = policy("p", tokens(50, 1_000, 50), log(60, 1_000));
         assertThat(usage(changed, 1_500).limits())
-                .extracting(PolicyUsage.OfLimit::used)
+                .extracting(PolicyUsage.LimitUsage::used)
                 .containsExactly(0L, 40L);
     }
 
@@ -145,7 +145,7 @@ class UsageReportTest {
                         0,
                         "client",
                         0,
-                        Match.ALL,
+                        RequestMatcher.ALL,
                         List.of("client"),
                         List.of(),
                         null,

@@ -24,19 +24,19 @@ class LeaseBookTest {
     private long lastLease;
 
     private LeaseRequest next(long waits, long nowMs) {
-        LeaseBook.Sending sending = book.next(session, waits, TERMS, nowMs);
+        LeaseBook.Transition sending = book.nextMessage(session, waits, TERMS, nowMs);
         if (sending == null) {
             return null;
         }
         book = sending.book();
-        if (sending.message() != null && sending.message().isForLease()) {
+        if (sending.message() != null && sending.message().requestsLease()) {
             lastNumber = sending.message().number();
         }
         return sending.message();
     }
 
     private void want(long cost, long nowMs) {
-        book = book.wanted(cost, nowMs);
+        book = book.withDemand(cost, nowMs);
     }
 
     private LeaseResponse.Granted granted(long amount, long atMs, long untilMs) {
@@ -44,7 +44,7 @@ class LeaseBookTest {
     }
 
     private void respond(LeaseResponse response, long nowMs) {
-        book = book.responded(response, TERMS, nowMs);
+        book = book.withResponse(response, TERMS, nowMs);
     }
 
     /** Requests a lease at {@link #NOW}, and receives one that the broker granted at {@link #BROKER}. */
@@ -55,7 +55,7 @@ class LeaseBookTest {
     }
 
     private void take(long cost, long nowMs) {
-        book = book.take(cost, nowMs, book.timeMs(nowMs));
+        book = book.take(cost, nowMs, book.decisionTimeMs(nowMs));
     }
 
     @Test
@@ -92,9 +92,9 @@ class LeaseBookTest {
         next(3, NOW);
         respond(new LeaseResponse.Refused(1, BROKER, 3_600_000), NOW);
         assertThat(book.request().retryAtMs()).isEqualTo(NOW + 3_600_000);
-        assertThat(book.mayGet(3, TERMS, NOW + 999)).isFalse();
+        assertThat(book.mayBeGranted(3, TERMS, NOW + 999)).isFalse();
         assertThat(next(3, NOW + 999)).isNull();
-        assertThat(book.mayGet(3, TERMS, NOW + 1_000)).isTrue();
+        assertThat(book.mayBeGranted(3, TERMS, NOW + 1_000)).isTrue();
         assertThat(next(3, NOW + 1_000)).isNotNull();
     }
 
@@ -109,7 +109,7 @@ class LeaseBookTest {
         assertThat(book.isScarce(2, NOW)).isTrue();
         take(1, NOW);
         next(1, NOW);
-        assertThat(book.request().isOpen()).isTrue();
+        assertThat(book.request().isPending()).isTrue();
         assertThat(book.isScarce(1, NOW + 1_999)).isTrue();
         assertThat(book.isScarce(1, NOW + 2_000)).as("no response has arrived").isFalse();
         respond(new LeaseResponse.Refused(lastNumber, BROKER, 100), NOW);
@@ -136,7 +136,7 @@ class LeaseBookTest {
         respond(new LeaseResponse.Refused(1, BROKER, 100), NOW);
         assertThat(book.dueAtMs(TERMS, NOW)).isEqualTo(NOW + 100);
         assertThat(next(0, NOW + 99)).isNull();
-        assertThat(next(0, NOW + 100).least()).isEqualTo(1);
+        assertThat(next(0, NOW + 100).minTokens()).isEqualTo(1);
     }
 
     @Test
@@ -144,7 +144,7 @@ class LeaseBookTest {
         want(4, NOW - 1);
         next(1, NOW);
         respond(new LeaseResponse.Refused(1, BROKER, 100), NOW);
-        assertThat(next(0, NOW + 100).least()).isZero();
+        assertThat(next(0, NOW + 100).minTokens()).isZero();
     }
 
     @Test
@@ -153,7 +153,7 @@ class LeaseBookTest {
         next(11, NOW);
         respond(new LeaseResponse.Refused(1, BROKER, Long.MAX_VALUE), NOW);
         assertThat(next(11, NOW)).isNull();
-        assertThat(next(3, NOW).least()).isEqualTo(3);
+        assertThat(next(3, NOW).minTokens()).isEqualTo(3);
     }
 
     /** Sent at 5.000, appended at 1000.000, received at 5.040: at 5.100 the broker's clock shows 1000.100 at the latest. */
@@ -162,7 +162,7 @@ class LeaseBookTest {
         want(5, NOW);
         next(5, NOW);
         respond(granted(5, BROKER, BROKER + 1_000), NOW + 40);
-        assertThat(book.timeMs(NOW + 100)).isEqualTo(BROKER + 100);
+        assertThat(book.decisionTimeMs(NOW + 100)).isEqualTo(BROKER + 100);
         take(2, NOW + 100);
         assertThat(book.clockMs()).isEqualTo(BROKER + 100);
         assertThat(book.leases().get(0).lastUsedMs()).isEqualTo(BROKER + 100);
@@ -184,7 +184,7 @@ class LeaseBookTest {
         want(5, NOW);
         next(5, NOW);
         respond(new LeaseResponse.Granted(1, 1, 5, BROKER, BROKER + 600, BROKER + 1_000, false), NOW);
-        assertThat(book.timeMs(NOW + 100)).isEqualTo(BROKER + 600);
+        assertThat(book.decisionTimeMs(NOW + 100)).isEqualTo(BROKER + 600);
         assertThat(book.available(NOW + 100, BROKER + 999)).isEqualTo(5);
         assertThat(book.available(NOW + 100, BROKER + 1_000)).isZero();
     }
@@ -198,7 +198,7 @@ class LeaseBookTest {
         next(7, NOW);
         respond(granted(5, BROKER, BROKER + 500), NOW);
         take(6, NOW);
-        assertThat(book.leases()).extracting(Lease::lease).containsExactly(2L, 1L);
+        assertThat(book.leases()).extracting(Lease::id).containsExactly(2L, 1L);
         assertThat(book.leases()).extracting(Lease::used).containsExactly(5L, 1L);
     }
 
@@ -287,9 +287,9 @@ class LeaseBookTest {
     void after_a_restart_leases_are_reported_and_returned_and_never_used() {
         lend(5);
         take(2, NOW + 10);
-        book = LeaseBook.kept(book.clockMs(), book.leases(), book.lastLease(), book.settled())
+        book = LeaseBook.fromStore(book.clockMs(), book.leases(), book.lastLeaseId(), book.settled())
                 .revoked();
-        assertThat(book.timeMs(NOW)).as("its clock").isEqualTo(BROKER + 10);
+        assertThat(book.decisionTimeMs(NOW)).as("its clock").isEqualTo(BROKER + 10);
         assertThat(available(book, NOW)).isZero();
         assertThat(book.dueAtMs(TERMS, NOW)).isLessThan(NOW);
         assertThat(next(0, NOW)).isEqualTo(LeaseRequest.report("me", List.of(new Report(1, 2, BROKER + 10, 0)), 0));
@@ -311,7 +311,7 @@ class LeaseBookTest {
         assertThat(held.settle(7, NOW, NOW)).isEqualTo(held.take(7, NOW, NOW));
         LeaseBook beyond = held.settle(13, NOW, NOW);
         assertThat(available(beyond, NOW)).isZero();
-        LeaseBook.Sending sending = beyond.next(session, 0, TERMS, NOW);
+        LeaseBook.Transition sending = beyond.nextMessage(session, 0, TERMS, NOW);
         assertThat(sending.message()).isEqualTo(LeaseRequest.report("me", List.of(new Report(1, 10, NOW, 0)), 3));
         assertThat(sending.book().settled()).isZero();
     }

@@ -8,7 +8,7 @@ import dev.weir.limit.Limit;
 import dev.weir.limit.LimitAccount;
 import dev.weir.limit.MapSegments;
 import dev.weir.limit.Rate;
-import dev.weir.limit.Segments;
+import dev.weir.limit.SegmentStore;
 import dev.weir.limit.SlidingWindowCounter;
 import dev.weir.limit.SlidingWindowLog;
 import dev.weir.limit.TokenBucket;
@@ -28,7 +28,7 @@ class LedgerTest {
 
     private LeaseResponse ask(String holder, long least, long want, long nowMs, Report... reports) {
         LeaseRequest request = new LeaseRequest(9, holder, least, want, List.of(reports), 0, 0);
-        Ledger.Answer answer = ledger.ask(request, TERMS, nowMs);
+        Ledger.Result answer = ledger.handle(request, TERMS, nowMs);
         ledger = answer.ledger();
         return answer.response();
     }
@@ -91,7 +91,7 @@ class LedgerTest {
     @Test
     void what_is_never_reported_is_charged_when_the_slice_ends() {
         ask("a", 10, 10, NOW);
-        Ledger ended = ledger.at(NOW + 1_000);
+        Ledger ended = ledger.advancedTo(NOW + 1_000);
         assertThat(ended.lent()).isZero();
         assertThat(ended.accounts().get(0).used(NOW + 1_000)).isEqualTo(10);
         ledger = ended;
@@ -105,12 +105,13 @@ class LedgerTest {
     void a_lease_can_be_returned_for_a_grace_period_after_its_end() {
         LeaseTerms withGrace = new LeaseTerms(1_000, 100, 500);
         LeaseRequest request = new LeaseRequest(9, "a", 10, 10, List.of(), 0, 0);
-        Ledger lent = ledger.ask(request, withGrace, NOW).ledger();
-        assertThat(lent.at(NOW + 1_499).lent()).isEqualTo(10);
-        assertThat(lent.at(NOW + 1_500).lent()).isZero();
-        assertThat(lent.at(NOW + 1_500).accounts().get(0).used(NOW + 1_000)).isEqualTo(10);
+        Ledger lent = ledger.handle(request, withGrace, NOW).ledger();
+        assertThat(lent.advancedTo(NOW + 1_499).lent()).isEqualTo(10);
+        assertThat(lent.advancedTo(NOW + 1_500).lent()).isZero();
+        assertThat(lent.advancedTo(NOW + 1_500).accounts().get(0).used(NOW + 1_000))
+                .isEqualTo(10);
         LeaseRequest late = LeaseRequest.report("a", List.of(new Report(FIRST, 2, NOW + 900, 0)), 0);
-        Ledger returned = lent.ask(late, withGrace, NOW + 1_499).ledger();
+        Ledger returned = lent.handle(late, withGrace, NOW + 1_499).ledger();
         assertThat(returned.lent()).isZero();
         assertThat(returned.accounts().get(0).used(NOW + 900)).isEqualTo(2);
     }
@@ -122,16 +123,16 @@ class LedgerTest {
         assertThat(ledger.clockMs()).isEqualTo(NOW + 500);
         ask("a", 0, 0, NOW + 1, new Report(FIRST, 4, NOW + 500_000, 6));
         assertThat(ledger.clockMs()).isEqualTo(NOW + 999);
-        assertThat(ledger.chargedMs()).isEqualTo(NOW + 500);
+        assertThat(ledger.lastChargeMs()).isEqualTo(NOW + 500);
     }
 
     @Test
     void a_limit_that_becomes_smaller_lends_nothing_until_enough_has_come_back() {
         ask("a", 8, 8, NOW);
         ask("a", 0, 0, NOW, new Report(FIRST, 6, NOW, 2));
-        ledger = ledger.at(NOW + 900);
+        ledger = ledger.advancedTo(NOW + 900);
         TokenBucket smaller = new TokenBucket(Rate.of(10, 10_000), 5, false);
-        ledger = ledger.under(List.of(ledger.accounts().get(0).under(smaller, ledger.clockMs())));
+        ledger = ledger.withAccounts(List.of(ledger.accounts().get(0).migrateTo(smaller, ledger.clockMs())));
         assertThat(ledger.free()).isZero();
         assertThat(ask("b", 1, 1, NOW + 900)).isInstanceOf(LeaseResponse.Refused.class);
         long used = ledger.accounts().get(0).used(NOW + 900);
@@ -166,14 +167,15 @@ class LedgerTest {
         List<Long> maxUsed = List.of(limit.capacity() + 5);
         ledger = Ledger.open(List.of(limit), NOW);
         if (limit instanceof SlidingWindowLog log) {
-            Segments segments = new MapSegments();
-            ledger = ledger.under(List.of(new LimitAccount<>(log, log.fresh(NOW).on(0, segments))));
+            SegmentStore segments = new MapSegments();
+            ledger = ledger.withAccounts(
+                    List.of(new LimitAccount<>(log, log.initialState(NOW).withSegments(0, segments))));
         }
         ask("a", 30, 30, NOW);
-        ledger = ledger.ask(settlement(3), TERMS, maxUsed, NOW).ledger();
+        ledger = ledger.handle(settlement(3), TERMS, maxUsed, NOW).ledger();
         assertThat(used()).isEqualTo(3);
         for (long tokens : List.of(1_000_000_000_000L, Long.MAX_VALUE, 1L)) {
-            ledger = ledger.ask(settlement(tokens), TERMS, maxUsed, NOW).ledger();
+            ledger = ledger.handle(settlement(tokens), TERMS, maxUsed, NOW).ledger();
             assertThat(used()).isEqualTo(limit.capacity() + 5 - 30);
         }
         ask("a", 0, 0, NOW, new Report(FIRST, 30, NOW, 0));
@@ -183,10 +185,10 @@ class LedgerTest {
     @Test
     void each_limit_has_a_maximum_of_its_own() {
         ledger = Ledger.open(List.of(new FixedWindow(100, 60_000, false), new FixedWindow(7, 60_000, false)), NOW);
-        ledger = ledger.ask(settlement(1_000), TERMS, List.of(150L, 7L), NOW).ledger();
+        ledger = ledger.handle(settlement(1_000), TERMS, List.of(150L, 7L), NOW).ledger();
         assertThat(ledger.accounts().get(0).used(NOW)).isEqualTo(150);
         assertThat(ledger.accounts().get(1).used(NOW)).isEqualTo(7);
-        ledger = ledger.ask(settlement(1_000), TERMS, NOW).ledger();
+        ledger = ledger.handle(settlement(1_000), TERMS, NOW).ledger();
         assertThat(ledger.accounts().get(0).used(NOW)).as("without a maximum").isEqualTo(200);
         assertThat(ledger.accounts().get(1).used(NOW)).isEqualTo(14);
     }
@@ -197,11 +199,11 @@ class LedgerTest {
         ask("a", 0, 0, NOW, new Report(FIRST, 6, NOW, 2));
         Ledger before = ledger;
         for (long tokens : List.of(-1L, -1_000_000_000_000L, Long.MIN_VALUE)) {
-            ledger = ledger.ask(settlement(tokens), TERMS, NOW).ledger();
+            ledger = ledger.handle(settlement(tokens), TERMS, NOW).ledger();
             assertThat(ledger).isEqualTo(before);
         }
         LeaseRequest request = new LeaseRequest(9, "a", 3, 3, List.of(new Report(FIRST, 6, NOW, 0)), -50, 0);
-        Ledger.Answer answer = ledger.ask(request, TERMS, NOW);
+        Ledger.Result answer = ledger.handle(request, TERMS, NOW);
         assertThat(answer.response()).as("what it reports counts").isEqualTo(granted(FIRST + 1, 3, NOW, NOW + 1_000));
         assertThat(answer.ledger().free()).isEqualTo(1);
     }

@@ -213,7 +213,7 @@ class BoundariesTest {
         void phase_isKeptForADayOfIdleness() {
             Trial<?> trial = Trial.open(new IntervalBucket(1, 1_000, 1, false), 300);
             trial.charge(1, 300);
-            long lastMs = 1_300 + IntervalBucket.PHASE_KEPT_MS - 1;
+            long lastMs = 1_300 + IntervalBucket.PHASE_RETENTION_MS - 1;
             assertThat(trial.copy().charge(1, lastMs).waitMs(1, lastMs)).isOne();
         }
 
@@ -221,7 +221,7 @@ class BoundariesTest {
         void phase_isForgottenAfterADayOfIdleness_whetherTheStateIsKeptOrNot() {
             Trial<?> trial = Trial.open(new IntervalBucket(1, 1_000, 1, false), 300);
             trial.charge(1, 300);
-            long forgottenMs = 1_300 + IntervalBucket.PHASE_KEPT_MS;
+            long forgottenMs = 1_300 + IntervalBucket.PHASE_RETENTION_MS;
             assertThat(trial.forgettableAtMs(300)).isEqualTo(forgottenMs);
             trial.charge(1, forgottenMs + 77);
             assertThat(trial.waitMs(1, forgottenMs + 77)).isEqualTo(1_000);
@@ -413,9 +413,9 @@ class BoundariesTest {
         @Test
         void rate_arithmeticSaturates() {
             Rate rate = Rate.of(MAX_LEVEL - 1, 3);
-            assertThat(rate.flow(Long.MAX_VALUE)).isEqualTo(MAX_LEVEL);
-            assertThat(rate.flow(2)).isEqualTo(MAX_LEVEL);
-            assertThat(rate.flow(-5)).isZero();
+            assertThat(rate.unitsIn(Long.MAX_VALUE)).isEqualTo(MAX_LEVEL);
+            assertThat(rate.unitsIn(2)).isEqualTo(MAX_LEVEL);
+            assertThat(rate.unitsIn(-5)).isZero();
             assertThat(rate.units(Long.MAX_VALUE)).isEqualTo(MAX_LEVEL);
             assertThat(rate.units(Long.MIN_VALUE)).isEqualTo(-MAX_LEVEL);
             assertThat(Rate.of(1, MAX_LEVEL).units(-1)).isEqualTo(-MAX_LEVEL);

@@ -163,9 +163,9 @@ class LimitLawsTest {
     }
 
     @Nested
-    class OfUncounted extends LimitLaws<Unlimited.Nothing> {
+    class OfUncounted extends LimitLaws<Unlimited.NoState> {
         @Override
-        List<Terms<Unlimited.Nothing>> terms() {
+        List<Terms<Unlimited.NoState>> terms() {
             return Terms.uncounted();
         }
     }

@@ -9,7 +9,7 @@ class LogSegmentTest {
 
     @Test
     void addsUpWhatCameBefore() {
-        LogSegment segment = LogSegment.empty(100).with(5, 3).with(9, 4);
+        LogSegment segment = LogSegment.empty(100).withEntry(5, 3).withEntry(9, 4);
         assertThat(segment.size()).isEqualTo(2);
         assertThat(segment.sum(-1)).isEqualTo(100);
         assertThat(segment.sum(0)).isEqualTo(103);
@@ -20,8 +20,8 @@ class LogSegmentTest {
 
     @Test
     void oneTimeIsOneEntry() {
-        assertThat(LogSegment.empty(0).with(5, 3).with(5, 4))
-                .isEqualTo(LogSegment.empty(0).with(5, 7));
+        assertThat(LogSegment.empty(0).withEntry(5, 3).withEntry(5, 4))
+                .isEqualTo(LogSegment.empty(0).withEntry(5, 7));
     }
 
     @Test
@@ -29,36 +29,36 @@ class LogSegmentTest {
         LogSegment segment = LogSegment.empty(0);
         for (int i = 0; i < LogSegment.CAPACITY; i++) {
             assertThat(segment.isFull()).isFalse();
-            segment = segment.with(i, 1);
+            segment = segment.withEntry(i, 1);
         }
         assertThat(segment.isFull()).isTrue();
     }
 
     @Test
     void lessOfTheNewestEntryIsAPartOfItOrNothing() {
-        LogSegment segment = LogSegment.empty(100).with(5, 3).with(9, 4);
-        assertThat(segment.withLess(1))
-                .isEqualTo(LogSegment.empty(100).with(5, 3).with(9, 3));
-        assertThat(segment.withLess(4)).isEqualTo(LogSegment.empty(100).with(5, 3));
-        assertThat(segment.withLess(4).withLess(3)).isEqualTo(LogSegment.empty(100));
+        LogSegment segment = LogSegment.empty(100).withEntry(5, 3).withEntry(9, 4);
+        assertThat(segment.reducedBy(1))
+                .isEqualTo(LogSegment.empty(100).withEntry(5, 3).withEntry(9, 3));
+        assertThat(segment.reducedBy(4)).isEqualTo(LogSegment.empty(100).withEntry(5, 3));
+        assertThat(segment.reducedBy(4).reducedBy(3)).isEqualTo(LogSegment.empty(100));
         assertThat(segment)
                 .as("unchanged")
-                .isEqualTo(LogSegment.empty(100).with(5, 3).with(9, 4));
+                .isEqualTo(LogSegment.empty(100).withEntry(5, 3).withEntry(9, 4));
     }
 
     @Test
     void sumsMayWrapAround() {
-        LogSegment segment = LogSegment.empty(Long.MAX_VALUE - 1).with(5, 3);
+        LogSegment segment = LogSegment.empty(Long.MAX_VALUE - 1).withEntry(5, 3);
         assertThat(segment.lastSum() - segment.sum(-1)).isEqualTo(3);
-        assertThat(segment.withLess(3)).isEqualTo(LogSegment.empty(Long.MAX_VALUE - 1));
+        assertThat(segment.reducedBy(3)).isEqualTo(LogSegment.empty(Long.MAX_VALUE - 1));
     }
 
     @Test
     void equalsByContent() {
         LogSegment segment = LogSegment.of(1, new long[] {2}, new long[] {3});
         assertThat(segment)
-                .isEqualTo(LogSegment.empty(1).with(2, 2))
-                .hasSameHashCodeAs(LogSegment.empty(1).with(2, 2))
+                .isEqualTo(LogSegment.empty(1).withEntry(2, 2))
+                .hasSameHashCodeAs(LogSegment.empty(1).withEntry(2, 2))
                 .isNotEqualTo(LogSegment.of(0, new long[] {2}, new long[] {3}))
                 .isNotEqualTo(LogSegment.of(1, new long[] {9}, new long[] {3}))
                 .isNotEqualTo(LogSegment.of(1, new long[] {2}, new long[] {9}))

@@ -24,7 +24,7 @@ class SlidingWindowLogTest {
     /** How many segments the store holds that no live entry is in. */
     private static long garbage(Trial<Log> trial) {
         return trial.segments().size()
-                - (trial.state().tailNumber() - trial.state().head());
+                - (trial.state().tailNumber() - trial.state().headNumber());
     }
 
     @ParameterizedTest
@@ -217,7 +217,7 @@ class SlidingWindowLogTest {
         }
         assertThat(rounds).isEqualTo(5);
         assertThat(trial.segments().size()).isZero();
-        assertThat(log.live()).isZero();
+        assertThat(log.liveCost()).isZero();
     }
 
     /** What a decision asks of a limit. */

@@ -127,7 +127,7 @@ record Terms<S>(Limit<S> limit, long perMs, long ceiling) {
         return terms;
     }
 
-    static List<Terms<Unlimited.Nothing>> uncounted() {
+    static List<Terms<Unlimited.NoState>> uncounted() {
         return List.of(new Terms<>(new Unlimited(), 1_000, MAX_LEVEL), new Terms<>(new Blocked(), 1_000, MAX_LEVEL));
     }
 

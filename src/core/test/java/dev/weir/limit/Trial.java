@@ -26,13 +26,13 @@ final class Trial<S> {
     /** What becomes of this account under other terms; this one stays as it is. */
     <T> Trial<T> under(Limit<T> terms, long nowMs) {
         MapSegments copy = new MapSegments(segments);
-        return new Trial<>(shelved(shelved(account, copy).under(terms, nowMs), copy), copy);
+        return new Trial<>(shelved(shelved(account, copy).migrateTo(terms, nowMs), copy), copy);
     }
 
     @SuppressWarnings("unchecked") // an account whose state is a Log is an account of a log
     private static <S> LimitAccount<S> shelved(LimitAccount<S> account, MapSegments segments) {
         return account.state() instanceof Log log
-                ? new LimitAccount<>(account.limit(), (S) log.on(0, segments))
+                ? new LimitAccount<>(account.limit(), (S) log.withSegments(0, segments))
                 : account;
     }
 
@@ -78,7 +78,7 @@ final class Trial<S> {
     }
 
     long forgettableAtMs(long nowMs) {
-        return account.forgettableAtMs(nowMs);
+        return account.expiresAtMs(nowMs);
     }
 
     Trial<S> charge(long cost, long nowMs) {

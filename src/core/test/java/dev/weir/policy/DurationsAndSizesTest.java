@@ -68,14 +68,14 @@ class DurationsAndSizesTest {
     @ParameterizedTest
     @CsvSource({"0, 0", "0ms, 0", "' 00 s', 0", "0 days, 0", "1ms, 1", "2s, 2000"})
     void readsDurationsThatMayBeNone(String text, long ms) {
-        assertThat(DurationsAndSizes.durationOrNoneMs(text)).isEqualTo(ms);
+        assertThat(DurationsAndSizes.durationOrZeroMs(text)).isEqualTo(ms);
     }
 
     @ParameterizedTest
     @ValueSource(strings = {"", "1", "0 weeks", "-0", "0.0", "s"})
     void refusesWhatIsNoDurationAndNotNone(String text) {
         assertThatIllegalArgumentException()
-                .isThrownBy(() -> DurationsAndSizes.durationOrNoneMs(text))
+                .isThrownBy(() -> DurationsAndSizes.durationOrZeroMs(text))
                 .withMessage("must be a duration such as 500ms, 11s, 1m, 2h or 1d, is '%s'", text);
     }
 

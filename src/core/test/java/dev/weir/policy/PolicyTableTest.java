@@ -21,7 +21,7 @@ import org.junit.jupiter.api.Test;
 
 class PolicyTableTest {
 
-    private static Policy policy(String id, String layer, int priority, Match match) {
+    private static Policy policy(String id, String layer, int priority, RequestMatcher match) {
         return Samples.policy(id, layer, priority, match, window(1, 1_000));
     }
 
@@ -173,7 +173,7 @@ class PolicyTableTest {
     @Test
     void oneOfEachLayerApplies() {
         PolicyTable table = table(
-                policy("y1", "y", 1, Match.ALL),
+                policy("y1", "y", 1, RequestMatcher.ALL),
                 policy("y2", "y", 2, match("tier", "free")),
                 policy("x1", "x", 0, match("tier", "free")),
                 policy("z1", "z", 0, match("tier", "gold")));
@@ -231,7 +231,8 @@ class PolicyTableTest {
     @Test
     void twoPoliciesOfOneIdAreRefused() {
         assertThatIllegalArgumentException()
-                .isThrownBy(() -> table(policy("a", "x", 0, Match.ALL), policy("a", "y", 0, Match.ALL)))
+                .isThrownBy(
+                        () -> table(policy("a", "x", 0, RequestMatcher.ALL), policy("a", "y", 0, RequestMatcher.ALL)))
                 .withMessage("two policies have the id a");
     }
 
@@ -253,7 +254,7 @@ class PolicyTableTest {
         return one.id().compareTo(other.id()) < 0 ? one : other;
     }
 
-    private static boolean matches(Match match, Request request) {
+    private static boolean matches(RequestMatcher match, Request request) {
         return match.conditions().entrySet().stream().allMatch(condition -> {
             String value = request.field(condition.getKey());
             return value != null
@@ -293,7 +294,7 @@ class PolicyTableTest {
         "", "a", "b", "ab", "a/b", "/a/b", "*", "**", "a*", "a**", "/a/*", "*b", "**b", "a?", "?", "a/**", "aa*", "\\a"
     };
 
-    private static Match randomMatch(Random random) {
+    private static RequestMatcher randomMatch(Random random) {
         Map<String, List<Glob>> conditions = new HashMap<>();
         for (int i = random.nextInt(4); i > 0; i--) {
             List<Glob> globs = new ArrayList<>();
@@ -302,7 +303,7 @@ class PolicyTableTest {
             }
             conditions.put(FIELDS[random.nextInt(FIELDS.length)], globs);
         }
-        return new Match(conditions);
+        return new RequestMatcher(conditions);
     }
 
     private static Request randomRequest(Random random) {

@@ -19,11 +19,11 @@ import org.junit.jupiter.params.provider.CsvSource;
 
 class ThrottleConflictTest {
 
-    private static Policy throttling(String id, String layer, Match match) {
+    private static Policy throttling(String id, String layer, RequestMatcher match) {
         return onExceed(new OnExceed.Throttle(1_000), policy(id, layer, 0, match, tokens(1, 10_000, 1)));
     }
 
-    private static Policy shaping(String id, String layer, Match match) {
+    private static Policy shaping(String id, String layer, RequestMatcher match) {
         return onExceed(new OnExceed.Shape("sms"), policy(id, layer, 0, match, tokens(1, 10_000, 1)));
     }
 
@@ -61,16 +61,27 @@ class ThrottleConflictTest {
 
     @Test
     void policies_of_one_layer_never_apply_together() {
-        assertThat(conflicts(throttling("slow", "a", Match.ALL), shaping("waits", "a", Match.ALL)))
+        assertThat(conflicts(throttling("slow", "a", RequestMatcher.ALL), shaping("waits", "a", RequestMatcher.ALL)))
                 .isEmpty();
     }
 
     @Test
     void versions_that_are_never_in_force_at_one_time_do_not_conflict() {
-        Policy slow = throttling("slow", "a", Match.ALL);
-        Policy waits = shaping("waits", "b", Match.ALL);
+        Policy slow = throttling("slow", "a", RequestMatcher.ALL);
+        Policy waits = shaping("waits", "b", RequestMatcher.ALL);
         Policy later = new Policy(
-                "waits", 2, 1_000, "b", 0, Match.ALL, waits.key(), waits.terms(), null, waits.onExceed(), 0, null);
+                "waits",
+                2,
+                1_000,
+                "b",
+                0,
+                RequestMatcher.ALL,
+                waits.key(),
+                waits.terms(),
+                null,
+                waits.onExceed(),
+                0,
+                null);
         assertThat(ThrottleConflict.of(List.of(new InForce(slow, 1_000), new InForce(later, Long.MAX_VALUE))))
                 .isEmpty();
         assertThat(ThrottleConflict.of(List.of(new InForce(slow, 1_001), new InForce(later, Long.MAX_VALUE))))
@@ -79,7 +90,7 @@ class ThrottleConflictTest {
 
     @Test
     void the_message_names_both_policies_and_says_why() {
-        assertThat(conflicts(throttling("slow", "a", Match.ALL), shaping("waits", "b", Match.ALL))
+        assertThat(conflicts(throttling("slow", "a", RequestMatcher.ALL), shaping("waits", "b", RequestMatcher.ALL))
                         .get(0)
                         .message())
                 .contains("'slow'", "'waits'", "layer 'a'", "layer 'b'", "faster than 'slow' allows");
@@ -91,7 +102,7 @@ class ThrottleConflictTest {
         for (int i = 0; i < 200; i++) {
             List<Policy> policies = new ArrayList<>();
             for (int j = 0; j < 12; j++) {
-                Match match = new Match(
+                RequestMatcher match = new RequestMatcher(
                         random.nextBoolean()
                                 ? Map.of("endpoint", List.of(glob(random)))
                                 : Map.of(
@@ -138,7 +149,7 @@ class ThrottleConflictTest {
 
     @Test
     void a_policy_that_denies_conflicts_with_none() {
-        assertThat(conflicts(inLayer("a", policy("p", tokens(1, 1, 1))), shaping("waits", "b", Match.ALL)))
+        assertThat(conflicts(inLayer("a", policy("p", tokens(1, 1, 1))), shaping("waits", "b", RequestMatcher.ALL)))
                 .isEmpty();
     }
 }

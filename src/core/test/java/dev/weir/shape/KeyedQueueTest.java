@@ -50,7 +50,7 @@ class KeyedQueueTest {
     }
 
     private static Admission admission(QueueRules rules, Request request) {
-        return Admission.of(request, "q", new PolicyVersion("p", 1), null).to(rules.keyOf(request));
+        return Admission.of(request, "q", new PolicyVersion("p", 1), null).withKey(rules.keyOf(request));
     }
 
     /** Whatever the other keys do, however few keys are on the heap, and however often the queue with keys is restarted. */
@@ -356,14 +356,14 @@ class KeyedQueueTest {
         assertThat(all.oldestWaitMs()).isEqualTo(120);
         assertThat(all.tiers())
                 .containsExactly(
-                        new QueueView.OfTier("gold", new TierShare(1, 1), 2),
-                        new QueueView.OfTier(null, new TierShare(0, 1), 1),
-                        new QueueView.OfTier("silver", new TierShare(0, 3), 0));
+                        new QueueView.TierView("gold", new TierShare(1, 1), 2),
+                        new QueueView.TierView(null, new TierShare(0, 1), 1),
+                        new QueueView.TierView("silver", new TierShare(0, 3), 0));
         QueueView b = queue.shaper.view(BucketId.of("q", Map.of(FIELD, "b")), 130 * MS);
         assertThat(b.waiting()).isEqualTo(2);
         assertThat(b.oldestWaitMs()).isEqualTo(110);
         assertThat(b.keys()).isNull();
-        QueueView twice = all.and(all);
+        QueueView twice = all.mergedWith(all);
         assertThat(twice.waiting()).isEqualTo(6);
         assertThat(twice.keys()).isEqualTo(4);
         assertThat(twice.hotKeys()).isEqualTo(4);
@@ -409,7 +409,7 @@ class KeyedQueueTest {
         for (QueueStore store : queue.stores.values()) {
             resetCalls(store);
             ((HeapQueueStore<?, ?>) store.tickets()).calls = 0;
-            ((HeapQueueStore<?, ?>) store.alarms()).calls = 0;
+            ((HeapQueueStore<?, ?>) store.expiryTimers()).calls = 0;
         }
     }
 
@@ -418,7 +418,7 @@ class KeyedQueueTest {
         for (QueueStore store : queue.stores.values()) {
             calls += ((HeapQueueStore<?, ?>) store.slots()).calls
                     + ((HeapQueueStore<?, ?>) store.tickets()).calls
-                    + ((HeapQueueStore<?, ?>) store.alarms()).calls;
+                    + ((HeapQueueStore<?, ?>) store.expiryTimers()).calls;
         }
         return calls;
     }
@@ -506,7 +506,7 @@ class KeyedQueueTest {
             backlog.addHead(ms + 500);
         }
         assertThat(backlog.oldestEnqueuedAtMs()).isBetween(500L - 1_000_000 / 1_024, 500L);
-        assertThat(backlog.times()).isLessThanOrEqualTo(QueueBacklog.MOST_TIMES);
+        assertThat(backlog.intervals()).isLessThanOrEqualTo(QueueBacklog.MAX_INTERVALS);
         for (int ms = 0; ms < 500_000; ms += 7) {
             backlog.removeHead(ms + 500);
         }

@@ -7,7 +7,7 @@ import dev.weir.event.Admission;
 import dev.weir.event.PolicyVersion;
 import dev.weir.event.Request;
 import dev.weir.event.RequestKind;
-import dev.weir.shape.QueueView.OfKey;
+import dev.weir.shape.QueueView.KeyView;
 import dev.weir.shape.backlog.BucketId;
 import dev.weir.shape.backlog.QueueRules;
 import java.util.ArrayList;
@@ -27,12 +27,12 @@ class LongestKeysTest {
     private static final String FIELD = "destination";
     private static final QueueRules RULES =
             new QueueRules("q", 1, 2, 1_000, 1, 1_000, QueueRules.NO_MAX_WAIT, 0, Map.of(), List.of(FIELD), null);
-    private static final Comparator<OfKey> BY_KEY =
+    private static final Comparator<KeyView> BY_KEY =
             Comparator.comparing(of -> of.key().get(FIELD));
-    private static final Comparator<OfKey> MOST_WAITING =
-            Comparator.comparingLong(OfKey::waiting).reversed().thenComparing(BY_KEY);
-    private static final Comparator<OfKey> LONGEST_WAIT =
-            Comparator.comparingLong(OfKey::oldestWaitMs).reversed().thenComparing(BY_KEY);
+    private static final Comparator<KeyView> MOST_WAITING =
+            Comparator.comparingLong(KeyView::waiting).reversed().thenComparing(BY_KEY);
+    private static final Comparator<KeyView> LONGEST_WAIT =
+            Comparator.comparingLong(KeyView::oldestWaitMs).reversed().thenComparing(BY_KEY);
 
     @ParameterizedTest
     @ValueSource(longs = {1, 2, 3, 4, 5, 6})
@@ -63,27 +63,29 @@ class LongestKeysTest {
     /** However short its list is. */
     private static void requireTrueFigures(QueueHarness queue, long nowMs) {
         QueueView view = queue.shaper.view("q", nowMs * MS);
-        assertThat(view.longest().size()).isLessThanOrEqualTo(2 * LongestKeys.MOST);
-        for (OfKey of : view.longest()) {
+        assertThat(view.longest().size()).isLessThanOrEqualTo(2 * LongestKeys.MAX_LISTED);
+        for (KeyView of : view.longest()) {
             assertThat(of).isEqualTo(ofKey(queue, of.key(), nowMs));
         }
         assertThat(view.drainMs())
-                .isEqualTo(
-                        view.longest().stream().mapToLong(OfKey::drainMs).max().orElse(0));
+                .isEqualTo(view.longest().stream()
+                        .mapToLong(KeyView::drainMs)
+                        .max()
+                        .orElse(0));
     }
 
-    private static OfKey ofKey(QueueHarness queue, Map<String, String> key, long nowMs) {
+    private static KeyView ofKey(QueueHarness queue, Map<String, String> key, long nowMs) {
         QueueView bucket = queue.shaper.view(BucketId.of("q", key), nowMs * MS);
-        return new OfKey(key, bucket.waiting(), bucket.waitingTokens(), bucket.oldestWaitMs(), bucket.drainMs());
+        return new KeyView(key, bucket.waiting(), bucket.waitingTokens(), bucket.oldestWaitMs(), bucket.drainMs());
     }
 
-    private static List<OfKey> truth(QueueHarness queue, int keys, long nowMs) {
-        List<OfKey> all = new ArrayList<>();
+    private static List<KeyView> truth(QueueHarness queue, int keys, long nowMs) {
+        List<KeyView> all = new ArrayList<>();
         for (int key = 0; key < keys; key++) {
             all.add(ofKey(queue, key(key), nowMs));
         }
         return Stream.of(MOST_WAITING, LONGEST_WAIT)
-                .flatMap(order -> all.stream().sorted(order).limit(LongestKeys.MOST))
+                .flatMap(order -> all.stream().sorted(order).limit(LongestKeys.MAX_LISTED))
                 .distinct()
                 .sorted(MOST_WAITING)
                 .toList();
@@ -96,7 +98,7 @@ class LongestKeysTest {
     private static void send(QueueHarness queue, RequestKind kind, String id, int key, long nowMs) {
         Request request =
                 new Request(id, "c", kind, null, 1, null, key(key), null, null, null, 0, new Request.Source(0, 0));
-        queue.send(Admission.of(request, "q", new PolicyVersion("p", 1), null).to(key(key)), nowMs);
+        queue.send(Admission.of(request, "q", new PolicyVersion("p", 1), null).withKey(key(key)), nowMs);
     }
 
     @Test
@@ -105,7 +107,7 @@ class LongestKeysTest {
         for (int i = 0; i < 6; i++) {
             send(queue, RequestKind.CONSUME, "r" + i, i % 3 == 0 ? 0 : i, i);
         }
-        List<OfKey> before = queue.shaper.view("q", 10 * MS).longest();
+        List<KeyView> before = queue.shaper.view("q", 10 * MS).longest();
         assertThat(before).hasSize(5);
         queue.restart();
         assertThat(queue.shaper.view("q", 10 * MS).longest()).isEqualTo(before);
@@ -137,21 +139,21 @@ class LongestKeysTest {
                 .get(0)
                 .shaper
                 .view("q", 1_000 * MS)
-                .and(partitions.get(1).shaper.view("q", 1_000 * MS));
-        List<OfKey> all = new ArrayList<>();
+                .mergedWith(partitions.get(1).shaper.view("q", 1_000 * MS));
+        List<KeyView> all = new ArrayList<>();
         sizes.keySet().forEach(key -> all.add(ofKey(partitions.get(key % 2), key(key), 1_000)));
         assertThat(both.longest())
                 .containsAll(all.stream()
                         .sorted(MOST_WAITING)
-                        .limit(LongestKeys.MOST)
+                        .limit(LongestKeys.MAX_LISTED)
                         .toList())
                 .containsAll(all.stream()
                         .sorted(LONGEST_WAIT)
-                        .limit(LongestKeys.MOST)
+                        .limit(LongestKeys.MAX_LISTED)
                         .toList())
                 .isSortedAccordingTo(MOST_WAITING);
-        assertThat(both.longest().size()).isLessThanOrEqualTo(2 * LongestKeys.MOST);
+        assertThat(both.longest().size()).isLessThanOrEqualTo(2 * LongestKeys.MAX_LISTED);
         assertThat(both.drainMs())
-                .isEqualTo(all.stream().mapToLong(OfKey::drainMs).max().getAsLong());
+                .isEqualTo(all.stream().mapToLong(KeyView::drainMs).max().getAsLong());
     }
 }

@@ -24,12 +24,12 @@ class QueueClockTest {
         for (long ms = 0; ms < 600_000; ms += 1 + random.nextInt(20)) {
             long localMs = skewMs + BROKER_MS + ms + (long) (drift * ms);
             long lagMs = ms % 60_000 > 30_000 ? 5_000 : 1 + random.nextInt(100);
-            clock.read(BROKER_MS + ms - lagMs, localMs);
+            clock.observe(BROKER_MS + ms - lagMs, localMs);
             if (markerAtMs < 0 && localMs - sentMs >= 1_000) {
                 sentMs = localMs;
                 markerAtMs = ms + 20 + random.nextInt(100);
             } else if (markerAtMs >= 0 && ms >= markerAtMs) {
-                assertThat(clock.readMarker(sentMs, BROKER_MS + ms - 10, localMs))
+                assertThat(clock.observeMarker(sentMs, BROKER_MS + ms - 10, localMs))
                         .isFalse();
                 markerAtMs = -1;
             }
@@ -45,21 +45,21 @@ class QueueClockTest {
     @Test
     void lag_does_not_delay_it_once_a_marker_has_been_read() {
         QueueClock clock = new QueueClock(0);
-        clock.read(BROKER_MS - 60_000, 0); // the task lags by a minute when it starts
+        clock.observe(BROKER_MS - 60_000, 0); // the task lags by a minute when it starts
         assertThat(clock.timeMs(0)).isEqualTo(BROKER_MS - 60_000);
         assertThat(clock.isSynchronized()).isFalse();
-        clock.readMarker(0, BROKER_MS + 40, 100);
+        clock.observeMarker(0, BROKER_MS + 40, 100);
         assertThat(clock.isSynchronized()).isTrue();
         assertThat(clock.timeMs(100)).isEqualTo(BROKER_MS + 40);
-        clock.read(BROKER_MS, 30_100);
+        clock.observe(BROKER_MS, 30_100);
         assertThat(clock.timeMs(30_100)).isEqualTo(BROKER_MS + 30_040);
     }
 
     @Test
     void a_small_difference_is_waited_for() {
         QueueClock clock = new QueueClock(BROKER_MS + 900);
-        clock.read(BROKER_MS, 0);
-        assertThat(clock.readMarker(0, BROKER_MS, 0)).isFalse();
+        clock.observe(BROKER_MS, 0);
+        assertThat(clock.observeMarker(0, BROKER_MS, 0)).isFalse();
         assertThat(clock.timeMs(0)).isEqualTo(BROKER_MS + 900);
         assertThat(clock.timeMs(900)).isEqualTo(BROKER_MS + 900);
         assertThat(clock.timeMs(901)).isEqualTo(BROKER_MS + 901);
@@ -69,20 +69,20 @@ class QueueClockTest {
     @ValueSource(longs = {1_001, 3_600_000})
     void it_steps_back_only_if_a_marker_shows_that_it_is_ahead(long aheadMs) {
         QueueClock clock = new QueueClock(BROKER_MS + aheadMs);
-        clock.read(BROKER_MS, 0);
+        clock.observe(BROKER_MS, 0);
         assertThat(clock.timeMs(0)).isEqualTo(BROKER_MS + aheadMs);
-        assertThat(clock.readMarker(0, BROKER_MS, 0)).isTrue();
+        assertThat(clock.observeMarker(0, BROKER_MS, 0)).isTrue();
         assertThat(clock.timeMs(0)).isEqualTo(BROKER_MS);
-        assertThat(clock.readMarker(0, BROKER_MS, 0)).isFalse();
+        assertThat(clock.observeMarker(0, BROKER_MS, 0)).isFalse();
     }
 
     @Test
     void after_a_long_idle_time_the_drift_of_the_local_clock_is_not_kept() {
         QueueClock clock = new QueueClock(0);
-        clock.readMarker(0, BROKER_MS, 0);
+        clock.observeMarker(0, BROKER_MS, 0);
         long dayMs = 86_400_000;
         long localMs = dayMs + dayMs / 100; // a clock that runs fast by 1 %
-        clock.read(BROKER_MS + dayMs, localMs);
+        clock.observe(BROKER_MS + dayMs, localMs);
         assertThat(clock.timeMs(localMs)).isEqualTo(BROKER_MS + dayMs);
     }
 }

@@ -11,7 +11,7 @@ import dev.weir.event.RequestKind;
 import dev.weir.shape.backlog.BucketId;
 import dev.weir.shape.backlog.QueueRules;
 import dev.weir.shape.backlog.QueueStore;
-import dev.weir.shape.backlog.QueueStore.Alarm;
+import dev.weir.shape.backlog.QueueStore.ExpiryTimer;
 import dev.weir.shape.backlog.QueueStore.Place;
 import dev.weir.shape.backlog.QueueStore.Ticket;
 import dev.weir.shape.backlog.Slot;
@@ -33,7 +33,7 @@ public final class QueueHarness {
     public final Map<String, QueueRules> rules = new HashMap<>();
     final HeapQueueStore<Place, Slot> slots = new HeapQueueStore<>();
     final HeapQueueStore<Ticket, Place> tickets = new HeapQueueStore<>();
-    final HeapQueueStore<Alarm, Place> alarms = new HeapQueueStore<>();
+    final HeapQueueStore<ExpiryTimer, Place> alarms = new HeapQueueStore<>();
 
     /** The store of the queue without key is the first one. */
     final Map<BucketId, QueueStore> stores =
@@ -118,12 +118,12 @@ public final class QueueHarness {
                 },
                 new Outlet() {
                     @Override
-                    public void decide(Admission of, Decision decision) {
+                    public void emitDecision(Admission of, Decision decision) {
                         decisions.add(decision);
                     }
 
                     @Override
-                    public void release(Admission of, Release release) {
+                    public void emitRelease(Admission of, Release release) {
                         releases.add(release);
                     }
                 },

@@ -95,13 +95,13 @@ class QueueViewTest {
                 .filter(Waiting.class::isInstance)
                 .map(Waiting.class::cast)
                 .toList();
-        List<QueueView.OfTier> tiers = new ArrayList<>();
+        List<QueueView.TierView> tiers = new ArrayList<>();
         for (String tier : new String[] {"platinum", null, "free", "gold", "silver"}) {
             long size = waiting.stream()
                     .filter(each -> each.flow().tier().equals(tier == null ? "" : tier))
                     .count();
             if (size > 0 || rules.tiers().containsKey(tier == null ? "" : tier)) {
-                tiers.add(new QueueView.OfTier(tier, rules.share(tier == null ? "" : tier), size));
+                tiers.add(new QueueView.TierView(tier, rules.share(tier == null ? "" : tier), size));
             }
         }
         return new QueueView(
@@ -200,8 +200,8 @@ class QueueViewTest {
                         0,
                         0,
                         List.of(
-                                new QueueView.OfTier("a", new TierShare(0, 1), 0),
-                                new QueueView.OfTier("free", new TierShare(-1, 1), 0)),
+                                new QueueView.TierView("a", new TierShare(0, 1), 0),
+                                new QueueView.TierView("free", new TierShare(-1, 1), 0)),
                         null,
                         0L,
                         null,

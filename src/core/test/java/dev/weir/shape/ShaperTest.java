@@ -79,10 +79,10 @@ class ShaperTest {
             },
             new Outlet() {
                 @Override
-                public void decide(Admission of, Decision decision) {}
+                public void emitDecision(Admission of, Decision decision) {}
 
                 @Override
-                public void release(Admission of, Release release) {
+                public void emitRelease(Admission of, Release release) {
                     releases.add(release);
                 }
             },
@@ -176,11 +176,11 @@ class ShaperTest {
     @Test
     void a_repeat_whose_queue_cannot_be_asked_counts_as_taken_in_too() {
         for (QueueRules rules : new QueueRules[] {null, QueueHarness.rules(1, 1_000, 1, 10, 60_000)}) {
-            Decision told = QueueDecisions.unplaced(admission("r", true), rules, 5);
+            Decision told = QueueDecisions.provisional(admission("r", true), rules, 5);
             assertThat(told.repeated()).isTrue();
             assertThat(told.outcome()).isEqualTo(Outcome.QUEUED);
         }
-        assertThat(QueueDecisions.unplaced(admission("r", false), null, 5).reason())
+        assertThat(QueueDecisions.provisional(admission("r", false), null, 5).reason())
                 .isEqualTo(Reason.NO_QUEUE);
     }
 
@@ -190,7 +190,7 @@ class ShaperTest {
         weir.send(admission("a", false), 0);
         Decision queued = weir.send(admission("b", false), 0);
         weir.cancel("b", "c", 10);
-        assertThat(weir.send(admission("b", true), 20)).isEqualTo(queued.again(new Request.Source(0, 1)));
+        assertThat(weir.send(admission("b", true), 20)).isEqualTo(queued.asRepeated(new Request.Source(0, 1)));
     }
 
     @Test
@@ -220,7 +220,7 @@ class ShaperTest {
                 new Request.Source(0, repeated ? 1 : 0));
         return new Admission(
                 request,
-                new IdempotentAnswer.Sent("q", new PolicyVersion("p", 1), null),
+                new IdempotentAnswer.SentToQueue("q", new PolicyVersion("p", 1), null),
                 Map.of(),
                 repeated,
                 1_000,

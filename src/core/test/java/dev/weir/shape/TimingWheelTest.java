@@ -111,7 +111,7 @@ class TimingWheelTest {
         for (int i = 0; i < 100; i++) {
             wheel.remove(keys.remove(next()));
         }
-        wheel.startOver();
+        wheel.startNewEpoch();
         keys.put(bucket(1_000), wheel.add(bucket(1_000), NOW + SECOND, NOW));
         TimingWheel restored = new TimingWheel("q", null, table, wheel.epoch());
         keys.values().forEach(restored::restore);

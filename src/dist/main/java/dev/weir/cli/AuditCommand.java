@@ -102,14 +102,15 @@ final class AuditCommand implements Callable<Integer> {
         }
         WeirConfig config = cluster.read();
         PrintWriter out = spec.commandLine().getOut();
-        AuditSummary totals = Audit.run(config, new Audit.Range(from, to, lag), difference -> print(difference, out));
+        AuditSummary totals =
+                Audit.run(config, new Audit.TimeRange(from, to, lag), difference -> print(difference, out));
         if (json) {
             out.println(SafeText.of(Json.write(json(totals))));
         } else {
             print(totals, out);
         }
         OutputException.check(out);
-        return totals.differing() == 0 ? 0 : 1;
+        return totals.mismatchCount() == 0 ? 0 : 1;
     }
 
     private void print(Mismatch difference, PrintWriter out) {
@@ -121,9 +122,9 @@ final class AuditCommand implements Callable<Integer> {
             out.println(SafeText.of(Json.write(json(difference))));
         } else {
             out.println(SafeText.of(line(difference)));
-            for (Mismatch.Field field : difference.fields()) {
-                out.println(
-                        "    " + SafeText.of(field.name() + " is " + field.told() + ", should be " + field.expected()));
+            for (Mismatch.FieldMismatch field : difference.fields()) {
+                out.println("    "
+                        + SafeText.of(field.name() + " is " + field.recorded() + ", should be " + field.expected()));
             }
         }
     }
@@ -168,9 +169,9 @@ final class AuditCommand implements Callable<Integer> {
         }
         object.put("client", difference.client()).put("requestId", difference.requestId());
         ObjectNode fields = object.putObject("fields");
-        for (Mismatch.Field field : difference.fields()) {
+        for (Mismatch.FieldMismatch field : difference.fields()) {
             fields.putObject(field.name())
-                    .<ObjectNode>set("told", Json.read(field.told()))
+                    .<ObjectNode>set("told", Json.read(field.recorded()))
                     .set("expected", Json.read(field.expected()));
         }
         return object.put("note", difference.note());
@@ -183,34 +184,34 @@ final class AuditCommand implements Callable<Integer> {
                 .put("deadLetters", totals.deadLetters())
                 .put("decisions", totals.decisions())
                 .put("equal", totals.equal())
-                .put("sentToQueue", totals.sent())
+                .put("sentToQueue", totals.sentToQueue())
                 .put("summed", totals.summed())
                 .put("summedByClients", totals.summedByClients())
-                .put("differing", totals.differing());
+                .put("differing", totals.mismatchCount());
         ObjectNode differences = object.putObject("differences");
-        totals.differences().forEach((kind, count) -> differences.put(kind.name(), count));
+        totals.mismatches().forEach((kind, count) -> differences.put(kind.name(), count));
         ObjectNode unjudged = object.putObject("notJudged");
-        totals.unjudged().forEach((why, count) -> unjudged.put(why.name(), count));
+        totals.unverified().forEach((why, count) -> unjudged.put(why.name(), count));
         return object;
     }
 
     private void print(AuditSummary totals, PrintWriter out) {
-        if (totals.differing() > printed) {
-            out.printf("… and %,d more%n", totals.differing() - printed);
+        if (totals.mismatchCount() > printed) {
+            out.printf("… and %,d more%n", totals.mismatchCount() - printed);
         }
-        if (totals.differing() > 0) {
+        if (totals.mismatchCount() > 0) {
             out.println();
         }
         line(out, totals.requests(), "requests");
         line(out, totals.deadLetters(), "dead letters");
         line(out, totals.decisions(), "decisions");
         line(out, totals.equal(), "as recomputed, in every field");
-        line(out, totals.sent(), "sent to a queue, as recomputed");
+        line(out, totals.sentToQueue(), "sent to a queue, as recomputed");
         line(out, totals.summed(), "in the sums of shared quotas");
         line(out, totals.summedByClients(), "  told by clients that decide by themselves");
-        totals.unjudged().forEach((why, count) -> line(out, count, "not judged: " + why.text()));
-        line(out, totals.differing(), "differences");
-        totals.differences().forEach((kind, count) -> line(out, count, "  " + kind.text()));
+        totals.unverified().forEach((why, count) -> line(out, count, "not judged: " + why.text()));
+        line(out, totals.mismatchCount(), "differences");
+        totals.mismatches().forEach((kind, count) -> line(out, count, "  " + kind.text()));
     }
 
     private static void line(PrintWriter out, long count, String what) {

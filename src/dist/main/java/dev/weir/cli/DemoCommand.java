@@ -40,10 +40,10 @@ import picocli.CommandLine.Spec;
 final class DemoCommand implements Callable<Integer> {
 
     /** Well below what two cores can do, so that the latencies are not those of a queue. */
-    private static final int REQUESTS_A_SECOND = 4_000;
+    private static final int REQUESTS_PER_SECOND = 4_000;
 
     /** How long the rate takes to rise to that: a JVM that has just started is slow. */
-    private static final double RISE_SECONDS = 4;
+    private static final double RAMP_UP_SECONDS = 4;
 
     private static final Duration PATIENCE = Duration.ofSeconds(30);
     private static final int TOP = 10;
@@ -71,7 +71,7 @@ final class DemoCommand implements Callable<Integer> {
             Enforcer enforcer = Enforcer.start(config);
             broker.beforeClose(enforcer);
             enforcer.awaitRunning(PATIENCE);
-            Run run = new Run(config, DemoTrace.requests());
+            TraceRun run = new TraceRun(config, DemoTrace.requests());
             run.run();
             run.print(out, rules.queueRules());
         }
@@ -79,19 +79,19 @@ final class DemoCommand implements Callable<Integer> {
     }
 
     /** The trace on its way through. */
-    private static final class Run {
+    private static final class TraceRun {
         private final WeirConfig config;
         private final List<Request> requests;
-        private final Map<String, Sent> sent = new HashMap<>();
+        private final Map<String, SentRequest> sent = new HashMap<>();
         private final DecisionStats tally = new DecisionStats();
         private final Histogram latenciesMicros = new Histogram(3);
         private int answered;
         private long waiting; // below 0 while a release is seen before the decision that the request waits
         private double seconds;
 
-        private record Sent(String tier, long atNanos) {}
+        private record SentRequest(String tier, long atNanos) {}
 
-        Run(WeirConfig config, List<Request> requests) {
+        TraceRun(WeirConfig config, List<Request> requests) {
             this.config = config;
             this.requests = requests;
         }
@@ -112,7 +112,7 @@ final class DemoCommand implements Callable<Integer> {
                     double due = due((System.nanoTime() - startNanos) / 1e9);
                     for (; next < Math.min(due, requests.size()); next++) {
                         Request request = requests.get(next);
-                        sent.put(request.requestId(), new Sent(request.tier(), System.nanoTime()));
+                        sent.put(request.requestId(), new SentRequest(request.tier(), System.nanoTime()));
                         sender.send(request);
                     }
                     receive(decisions, releases, Duration.ofMillis(1), bar);
@@ -132,14 +132,14 @@ final class DemoCommand implements Callable<Integer> {
 
         /** How many requests are to be sent by then. */
         private static double due(double seconds) {
-            double risen = Math.min(seconds, RISE_SECONDS);
-            return REQUESTS_A_SECOND * (risen * risen / (2 * RISE_SECONDS) + (seconds - risen));
+            double risen = Math.min(seconds, RAMP_UP_SECONDS);
+            return REQUESTS_PER_SECOND * (risen * risen / (2 * RAMP_UP_SECONDS) + (seconds - risen));
         }
 
         private void receive(
                 TopicReader<Decision> decisions, TopicReader<Release> releases, Duration timeout, ProgressBar bar) {
             decisions.poll(timeout, decision -> {
-                Sent request = sent.get(decision.requestId());
+                SentRequest request = sent.get(decision.requestId());
                 tally.add(request.tier, decision);
                 if (decision.endsWait()) {
                     waiting--;

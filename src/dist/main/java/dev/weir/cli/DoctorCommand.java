@@ -74,7 +74,7 @@ final class DoctorCommand implements Callable<Integer> {
     public Integer call() throws FaultsException {
         WeirConfig config = cluster.read();
         PrintWriter out = spec.commandLine().getOut();
-        List<Finding> findings = Doctor.examine(config, services(config), http(config), finding -> {
+        List<Finding> findings = Doctor.run(config, services(config), http(config), finding -> {
             if (json) {
                 out.println(SafeText.of(json(finding)));
             } else {

@@ -38,7 +38,7 @@ import picocli.CommandLine.Spec;
         })
 final class QueuesCommand implements Callable<Integer> {
 
-    private static final int MOST_KEYS = 10;
+    private static final int MAX_KEYS = 10;
 
     @Mixin
     private ServiceClient service;
@@ -130,7 +130,7 @@ final class QueuesCommand implements Callable<Integer> {
         return table;
     }
 
-    /** The keys that are among the first {@value #MOST_KEYS} by waiting requests or by the longest wait, as the service sorts them. */
+    /** The keys that are among the first {@value #MAX_KEYS} by waiting requests or by the longest wait, as the service sorts them. */
     private static TextTable byKey(JsonNode longest) {
         Set<Integer> shown = new TreeSet<>();
         List<ToLongFunction<JsonNode>> orders =
@@ -140,7 +140,7 @@ final class QueuesCommand implements Callable<Integer> {
             IntStream.range(0, longest.size())
                     .boxed()
                     .sorted(Comparator.comparingLong(i -> order.applyAsLong(longest.get(i))))
-                    .limit(MOST_KEYS)
+                    .limit(MAX_KEYS)
                     .forEach(shown::add);
         }
         TextTable table = new TextTable("LONGEST KEYS", "WAITING", "OLDEST", "DRAINED IN");

@@ -8,7 +8,7 @@ import dev.weir.fault.UnreadableLineException;
 import dev.weir.rules.ConflictException;
 import dev.weir.rules.RefusedChangeException;
 import dev.weir.runtime.BadStateDirectoryException;
-import dev.weir.service.BadSettingException;
+import dev.weir.service.http.BadSettingException;
 import dev.weir.topics.UnreachableException;
 import dev.weir.topics.WrongTopicsException;
 import dev.weir.wire.RegistryException;
@@ -41,7 +41,7 @@ public abstract class RootCommand implements Callable<Integer> {
     private static final String FORMAT = "weir.log.format";
 
     /** The commands that go on until they are stopped. */
-    private static final Set<String> LASTING = Set.of("run", "watch");
+    private static final Set<String> LONG_RUNNING = Set.of("run", "watch");
 
     @Option(
             names = "--verbose",
@@ -53,7 +53,7 @@ public abstract class RootCommand implements Callable<Integer> {
     private boolean logsJson;
 
     /** The exit code of a command that failed. */
-    private int failed = CommandLine.ExitCode.SOFTWARE;
+    private int failureExitCode = CommandLine.ExitCode.SOFTWARE;
 
     @Spec
     private CommandSpec spec;
@@ -85,13 +85,13 @@ public abstract class RootCommand implements Callable<Integer> {
     public final int run(PrintWriter out, PrintWriter err, String... args) {
         CommandLine line = new CommandLine(this).setOut(out).setErr(err);
         line.setCaseInsensitiveEnumValuesAllowed(true);
-        line.setParameterExceptionHandler(RootCommand::explainUsage);
-        line.setExecutionExceptionHandler((failure, command, parsed) -> explain(failure, command));
+        line.setParameterExceptionHandler(RootCommand::handleUsageError);
+        line.setExecutionExceptionHandler((failure, command, parsed) -> handleFailure(failure, command));
         line.setExecutionStrategy(parsed -> {
             CommandSpec command = (parsed.hasSubcommand() ? parsed.subcommand() : parsed).commandSpec();
-            failed = command.exitCodeOnExecutionException();
+            failureExitCode = command.exitCodeOnExecutionException();
             logsJson = command.userObject() instanceof RunCommand run && run.logsJson();
-            setUpLogging(LASTING.contains(command.name()));
+            configureLogging(LONG_RUNNING.contains(command.name()));
             return new CommandLine.RunLast().execute(parsed);
         });
         try {
@@ -104,12 +104,12 @@ public abstract class RootCommand implements Callable<Integer> {
             } else {
                 err.println("weir: " + why);
             }
-            return failed;
+            return failureExitCode;
         }
     }
 
     /** A command that comes to an end tells in its one line what failed; what the clients log would only repeat it. */
-    private void setUpLogging(boolean lasts) {
+    private void configureLogging(boolean lasts) {
         if (isVerbose()) {
             System.setProperty(TRACES, "full");
         }
@@ -134,14 +134,14 @@ public abstract class RootCommand implements Callable<Integer> {
         return verbose.length > 0;
     }
 
-    private static int explainUsage(CommandLine.ParameterException e, String[] args) {
+    private static int handleUsageError(CommandLine.ParameterException e, String[] args) {
         CommandLine command = e.getCommandLine();
         PrintWriter err = command.getErr();
         err.println(command.getCommandSpec().qualifiedName() + ": " + e.getMessage() + " (try --help)");
         return command.getCommandSpec().exitCodeOnInvalidInput();
     }
 
-    private int explain(Exception failure, CommandLine command) {
+    private int handleFailure(Exception failure, CommandLine command) {
         PrintWriter err = command.getErr();
         if (logsJson) {
             log(failure);
@@ -152,7 +152,7 @@ public abstract class RootCommand implements Callable<Integer> {
         } else {
             err.println(command.getCommandSpec().qualifiedName() + ": " + message(failure));
         }
-        return isBadInput(failure) ? BAD_INPUT : failed;
+        return isBadInput(failure) ? BAD_INPUT : failureExitCode;
     }
 
     private void log(Exception failure) {

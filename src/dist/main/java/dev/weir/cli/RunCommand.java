@@ -56,7 +56,7 @@ final class RunCommand implements Callable<Integer> {
     private static final Logger LOG = LoggerFactory.getLogger(RunCommand.class);
 
     /** How often it is told that it does not run yet: a restore takes as long as it takes. */
-    private static final Duration TELL_EVERY = Duration.ofMinutes(1);
+    private static final Duration PROGRESS_INTERVAL = Duration.ofMinutes(1);
 
     @Mixin
     private ClusterOptions cluster;
@@ -108,7 +108,7 @@ final class RunCommand implements Callable<Integer> {
     }
 
     /** What a stop has to end; nobody asks any more when the enforcer leaves. */
-    private record Running(Enforcer enforcer, Optional<WeirService> service, AtomicBoolean stopping)
+    private record RunningEnforcer(Enforcer enforcer, Optional<WeirService> service, AtomicBoolean stopping)
             implements AutoCloseable {
         @Override
         public void close() {
@@ -240,7 +240,7 @@ final class RunCommand implements Callable<Integer> {
             PolicyChangePrinter.print(out, changes);
         }
         while (enforceOnce(config, service, beforeBroker)) {
-            service.ifPresent(WeirService::speakForNone);
+            service.ifPresent(WeirService::detachEnforcer);
         }
         return 0;
     }
@@ -249,14 +249,14 @@ final class RunCommand implements Callable<Integer> {
     private boolean enforceOnce(WeirConfig config, Optional<WeirService> service, Consumer<AutoCloseable> beforeBroker)
             throws InterruptedException {
         Enforcer enforcer = Enforcer.create(config, service.map(WeirService::address));
-        Running running = new Running(enforcer, service, new AtomicBoolean());
+        RunningEnforcer running = new RunningEnforcer(enforcer, service, new AtomicBoolean());
         Thread stop = running.hook();
         Runtime.getRuntime().addShutdownHook(stop);
         beforeBroker.accept(running);
         service.ifPresent(one -> {
-            one.tellHealth(enforcer::health);
-            one.tellMetrics(enforcer.metrics()::scrape);
-            one.tellLive(enforcer.live(), enforcer::others);
+            one.setHealth(enforcer::health);
+            one.setMetrics(enforcer.metrics()::scrape);
+            one.startLiveFeed(enforcer.live(), enforcer::others);
         });
         try {
             run(config, running);
@@ -273,21 +273,21 @@ final class RunCommand implements Callable<Integer> {
             running.close();
             throw e;
         } finally {
-            end(stop, running);
+            releaseShutdownHook(stop, running);
         }
     }
 
     /** @throws UnreachableException if it fails before it is told to stop, or after */
-    private void run(WeirConfig config, Running running) throws InterruptedException {
+    private void run(WeirConfig config, RunningEnforcer running) throws InterruptedException {
         Enforcer enforcer = running.enforcer();
         PrintWriter out = spec.commandLine().getOut();
         String where = where(config, running.service());
         LOG.info("starts: instance {}, {}", enforcer.id(), where);
         enforcer.begin();
-        while (!enforcer.isRunningWithin(TELL_EVERY)) {
+        while (!enforcer.isRunningWithin(PROGRESS_INTERVAL)) {
             LOG.warn("not ready yet: {}", enforcer.progress());
         }
-        running.service().ifPresent(one -> one.speakFor(enforcer.policies(), enforcer.questions()));
+        running.service().ifPresent(one -> one.attachEnforcer(enforcer.policies(), enforcer.questions()));
         out.println("weir is ready: " + where);
         Optional<Throwable> failure = enforcer.awaitEnd();
         throw new UnreachableException(
@@ -307,7 +307,7 @@ final class RunCommand implements Callable<Integer> {
     }
 
     /** A process that was told to stop ends when it has stopped; another has nothing left to be stopped. */
-    private static void end(Thread stop, Running running) throws InterruptedException {
+    private static void releaseShutdownHook(Thread stop, RunningEnforcer running) throws InterruptedException {
         if (running.stopping().get()) {
             stop.join();
             return;

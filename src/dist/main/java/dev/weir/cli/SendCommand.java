@@ -35,7 +35,7 @@ final class SendCommand implements Callable<Integer> {
     private static final int MAX_AWAITED = 1_000_000;
 
     /** Requests whose decisions have not come; the same one may have been sent more than once. */
-    private static final class Awaited {
+    private static final class AwaitedDecisions {
         private final Map<List<String>, Integer> counts = new HashMap<>();
         private int size;
 
@@ -82,14 +82,14 @@ final class SendCommand implements Callable<Integer> {
         try (NdjsonLines lines = open();
                 TopicReader<Decision> decisions =
                         await ? TopicReader.decisions(config, TopicReader.From.END, true) : null) {
-            Awaited open = new Awaited();
+            AwaitedDecisions open = new AwaitedDecisions();
             long sent = send(lines, config, open);
             spec.commandLine().getErr().printf("%d sent%n", sent);
             return await ? await(decisions, open) : 0;
         }
     }
 
-    private long send(NdjsonLines lines, WeirConfig config, Awaited open) throws IOException {
+    private long send(NdjsonLines lines, WeirConfig config, AwaitedDecisions open) throws IOException {
         long sent = 0;
         try (RequestSender sender = new RequestSender(config)) {
             for (String line = lines.next(); line != null; line = lines.next()) {
@@ -114,7 +114,7 @@ final class SendCommand implements Callable<Integer> {
         return sent;
     }
 
-    private int await(TopicReader<Decision> decisions, Awaited open) throws IOException {
+    private int await(TopicReader<Decision> decisions, AwaitedDecisions open) throws IOException {
         DecisionJson out = new DecisionJson(spec.commandLine().getOut());
         long patienceNanos = Duration.ofSeconds(timeoutSeconds).toNanos();
         long lastNanos = System.nanoTime();

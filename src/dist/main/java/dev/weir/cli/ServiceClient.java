@@ -5,7 +5,7 @@ import com.fasterxml.jackson.databind.JsonNode;
 import dev.weir.config.WeirConfig.Service;
 import dev.weir.fault.SafeText;
 import dev.weir.runtime.PemFiles;
-import dev.weir.service.AccessToken;
+import dev.weir.service.http.AccessToken;
 import dev.weir.topics.UnreachableException;
 import dev.weir.wire.Json;
 import java.io.IOException;

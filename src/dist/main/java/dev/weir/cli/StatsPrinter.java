@@ -114,11 +114,11 @@ final class StatsPrinter {
                 counts.queued(),
                 counts.denied(),
                 share,
-                also(counts));
+                rareCounts(counts));
     }
 
     /** What is rare enough to be told only where it was. */
-    private static String also(DecisionStats.Counts counts) {
+    private static String rareCounts(DecisionStats.Counts counts) {
         List<String> also = new ArrayList<>();
         if (counts.observed() > 0) {
             also.add(String.format("%,d observed", counts.observed()));

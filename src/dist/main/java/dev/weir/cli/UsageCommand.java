@@ -60,7 +60,7 @@ final class UsageCommand implements Callable<Integer> {
         List<String> holders = new ArrayList<>();
         for (JsonNode policy : answer.get("usage")) {
             if (policy.path("held").isNumber()) {
-                service.get(shared(policy)).ifPresent(shared -> {
+                service.get(sharedUsagePath(policy)).ifPresent(shared -> {
                     add(shared, table);
                     holders.add(holders(shared));
                 });
@@ -87,7 +87,7 @@ final class UsageCommand implements Callable<Integer> {
     }
 
     /** Where the service tells what is shared. */
-    private static String shared(JsonNode policy) {
+    private static String sharedUsagePath(JsonNode policy) {
         String key = policy.get("key").properties().stream()
                 .map(field -> "key." + ServiceClient.encoded(field.getKey()) + "="
                         + ServiceClient.encoded(field.getValue().asText()))

@@ -10,14 +10,14 @@ import java.nio.file.Path;
 public final class UserFiles {
 
     /** Reads a file as something. */
-    public interface Reader<T> {
+    public interface PathReader<T> {
         T read(Path file) throws IOException, FaultsException;
     }
 
     private UserFiles() {}
 
     /** @throws InputException if there is no such file, or it cannot be opened */
-    public static <T> T read(Path file, Reader<T> reader) throws FaultsException {
+    public static <T> T read(Path file, PathReader<T> reader) throws FaultsException {
         try {
             return reader.read(file);
         } catch (IOException e) {

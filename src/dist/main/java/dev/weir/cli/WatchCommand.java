@@ -49,7 +49,7 @@ final class WatchCommand implements Runnable {
     }
 
     /** Watches one topic, whichever. */
-    private abstract static class Topic<T> implements Callable<Integer> {
+    private abstract static class TopicCommand<T> implements Callable<Integer> {
 
         @Mixin
         private ClusterOptions cluster;
@@ -79,7 +79,7 @@ final class WatchCommand implements Runnable {
         abstract String client(T value);
 
         /** Whether it is one of those that the options of its own ask for. */
-        boolean isAskedFor(T value) {
+        boolean isSelected(T value) {
             return true;
         }
 
@@ -91,7 +91,7 @@ final class WatchCommand implements Runnable {
             try (TopicReader<T> reader = open(cluster.read(), from, !uncommitted)) {
                 while (left[0] > 0) {
                     reader.poll(Duration.ofMillis(200), value -> {
-                        if (left[0] > 0 && (client == null || client.equals(client(value))) && isAskedFor(value)) {
+                        if (left[0] > 0 && (client == null || client.equals(client(value))) && isSelected(value)) {
                             print(spec, out, value);
                             left[0]--;
                         }
@@ -107,7 +107,7 @@ final class WatchCommand implements Runnable {
             mixinStandardHelpOptions = true,
             description = "Prints decisions as NDJSON until it is stopped.",
             footer = {"", "Example:", "  weir watch decisions --client alice"})
-    static final class Decisions extends Topic<Decision> {
+    static final class Decisions extends TopicCommand<Decision> {
 
         @Override
         TopicReader<Decision> open(WeirConfig config, TopicReader.From from, boolean committed) {
@@ -131,7 +131,7 @@ final class WatchCommand implements Runnable {
             description =
                     "Prints releases as NDJSON until it is stopped, as soon as they are written, which may be before their releaseAt.",
             footer = {"", "Example:", "  weir watch releases --queue sms"})
-    static final class Releases extends Topic<Release> {
+    static final class Releases extends TopicCommand<Release> {
 
         @Option(names = "--queue", paramLabel = "QUEUE", description = "Only those of one queue.")
         private String queue;
@@ -152,7 +152,7 @@ final class WatchCommand implements Runnable {
         }
 
         @Override
-        boolean isAskedFor(Release release) {
+        boolean isSelected(Release release) {
             return queue == null || queue.equals(release.queue());
         }
     }

@@ -118,9 +118,9 @@ class DoctorTest {
                 .isZero();
         try (WeirService service = WeirService.open(config(port), Map.of())) {
             try (Enforcer enforcer = Enforcer.start(config(port))) {
-                service.tellHealth(enforcer::health);
+                service.setHealth(enforcer::health);
                 enforcer.awaitRunning(PATIENCE);
-                service.speakFor(enforcer.policies(), enforcer.questions());
+                service.attachEnforcer(enforcer.policies(), enforcer.questions());
                 assertThat(Shell.run("send", "--await", "-c", file(port), requests.toString())
                                 .exit())
                         .isZero();

@@ -65,8 +65,8 @@ public final class SecuredBroker implements AutoCloseable {
         List<String> credentials = Stream.concat(Stream.of(ADMIN), Stream.of(users))
                 .map(user -> "SCRAM-SHA-512=[name=" + user + ",password=" + password(user) + "]")
                 .toList();
-        EmbeddedBroker broker =
-                EmbeddedBroker.start(0, new EmbeddedBroker.Further(SecurityProtocol.SASL_SSL, settings, credentials));
+        EmbeddedBroker broker = EmbeddedBroker.start(
+                0, new EmbeddedBroker.BrokerOptions(SecurityProtocol.SASL_SSL, settings, credentials));
         return new SecuredBroker(broker, trusted);
     }
 

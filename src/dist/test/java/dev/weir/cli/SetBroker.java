@@ -12,6 +12,7 @@ public final class SetBroker {
 
     /** Starts one on a free port. */
     public static EmbeddedBroker start(Map<String, String> settings) {
-        return EmbeddedBroker.start(0, new EmbeddedBroker.Further(SecurityProtocol.PLAINTEXT, settings, List.of()));
+        return EmbeddedBroker.start(
+                0, new EmbeddedBroker.BrokerOptions(SecurityProtocol.PLAINTEXT, settings, List.of()));
     }
 }

@@ -1,7 +1,7 @@
 package dev.weir.audit;
 
-import dev.weir.audit.Mismatch.Place;
-import dev.weir.audit.Mismatch.Topic;
+import dev.weir.audit.Mismatch.AuditedTopic;
+import dev.weir.audit.Mismatch.RecordPosition;
 import dev.weir.config.WeirConfig;
 import dev.weir.event.Request;
 import dev.weir.processor.RequestPlacement;
@@ -60,7 +60,7 @@ public final class Audit implements AutoCloseable {
 
     private final WeirConfig config;
     private final Topics topics;
-    private final Range range;
+    private final TimeRange range;
     private final Admin admin;
 
     /**
@@ -68,19 +68,19 @@ public final class Audit implements AutoCloseable {
      *
      * @param from of each partition, the first request of that time or later, and what comes behind; null: all
      * @param to of each partition, what comes before the first request of that time or later; null: all
-     * @param lag for how long after a change of rules an instance may not have seen it
+     * @param policyLag for how long after a change of rules an instance may not have seen it
      */
-    public record Range(Instant from, Instant to, Duration lag) {
+    public record TimeRange(Instant from, Instant to, Duration policyLag) {
 
         /** Whether a time, in ms since the epoch, is in it. */
-        boolean has(long timestampMs) {
+        boolean contains(long timestampMs) {
             return (from == null || timestampMs >= from.toEpochMilli())
                     && (to == null || timestampMs < to.toEpochMilli());
         }
     }
 
     /** Where a partition of a topic begins and ends. */
-    private record Extent(long begin, long end) {
+    private record OffsetRange(long begin, long end) {
         boolean isWhole() {
             return begin == 0;
         }
@@ -92,9 +92,10 @@ public final class Audit implements AutoCloseable {
      * @param byPartition by the request's partition and offset
      * @param fromMs those up to then may have been deleted, ms since the epoch; the least if none was
      */
-    private record Letters(Map<Integer, NavigableMap<Long, List<AuditedDeadLetter>>> byPartition, long fromMs) {}
+    private record RetainedDeadLetters(
+            Map<Integer, NavigableMap<Long, List<AuditedDeadLetter>>> byPartition, long fromMs) {}
 
-    private Audit(WeirConfig config, Range range) {
+    private Audit(WeirConfig config, TimeRange range) {
         this.config = config;
         this.range = range;
         topics = Topics.of(config);
@@ -109,7 +110,7 @@ public final class Audit implements AutoCloseable {
      * @throws UnreachableException if a topic cannot be read, or partitions do not go together
      * @throws dev.weir.wire.RegistryException if the registry that has a schema does not answer
      */
-    public static AuditSummary run(WeirConfig config, Range range, Consumer<Mismatch> differences) {
+    public static AuditSummary run(WeirConfig config, TimeRange range, Consumer<Mismatch> differences) {
         try (Audit audit = new Audit(config, range)) {
             return audit.run(differences);
         }
@@ -119,17 +120,17 @@ public final class Audit implements AutoCloseable {
         int partitions = partitions();
         // In this order: what is decided is there, what is released was decided, and what is decided was asked.
         Map<TopicPartition, Long> decidedTo =
-                read(KafkaSettings.deciding(config).getProperty("application.id"));
-        boolean queuesDone = queuesDone();
-        Set<Integer> routedDone = routedDone(decidedTo, partitions);
-        Map<Integer, Extent> releases = extents(topics.releases(), partitions);
-        Map<Integer, Extent> decisions = extents(topics.decisions(), partitions);
-        Map<Integer, Extent> usage = extents(topics.leaseUsage(), count(topics.leaseUsage()));
-        Map<Integer, Extent> deadLetters = extents(topics.deadLetters(), count(topics.deadLetters()));
-        Map<Integer, Extent> requests = extents(topics.requests(), partitions);
-        Map<Integer, Long> from = offsets(range.from, requests, Extent::begin);
-        Map<Integer, Long> to = offsets(range.to, requests, Extent::end);
-        Letters letters = letters(deadLetters);
+                committedOffsets(KafkaSettings.deciding(config).getProperty("application.id"));
+        boolean queuesDone = areQueuesDone();
+        Set<Integer> routedDone = drainedTasks(decidedTo, partitions);
+        Map<Integer, OffsetRange> releases = offsetRanges(topics.releases(), partitions);
+        Map<Integer, OffsetRange> decisions = offsetRanges(topics.decisions(), partitions);
+        Map<Integer, OffsetRange> usage = offsetRanges(topics.leaseUsage(), count(topics.leaseUsage()));
+        Map<Integer, OffsetRange> deadLetters = offsetRanges(topics.deadLetters(), count(topics.deadLetters()));
+        Map<Integer, OffsetRange> requests = offsetRanges(topics.requests(), partitions);
+        Map<Integer, Long> from = offsets(range.from, requests, OffsetRange::begin);
+        Map<Integer, Long> to = offsets(range.to, requests, OffsetRange::end);
+        RetainedDeadLetters letters = readDeadLetters(deadLetters);
         Optional<SchemaRegistry> registry = SchemaRegistries.of(config);
         AuditContext tools = new AuditContext(
                 config,
@@ -141,12 +142,13 @@ public final class Audit implements AutoCloseable {
                 new RequestPlacement(partitions, config.requests().misplaced());
         AuditSummary totals = new AuditSummary();
         SharedQuotaAudit sums = new SharedQuotaAudit(config, tools.rules(), range, totals, differences);
-        PartitionAudit.Shared shared = new PartitionAudit.Shared(new MisplacedPartitions(), sums, totals, differences);
+        PartitionAudit.SharedState shared =
+                new PartitionAudit.SharedState(new MisplacedPartitions(), sums, totals, differences);
         for (int partition = 0; partition < partitions; partition++) {
-            Extent decided = retained(topics.decisions(), partition, decisions.get(partition));
-            Extent released = retained(topics.releases(), partition, releases.get(partition));
+            OffsetRange decided = retained(topics.decisions(), partition, decisions.get(partition));
+            OffsetRange released = retained(topics.releases(), partition, releases.get(partition));
             Map<Integer, AuditScope.Bounds> bounds = new HashMap<>();
-            extents(topics.requests(), partitions).forEach((of, now) -> {
+            offsetRanges(topics.requests(), partitions).forEach((of, now) -> {
                 Long untilDecided = decidedTo.get(new TopicPartition(topics.requests(), of));
                 long end = requests.get(of).end;
                 bounds.put(of, new AuditScope.Bounds(now.begin, from.get(of), to.get(of), end, untilDecided));
@@ -166,7 +168,7 @@ public final class Audit implements AutoCloseable {
                 CommittedRecords some = committed(
                         topics.requests(),
                         of,
-                        new Extent(bounds.get(of).begin(), bounds.get(of).end()));
+                        new OffsetRange(bounds.get(of).begin(), bounds.get(of).end()));
                 opened.add(some);
                 return some;
             };
@@ -186,20 +188,20 @@ public final class Audit implements AutoCloseable {
                 reports.add(records);
             }
         });
-        sums.judge();
+        sums.verify();
         letters.byPartition.forEach((partition, byOffset) -> {
             if (partition < 0 || partition >= partitions) {
-                byOffset.forEach((offset, some) -> some.forEach(
-                        letter -> lost(new Request.Source(partition, offset), letter, totals, differences)));
+                byOffset.forEach((offset, some) -> some.forEach(letter ->
+                        reportUnknownPartition(new Request.Source(partition, offset), letter, totals, differences)));
             }
         });
         return totals;
     }
 
     /** A dead letter of a partition that there is not. */
-    private void lost(
+    private void reportUnknownPartition(
             Request.Source source, AuditedDeadLetter letter, AuditSummary totals, Consumer<Mismatch> differences) {
-        if (range.has(letter.timestampMs())) {
+        if (range.contains(letter.timestampMs())) {
             totals.add(Mismatch.Kind.UNASKED);
             differences.accept(DecisionVerifier.unasked(source, letter, "there is no such partition"));
         }
@@ -224,7 +226,7 @@ public final class Audit implements AutoCloseable {
         return description.partitions().size();
     }
 
-    private Map<Integer, Extent> extents(String topic, int partitions) {
+    private Map<Integer, OffsetRange> offsetRanges(String topic, int partitions) {
         Map<TopicPartition, OffsetSpec> begins = new HashMap<>();
         Map<TopicPartition, OffsetSpec> ends = new HashMap<>();
         for (int partition = 0; partition < partitions; partition++) {
@@ -233,26 +235,28 @@ public final class Audit implements AutoCloseable {
         }
         var begin = get(topic, admin.listOffsets(begins).all());
         var end = get(topic, admin.listOffsets(ends).all());
-        Map<Integer, Extent> extents = new TreeMap<>();
+        Map<Integer, OffsetRange> extents = new TreeMap<>();
         begins.keySet()
                 .forEach(partition -> extents.put(
                         partition.partition(),
-                        new Extent(
+                        new OffsetRange(
                                 begin.get(partition).offset(),
                                 end.get(partition).offset())));
         return extents;
     }
 
     /** What is left of it: its beginning may have been deleted while other partitions were read. */
-    private Extent retained(String topic, int partition, Extent before) {
+    private OffsetRange retained(String topic, int partition, OffsetRange before) {
         TopicPartition of = new TopicPartition(topic, partition);
         var begin =
                 get(topic, admin.listOffsets(Map.of(of, OffsetSpec.earliest())).all());
-        return new Extent(begin.get(of).offset(), before.end);
+        return new OffsetRange(begin.get(of).offset(), before.end);
     }
 
     private Map<Integer, Long> offsets(
-            Instant time, Map<Integer, Extent> requests, java.util.function.ToLongFunction<Extent> withoutTime) {
+            Instant time,
+            Map<Integer, OffsetRange> requests,
+            java.util.function.ToLongFunction<OffsetRange> withoutTime) {
         Map<Integer, Long> offsets = new HashMap<>();
         requests.forEach((partition, extent) -> offsets.put(partition, withoutTime.applyAsLong(extent)));
         if (time != null) {
@@ -270,7 +274,7 @@ public final class Audit implements AutoCloseable {
     }
 
     /** Up to where a group has read; nothing if that cannot be told. */
-    private Map<TopicPartition, Long> read(String group) {
+    private Map<TopicPartition, Long> committedOffsets(String group) {
         Map<TopicPartition, Long> read = new HashMap<>();
         try {
             Map<TopicPartition, OffsetAndMetadata> offsets = admin.listConsumerGroupOffsets(group)
@@ -300,7 +304,7 @@ public final class Audit implements AutoCloseable {
      *
      * @param decidedTo up to where the tasks have read
      */
-    private Set<Integer> routedDone(Map<TopicPartition, Long> decidedTo, int partitions) {
+    private Set<Integer> drainedTasks(Map<TopicPartition, Long> decidedTo, int partitions) {
         Set<Integer> done = new HashSet<>();
         for (int task = 0; task < partitions; task++) {
             done.add(task);
@@ -308,7 +312,7 @@ public final class Audit implements AutoCloseable {
         if (!exists(topics.routedRequests())) { // nothing was ever routed
             return done;
         }
-        extents(topics.routedRequests(), count(topics.routedRequests())).forEach((task, extent) -> {
+        offsetRanges(topics.routedRequests(), count(topics.routedRequests())).forEach((task, extent) -> {
             TopicPartition partition = new TopicPartition(topics.routedRequests(), task);
             long from = Math.max(extent.begin, decidedTo.getOrDefault(partition, 0L));
             try (CommittedRecords unread = new CommittedRecords(config, partition, from, extent.end)) {
@@ -332,10 +336,10 @@ public final class Audit implements AutoCloseable {
     }
 
     /** Whether the queues have answered all that was sent to them so far. */
-    private boolean queuesDone() {
-        Map<Integer, Extent> admissions = extents(topics.admissions(), count(topics.admissions()));
-        Map<TopicPartition, Long> read = read(KafkaSettings.shapingId(config));
-        for (Map.Entry<Integer, Extent> extent : admissions.entrySet()) {
+    private boolean areQueuesDone() {
+        Map<Integer, OffsetRange> admissions = offsetRanges(topics.admissions(), count(topics.admissions()));
+        Map<TopicPartition, Long> read = committedOffsets(KafkaSettings.shapingId(config));
+        for (Map.Entry<Integer, OffsetRange> extent : admissions.entrySet()) {
             TopicPartition partition = new TopicPartition(topics.admissions(), extent.getKey());
             long from = Math.max(extent.getValue().begin, read.getOrDefault(partition, 0L));
             long end = extent.getValue().end;
@@ -348,7 +352,7 @@ public final class Audit implements AutoCloseable {
         return true;
     }
 
-    private Letters letters(Map<Integer, Extent> extents) {
+    private RetainedDeadLetters readDeadLetters(Map<Integer, OffsetRange> extents) {
         Map<Integer, NavigableMap<Long, List<AuditedDeadLetter>>> letters = new HashMap<>();
         int[] count = {0};
         long[] fromMs = {Long.MIN_VALUE}; // a request's dead letter is on any partition
@@ -365,7 +369,8 @@ public final class Audit implements AutoCloseable {
                         throw new UnreachableException(
                                 "there are more than " + MAX_DEAD_LETTERS + " dead letters, more than are kept", null);
                     }
-                    Place place = new Place(Topic.DEAD_LETTERS, letter.partition(), letter.offset());
+                    RecordPosition place =
+                            new RecordPosition(AuditedTopic.DEAD_LETTERS, letter.partition(), letter.offset());
                     letters.computeIfAbsent(
                                     number(letter, DeadLetterHeaders.PARTITION, Integer::valueOf, -1),
                                     any -> new TreeMap<>())
@@ -378,7 +383,7 @@ public final class Audit implements AutoCloseable {
                 fromMs[0] = Math.max(fromMs[0], firstMs);
             }
         });
-        return new Letters(letters, fromMs[0]);
+        return new RetainedDeadLetters(letters, fromMs[0]);
     }
 
     private static <T> T number(ConsumerRecord<byte[], byte[]> letter, String name, Function<String, T> parse, T none) {
@@ -396,7 +401,7 @@ public final class Audit implements AutoCloseable {
 
     /** The history, and what is on the policies topic besides: what was written by somebody else, or before there was a history. */
     private PolicyTimeline rules() {
-        List<PolicyTimeline.Written> written = new ArrayList<>();
+        List<PolicyTimeline.RecordedVersion> written = new ArrayList<>();
         Set<String> known = new HashSet<>();
         readAll(topics.policyHistory(), record -> {
             String key = key(record);
@@ -409,8 +414,8 @@ public final class Audit implements AutoCloseable {
         Set<String> removed = new HashSet<>();
         readAll(topics.policies(), record -> {
             String key = key(record);
-            Optional<PolicyTimeline.Written> one = record.value() == null
-                    ? Optional.of(new PolicyTimeline.Written(key, null, record.timestamp()))
+            Optional<PolicyTimeline.RecordedVersion> one = record.value() == null
+                    ? Optional.of(new PolicyTimeline.RecordedVersion(key, null, record.timestamp()))
                     : decode(key, record);
             if (record.value() == null) {
                 removed.add(key);
@@ -423,7 +428,7 @@ public final class Audit implements AutoCloseable {
         return new PolicyTimeline(written);
     }
 
-    private static void insert(PolicyTimeline.Written change, List<PolicyTimeline.Written> inOrder) {
+    private static void insert(PolicyTimeline.RecordedVersion change, List<PolicyTimeline.RecordedVersion> inOrder) {
         int index = 0;
         while (index < inOrder.size() && inOrder.get(index).writtenMs() <= change.writtenMs()) {
             index++;
@@ -431,10 +436,10 @@ public final class Audit implements AutoCloseable {
         inOrder.add(index, change);
     }
 
-    private static Optional<PolicyTimeline.Written> decode(String key, ConsumerRecord<byte[], byte[]> record) {
+    private static Optional<PolicyTimeline.RecordedVersion> decode(String key, ConsumerRecord<byte[], byte[]> record) {
         try {
-            return Optional.of(
-                    new PolicyTimeline.Written(key, new PolicyAvro().decode(key, record.value()), record.timestamp()));
+            return Optional.of(new PolicyTimeline.RecordedVersion(
+                    key, new PolicyAvro().decode(key, record.value()), record.timestamp()));
         } catch (UnreadableException e) {
             return Optional.empty(); // never in force
         }
@@ -445,14 +450,14 @@ public final class Audit implements AutoCloseable {
     }
 
     private void readAll(String topic, Consumer<ConsumerRecord<byte[], byte[]>> records) {
-        extents(topic, count(topic)).forEach((partition, extent) -> {
+        offsetRanges(topic, count(topic)).forEach((partition, extent) -> {
             try (CommittedRecords committed = committed(topic, partition, extent)) {
                 committed.forEachRemaining(records);
             }
         });
     }
 
-    private CommittedRecords committed(String topic, int partition, Extent extent) {
+    private CommittedRecords committed(String topic, int partition, OffsetRange extent) {
         return new CommittedRecords(config, new TopicPartition(topic, partition), extent.begin, extent.end);
     }
 

@@ -9,25 +9,25 @@ import java.util.function.ToIntFunction;
  * Which task, and what is known of its requests and their decisions otherwise.
  *
  * @param partition the task's own one
- * @param requests by partition, what there is of the request topic
+ * @param boundsByPartition by partition, what there is of the request topic
  * @param taskOf the partition of the task that decides a client's requests
- * @param requestsWhole whether no request of the own partition was deleted
- * @param decisionsWhole whether no decision was deleted
+ * @param hasAllRequests whether no request of the own partition was deleted
+ * @param hasAllDecisions whether no decision was deleted
  * @param deadLettersFromMs dead letters up to then may have been deleted, ms since the epoch; least if none was
- * @param queuesDone whether the queues have answered all that was sent to them
- * @param routedDone the tasks that have decided all requests that were routed to them
+ * @param areQueuesDone whether the queues have answered all that was sent to them
+ * @param drainedTasks the tasks that have decided all requests that were routed to them
  * @param range whence the offsets are
  */
 public record AuditScope(
         int partition,
-        Map<Integer, Bounds> requests,
+        Map<Integer, Bounds> boundsByPartition,
         ToIntFunction<String> taskOf,
-        boolean requestsWhole,
-        boolean decisionsWhole,
+        boolean hasAllRequests,
+        boolean hasAllDecisions,
         long deadLettersFromMs,
-        boolean queuesDone,
-        Set<Integer> routedDone,
-        Audit.Range range) {
+        boolean areQueuesDone,
+        Set<Integer> drainedTasks,
+        Audit.TimeRange range) {
 
     /**
      * What there is of a partition of the request topic.
@@ -46,12 +46,12 @@ public record AuditScope(
     }
 
     public AuditScope {
-        requests = Map.copyOf(requests);
-        routedDone = Set.copyOf(routedDone);
+        boundsByPartition = Map.copyOf(boundsByPartition);
+        drainedTasks = Set.copyOf(drainedTasks);
     }
 
     Bounds bounds(int of) {
-        return requests.get(of);
+        return boundsByPartition.get(of);
     }
 
     /** The offset of the first request of the own partition that is judged. */
@@ -70,27 +70,27 @@ public record AuditScope(
     }
 
     /** Whether there may be, or may have been, such a request. */
-    boolean has(Request.Source source) {
+    boolean mayContain(Request.Source source) {
         Bounds of = bounds(source.partition());
         return of != null && source.offset() >= 0 && source.offset() < of.end;
     }
 
     /** Whether a task has decided all requests that were routed to it. */
     boolean isRoutedDone(int task) {
-        return routedDone.contains(task);
+        return drainedTasks.contains(task);
     }
 
     /** Whether nothing of any partition of the request topic, and no decision of this one, was deleted. */
     boolean isAllRetained() {
-        return decisionsWhole && requests.values().stream().allMatch(of -> of.begin == 0);
+        return hasAllDecisions && boundsByPartition.values().stream().allMatch(of -> of.begin == 0);
     }
 
     /** Whether all requests that there are, of all partitions, are judged. */
-    boolean isAllJudged() {
-        return requests.values().stream().allMatch(of -> of.from <= of.begin && of.to >= of.end);
+    boolean isEverythingInScope() {
+        return boundsByPartition.values().stream().allMatch(of -> of.from <= of.begin && of.to >= of.end);
     }
 
-    boolean isJudged(Request.Source source) {
+    boolean isInScope(Request.Source source) {
         Bounds of = bounds(source.partition());
         return of != null && source.offset() >= of.from && source.offset() < of.to;
     }

@@ -7,13 +7,13 @@ import java.util.Map;
 /** How much was looked at, and what was found. Not for several threads. */
 public final class AuditSummary {
 
-    private final Map<UnverifiedReason, Long> unjudged = new EnumMap<>(UnverifiedReason.class);
-    private final Map<Mismatch.Kind, Long> differences = new EnumMap<>(Mismatch.Kind.class);
+    private final Map<UnverifiedReason, Long> unverified = new EnumMap<>(UnverifiedReason.class);
+    private final Map<Mismatch.Kind, Long> mismatches = new EnumMap<>(Mismatch.Kind.class);
     private long requests;
     private long decisions;
     private long deadLetters;
     private long equal;
-    private long sent;
+    private long sentToQueue;
     private long summed;
     private long summedByClients;
 
@@ -33,8 +33,8 @@ public final class AuditSummary {
         equal++;
     }
 
-    void addSent() {
-        sent++;
+    void addSentToQueue() {
+        sentToQueue++;
     }
 
     void addSummed(long decisions, boolean isByClient) {
@@ -47,7 +47,7 @@ public final class AuditSummary {
     }
 
     void add(UnverifiedReason why, long decisions) {
-        unjudged.merge(why, decisions, AuditSummary::plus);
+        unverified.merge(why, decisions, AuditSummary::plus);
     }
 
     /** Who writes decisions may tell of any number. */
@@ -56,7 +56,7 @@ public final class AuditSummary {
     }
 
     void add(Mismatch.Kind kind) {
-        differences.merge(kind, 1L, Long::sum);
+        mismatches.merge(kind, 1L, Long::sum);
     }
 
     /** Records of the request topic. */
@@ -80,8 +80,8 @@ public final class AuditSummary {
     }
 
     /** Requests that were sent to a queue, as recomputed; what the queue says is not. */
-    public long sent() {
-        return sent;
+    public long sentToQueue() {
+        return sentToQueue;
     }
 
     /** How often something allowed was added to what was taken of a shared quota. */
@@ -95,17 +95,17 @@ public final class AuditSummary {
     }
 
     /** By why. */
-    public Map<UnverifiedReason, Long> unjudged() {
-        return unjudged;
+    public Map<UnverifiedReason, Long> unverified() {
+        return unverified;
     }
 
     /** By kind. */
-    public Map<Mismatch.Kind, Long> differences() {
-        return differences;
+    public Map<Mismatch.Kind, Long> mismatches() {
+        return mismatches;
     }
 
     /** How many differences there are. */
-    public long differing() {
-        return differences.values().stream().mapToLong(Long::longValue).sum();
+    public long mismatchCount() {
+        return mismatches.values().stream().mapToLong(Long::longValue).sum();
     }
 }

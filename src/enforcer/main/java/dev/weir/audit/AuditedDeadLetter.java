@@ -1,6 +1,6 @@
 package dev.weir.audit;
 
-import dev.weir.audit.Mismatch.Place;
+import dev.weir.audit.Mismatch.RecordPosition;
 
 /**
  * A dead letter of a request.
@@ -8,4 +8,4 @@ import dev.weir.audit.Mismatch.Place;
  * @param reason null if it has none
  * @param timestampMs when it was written, ms since the epoch
  */
-public record AuditedDeadLetter(String reason, Place place, long timestampMs) {}
+public record AuditedDeadLetter(String reason, RecordPosition place, long timestampMs) {}

@@ -1,7 +1,7 @@
 package dev.weir.audit;
 
 import com.fasterxml.jackson.databind.JsonNode;
-import dev.weir.audit.Mismatch.Field;
+import dev.weir.audit.Mismatch.FieldMismatch;
 import dev.weir.event.Admission;
 import dev.weir.event.Decision;
 import dev.weir.event.PolicyVersion;
@@ -20,8 +20,8 @@ final class DecisionFields {
 
     private DecisionFields() {}
 
-    static List<Field> of(Decision recorded, Decision expected) {
-        List<Field> fields = new ArrayList<>();
+    static List<FieldMismatch> of(Decision recorded, Decision expected) {
+        List<FieldMismatch> fields = new ArrayList<>();
         JsonNode is = json(recorded);
         for (Map.Entry<String, JsonNode> field : json(expected).properties()) {
             add(fields, field.getKey(), is.get(field.getKey()), field.getValue());
@@ -30,8 +30,8 @@ final class DecisionFields {
     }
 
     /** Of what only a queue can answer: whom it is about, and who sent it there. */
-    static List<Field> of(Decision recorded, Admission expected) {
-        List<Field> fields = new ArrayList<>();
+    static List<FieldMismatch> of(Decision recorded, Admission expected) {
+        List<FieldMismatch> fields = new ArrayList<>();
         String queue = recorded.queueing() == null ? null : recorded.queueing().queue();
         add(fields, "requestId", recorded.requestId(), expected.request().requestId());
         add(fields, "client", recorded.client(), expected.request().client());
@@ -44,8 +44,8 @@ final class DecisionFields {
     }
 
     /** Of the end of a wait, by what was recorded at its beginning. */
-    static List<Field> ofEnd(Decision recorded, Decision queued) {
-        List<Field> fields = new ArrayList<>();
+    static List<FieldMismatch> ofEnd(Decision recorded, Decision queued) {
+        List<FieldMismatch> fields = new ArrayList<>();
         add(fields, "requestId", recorded.requestId(), queued.requestId());
         add(fields, "client", recorded.client(), queued.client());
         add(fields, "policyId", recorded.policyId(), queued.policyId());
@@ -55,15 +55,15 @@ final class DecisionFields {
         return fields;
     }
 
-    private static void add(List<Field> fields, String name, Object recorded, Object expected) {
+    private static void add(List<FieldMismatch> fields, String name, Object recorded, Object expected) {
         if (!Objects.equals(recorded, expected)) {
             fields.add(of(name, recorded, expected));
         }
     }
 
     /** A field, of values as JSON has them. */
-    static Field of(String name, Object recorded, Object expected) {
-        return new Field(name, Json.write(recorded), Json.write(expected));
+    static FieldMismatch of(String name, Object recorded, Object expected) {
+        return new FieldMismatch(name, Json.write(recorded), Json.write(expected));
     }
 
     private static JsonNode json(Decision decision) {

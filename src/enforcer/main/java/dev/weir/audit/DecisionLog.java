@@ -1,8 +1,8 @@
 package dev.weir.audit;
 
+import dev.weir.audit.Mismatch.AuditedTopic;
 import dev.weir.audit.Mismatch.Kind;
-import dev.weir.audit.Mismatch.Place;
-import dev.weir.audit.Mismatch.Topic;
+import dev.weir.audit.Mismatch.RecordPosition;
 import dev.weir.event.Decision;
 import dev.weir.event.DecisionContext;
 import dev.weir.event.DecisionOrder;
@@ -37,7 +37,7 @@ import org.apache.kafka.clients.consumer.ConsumerRecord;
 final class DecisionLog {
 
     /** So many decisions are kept at once. */
-    private static final int AHEAD = 50_000;
+    private static final int MAX_BUFFERED = 50_000;
 
     /**
      * A decision.
@@ -45,7 +45,7 @@ final class DecisionLog {
      * @param decision without its context
      * @param context when and by which policies it was decided, as it says
      */
-    record Told(Decision decision, DecisionContext context, Place place, long timestampMs) {
+    record LoggedDecision(Decision decision, DecisionContext context, RecordPosition place, long timestampMs) {
         boolean isByQueue() {
             return decision.queueing() != null;
         }
@@ -61,19 +61,19 @@ final class DecisionLog {
     }
 
     /** What left a queue, and the time of that record, ms since the epoch. */
-    record Left(Release release, Place place, long timestampMs) {}
+    record LoggedRelease(Release release, RecordPosition place, long timestampMs) {}
 
     /** Takes the decisions that are on no request to come of the task's own partition. */
-    interface Listener {
+    interface DecisionListener {
 
         /** Of a request of another partition. */
-        void routed(Told told);
+        void routed(LoggedDecision told);
 
         /** Of a request that came before. */
-        void late(Told told);
+        void late(LoggedDecision told);
 
         /** How many of these it keeps. */
-        int kept();
+        int size();
     }
 
     private final AuditContext tools;
@@ -82,15 +82,15 @@ final class DecisionLog {
     private final Iterator<ConsumerRecord<byte[], byte[]>> decisions;
     private final Iterator<ConsumerRecord<byte[], byte[]>> releases;
     private final NavigableMap<Long, List<AuditedDeadLetter>> deadLetters;
-    private final NavigableMap<Long, List<Told>> ahead = new TreeMap<>();
+    private final NavigableMap<Long, List<LoggedDecision>> buffered = new TreeMap<>();
     private final Map<Integer, Long> firstDecided = new HashMap<>(); // by partition of the request
-    private int aheadCount;
+    private int bufferedCount;
     private ConsumerRecord<byte[], byte[]> nextRelease;
     private long knownFromMs = Long.MIN_VALUE;
     private long firstRequest = -1;
     private long readTo;
     private long lastDecided = -1;
-    private long readMs = Long.MIN_VALUE;
+    private long readToMs = Long.MIN_VALUE;
 
     DecisionLog(AuditContext tools, AuditScope scope, PartitionRecords records, DecisionVerifier verdicts) {
         this.tools = tools;
@@ -104,63 +104,64 @@ final class DecisionLog {
     /** Takes note of the first request that is read: what is about those before is passed over. */
     void begin(ConsumerRecord<byte[], byte[]> first) {
         firstRequest = first.offset();
-        knownFromMs = scope.requestsWhole() ? knownFromMs : Math.max(knownFromMs, first.timestamp());
+        knownFromMs = scope.hasAllRequests() ? knownFromMs : Math.max(knownFromMs, first.timestamp());
     }
 
     /** Reads on, and hands out what is not about requests from an offset on. Returns whether it stopped since too much is kept. */
-    boolean readAhead(long offset, Listener listener) {
-        while (!ahead.isEmpty() && ahead.firstKey() < offset) {
-            List<Told> some = ahead.pollFirstEntry().getValue();
-            aheadCount -= some.size();
+    boolean readAhead(long offset, DecisionListener listener) {
+        while (!buffered.isEmpty() && buffered.firstKey() < offset) {
+            List<LoggedDecision> some = buffered.pollFirstEntry().getValue();
+            bufferedCount -= some.size();
             some.stream().filter(this::isOnRead).forEach(listener::late);
         }
-        while (aheadCount < AHEAD && listener.kept() < AHEAD && decisions.hasNext()) {
-            Told told = read(decisions.next());
+        while (bufferedCount < MAX_BUFFERED && listener.size() < MAX_BUFFERED && decisions.hasNext()) {
+            LoggedDecision told = read(decisions.next());
             if (told == null) {
                 continue;
             }
             if (told.source().partition() != scope.partition()) {
                 listener.routed(told);
             } else if (told.source().offset() >= offset) {
-                ahead.computeIfAbsent(told.source().offset(), any -> new ArrayList<>(1))
+                buffered.computeIfAbsent(told.source().offset(), any -> new ArrayList<>(1))
                         .add(told);
-                aheadCount++;
+                bufferedCount++;
             } else if (isOnRead(told)) {
                 listener.late(told);
             }
         }
-        return decisions.hasNext() && listener.kept() >= AHEAD;
+        return decisions.hasNext() && listener.size() >= MAX_BUFFERED;
     }
 
-    private boolean isOnRead(Told told) {
+    private boolean isOnRead(LoggedDecision told) {
         return firstRequest >= 0
                 && told.source().offset() >= firstRequest
                 && told.source().offset() < readTo;
     }
 
     /** Null if it has no place here. */
-    private Told read(ConsumerRecord<byte[], byte[]> record) {
-        Place place = new Place(Topic.DECISIONS, record.partition(), record.offset());
+    private LoggedDecision read(ConsumerRecord<byte[], byte[]> record) {
+        RecordPosition place = new RecordPosition(AuditedTopic.DECISIONS, record.partition(), record.offset());
         Decision decision;
         try {
             decision = tools.decisions().decode(record.value());
         } catch (UnreadableException e) {
-            verdicts.unreadable(record, place, e);
+            verdicts.reportUnreadable(record, place, e);
             return null;
         }
-        Told told = new Told(decision.in(DecisionContext.UNKNOWN), decision.context(), place, record.timestamp());
+        LoggedDecision told = new LoggedDecision(
+                decision.withContext(DecisionContext.UNKNOWN), decision.context(), place, record.timestamp());
         Request.Source source = told.source();
         boolean isRouted = source.partition() != scope.partition();
-        if (!scope.has(source) || (isRouted && told.order() == null)) {
+        if (!scope.mayContain(source) || (isRouted && told.order() == null)) {
             String note = isRouted ? "its request is on another partition" : null;
-            verdicts.report(DecisionVerifier.difference(Kind.UNASKED, told, note), told.timestampMs);
+            verdicts.report(DecisionVerifier.mismatch(Kind.UNASKED, told, note), told.timestampMs);
             return null;
         }
         verdicts.addDecision(source);
-        if (readMs == Long.MIN_VALUE && !scope.decisionsWhole()) {
+        if (readToMs == Long.MIN_VALUE && !scope.hasAllDecisions()) {
             knownFromMs = Math.max(knownFromMs, record.timestamp());
         }
-        readMs = Math.max(readMs, record.timestamp());
+        readToMs = Math.max(readToMs, record.timestamp());
         if (!told.isByQueue()) {
             firstDecided.merge(source.partition(), source.offset(), Math::min);
             lastDecided = isRouted ? lastDecided : Math.max(lastDecided, source.offset());
@@ -169,10 +170,10 @@ final class DecisionLog {
     }
 
     /** Takes the decisions on a request, of those that are read ahead. */
-    List<Told> takeDecisions(long offset) {
+    List<LoggedDecision> takeDecisions(long offset) {
         readTo = offset + 1;
-        List<Told> told = ahead.containsKey(offset) ? ahead.remove(offset) : List.of();
-        aheadCount -= told.size();
+        List<LoggedDecision> told = buffered.containsKey(offset) ? buffered.remove(offset) : List.of();
+        bufferedCount -= told.size();
         return told;
     }
 
@@ -182,16 +183,16 @@ final class DecisionLog {
     }
 
     /** Hands out the releases up to the time of the decisions that are read. */
-    void readReleases(Consumer<Left> each) {
-        readReleases(readMs, each);
+    void readReleases(Consumer<LoggedRelease> each) {
+        readReleases(readToMs, each);
     }
 
     /** Hands out the releases that are left. */
-    void readAllReleases(Consumer<Left> each) {
+    void readAllReleases(Consumer<LoggedRelease> each) {
         readReleases(Long.MAX_VALUE, each);
     }
 
-    private void readReleases(long untilMs, Consumer<Left> each) {
+    private void readReleases(long untilMs, Consumer<LoggedRelease> each) {
         while (nextRelease != null || releases.hasNext()) {
             nextRelease = nextRelease == null ? releases.next() : nextRelease;
             if (nextRelease.timestamp() > untilMs) {
@@ -203,30 +204,30 @@ final class DecisionLog {
         }
     }
 
-    private void release(ConsumerRecord<byte[], byte[]> record, Consumer<Left> each) {
-        Place place = new Place(Topic.RELEASES, record.partition(), record.offset());
+    private void release(ConsumerRecord<byte[], byte[]> record, Consumer<LoggedRelease> each) {
+        RecordPosition place = new RecordPosition(AuditedTopic.RELEASES, record.partition(), record.offset());
         Release release;
         try {
             release = tools.releases().decode(record.value());
         } catch (UnreadableException e) {
-            verdicts.unreadable(record, place, e);
+            verdicts.reportUnreadable(record, place, e);
             return;
         }
         if (release.enqueuedAtMs() < knownFromMs) { // its request, or the answer to that, may have been deleted
-            verdicts.unmatched(record.timestamp());
+            verdicts.addUnmatchedRelease(record.timestamp());
         } else {
-            each.accept(new Left(release, place, record.timestamp()));
+            each.accept(new LoggedRelease(release, place, record.timestamp()));
         }
     }
 
     /** Up to when decisions are read, ms since the epoch; the least if none is. */
-    long readMs() {
-        return readMs;
+    long readToMs() {
+        return readToMs;
     }
 
     /** Whether a request's decision may have been there, and deleted. */
     boolean mayBeDeleted(Request.Source source) {
-        return !scope.decisionsWhole()
+        return !scope.hasAllDecisions()
                 && source.offset() < firstDecided.getOrDefault(source.partition(), Long.MAX_VALUE);
     }
 
@@ -242,7 +243,7 @@ final class DecisionLog {
     }
 
     /** Tells the dead letters on no request that was read. */
-    void end() {
+    void reportUnmatched() {
         deadLetters.forEach((offset, letters) -> letters.forEach(letter -> unasked(offset, letter)));
     }
 

@@ -1,9 +1,9 @@
 package dev.weir.audit;
 
-import dev.weir.audit.DecisionLog.Left;
-import dev.weir.audit.DecisionLog.Told;
+import dev.weir.audit.DecisionLog.LoggedDecision;
+import dev.weir.audit.DecisionLog.LoggedRelease;
 import dev.weir.audit.Mismatch.Kind;
-import dev.weir.audit.Mismatch.Place;
+import dev.weir.audit.Mismatch.RecordPosition;
 import dev.weir.audit.Recomputation.Recomputed;
 import dev.weir.event.Admission;
 import dev.weir.event.Decision;
@@ -46,24 +46,24 @@ final class DecisionMatcher {
     }
 
     /** A release that has ended no wait so far. */
-    private record Unpaired(Left left) {
+    private record UnmatchedRelease(LoggedRelease left) {
         boolean isOf(Map<String, String> key) {
             return left.release().key().equals(key);
         }
     }
 
     /** A request that was sent to a queue. */
-    private static final class Sent {
+    private static final class SubmittedRequest {
         final Request request;
         final Recomputed recomputed;
-        Told answer;
+        LoggedDecision answer;
 
-        Sent(Request request, Recomputed recomputed) {
+        SubmittedRequest(Request request, Recomputed recomputed) {
             this.request = request;
             this.recomputed = recomputed;
         }
 
-        boolean waits() {
+        boolean isWaiting() {
             return answer != null;
         }
 
@@ -75,12 +75,12 @@ final class DecisionMatcher {
     private final AuditScope scope;
     private final DecisionLog decisions;
     private final DecisionVerifier verdicts;
-    private final Map<Request.Source, Place> recent = new LinkedHashMap<>();
-    private final Map<Request.Source, Sent> sent = new LinkedHashMap<>();
+    private final Map<Request.Source, RecordPosition> recent = new LinkedHashMap<>();
+    private final Map<Request.Source, SubmittedRequest> submitted = new LinkedHashMap<>();
     private final Map<Id, List<Request.Source>> waiting = new LinkedHashMap<>();
-    private final Map<Id, List<Unpaired>> released = new LinkedHashMap<>();
+    private final Map<Id, List<UnmatchedRelease>> released = new LinkedHashMap<>();
     private int releasedCount;
-    private boolean hasGivenUp;
+    private boolean hasDropped;
 
     DecisionMatcher(AuditScope scope, DecisionLog decisions, DecisionVerifier verdicts) {
         this.scope = scope;
@@ -95,72 +95,73 @@ final class DecisionMatcher {
      * @param first of these, the decision on limits, or else the first; null if there is none
      * @param isDead whether there is a dead letter of it
      */
-    void request(Request request, Recomputed recomputed, List<Told> told, Told first, boolean isDead) {
+    void matchRequest(
+            Request request, Recomputed recomputed, List<LoggedDecision> told, LoggedDecision first, boolean isDead) {
         boolean isOnLimits = first != null && !first.isByQueue();
         if (isOnLimits) {
-            verdicts.onLimits(request, first, recomputed);
+            verdicts.verifyLimits(request, first, recomputed);
             remember(first);
-        } else if (recomputed.unjudged() == null && recomputed.ruling() instanceof Decision) {
+        } else if (recomputed.unverified() == null && recomputed.result() instanceof Decision) {
             if (first == null && !isDead) {
-                undecided(request, true, null);
+                reportUndecided(request, true, null);
             }
         } else if (!isDead) {
-            open(request, recomputed);
+            track(request, recomputed);
         }
-        for (Told one : told) {
+        for (LoggedDecision one : told) {
             if (!isOnLimits || !one.equals(first)) {
-                follow(one, request, recomputed);
+                matchFurther(one, request, recomputed);
             }
         }
     }
 
     /** Takes what is told of a request that has been taken. */
-    void late(Told told) {
-        Sent of = sent.get(told.source());
-        follow(told, of == null ? null : of.request, of == null ? null : of.recomputed);
+    void matchLate(LoggedDecision told) {
+        SubmittedRequest of = submitted.get(told.source());
+        matchFurther(told, of == null ? null : of.request, of == null ? null : of.recomputed);
     }
 
     /** What is told of a request beside, or after, its decision on limits. */
-    private void follow(Told told, Request request, Recomputed recomputed) {
-        Sent of = sent.get(told.source());
-        if (told.isByQueue() && of != null && told.decision().endsWait() == of.waits()) {
-            if (of.waits()) {
-                ended(told, of);
+    private void matchFurther(LoggedDecision told, Request request, Recomputed recomputed) {
+        SubmittedRequest of = submitted.get(told.source());
+        if (told.isByQueue() && of != null && told.decision().endsWait() == of.isWaiting()) {
+            if (of.isWaiting()) {
+                matchEnd(told, of);
             } else {
-                answered(told, of);
+                matchQueueAnswer(told, of);
             }
         } else if (told.isByQueue() && told.decision().endsWait()) {
-            notEndedOnce(told);
+            matchUnexpectedEnd(told);
         } else if (recent.containsKey(told.source()) || of != null) {
-            Place before = of == null ? recent.get(told.source()) : of.waits() ? of.answer.place() : null;
+            RecordPosition before = of == null ? recent.get(told.source()) : of.isWaiting() ? of.answer.place() : null;
             String note = before == null ? null : "the first is " + before;
-            verdicts.report(DecisionVerifier.difference(Kind.SECOND, told, note));
-        } else if (request != null && recomputed != null && recomputed.ruling() instanceof Decision expected) {
+            verdicts.report(DecisionVerifier.mismatch(Kind.SECOND, told, note));
+        } else if (request != null && recomputed != null && recomputed.result() instanceof Decision expected) {
             remember(told);
-            verdicts.differs(request, told, DecisionFields.of(told.decision(), expected));
+            verdicts.reportMismatch(request, told, DecisionFields.of(told.decision(), expected));
         } else {
             String note = "it comes out of order, or there is no such request";
-            verdicts.report(DecisionVerifier.difference(Kind.UNASKED, told, note));
+            verdicts.report(DecisionVerifier.mismatch(Kind.UNASKED, told, note));
         }
     }
 
-    private void open(Request request, Recomputed recomputed) {
-        if (sent.size() == MAX_OPEN) {
-            giveUp(sent.values().iterator().next());
+    private void track(Request request, Recomputed recomputed) {
+        if (submitted.size() == MAX_OPEN) {
+            dropOldest(submitted.values().iterator().next());
         }
-        sent.put(request.source(), new Sent(request, recomputed));
+        submitted.put(request.source(), new SubmittedRequest(request, recomputed));
     }
 
-    private void giveUp(Sent oldest) {
-        verdicts.unjudged(oldest.request.source(), UnverifiedReason.WAITS);
-        sent.remove(oldest.request.source());
-        if (oldest.waits()) {
+    private void dropOldest(SubmittedRequest oldest) {
+        verdicts.addUnverified(oldest.request.source(), UnverifiedReason.WAITS);
+        submitted.remove(oldest.request.source());
+        if (oldest.isWaiting()) {
             stopWaiting(oldest);
         }
-        hasGivenUp = true;
+        hasDropped = true;
     }
 
-    private void stopWaiting(Sent of) {
+    private void stopWaiting(SubmittedRequest of) {
         Id id = of.id(of.answer.decision().queueing().queue());
         List<Request.Source> sources = waiting.get(id);
         sources.remove(of.request.source());
@@ -170,22 +171,22 @@ final class DecisionMatcher {
     }
 
     /** A queue has answered. */
-    private void answered(Told told, Sent of) {
+    private void matchQueueAnswer(LoggedDecision told, SubmittedRequest of) {
         remember(told);
-        verdicts.byQueue(of.request, told, of.recomputed);
+        verdicts.verifyQueued(of.request, told, of.recomputed);
         Decision decision = told.decision();
         boolean waits = decision.outcome() == Outcome.QUEUED
                 && !decision.repeated()
                 && of.request.kind() == dev.weir.event.RequestKind.CONSUME;
         Id id = of.id(decision.queueing().queue());
-        Unpaired release =
+        UnmatchedRelease release =
                 waits ? take(released, id, one -> one.isOf(decision.queueing().key())) : null;
         if (!waits) {
-            sent.remove(told.source());
+            submitted.remove(told.source());
         } else if (release != null) {
             releasedCount--;
-            sent.remove(told.source());
-            verdicts.released(of.request, decision, release.left.place(), release.left.release());
+            submitted.remove(told.source());
+            verdicts.verifyRelease(of.request, decision, release.left.place(), release.left.release());
         } else {
             of.answer = told;
             waiting.computeIfAbsent(id, any -> new ArrayList<>(1)).add(told.source());
@@ -193,47 +194,47 @@ final class DecisionMatcher {
     }
 
     /** One that waited expired, was evicted or withdrawn. */
-    private void ended(Told told, Sent of) {
-        List<Mismatch.Field> fields = DecisionFields.ofEnd(told.decision(), of.answer.decision());
+    private void matchEnd(LoggedDecision told, SubmittedRequest of) {
+        List<Mismatch.FieldMismatch> fields = DecisionFields.ofEnd(told.decision(), of.answer.decision());
         if (!fields.isEmpty()) {
-            verdicts.differs(of.request, told, fields);
+            verdicts.reportMismatch(of.request, told, fields);
         }
         stopWaiting(of);
-        sent.remove(told.source());
+        submitted.remove(told.source());
     }
 
-    private void notEndedOnce(Told told) {
+    private void matchUnexpectedEnd(LoggedDecision told) {
         Request.Source other = take(
                 waiting, Id.of(told.decision()), any -> true); // another of the same id, which a release was taken for
         if (other != null) {
-            sent.remove(other);
-        } else if (!hasGivenUp && !decisions.mayBeDeleted(told.source())) {
+            submitted.remove(other);
+        } else if (!hasDropped && !decisions.mayBeDeleted(told.source())) {
             String note = "it ends what does not wait: " + told.decision().reason();
-            verdicts.report(DecisionVerifier.difference(Kind.NOT_ENDED_ONCE, told, note));
+            verdicts.report(DecisionVerifier.mismatch(Kind.NOT_ENDED_ONCE, told, note));
         }
     }
 
     /** Takes a release. */
-    void release(Left left) {
+    void matchRelease(LoggedRelease left) {
         Release release = left.release();
         Id id = new Id(release.client(), release.requestId(), release.queue());
         Request.Source source =
                 take(waiting, id, one -> queued(one).queueing().key().equals(release.key()));
         if (source != null) {
-            verdicts.released(sent.get(source).request, queued(source), left.place(), release);
-            sent.remove(source);
+            verdicts.verifyRelease(submitted.get(source).request, queued(source), left.place(), release);
+            submitted.remove(source);
         } else if (releasedCount < MAX_OPEN) {
-            released.computeIfAbsent(id, any -> new ArrayList<>(1)).add(new Unpaired(left));
+            released.computeIfAbsent(id, any -> new ArrayList<>(1)).add(new UnmatchedRelease(left));
             releasedCount++;
         } else {
-            verdicts.unmatched(left.timestampMs());
-            hasGivenUp = true;
+            verdicts.addUnmatchedRelease(left.timestampMs());
+            hasDropped = true;
         }
     }
 
     /** The decision that queued a request which waits. */
     private Decision queued(Request.Source waits) {
-        return sent.get(waits).answer.decision();
+        return submitted.get(waits).answer.decision();
     }
 
     /** Takes the first with this id that is preferred, or else the first of all; null if there is none. */
@@ -255,28 +256,28 @@ final class DecisionMatcher {
      *
      * @param hasRouted whether requests of other partitions were among them
      */
-    void end(boolean hasRouted) {
-        for (Sent of : sent.values()) {
+    void reportUnmatched(boolean hasRouted) {
+        for (SubmittedRequest of : submitted.values()) {
             Request.Source source = of.request.source();
-            if (of.waits()) {
-                verdicts.unjudged(source, UnverifiedReason.WAITS);
+            if (of.isWaiting()) {
+                verdicts.addUnverified(source, UnverifiedReason.WAITS);
             } else {
                 String note =
-                        of.recomputed.ruling() instanceof Admission admission ? "sent to " + admission.queue() : null;
-                undecided(of.request, scope.queuesDone(), note);
+                        of.recomputed.result() instanceof Admission admission ? "sent to " + admission.queue() : null;
+                reportUndecided(of.request, scope.areQueuesDone(), note);
             }
         }
-        boolean allRead = scope.requestsWhole()
-                && scope.decisionsWhole()
+        boolean allRead = scope.hasAllRequests()
+                && scope.hasAllDecisions()
                 && scope.from() == 0
                 && scope.to() >= scope.end()
-                && (!hasRouted || (scope.isAllRetained() && scope.isAllJudged()))
-                && !hasGivenUp;
+                && (!hasRouted || (scope.isAllRetained() && scope.isEverythingInScope()))
+                && !hasDropped;
         released.forEach((id, all) -> all.forEach(one -> {
             if (allRead) {
-                inVain(id, one.left.place());
+                reportUnmatchedRelease(id, one.left.place());
             } else {
-                verdicts.unmatched(one.left.timestampMs());
+                verdicts.addUnmatchedRelease(one.left.timestampMs());
             }
         }));
     }
@@ -286,22 +287,22 @@ final class DecisionMatcher {
      *
      * @param isDone whether who was to decide it has answered all that it was sent
      */
-    void undecided(Request request, boolean isDone, String note) {
+    void reportUndecided(Request request, boolean isDone, String note) {
         if (decisions.mayBeDeleted(request.source())) {
-            verdicts.unjudged(request.source(), UnverifiedReason.NOT_RETAINED);
+            verdicts.addUnverified(request.source(), UnverifiedReason.NOT_RETAINED);
         } else if (!isDone || !decisions.isDue(request.source())) {
-            verdicts.unjudged(request.source(), UnverifiedReason.NOT_YET);
+            verdicts.addUnverified(request.source(), UnverifiedReason.NOT_YET);
         } else {
-            verdicts.report(DecisionVerifier.difference(Kind.UNDECIDED, request, null, note));
+            verdicts.report(DecisionVerifier.mismatch(Kind.UNDECIDED, request, null, note));
         }
     }
 
-    private void inVain(Id id, Place place) {
+    private void reportUnmatchedRelease(Id id, RecordPosition place) {
         String note = "it was released by " + id.queue + " and did not wait there";
-        verdicts.tell(new Mismatch(Kind.NOT_ENDED_ONCE, null, place, id.client, id.requestId, List.of(), note));
+        verdicts.reportAlways(new Mismatch(Kind.NOT_ENDED_ONCE, null, place, id.client, id.requestId, List.of(), note));
     }
 
-    private void remember(Told told) {
+    private void remember(LoggedDecision told) {
         recent.put(told.source(), told.place());
         if (recent.size() > RECENT) {
             Iterator<Request.Source> oldest = recent.keySet().iterator();

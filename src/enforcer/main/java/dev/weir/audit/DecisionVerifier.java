@@ -1,8 +1,8 @@
 package dev.weir.audit;
 
-import dev.weir.audit.DecisionLog.Told;
+import dev.weir.audit.DecisionLog.LoggedDecision;
 import dev.weir.audit.Mismatch.Kind;
-import dev.weir.audit.Mismatch.Place;
+import dev.weir.audit.Mismatch.RecordPosition;
 import dev.weir.audit.Recomputation.Recomputed;
 import dev.weir.event.Admission;
 import dev.weir.event.Decision;
@@ -24,54 +24,54 @@ final class DecisionVerifier {
     private final AuditScope scope;
     private final PolicyTimeline rules;
     private final AuditSummary totals;
-    private final Consumer<Mismatch> differences;
+    private final Consumer<Mismatch> mismatches;
 
     DecisionVerifier(AuditScope scope, PolicyTimeline rules, AuditSummary totals, Consumer<Mismatch> differences) {
         this.scope = scope;
         this.rules = rules;
         this.totals = totals;
-        this.differences = differences;
+        this.mismatches = differences;
     }
 
     /** Judges a request's decision on limits: of each request one at most comes by here, in the order of their decisions. */
-    void onLimits(Request request, Told told, Recomputed recomputed) {
-        if (recomputed.unjudged() != null) {
-            unjudged(request.source(), recomputed.unjudged());
-        } else if (recomputed.ruling() instanceof Decision expected) {
-            if (!isSame(told.decision(), expected)) {
-                differs(request, told, DecisionFields.of(told.decision(), expected));
-            } else if (scope.isJudged(request.source())) {
+    void verifyLimits(Request request, LoggedDecision told, Recomputed recomputed) {
+        if (recomputed.unverified() != null) {
+            addUnverified(request.source(), recomputed.unverified());
+        } else if (recomputed.result() instanceof Decision expected) {
+            if (!matches(told.decision(), expected)) {
+                reportMismatch(request, told, DecisionFields.of(told.decision(), expected));
+            } else if (scope.isInScope(request.source())) {
                 totals.addEqual();
             }
         } else {
-            differs(request, told, DecisionFields.of(told.decision(), (Admission) recomputed.ruling()));
+            reportMismatch(request, told, DecisionFields.of(told.decision(), (Admission) recomputed.result()));
         }
     }
 
     /** Whether all fields are the same that can be recomputed. */
-    private static boolean isSame(Decision told, Decision expected) {
+    private static boolean matches(Decision told, Decision expected) {
         return told.equals(expected);
     }
 
     /** Judges the first that a queue tells of a request that was sent to it. */
-    void byQueue(Request request, Told told, Recomputed recomputed) {
-        if (recomputed.unjudged() != null) {
-            unjudged(request.source(), recomputed.unjudged());
+    void verifyQueued(Request request, LoggedDecision told, Recomputed recomputed) {
+        if (recomputed.unverified() != null) {
+            addUnverified(request.source(), recomputed.unverified());
             return;
         }
-        List<Mismatch.Field> fields =
-                new ArrayList<>(DecisionFields.of(told.decision(), (Admission) recomputed.ruling()));
+        List<Mismatch.FieldMismatch> fields =
+                new ArrayList<>(DecisionFields.of(told.decision(), (Admission) recomputed.result()));
         fields.addAll(rules.queueKeys().faults(request, told.decision()));
         if (!fields.isEmpty()) {
-            differs(request, told, fields);
-        } else if (scope.isJudged(request.source())) {
-            totals.addSent();
+            reportMismatch(request, told, fields);
+        } else if (scope.isInScope(request.source())) {
+            totals.addSentToQueue();
         }
     }
 
     /** Judges the release of a request that a decision queued. */
-    void released(Request request, Decision queued, Place place, Release release) {
-        List<Mismatch.Field> fields = rules.queueKeys().faults(request, queued, release);
+    void verifyRelease(Request request, Decision queued, RecordPosition place, Release release) {
+        List<Mismatch.FieldMismatch> fields = rules.queueKeys().faults(request, queued, release);
         if (!fields.isEmpty()) {
             report(new Mismatch(
                     Kind.DIFFERS, request.source(), place, request.client(), request.requestId(), fields, null));
@@ -79,9 +79,10 @@ final class DecisionVerifier {
     }
 
     /** Tells of a decision that it should be another one. */
-    void differs(Request request, Told told, List<Mismatch.Field> fields) {
+    void reportMismatch(Request request, LoggedDecision told, List<Mismatch.FieldMismatch> fields) {
         Decision decision = told.decision();
-        boolean isUnknown = decision.policyId() != null && !rules.has(decision.policyId(), decision.policyVersion());
+        boolean isUnknown =
+                decision.policyId() != null && !rules.hasVersion(decision.policyId(), decision.policyVersion());
         String note =
                 isUnknown ? "policy " + decision.policyId() + " never had version " + decision.policyVersion() : null;
         report(new Mismatch(
@@ -89,15 +90,15 @@ final class DecisionVerifier {
     }
 
     /** Tells that a decision records a position that it cannot have had. */
-    void impossibleOrder(Request request, Told told) {
+    void reportImpossibleOrder(Request request, LoggedDecision told) {
         DecisionOrder order = told.order();
         String note = "it records the position after offset %d, step %d, where it cannot have been decided"
                 .formatted(order.afterOffset(), order.step());
-        report(difference(Kind.DIFFERS, request, told.place(), note));
+        report(mismatch(Kind.DIFFERS, request, told.place(), note));
     }
 
     void addRequest(Request.Source source, int deadLetters) {
-        if (scope.isJudged(source)) {
+        if (scope.isInScope(source)) {
             totals.addRequest();
             for (int i = 0; i < deadLetters; i++) {
                 totals.addDeadLetter();
@@ -106,55 +107,55 @@ final class DecisionVerifier {
     }
 
     void addDecision(Request.Source source) {
-        if (scope.isJudged(source)) {
+        if (scope.isInScope(source)) {
             totals.addDecision();
         }
     }
 
-    void unjudged(Request.Source source, UnverifiedReason why) {
-        if (scope.isJudged(source)) {
+    void addUnverified(Request.Source source, UnverifiedReason why) {
+        if (scope.isInScope(source)) {
             totals.add(why);
         }
     }
 
     /** Counts a release of that time, ms since the epoch, that ends no wait which is known. */
-    void unmatched(long timestampMs) {
-        if (scope.range().has(timestampMs)) {
+    void addUnmatchedRelease(long timestampMs) {
+        if (scope.range().contains(timestampMs)) {
             totals.add(UnverifiedReason.RELEASE_UNMATCHED);
         }
     }
 
-    void unreadable(ConsumerRecord<byte[], byte[]> record, Place place, UnreadableException e) {
+    void reportUnreadable(ConsumerRecord<byte[], byte[]> record, RecordPosition place, UnreadableException e) {
         report(new Mismatch(Kind.UNREADABLE, null, place, null, null, List.of(), e.getMessage()), record.timestamp());
     }
 
     /** Tells what is on a request of this partition, if that is in the range. */
     void report(Mismatch difference) {
-        if (scope.isJudged(difference.request())) {
-            tell(difference);
+        if (scope.isInScope(difference.request())) {
+            reportAlways(difference);
         }
     }
 
     /** Tells what is on no request of this partition, if its own time, ms since the epoch, is in the range. */
     void report(Mismatch difference, long timestampMs) {
-        if (scope.range().has(timestampMs)) {
-            tell(difference);
+        if (scope.range().contains(timestampMs)) {
+            reportAlways(difference);
         }
     }
 
     /** Tells it whatever the range is. */
-    void tell(Mismatch difference) {
+    void reportAlways(Mismatch difference) {
         totals.add(difference.kind());
-        differences.accept(difference);
+        mismatches.accept(difference);
     }
 
-    static Mismatch difference(Kind kind, Told told, String note) {
+    static Mismatch mismatch(Kind kind, LoggedDecision told, String note) {
         Decision decision = told.decision();
         return new Mismatch(
                 kind, decision.source(), told.place(), decision.client(), decision.requestId(), List.of(), note);
     }
 
-    static Mismatch difference(Kind kind, Request request, Place place, String note) {
+    static Mismatch mismatch(Kind kind, Request request, RecordPosition place, String note) {
         return new Mismatch(kind, request.source(), place, request.client(), request.requestId(), List.of(), note);
     }
 

@@ -1,7 +1,7 @@
 package dev.weir.audit;
 
-import dev.weir.audit.Mismatch.Place;
-import dev.weir.audit.Mismatch.Topic;
+import dev.weir.audit.Mismatch.AuditedTopic;
+import dev.weir.audit.Mismatch.RecordPosition;
 import dev.weir.wire.LeaseUsageAvro;
 import dev.weir.wire.UnreadableException;
 import java.util.Iterator;
@@ -11,21 +11,21 @@ import org.apache.kafka.clients.consumer.ConsumerRecord;
 final class LeaseUsageAudit {
 
     private final LeaseUsageAvro avro;
-    private final SharedQuotaAudit sums;
+    private final SharedQuotaAudit sharedQuotas;
 
     LeaseUsageAudit(LeaseUsageAvro avro, SharedQuotaAudit sums) {
         this.avro = avro;
-        this.sums = sums;
+        this.sharedQuotas = sums;
     }
 
     /** Adds the records of one partition. */
     void add(Iterator<ConsumerRecord<byte[], byte[]>> records) {
         records.forEachRemaining(record -> {
-            Place place = new Place(Topic.LEASE_USAGE, record.partition(), record.offset());
+            RecordPosition place = new RecordPosition(AuditedTopic.LEASE_USAGE, record.partition(), record.offset());
             try {
-                sums.add(avro.decode(record.value()), place, record.timestamp());
+                sharedQuotas.add(avro.decode(record.value()), place, record.timestamp());
             } catch (UnreadableException e) {
-                sums.unreadable(place, record.timestamp(), e);
+                sharedQuotas.unreadable(place, record.timestamp(), e);
             }
         });
     }

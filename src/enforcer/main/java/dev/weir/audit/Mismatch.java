@@ -16,10 +16,10 @@ import java.util.List;
 public record Mismatch(
         Kind kind,
         Request.Source request,
-        Place answer,
+        RecordPosition answer,
         String client,
         String requestId,
-        List<Field> fields,
+        List<FieldMismatch> fields,
         String note) {
 
     /** What is wrong. */
@@ -46,7 +46,7 @@ public record Mismatch(
     }
 
     /** Where a record is. */
-    public record Place(Topic topic, int partition, long offset) {
+    public record RecordPosition(AuditedTopic topic, int partition, long offset) {
 
         @Override
         public String toString() {
@@ -55,7 +55,7 @@ public record Mismatch(
     }
 
     /** The topics that are audited. */
-    public enum Topic {
+    public enum AuditedTopic {
         DECISIONS("decision"),
         RELEASES("release"),
         LEASE_USAGE("lease usage"),
@@ -63,7 +63,7 @@ public record Mismatch(
 
         private final String text;
 
-        Topic(String text) {
+        AuditedTopic(String text) {
             this.text = text;
         }
     }
@@ -71,10 +71,10 @@ public record Mismatch(
     /**
      * A field of a decision.
      *
-     * @param told as JSON has it
+     * @param recorded as JSON has it
      * @param expected the same, of what should have been told
      */
-    public record Field(String name, String told, String expected) {}
+    public record FieldMismatch(String name, String recorded, String expected) {}
 
     public Mismatch {
         fields = List.copyOf(fields);

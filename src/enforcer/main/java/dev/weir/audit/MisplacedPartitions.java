@@ -10,10 +10,10 @@ import java.util.function.IntPredicate;
 public final class MisplacedPartitions {
 
     private final Map<Integer, Set<Integer>> partitionsByTask = new HashMap<>();
-    private final Map<Integer, Done> done = new HashMap<>();
+    private final Map<Integer, TaskResult> audited = new HashMap<>();
 
     /** What was read with a task, and whether none of its decisions was deleted. */
-    private record Done(IntPredicate read, boolean decisionsWhole) {}
+    private record TaskResult(IntPredicate read, boolean decisionsWhole) {}
 
     /** A partition has a request for the task of another one. */
     void add(int task, int partition) {
@@ -31,17 +31,17 @@ public final class MisplacedPartitions {
      * @param read which partitions were read with it
      * @param decisionsWhole whether no decision of it was deleted
      */
-    void done(int task, IntPredicate read, boolean decisionsWhole) {
-        done.put(task, new Done(read, decisionsWhole));
+    void audited(int task, IntPredicate read, boolean decisionsWhole) {
+        audited.put(task, new TaskResult(read, decisionsWhole));
     }
 
     /** Whether a task was audited without reading a partition: there is no decision on a request from there. */
     boolean isUnread(int task, int partition) {
-        return done.containsKey(task) && !done.get(task).read.test(partition);
+        return audited.containsKey(task) && !audited.get(task).read.test(partition);
     }
 
     /** Whether no decision of a task that was audited was deleted. */
-    boolean isWhole(int task) {
-        return done.get(task).decisionsWhole;
+    boolean hasAllDecisions(int task) {
+        return audited.get(task).decisionsWhole;
     }
 }

@@ -1,10 +1,10 @@
 package dev.weir.audit;
 
-import dev.weir.audit.DecisionLog.Told;
+import dev.weir.audit.DecisionLog.LoggedDecision;
 import dev.weir.audit.Mismatch.Kind;
 import dev.weir.audit.Recomputation.Recomputed;
-import dev.weir.audit.ReplayOrder.Asked;
-import dev.weir.audit.ReplayOrder.Placing;
+import dev.weir.audit.ReplayOrder.PositionStatus;
+import dev.weir.audit.ReplayOrder.ReplayRequest;
 import dev.weir.config.WeirConfig;
 import dev.weir.event.Rejection;
 import dev.weir.event.Request;
@@ -33,39 +33,39 @@ public final class PartitionAudit {
     private final PartitionRecords records;
     private final DecisionVerifier verdicts;
     private final DecisionLog decisions;
-    private final DecisionMatcher pairing;
+    private final DecisionMatcher matcher;
     private final ReplayOrder order;
     private final RoutedRequests routed;
     private final MisplacedPartitions misplaced;
-    private final SharedQuotaAudit sums;
+    private final SharedQuotaAudit sharedQuotas;
     private final Recomputation recomputation;
-    private final Heard heard = new Heard();
+    private final OutOfOrderListener outOfOrder = new OutOfOrderListener();
     private boolean hasBegun;
     private boolean hasRouted;
 
     /** What the others of the same audit share. */
-    public record Shared(
+    public record SharedState(
             MisplacedPartitions misplaced,
-            SharedQuotaAudit sums,
+            SharedQuotaAudit sharedQuotas,
             AuditSummary totals,
-            Consumer<Mismatch> differences) {}
+            Consumer<Mismatch> mismatches) {}
 
     /**
      * Begins.
      *
      * @param shared with the audits of the other partitions
      */
-    public PartitionAudit(AuditContext tools, AuditScope scope, PartitionRecords records, Shared shared) {
+    public PartitionAudit(AuditContext tools, AuditScope scope, PartitionRecords records, SharedState shared) {
         this.tools = tools;
         this.scope = scope;
         this.records = records;
         misplaced = shared.misplaced;
-        sums = shared.sums;
-        verdicts = new DecisionVerifier(scope, tools.rules(), shared.totals, shared.differences);
+        sharedQuotas = shared.sharedQuotas;
+        verdicts = new DecisionVerifier(scope, tools.rules(), shared.totals, shared.mismatches);
         decisions = new DecisionLog(tools, scope, records, verdicts);
-        pairing = new DecisionMatcher(scope, decisions, verdicts);
-        order = new ReplayOrder(decisions, scope.partition(), this::take);
-        routed = new RoutedRequests(tools, scope, records.others(), this::unanswered);
+        matcher = new DecisionMatcher(scope, decisions, verdicts);
+        order = new ReplayOrder(decisions, scope.partition(), this::replay);
+        routed = new RoutedRequests(tools, scope, records.otherPartitions(), this::reportUnanswered);
         recomputation = new Recomputation(tools, scope);
     }
 
@@ -73,7 +73,7 @@ public final class PartitionAudit {
     public void run() {
         while (records.requests().hasNext()) {
             ConsumerRecord<byte[], byte[]> record = records.requests().next();
-            if (record.offset() >= scope.to() && !order.hasJudged(scope)) {
+            if (record.offset() >= scope.to() && !order.hasInScope(scope)) {
                 order.stopAt(record.offset());
                 break;
             }
@@ -82,36 +82,37 @@ public final class PartitionAudit {
                 hasBegun = true;
             }
             readDecisions(record.offset());
-            judge(record);
-            decisions.readReleases(pairing::release);
+            auditRequest(record);
+            decisions.readReleases(matcher::matchRelease);
         }
         readDecisions(Long.MAX_VALUE);
-        order.end();
-        misplaced.partitionsFor(scope.partition()).forEach(routed::begin);
-        routed.end();
-        misplaced.done(scope.partition(), routed::hasBegun, scope.decisionsWhole());
-        decisions.readAllReleases(pairing::release);
-        pairing.end(hasRouted);
-        decisions.end();
+        order.handleRemaining();
+        misplaced.partitionsFor(scope.partition()).forEach(routed::openPartition);
+        routed.readRemaining();
+        misplaced.audited(scope.partition(), routed::hasBegun, scope.hasAllDecisions());
+        decisions.readAllReleases(matcher::matchRelease);
+        matcher.reportUnmatched(hasRouted);
+        decisions.reportUnmatched();
     }
 
     private void readDecisions(long offset) {
-        boolean isFull = decisions.readAhead(offset, heard);
+        boolean isFull = decisions.readAhead(offset, outOfOrder);
         while (isFull && order.makeRoom(offset)) {
-            isFull = decisions.readAhead(offset, heard);
+            isFull = decisions.readAhead(offset, outOfOrder);
         }
     }
 
     /** Takes decisions that are on no request to come of the own partition. */
-    private final class Heard implements DecisionLog.Listener {
+    private final class OutOfOrderListener implements DecisionLog.DecisionListener {
 
         @Override
-        public void routed(Told told) {
+        public void routed(LoggedDecision told) {
             if (!hasRouted && !scope.isAllRetained()) {
-                recomputation.doubtAll(UnverifiedReason.BEFORE_THE_LOG); // of what others sent here, some is not there
+                recomputation.markAllUnknown(
+                        UnverifiedReason.BEFORE_THE_LOG); // of what others sent here, some is not there
             }
             hasRouted = true;
-            if (order.late(told)) {
+            if (order.addLateDecision(told)) {
                 return;
             }
             if (told.source().offset() < scope.bounds(told.source().partition()).begin()) {
@@ -119,28 +120,29 @@ public final class PartitionAudit {
             }
             Request request = routed.take(told.source());
             if (request == null) {
-                pairing.late(told);
+                matcher.matchLate(told);
             } else {
-                judgeDeadLetters(request, records.deadLettersOf(request.source()));
-                order.routed(new Asked(request, new ArrayList<>(List.of(told)), false, 0, decisions.readMs()));
+                reportDeadLetters(request, records.deadLettersOf(request.source()));
+                order.addRouted(
+                        new ReplayRequest(request, new ArrayList<>(List.of(told)), false, 0, decisions.readToMs()));
             }
         }
 
         @Override
-        public void late(Told told) {
-            if (!order.late(told)) {
-                pairing.late(told);
+        public void late(LoggedDecision told) {
+            if (!order.addLateDecision(told)) {
+                matcher.matchLate(told);
             }
         }
 
         @Override
-        public int kept() {
+        public int size() {
             return order.size();
         }
     }
 
-    private void judge(ConsumerRecord<byte[], byte[]> record) {
-        List<Told> told = decisions.takeDecisions(record.offset());
+    private void auditRequest(ConsumerRecord<byte[], byte[]> record) {
+        List<LoggedDecision> told = decisions.takeDecisions(record.offset());
         List<AuditedDeadLetter> letters = decisions.takeDeadLetters(record.offset());
         Request.Source source = new Request.Source(record.partition(), record.offset());
         verdicts.addRequest(source, letters.size());
@@ -149,9 +151,9 @@ public final class PartitionAudit {
             request = tools.requests()
                     .read(record.key(), record.value(), record.headers(), Math.max(0, record.timestamp()), source);
         } catch (UnreadableException e) {
-            judgeBad(source, record.timestamp(), e.rejection(), letters);
+            auditRejected(source, record.timestamp(), e.rejection(), letters);
             told.forEach(one -> verdicts.report(
-                    DecisionVerifier.difference(Kind.UNASKED, one, e.rejection().name())));
+                    DecisionVerifier.mismatch(Kind.UNASKED, one, e.rejection().name())));
             return;
         }
         if (isRejectedAsAhead(record, told, letters)) {
@@ -159,75 +161,76 @@ public final class PartitionAudit {
         }
         int task = scope.taskOf().applyAsInt(request.client());
         if (task != scope.partition()) {
-            judgeMisplaced(request, task, record.timestamp(), letters);
+            auditMisplaced(request, task, record.timestamp(), letters);
             told.forEach(one -> verdicts.report(
-                    DecisionVerifier.difference(Kind.UNASKED, one, "its client belongs to partition " + task)));
+                    DecisionVerifier.mismatch(Kind.UNASKED, one, "its client belongs to partition " + task)));
             return;
         }
-        judgeDeadLetters(request, letters);
-        order.own(new Asked(
+        reportDeadLetters(request, letters);
+        order.addOwn(new ReplayRequest(
                 request,
                 new ArrayList<>(told),
                 !letters.isEmpty(),
                 tools.rules().longestWaitMs(request),
-                decisions.readMs()));
+                decisions.readToMs()));
     }
 
     /** Reports the dead letters of a request that is to be decided by this task, or was. */
-    private void judgeDeadLetters(Request request, List<AuditedDeadLetter> letters) {
+    private void reportDeadLetters(Request request, List<AuditedDeadLetter> letters) {
         for (AuditedDeadLetter letter : letters) {
             String note = "it is a request, and a dead letter for " + letter.reason();
-            verdicts.report(DecisionVerifier.difference(Kind.DEAD_LETTER, request, letter.place(), note));
+            verdicts.report(DecisionVerifier.mismatch(Kind.DEAD_LETTER, request, letter.place(), note));
         }
     }
 
-    private void take(Asked asked, Placing placing) {
+    private void replay(ReplayRequest asked, PositionStatus placing) {
         Request request = asked.request();
-        Told first = asked.first();
+        LoggedDecision first = asked.firstDecision();
         if (first == null && mayStillWait(asked)) {
-            verdicts.unjudged(request.source(), UnverifiedReason.NOT_YET);
+            verdicts.addUnverified(request.source(), UnverifiedReason.NOT_YET);
             return;
         }
-        if (placing == Placing.IMPOSSIBLE) {
-            verdicts.impossibleOrder(request, first);
+        if (placing == PositionStatus.IMPOSSIBLE) {
+            verdicts.reportImpossibleOrder(request, first);
         }
-        Recomputed recomputed = recomputation.of(request, first, placing == Placing.KNOWN);
-        if (asked.isOnLimits()) {
-            sums.add(request, first, recomputed.shared());
+        Recomputed recomputed = recomputation.recompute(request, first, placing == PositionStatus.KNOWN);
+        if (asked.isDecidedByLimits()) {
+            sharedQuotas.add(request, first, recomputed.shared());
         }
-        pairing.request(request, recomputed, asked.told(), first, asked.isDead());
+        matcher.matchRequest(request, recomputed, asked.decisions(), first, asked.isDeadLetter());
     }
 
     /** Whether nothing was decided any more when its wait was over. */
-    private boolean mayStillWait(Asked asked) {
+    private boolean mayStillWait(ReplayRequest asked) {
         return asked.canWait()
-                && !asked.isDead()
+                && !asked.isDeadLetter()
                 && !decisions.mayBeDeleted(asked.request().source())
-                && decisions.readMs()
-                        <= asked.readMs()
+                && decisions.readToMs()
+                        <= asked.readToMs()
                                 + asked.longestWaitMs()
-                                + scope.range().lag().toMillis();
+                                + scope.range().policyLag().toMillis();
     }
 
     /** A request that was routed here has no decision. */
-    private void unanswered(Request request) {
-        boolean isRouted = tools.config().requests().misplaced() == WeirConfig.Misplaced.ROUTE;
+    private void reportUnanswered(Request request) {
+        boolean isRouted = tools.config().requests().misplaced() == WeirConfig.MisplacedAction.ROUTE;
         if (isRouted && records.deadLettersOf(request.source()).isEmpty()) { // else its own partition judges that
-            pairing.undecided(request, true, "it belongs to partition " + scope.partition());
+            matcher.reportUndecided(request, true, "it belongs to partition " + scope.partition());
         }
     }
 
     /** A request that another task decides. */
-    private void judgeMisplaced(Request request, int task, long timestampMs, List<AuditedDeadLetter> letters) {
-        if (!letters.isEmpty() || tools.config().requests().misplaced() == WeirConfig.Misplaced.DEAD_LETTER) {
-            judgeBad(request.source(), timestampMs, Rejection.MISPLACED, letters);
+    private void auditMisplaced(Request request, int task, long timestampMs, List<AuditedDeadLetter> letters) {
+        if (!letters.isEmpty() || tools.config().requests().misplaced() == WeirConfig.MisplacedAction.DEAD_LETTER) {
+            auditRejected(request.source(), timestampMs, Rejection.MISPLACED, letters);
         } else if (misplaced.isUnread(task, scope.partition())) {
             boolean isDue = decisions.isDue(request.source()) && scope.isRoutedDone(task);
-            if (!misplaced.isWhole(task) || !isDue) {
-                verdicts.unjudged(request.source(), isDue ? UnverifiedReason.NOT_RETAINED : UnverifiedReason.NOT_YET);
+            if (!misplaced.hasAllDecisions(task) || !isDue) {
+                verdicts.addUnverified(
+                        request.source(), isDue ? UnverifiedReason.NOT_RETAINED : UnverifiedReason.NOT_YET);
             } else {
                 String note = "it belongs to partition " + task;
-                verdicts.report(DecisionVerifier.difference(Kind.UNDECIDED, request, null, note));
+                verdicts.report(DecisionVerifier.mismatch(Kind.UNDECIDED, request, null, note));
             }
         } else {
             misplaced.add(task, scope.partition());
@@ -235,14 +238,14 @@ public final class PartitionAudit {
     }
 
     private static boolean isRejectedAsAhead(
-            ConsumerRecord<byte[], byte[]> record, List<Told> told, List<AuditedDeadLetter> letters) {
+            ConsumerRecord<byte[], byte[]> record, List<LoggedDecision> told, List<AuditedDeadLetter> letters) {
         return record.timestampType() == TimestampType.CREATE_TIME
                 && told.isEmpty()
                 && letters.size() == 1
                 && Objects.equals(letters.get(0).reason(), Rejection.TIMESTAMP_AHEAD.name());
     }
 
-    private void judgeBad(
+    private void auditRejected(
             Request.Source source, long timestampMs, Rejection rejection, List<AuditedDeadLetter> letters) {
         for (AuditedDeadLetter letter : letters) {
             if (!Objects.equals(letter.reason(), rejection.name())) {
@@ -258,9 +261,9 @@ public final class PartitionAudit {
             return;
         }
         if (timestampMs <= scope.deadLettersFromMs()) {
-            verdicts.unjudged(source, UnverifiedReason.NOT_RETAINED);
+            verdicts.addUnverified(source, UnverifiedReason.NOT_RETAINED);
         } else if (!decisions.isDue(source)) {
-            verdicts.unjudged(source, UnverifiedReason.NOT_YET);
+            verdicts.addUnverified(source, UnverifiedReason.NOT_YET);
         } else {
             String note = "there is no dead letter for " + rejection;
             verdicts.report(new Mismatch(Kind.DEAD_LETTER, source, null, null, null, List.of(), note));

@@ -12,14 +12,14 @@ import org.apache.kafka.clients.consumer.ConsumerRecord;
 /**
  * What is committed on the partition of each topic, in its order.
  *
- * @param others opens another partition of the request topic at its beginning
+ * @param otherPartitions opens another partition of the request topic at its beginning
  * @param deadLetters of all requests, by their partition and offset
  */
 public record PartitionRecords(
         Iterator<ConsumerRecord<byte[], byte[]>> requests,
         Iterator<ConsumerRecord<byte[], byte[]>> decisions,
         Iterator<ConsumerRecord<byte[], byte[]>> releases,
-        IntFunction<Iterator<ConsumerRecord<byte[], byte[]>>> others,
+        IntFunction<Iterator<ConsumerRecord<byte[], byte[]>>> otherPartitions,
         Map<Integer, NavigableMap<Long, List<AuditedDeadLetter>>> deadLetters) {
 
     NavigableMap<Long, List<AuditedDeadLetter>> deadLetters(int partition) {

@@ -6,11 +6,11 @@ import dev.weir.definition.PolicyRecordReader;
 import dev.weir.event.Request;
 import dev.weir.event.RequestKind;
 import dev.weir.event.StateKey;
-import dev.weir.lease.RoundTrip;
-import dev.weir.policy.Match;
+import dev.weir.lease.RoundTripEstimator;
 import dev.weir.policy.OnExceed;
 import dev.weir.policy.Policy;
 import dev.weir.policy.PolicyTable;
+import dev.weir.policy.RequestMatcher;
 import dev.weir.rules.PolicyVersions;
 import dev.weir.rules.RefusedChangeException;
 import dev.weir.wire.PolicyAvro;
@@ -40,7 +40,7 @@ public final class PolicyTimeline {
     private static final long CHECKSUM_BITS = 0xFFFF_FFFFL;
 
     /** By how much the clocks of brokers, and of who changes rules, may differ. */
-    static final long CLOCKS_MS = 10_000;
+    static final long CLOCK_SKEW_MS = 10_000;
 
     /**
      * A version as it was written.
@@ -48,7 +48,7 @@ public final class PolicyTimeline {
      * @param applied null if the policy was taken out of force without a version
      * @param writtenMs by the clock of who wrote it, ms since the epoch
      */
-    public record Written(String key, PolicyAvro.Applied applied, long writtenMs) {}
+    public record RecordedVersion(String key, PolicyAvro.Applied applied, long writtenMs) {}
 
     /**
      * What a change put in force.
@@ -63,7 +63,7 @@ public final class PolicyTimeline {
     record Period(Policy policy, long fromMs, long untilMs) {}
 
     /** Who waits for shared quota, and how long at most. */
-    private record Waits(Match match, long maxWaitMs) {}
+    private record Waits(RequestMatcher match, long maxWaitMs) {}
 
     private final Set<Waits> waits = new LinkedHashSet<>();
     private final List<Change> changes = new ArrayList<>();
@@ -80,17 +80,17 @@ public final class PolicyTimeline {
         }
     };
     private final QueueKeyFields queueKeys;
-    private boolean hasForgotten;
+    private boolean lacksHistory;
 
     /** @param inOrder as they came into force */
-    public PolicyTimeline(List<Written> inOrder) {
+    public PolicyTimeline(List<RecordedVersion> inOrder) {
         queueKeys = new QueueKeyFields(inOrder);
         PolicyFold<PolicyRecordReader> inForce = PolicyFold.ofRules();
         Set<String> seen = new HashSet<>();
         List<Long> times = new ArrayList<>();
         long checksum = PolicyTable.EMPTY.checksum();
         addTable(checksum);
-        for (Written written : inOrder) {
+        for (RecordedVersion written : inOrder) {
             String key = written.key();
             if (!key.startsWith(POLICIES)) {
                 continue;
@@ -104,7 +104,7 @@ public final class PolicyTimeline {
             }
             List<Policy> policies =
                     step instanceof PolicyFold.Step.Put put ? put.rules().policies() : List.of();
-            hasForgotten |= seen.add(key)
+            lacksHistory |= seen.add(key)
                     && written.applied() != null
                     && written.applied().version() > 1;
             List<Policy> before = old.map(PolicyRecordReader::policies).orElse(List.of());
@@ -116,7 +116,7 @@ public final class PolicyTimeline {
             policies.stream()
                     .filter(policy -> policy.isShared() && !policy.observes())
                     .forEach(policy -> waits.add(new Waits(
-                            policy.match(), policy.sharing().maxWaitMs().orElse(RoundTrip.MAX_WAIT_MS))));
+                            policy.match(), policy.sharing().maxWaitMs().orElse(RoundTripEstimator.MAX_WAIT_MS))));
         }
         latestMs = new long[changes.size()];
         earliestMs = new long[changes.size()];
@@ -155,7 +155,7 @@ public final class PolicyTimeline {
      *
      * @param lastCount after how many changes the decision before was taken
      */
-    public OptionalInt countOf(long checksum, int lastCount) {
+    public OptionalInt changeCount(long checksum, int lastCount) {
         NavigableSet<Integer> counts = countsByChecksum.get(checksum);
         if (counts == null) {
             return OptionalInt.empty();
@@ -165,8 +165,8 @@ public final class PolicyTimeline {
     }
 
     /** Whether the first versions of some policy are not known any more: there were other tables than those that are known. */
-    boolean hasForgotten() {
-        return hasForgotten;
+    boolean lacksHistory() {
+        return lacksHistory;
     }
 
     QueueKeyFields queueKeys() {
@@ -182,28 +182,28 @@ public final class PolicyTimeline {
     }
 
     /** Whether one of the changes after so many others concerns the request: some version of the policy that was changed matches it. */
-    boolean changesAfter(int count, Request request) {
+    boolean isAffectedAfter(int count, Request request) {
         return changes.subList(count, changes.size()).stream()
                 .flatMap(change -> versions.getOrDefault(change.id, List.of()).stream())
                 .anyMatch(policy -> policy.match().matches(request));
     }
 
     /** Whether there ever was this version of a policy. */
-    boolean has(String id, Long version) {
+    boolean hasVersion(String id, Long version) {
         return version != null
                 && versions.getOrDefault(id, List.of()).stream().anyMatch(policy -> policy.version() == version);
     }
 
     /** Whether there may have been this version of a policy, before those that are known. */
-    boolean hasForgotten(String id, Long version) {
-        return hasForgotten(id)
+    boolean lacksHistory(String id, Long version) {
+        return lacksHistory(id)
                 && version != null
                 && version > 0
                 && versions.get(id).stream().allMatch(policy -> version < policy.version());
     }
 
     /** Whether the first versions of a policy are not known any more. */
-    boolean hasForgotten(String id) {
+    boolean lacksHistory(String id) {
         return versions.containsKey(id) && versions.get(id).stream().allMatch(policy -> policy.version() > 1);
     }
 
@@ -261,10 +261,10 @@ public final class PolicyTimeline {
                 continue;
             }
             if (present != null) {
-                periods.add(new Period(present, fromMs, start.earliestMs - CLOCKS_MS));
+                periods.add(new Period(present, fromMs, start.earliestMs - CLOCK_SKEW_MS));
             }
             boolean isFirst = present == null && policy.version() == 1;
-            fromMs = isFirst ? Long.MIN_VALUE : start.latestMs + CLOCKS_MS + settledMs;
+            fromMs = isFirst ? Long.MIN_VALUE : start.latestMs + CLOCK_SKEW_MS + settledMs;
             present = policy;
         }
         if (present != null) {

@@ -1,6 +1,6 @@
 package dev.weir.audit;
 
-import dev.weir.audit.Mismatch.Field;
+import dev.weir.audit.Mismatch.FieldMismatch;
 import dev.weir.definition.PolicyRecordReader;
 import dev.weir.event.Decision;
 import dev.weir.event.Outcome;
@@ -29,15 +29,15 @@ final class QueueKeyFields {
     private final Map<String, List<QueueRules>> versions = new HashMap<>();
 
     /** @param inOrder as they came into force; policies are passed over */
-    QueueKeyFields(List<PolicyTimeline.Written> inOrder) {
-        for (PolicyTimeline.Written written : inOrder) {
+    QueueKeyFields(List<PolicyTimeline.RecordedVersion> inOrder) {
+        for (PolicyTimeline.RecordedVersion written : inOrder) {
             if (written.key().startsWith(QUEUES) && written.applied() != null) {
                 add(written);
             }
         }
     }
 
-    private void add(PolicyTimeline.Written written) {
+    private void add(PolicyTimeline.RecordedVersion written) {
         try {
             QueueRules rules = PolicyRecordReader.read(written.key(), AVRO.encode(written.applied()), 0)
                     .queue();
@@ -50,7 +50,7 @@ final class QueueKeyFields {
     }
 
     /** What is wrong with the key of a QUEUED decision. Decisions on requests that do not wait may lack it: their queue was not known yet. */
-    List<Field> faults(Request request, Decision decision) {
+    List<FieldMismatch> faults(Request request, Decision decision) {
         return decision.outcome() != Outcome.QUEUED
                         || isPossible(
                                 decision.queueing().queue(),
@@ -63,7 +63,7 @@ final class QueueKeyFields {
     }
 
     /** What is wrong with the key of a release, given the decision that queued its request. */
-    List<Field> faults(Request request, Decision queued, Release release) {
+    List<FieldMismatch> faults(Request request, Decision queued, Release release) {
         Map<String, String> key = queued.queueing().key();
         if (release.key().equals(key)) {
             return List.of(); // if it is wrong, the decision has been reported
@@ -87,7 +87,7 @@ final class QueueKeyFields {
         return known.get(known.size() - 1);
     }
 
-    private static List<Field> fault(Map<String, String> recorded, Map<String, String> expected) {
+    private static List<FieldMismatch> fault(Map<String, String> recorded, Map<String, String> expected) {
         return List.of(DecisionFields.of(NAME, new TreeMap<>(recorded), new TreeMap<>(expected)));
     }
 }

@@ -1,6 +1,6 @@
 package dev.weir.audit;
 
-import dev.weir.audit.DecisionLog.Told;
+import dev.weir.audit.DecisionLog.LoggedDecision;
 import dev.weir.backtest.HeapStates;
 import dev.weir.decision.Decider;
 import dev.weir.event.AwaitLease;
@@ -25,38 +25,40 @@ final class Recomputation {
     /**
      * A decision that was recomputed.
      *
-     * @param unjudged why it proves nothing; null if it does
+     * @param unverified why it proves nothing; null if it does
      * @param shared the shared quotas that it took of
      */
-    record Recomputed(DecisionResult ruling, UnverifiedReason unjudged, Set<Shared> shared) {}
+    record Recomputed(DecisionResult result, UnverifiedReason unverified, Set<SharedQuota> shared) {}
 
     /** A quota that is shared, and whether its policy only observes. */
-    record Shared(StateKey key, boolean observes) {}
+    record SharedQuota(StateKey key, boolean observes) {}
 
     private final PolicyTimeline rules;
     private final HeapStates states;
-    private final UnknownState doubts;
+    private final UnknownState unknownStates;
     private final long forgetAfterMs;
     private long newestMs;
-    private int count; // of changes that had been made before the last decision
+    private int changeCount; // of changes that had been made before the last decision
     private boolean isRecorded; // whether some decision recorded its policies
 
     Recomputation(AuditContext tools, AuditScope scope) {
         rules = tools.rules();
         states = new HeapStates(tools.config().state());
         forgetAfterMs = tools.config().state().forgetAfter().toMillis();
-        doubts = new UnknownState(
-                scope.requestsWhole() ? null : UnverifiedReason.BEFORE_THE_LOG, rules.longestDelayMs(), states::forget);
+        unknownStates = new UnknownState(
+                scope.hasAllRequests() ? null : UnverifiedReason.BEFORE_THE_LOG,
+                rules.longestDelayMs(),
+                states::forget);
     }
 
     /** No count is known from here on. */
-    void doubtAll(UnverifiedReason why) {
-        doubts.addAll(why);
+    void markAllUnknown(UnverifiedReason why) {
+        unknownStates.addAll(why);
     }
 
     /** What a request would have used is not known from here on. */
-    void doubt(Request request, UnverifiedReason why) {
-        doubtOwn(request, rules.matching(request), why);
+    void markUnknown(Request request, UnverifiedReason why) {
+        markClientStatesUnknown(request, rules.matching(request), why);
     }
 
     /**
@@ -65,56 +67,56 @@ final class Recomputation {
      * @param told what the queue, or the limits, have told; null if there is nothing
      * @param isPlaced whether what was decided before is known
      */
-    Recomputed of(Request request, Told told, boolean isPlaced) {
+    Recomputed recompute(Request request, LoggedDecision told, boolean isPlaced) {
         states.observe(request.timestampMs());
         boolean isLate = request.timestampMs() < newestMs - forgetAfterMs;
         newestMs = Math.max(newestMs, request.timestampMs());
         UnverifiedReason unknownPolicies = findPolicies(request, told);
-        PolicyTable table = rules.table(count);
+        PolicyTable table = rules.table(changeCount);
         Collection<Policy> applicable = table.applicable(request);
         if (unknownPolicies != null) {
-            doubt(request, unknownPolicies);
+            markUnknown(request, unknownPolicies);
         } else if (!isPlaced) {
-            doubtOwn(request, applicable, UnverifiedReason.ORDER_UNKNOWN);
+            markClientStatesUnknown(request, applicable, UnverifiedReason.ORDER_UNKNOWN);
         } else if (told == null && applicable.stream().anyMatch(Policy::isShared)) {
-            doubtOwn(request, applicable, UnverifiedReason.NOT_RETAINED);
+            markClientStatesUnknown(request, applicable, UnverifiedReason.NOT_RETAINED);
         }
-        UnverifiedReason unjudged = doubts.about(request, applicable);
+        UnverifiedReason unjudged = unknownStates.unverifiedReason(request, applicable);
         if (unknownPolicies != null) {
             unjudged = unknownPolicies;
         } else if (isLate) {
             unjudged = UnverifiedReason.TOO_LATE;
-            applicable.forEach(policy -> doubts.add(policy.stateKey(request), UnverifiedReason.TOO_LATE));
+            applicable.forEach(policy -> unknownStates.add(policy.stateKey(request), UnverifiedReason.TOO_LATE));
         }
         DecisionResult ruling = decide(request, told, table);
         Decision decision = told == null || told.isByQueue() ? null : told.decision();
-        doubts.learn(request, applicable, decision, unjudged == null || isAlike(ruling, decision));
+        unknownStates.observe(request, applicable, decision, unjudged == null || chargesEqually(ruling, decision));
         return new Recomputed(ruling, unjudged, shared(request, applicable));
     }
 
     /** Finds the policies that decided. Returns why they are not known, null if they are. */
-    private UnverifiedReason findPolicies(Request request, Told told) {
+    private UnverifiedReason findPolicies(Request request, LoggedDecision told) {
         if (told == null) {
-            return rules.changesAfter(count, request) ? UnverifiedReason.EITHER_VERSION : null;
+            return rules.isAffectedAfter(changeCount, request) ? UnverifiedReason.EITHER_VERSION : null;
         }
         Long checksum = told.context().policiesChecksum();
         if (checksum == null) { // a decision that lacks it among others that do not is held against the same policies
             return isRecorded ? null : UnverifiedReason.NOT_RECORDED;
         }
         isRecorded = true;
-        OptionalInt found = rules.countOf(checksum, count);
+        OptionalInt found = rules.changeCount(checksum, changeCount);
         if (found.isEmpty()) {
-            if (rules.hasForgotten()) {
-                doubts.addAll(UnverifiedReason.RULES_FORGOTTEN);
+            if (rules.lacksHistory()) {
+                unknownStates.addAll(UnverifiedReason.RULES_FORGOTTEN);
             }
             return UnverifiedReason.RULES_FORGOTTEN;
         }
-        count = found.getAsInt();
+        changeCount = found.getAsInt();
         return null;
     }
 
     /** Decides by what was held of shared quota, as the decision shows; what is not to wait is decided at once. */
-    private DecisionResult decide(Request request, Told told, PolicyTable table) {
+    private DecisionResult decide(Request request, LoggedDecision told, PolicyTable table) {
         Decision decision = told == null ? null : told.decision();
         DecisionResult ruling =
                 new Decider(states, ReconstructedLease.context(request, decision, true)).decide(request, table);
@@ -124,26 +126,26 @@ final class Recomputation {
     }
 
     /** What is counted for the client alone, and may be charged or not, is not known any more. */
-    private void doubtOwn(Request request, Collection<Policy> applicable, UnverifiedReason why) {
+    private void markClientStatesUnknown(Request request, Collection<Policy> applicable, UnverifiedReason why) {
         for (Policy policy : applicable) {
             if (!policy.isShared() && !policy.terms().isEmpty()) {
-                doubts.add(policy.stateKey(request), why);
+                unknownStates.add(policy.stateKey(request), why);
             }
         }
     }
 
-    private static Set<Shared> shared(Request request, Collection<Policy> applicable) {
-        Set<Shared> shared = new HashSet<>();
+    private static Set<SharedQuota> shared(Request request, Collection<Policy> applicable) {
+        Set<SharedQuota> shared = new HashSet<>();
         for (Policy policy : applicable) {
             if (policy.isShared()) {
-                shared.add(new Shared(policy.stateKey(request), policy.observes()));
+                shared.add(new SharedQuota(policy.stateKey(request), policy.observes()));
             }
         }
         return shared;
     }
 
     /** Whether one as the other charges what is known. */
-    private static boolean isAlike(DecisionResult ruling, Decision told) {
+    private static boolean chargesEqually(DecisionResult ruling, Decision told) {
         return told != null
                 && ruling instanceof Decision decided
                 && decided.outcome() == told.outcome()

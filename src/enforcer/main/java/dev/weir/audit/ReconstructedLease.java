@@ -10,7 +10,7 @@ import dev.weir.event.RequestKind;
 import dev.weir.event.StateKey;
 import dev.weir.lease.LeaseBook;
 import dev.weir.lease.LeaseTerms;
-import dev.weir.lease.RoundTrip;
+import dev.weir.lease.RoundTripEstimator;
 import dev.weir.limit.Limit;
 
 /**
@@ -44,11 +44,11 @@ final class ReconstructedLease implements HeldLeases {
     static LeaseContext context(Request request, Decision recorded, boolean mayStandBehind) {
         long nowMs = recorded == null || recorded.queueing() != null ? request.timestampMs() : recorded.decidedAtMs();
         ReconstructedLease held = new ReconstructedLease(request, recorded, nowMs);
-        boolean standsBehind = mayStandBehind && held.standsBehind();
+        boolean standsBehind = mayStandBehind && held.wasBehindOthers();
         return LeaseContext.readOnly(held, 0, standsBehind, standsBehind);
     }
 
-    private boolean standsBehind() {
+    private boolean wasBehindOthers() {
         return request.kind() == RequestKind.CONSUME
                 && recorded != null
                 && recorded.outcome() == Outcome.DENIED
@@ -56,7 +56,7 @@ final class ReconstructedLease implements HeldLeases {
                 && recorded.remaining() >= request.cost();
     }
 
-    private boolean isNotAtHand() {
+    private boolean isUnavailable() {
         return recorded != null && recorded.reason() == Reason.QUOTA_NOT_AT_HAND;
     }
 
@@ -74,13 +74,13 @@ final class ReconstructedLease implements HeldLeases {
         }
         boolean isRefused = recorded.outcome() == Outcome.DENIED || recorded.observed();
         long taken = isRefused || request.kind() == RequestKind.PEEK ? 0 : Math.max(0, request.cost());
-        long retryMs = recorded.retryAfterMs() == null || isNotAtHand() ? 0 : recorded.retryAfterMs();
+        long retryMs = recorded.retryAfterMs() == null || isUnavailable() ? 0 : recorded.retryAfterMs();
         long remaining = Math.max(0, Math.min(Limit.MAX_LEVEL, recorded.remaining()));
         return LeaseBook.reconstructed(remaining + taken, nowMs, retryMs);
     }
 
     @Override
-    public boolean isAwaited(StateKey key) {
+    public boolean hasWaiting(StateKey key) {
         return isNamed(key);
     }
 
@@ -92,11 +92,11 @@ final class ReconstructedLease implements HeldLeases {
     /** It is not recorded: what a decision derived from it is taken as given. */
     @Override
     public long roundTripMs() {
-        return isNotAtHand() && recorded.retryAfterMs() != null ? recorded.retryAfterMs() : 0;
+        return isUnavailable() && recorded.retryAfterMs() != null ? recorded.retryAfterMs() : 0;
     }
 
     @Override
     public long leaseWaitMs() {
-        return RoundTrip.MAX_WAIT_MS;
+        return RoundTripEstimator.MAX_WAIT_MS;
     }
 }

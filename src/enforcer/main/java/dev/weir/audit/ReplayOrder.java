@@ -1,6 +1,6 @@
 package dev.weir.audit;
 
-import dev.weir.audit.DecisionLog.Told;
+import dev.weir.audit.DecisionLog.LoggedDecision;
 import dev.weir.event.DecisionOrder;
 import dev.weir.event.Request;
 import java.util.HashMap;
@@ -28,22 +28,23 @@ final class ReplayOrder {
     /**
      * A request.
      *
-     * @param told what is told of it so far
+     * @param decisions what is told of it so far
      * @param longestWaitMs for how long it may have waited, 0 if it cannot have
-     * @param readMs up to when decisions were read when it came, ms since the epoch
+     * @param readToMs up to when decisions were read when it came, ms since the epoch
      */
-    record Asked(Request request, List<Told> told, boolean isDead, long longestWaitMs, long readMs) {
+    record ReplayRequest(
+            Request request, List<LoggedDecision> decisions, boolean isDeadLetter, long longestWaitMs, long readToMs) {
 
         /** The decision on limits, or else the first; null if there is none. */
-        Told first() {
-            return told.stream()
+        LoggedDecision firstDecision() {
+            return decisions.stream()
                     .filter(one -> !one.isByQueue())
                     .findFirst()
-                    .orElse(told.isEmpty() ? null : told.get(0));
+                    .orElse(decisions.isEmpty() ? null : decisions.get(0));
         }
 
-        boolean isOnLimits() {
-            Told first = first();
+        boolean isDecidedByLimits() {
+            LoggedDecision first = firstDecision();
             return first != null && !first.isByQueue();
         }
 
@@ -57,7 +58,7 @@ final class ReplayOrder {
     }
 
     /** What is known of the place of a request among the others. */
-    enum Placing {
+    enum PositionStatus {
         KNOWN,
         /** What was decided before is not known for sure. */
         UNKNOWN,
@@ -66,101 +67,103 @@ final class ReplayOrder {
     }
 
     /** Takes a request whose turn it is. */
-    interface Next {
-        void take(Asked asked, Placing placing);
+    interface ReplayHandler {
+        void handle(ReplayRequest asked, PositionStatus placing);
     }
 
     private final DecisionLog decisions;
     private final int partition;
-    private final Next next;
-    private final TreeMap<DecisionOrder, Asked> later = new TreeMap<>();
-    private final Map<Request.Source, Asked> laterBySource = new HashMap<>();
-    private final Map<Request.Source, Asked> waiting =
+    private final ReplayHandler handler;
+    private final TreeMap<DecisionOrder, ReplayRequest> scheduled = new TreeMap<>();
+    private final Map<Request.Source, ReplayRequest> scheduledBySource = new HashMap<>();
+    private final Map<Request.Source, ReplayRequest> waiting =
             new LinkedHashMap<>(); // of the own partition, without a decision so far
     private DecisionOrder position = new DecisionOrder(-1, 0);
     private long ownEnd = Long.MAX_VALUE;
 
     /** @param partition the task's own one */
-    ReplayOrder(DecisionLog decisions, int partition, Next next) {
+    ReplayOrder(DecisionLog decisions, int partition, ReplayHandler next) {
         this.decisions = decisions;
         this.partition = partition;
-        this.next = next;
+        this.handler = next;
     }
 
     /** Takes a request of the task's own partition, now or later. */
-    void own(Asked asked) {
+    void addOwn(ReplayRequest asked) {
         DecisionOrder inOrder = new DecisionOrder(asked.offset(), 0);
-        takeBefore(inOrder);
+        handleBefore(inOrder);
         position = inOrder;
         boolean mayComeLater = asked.canWait()
-                && asked.told().isEmpty()
-                && !asked.isDead()
+                && asked.decisions().isEmpty()
+                && !asked.isDeadLetter()
                 && !decisions.mayBeDeleted(asked.request().source());
         if (mayComeLater) {
             keepWaiting(asked);
-        } else if (asked.first() == null || asked.first().order() == null) {
-            next.take(asked, asked.first() == null && asked.canWait() ? Placing.UNKNOWN : Placing.KNOWN);
+        } else if (asked.firstDecision() == null || asked.firstDecision().order() == null) {
+            handler.handle(
+                    asked,
+                    asked.firstDecision() == null && asked.canWait() ? PositionStatus.UNKNOWN : PositionStatus.KNOWN);
         } else {
-            place(asked);
+            schedule(asked);
         }
     }
 
     /** Takes a request that was routed here from another partition, now or later. */
-    void routed(Asked asked) {
-        place(asked);
+    void addRouted(ReplayRequest asked) {
+        schedule(asked);
     }
 
     /** Takes note of what is told of a request that was not taken yet. Returns whether that is one of them. */
-    boolean late(Told told) {
-        Asked asked = waiting.remove(told.source());
+    boolean addLateDecision(LoggedDecision told) {
+        ReplayRequest asked = waiting.remove(told.source());
         if (asked == null) {
-            Asked of = laterBySource.get(told.source());
-            return of != null && of.told().add(told);
+            ReplayRequest of = scheduledBySource.get(told.source());
+            return of != null && of.decisions().add(told);
         }
-        asked.told().add(told);
+        asked.decisions().add(told);
         if (told.order() == null) {
-            next.take(asked, Placing.UNKNOWN);
+            handler.handle(asked, PositionStatus.UNKNOWN);
         } else {
-            place(asked);
+            schedule(asked);
         }
         return true;
     }
 
-    private void place(Asked asked) {
-        DecisionOrder order = asked.first().order();
+    private void schedule(ReplayRequest asked) {
+        DecisionOrder order = asked.firstDecision().order();
         boolean isOwn = asked.request().source().partition() == partition;
-        if (order.step() < 1 || (isOwn && order.afterOffset() < asked.offset()) || later.containsKey(order)) {
-            next.take(asked, Placing.IMPOSSIBLE);
+        if (order.step() < 1 || (isOwn && order.afterOffset() < asked.offset()) || scheduled.containsKey(order)) {
+            handler.handle(asked, PositionStatus.IMPOSSIBLE);
         } else if (order.compareTo(position) <= 0) {
-            next.take(asked, Placing.UNKNOWN);
+            handler.handle(asked, PositionStatus.UNKNOWN);
         } else {
-            later.put(order, asked);
-            laterBySource.put(asked.request().source(), asked);
+            scheduled.put(order, asked);
+            scheduledBySource.put(asked.request().source(), asked);
         }
     }
 
-    private void keepWaiting(Asked asked) {
+    private void keepWaiting(ReplayRequest asked) {
         if (waiting.size() >= MAX_WAITING) {
-            Iterator<Asked> oldest = waiting.values().iterator();
-            Asked left = oldest.next();
+            Iterator<ReplayRequest> oldest = waiting.values().iterator();
+            ReplayRequest left = oldest.next();
             oldest.remove();
-            next.take(left, Placing.UNKNOWN);
+            handler.handle(left, PositionStatus.UNKNOWN);
         }
         waiting.put(asked.request().source(), asked);
     }
 
-    private void takeBefore(DecisionOrder end) {
-        while (!later.isEmpty() && later.firstKey().compareTo(end) < 0) {
-            takeFirst();
+    private void handleBefore(DecisionOrder end) {
+        while (!scheduled.isEmpty() && scheduled.firstKey().compareTo(end) < 0) {
+            handleFirst();
         }
     }
 
-    private void takeFirst() {
-        Map.Entry<DecisionOrder, Asked> first = later.pollFirstEntry();
-        Asked asked = first.getValue();
-        laterBySource.remove(asked.request().source());
+    private void handleFirst() {
+        Map.Entry<DecisionOrder, ReplayRequest> first = scheduled.pollFirstEntry();
+        ReplayRequest asked = first.getValue();
+        scheduledBySource.remove(asked.request().source());
         position = first.getKey();
-        next.take(asked, position.afterOffset() < ownEnd ? Placing.KNOWN : Placing.UNKNOWN);
+        handler.handle(asked, position.afterOffset() < ownEnd ? PositionStatus.KNOWN : PositionStatus.UNKNOWN);
     }
 
     /** No request of the own partition from an offset on is taken: what was decided after those has no known place. */
@@ -170,31 +173,31 @@ final class ReplayOrder {
 
     /** How many requests are kept until their turn. */
     int size() {
-        return later.size();
+        return scheduled.size();
     }
 
     /** Takes the first half of those that are kept, up to a request of the own partition. Returns whether it took any. */
     boolean makeRoom(long offset) {
         DecisionOrder end = new DecisionOrder(offset, 0);
-        int before = later.size();
-        while (later.size() > before / 2 && later.firstKey().compareTo(end) < 0) {
-            takeFirst();
+        int before = scheduled.size();
+        while (scheduled.size() > before / 2 && scheduled.firstKey().compareTo(end) < 0) {
+            handleFirst();
         }
-        return later.size() < before;
+        return scheduled.size() < before;
     }
 
     /** Whether a request is kept that a scope judges: the requests of the own partition up to its turn must be taken before. */
-    boolean hasJudged(AuditScope scope) {
-        return later.values().stream()
-                .anyMatch(asked -> scope.isJudged(asked.request().source()));
+    boolean hasInScope(AuditScope scope) {
+        return scheduled.values().stream()
+                .anyMatch(asked -> scope.isInScope(asked.request().source()));
     }
 
     /** Takes all that is left: nothing comes any more. */
-    void end() {
-        while (!later.isEmpty()) {
-            takeFirst();
+    void handleRemaining() {
+        while (!scheduled.isEmpty()) {
+            handleFirst();
         }
-        waiting.values().forEach(asked -> next.take(asked, Placing.UNKNOWN));
+        waiting.values().forEach(asked -> handler.handle(asked, PositionStatus.UNKNOWN));
         waiting.clear();
     }
 }

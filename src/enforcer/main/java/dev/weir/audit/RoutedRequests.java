@@ -26,15 +26,15 @@ final class RoutedRequests {
     private final AuditScope scope;
     private final IntFunction<Iterator<ConsumerRecord<byte[], byte[]>>> open;
     private final Consumer<Request> undecided;
-    private final Map<Integer, Partition> partitions = new HashMap<>();
+    private final Map<Integer, PartitionRequests> partitions = new HashMap<>();
 
     /** A partition, and the requests of it that no decision was found for so far. */
-    private static final class Partition {
+    private static final class PartitionRequests {
         final Iterator<ConsumerRecord<byte[], byte[]>> records;
         final NavigableMap<Long, Request> waiting = new TreeMap<>();
         long next;
 
-        Partition(Iterator<ConsumerRecord<byte[], byte[]>> records) {
+        PartitionRequests(Iterator<ConsumerRecord<byte[], byte[]>> records) {
             this.records = records;
         }
     }
@@ -57,8 +57,8 @@ final class RoutedRequests {
     }
 
     /** Reads a partition, even if no decision is found on a request of it. */
-    void begin(int partition) {
-        partitions.computeIfAbsent(partition, any -> new Partition(open.apply(partition)));
+    void openPartition(int partition) {
+        partitions.computeIfAbsent(partition, any -> new PartitionRequests(open.apply(partition)));
     }
 
     boolean hasBegun(int partition) {
@@ -67,13 +67,13 @@ final class RoutedRequests {
 
     /** Takes a request on which there is a decision; null if there is no such one, or it was taken before. */
     Request take(Request.Source source) {
-        begin(source.partition());
-        Partition of = partitions.get(source.partition());
+        openPartition(source.partition());
+        PartitionRequests of = partitions.get(source.partition());
         readTo(of, source.offset() + 1);
         return of.waiting.remove(source.offset());
     }
 
-    private void readTo(Partition of, long end) {
+    private void readTo(PartitionRequests of, long end) {
         while (of.next < end && of.records.hasNext()) {
             ConsumerRecord<byte[], byte[]> record = of.records.next();
             of.next = record.offset() + 1;
@@ -103,8 +103,8 @@ final class RoutedRequests {
     }
 
     /** Reads all partitions to their ends: what has no decision now has none. */
-    void end() {
-        for (Partition of : partitions.values()) {
+    void readRemaining() {
+        for (PartitionRequests of : partitions.values()) {
             readTo(of, Long.MAX_VALUE);
             List<Request> left = new ArrayList<>(of.waiting.values());
             of.waiting.clear();

@@ -1,9 +1,9 @@
 package dev.weir.audit;
 
-import dev.weir.audit.DecisionLog.Told;
+import dev.weir.audit.DecisionLog.LoggedDecision;
+import dev.weir.audit.Mismatch.AuditedTopic;
 import dev.weir.audit.Mismatch.Kind;
-import dev.weir.audit.Mismatch.Place;
-import dev.weir.audit.Mismatch.Topic;
+import dev.weir.audit.Mismatch.RecordPosition;
 import dev.weir.config.WeirConfig;
 import dev.weir.event.Decision;
 import dev.weir.event.LeaseUsage;
@@ -37,34 +37,34 @@ import java.util.stream.Stream;
 public final class SharedQuotaAudit {
 
     /** So many uses are kept: those of a millisecond, partition and key are one. */
-    private static final int MOST = 1_000_000;
+    private static final int MAX_USES = 1_000_000;
 
     private static final Comparator<UsageInterval> BY_TIME = Comparator.comparingLong(UsageInterval::timeMs);
 
     private final WeirConfig config;
     private final PolicyTimeline rules;
-    private final Audit.Range range;
+    private final Audit.TimeRange range;
     private final AuditSummary totals;
-    private final Consumer<Mismatch> differences;
-    private final int most;
+    private final Consumer<Mismatch> mismatches;
+    private final int maxUses;
     private final Map<StateKey, List<UsageInterval>> uses = new HashMap<>();
-    private int kept;
+    private int useCount;
 
     /** @param differences is told each */
     public SharedQuotaAudit(
             WeirConfig config,
             PolicyTimeline rules,
-            Audit.Range range,
+            Audit.TimeRange range,
             AuditSummary totals,
             Consumer<Mismatch> differences) {
-        this(config, rules, range, totals, differences, MOST);
+        this(config, rules, range, totals, differences, MAX_USES);
     }
 
     /** @param most so many uses are kept */
     SharedQuotaAudit(
             WeirConfig config,
             PolicyTimeline rules,
-            Audit.Range range,
+            Audit.TimeRange range,
             AuditSummary totals,
             Consumer<Mismatch> differences,
             int most) {
@@ -72,18 +72,18 @@ public final class SharedQuotaAudit {
         this.rules = rules;
         this.range = range;
         this.totals = totals;
-        this.differences = differences;
-        this.most = most;
+        this.mismatches = differences;
+        this.maxUses = most;
     }
 
     /** Takes note of what a decision on limits took. */
-    void add(Request request, Told told, Set<Recomputation.Shared> shared) {
+    void add(Request request, LoggedDecision told, Set<Recomputation.SharedQuota> shared) {
         Decision decision = told.decision();
         boolean takes = request.kind() == dev.weir.event.RequestKind.CONSUME && request.cost() > 0;
         if (decision.outcome() != Outcome.ALLOWED || decision.repeated() || !takes) {
             return;
         }
-        for (Recomputation.Shared one : shared) {
+        for (Recomputation.SharedQuota one : shared) {
             if (!(one.observes() && decision.observed())) { // what only observes may not have been charged
                 add(
                         one.key(),
@@ -104,7 +104,7 @@ public final class SharedQuotaAudit {
      *
      * @param timestampMs of its record, ms since the epoch
      */
-    void add(LeaseUsage usage, Place place, long timestampMs) {
+    void add(LeaseUsage usage, RecordPosition place, long timestampMs) {
         LeaseUsage.Amount amount = usage.amount();
         UsageInterval use = new UsageInterval(
                 usage.sinceMs(),
@@ -117,16 +117,16 @@ public final class SharedQuotaAudit {
         String fault = fault(usage);
         String policyId = usage.policy().id();
         Set<StateKey> keys = rules.leasedKeys(policyId, usage.key());
-        if (fault == null && keys.isEmpty() && !rules.hasForgotten(policyId)) {
+        if (fault == null && keys.isEmpty() && !rules.lacksHistory(policyId)) {
             fault = "policy " + policyId + " never lent to clients by the key "
                     + new TreeSet<>(usage.key().keySet());
         }
-        if (fault != null && range.has(timestampMs)) {
+        if (fault != null && range.contains(timestampMs)) {
             LeaseUsage.Origin origin = usage.origin();
             String note = "%s; report %d of holder %s, lease %d"
-                    .formatted(fault, origin.number(), origin.holder(), origin.lease());
+                    .formatted(fault, origin.number(), origin.holder(), origin.leaseId());
             totals.add(Kind.DIFFERS);
-            differences.accept(new Mismatch(Kind.DIFFERS, null, place, null, null, List.of(), note));
+            mismatches.accept(new Mismatch(Kind.DIFFERS, null, place, null, null, List.of(), note));
         }
         if (fault != null || amount.cost() == 0) {
             return;
@@ -134,15 +134,15 @@ public final class SharedQuotaAudit {
         if (keys.size() == 1) {
             add(keys.iterator().next(), use);
         } else {
-            unjudged(use, keys.isEmpty() ? UnverifiedReason.RULES_FORGOTTEN : UnverifiedReason.EITHER_VERSION);
+            addUnverified(use, keys.isEmpty() ? UnverifiedReason.RULES_FORGOTTEN : UnverifiedReason.EITHER_VERSION);
         }
     }
 
     /** Counts a report that cannot be read. */
-    void unreadable(Place place, long timestampMs, UnreadableException e) {
-        if (range.has(timestampMs)) {
+    void unreadable(RecordPosition place, long timestampMs, UnreadableException e) {
+        if (range.contains(timestampMs)) {
             totals.add(Kind.UNREADABLE);
-            differences.accept(new Mismatch(Kind.UNREADABLE, null, place, null, null, List.of(), e.getMessage()));
+            mismatches.accept(new Mismatch(Kind.UNREADABLE, null, place, null, null, List.of(), e.getMessage()));
         }
     }
 
@@ -151,7 +151,7 @@ public final class SharedQuotaAudit {
         String id = usage.policy().id();
         long version = usage.policy().version();
         LeaseUsage.Amount amount = usage.amount();
-        if (!rules.has(id, version) && !rules.hasForgotten(id, version)) {
+        if (!rules.hasVersion(id, version) && !rules.lacksHistory(id, version)) {
             return "policy " + id + " never had version " + version;
         } else if (usage.sinceMs() > usage.untilMs()) {
             return "its since is after its until";
@@ -165,12 +165,12 @@ public final class SharedQuotaAudit {
 
     private void add(StateKey key, UsageInterval use) {
         List<UsageInterval> ofKey = uses.get(key);
-        if (ofKey == null && kept < most) {
+        if (ofKey == null && useCount < maxUses) {
             ofKey = new ArrayList<>(1);
             uses.put(key, ofKey);
         }
         UsageInterval last = ofKey == null || ofKey.isEmpty() ? null : ofKey.get(ofKey.size() - 1);
-        if (last != null && isWith(last, use)) {
+        if (last != null && canMerge(last, use)) {
             long cost = Math.min(Limit.MAX_LEVEL, last.cost() + use.cost());
             ofKey.set(
                     ofKey.size() - 1,
@@ -180,17 +180,17 @@ public final class SharedQuotaAudit {
                             cost,
                             last.decisions() + use.decisions(),
                             use.partition(),
-                            use.decided(),
-                            use.asked()));
-        } else if (kept < most) {
+                            use.decisionOffset(),
+                            use.requestOffset()));
+        } else if (useCount < maxUses) {
             ofKey.add(use);
-            kept++;
+            useCount++;
         } else {
-            unjudged(use, UnverifiedReason.TOO_MANY_TO_SUM);
+            addUnverified(use, UnverifiedReason.TOO_MANY_TO_SUM);
         }
     }
 
-    private static boolean isWith(UsageInterval last, UsageInterval use) {
+    private static boolean canMerge(UsageInterval last, UsageInterval use) {
         return last.timeMs() == use.timeMs()
                 && last.sinceMs() == use.sinceMs()
                 && last.partition() == use.partition()
@@ -198,62 +198,62 @@ public final class SharedQuotaAudit {
                 && !use.isByClient();
     }
 
-    private void unjudged(UsageInterval use, UnverifiedReason why) {
-        if (range.has(use.timeMs())) {
+    private void addUnverified(UsageInterval use, UnverifiedReason why) {
+        if (range.contains(use.timeMs())) {
             totals.add(why, use.decisions());
         }
     }
 
     /** Judges what was taken, once all partitions are read. */
-    public void judge() {
-        long settledMs = range.lag().toMillis() + config.leases().terms().termMs();
+    public void verify() {
+        long settledMs = range.policyLag().toMillis() + config.leases().terms().termMs();
         uses.forEach((key, taken) -> {
             taken.sort(BY_TIME);
-            judge(key, taken, rules.periods(key.policyId(), settledMs));
+            verify(key, taken, rules.periods(key.policyId(), settledMs));
         });
         uses.clear();
     }
 
-    private void judge(StateKey key, List<UsageInterval> taken, List<PolicyTimeline.Period> periods) {
+    private void verify(StateKey key, List<UsageInterval> taken, List<PolicyTimeline.Period> periods) {
         int next = 0;
         for (PolicyTimeline.Period period : periods) {
             for (; next < taken.size() && taken.get(next).timeMs() < period.fromMs(); next++) {
-                unjudged(taken.get(next), UnverifiedReason.LIMITS_CHANGE);
+                addUnverified(taken.get(next), UnverifiedReason.LIMITS_CHANGE);
             }
             int from = next;
             while (next < taken.size() && taken.get(next).timeMs() < period.untilMs()) {
                 next++;
             }
-            judge(key, taken.subList(from, next), period);
+            verify(key, taken.subList(from, next), period);
         }
-        taken.subList(next, taken.size()).forEach(use -> unjudged(use, UnverifiedReason.LIMITS_CHANGE));
+        taken.subList(next, taken.size()).forEach(use -> addUnverified(use, UnverifiedReason.LIMITS_CHANGE));
     }
 
-    private void judge(StateKey key, List<UsageInterval> taken, PolicyTimeline.Period period) {
+    private void verify(StateKey key, List<UsageInterval> taken, PolicyTimeline.Period period) {
         List<UsageReplay> counts = List.of();
         Set<UsageReplay> above = new HashSet<>();
         for (UsageInterval use : taken) {
             if (use.sinceMs() < period.fromMs()) {
-                unjudged(use, UnverifiedReason.LIMITS_CHANGE);
+                addUnverified(use, UnverifiedReason.LIMITS_CHANGE);
                 continue;
             }
             counts = counts.isEmpty() ? open(period.policy(), use.timeMs()) : counts;
-            boolean isJudged = range.has(use.timeMs());
+            boolean isJudged = range.contains(use.timeMs());
             boolean isTold = true;
             for (UsageReplay count : counts) {
-                if (!count.canTell(use)) {
+                if (!count.canCharge(use)) {
                     isTold = false;
                     continue;
                 }
-                BigInteger used = count.take(use);
+                BigInteger used = count.charge(use);
                 if (!count.exceeds(used)) {
                     above.remove(count);
                 } else if (above.add(count) && isJudged) {
-                    tell(key, period.policy(), count, used, use);
+                    reportExceeded(key, period.policy(), count, used, use);
                 }
             }
             if (!isTold) {
-                unjudged(use, UnverifiedReason.WHEN_UNKNOWN);
+                addUnverified(use, UnverifiedReason.WHEN_UNKNOWN);
             } else if (isJudged) {
                 totals.addSummed(use.decisions(), use.isByClient());
             }
@@ -267,13 +267,13 @@ public final class SharedQuotaAudit {
                 .toList();
     }
 
-    private void tell(StateKey key, Policy policy, UsageReplay count, BigInteger used, UsageInterval use) {
+    private void reportExceeded(StateKey key, Policy policy, UsageReplay count, BigInteger used, UsageInterval use) {
         StringBuilder note = new StringBuilder("policy ").append(policy.id());
-        for (int i = 0; i < key.others().size(); i += 2) {
+        for (int i = 0; i < key.namesAndValues().size(); i += 2) {
             note.append(i == 0 ? " of " : ", ")
-                    .append(key.others().get(i))
+                    .append(key.namesAndValues().get(i))
                     .append(' ')
-                    .append(key.others().get(i + 1));
+                    .append(key.namesAndValues().get(i + 1));
         }
         note.append(": ").append(used).append(" of ").append(count.limit().capacity());
         note.append(" by ").append(count.label()).append(" at ").append(Instant.ofEpochMilli(use.timeMs()));
@@ -282,10 +282,13 @@ public final class SharedQuotaAudit {
             note.append(", in the window from ").append(Instant.ofEpochMilli(startMs));
         }
         totals.add(Kind.SUM_ABOVE);
-        differences.accept(new Mismatch(
+        mismatches.accept(new Mismatch(
                 Kind.SUM_ABOVE,
-                use.isByClient() ? null : new Request.Source(use.partition(), use.asked()),
-                new Place(use.isByClient() ? Topic.LEASE_USAGE : Topic.DECISIONS, use.partition(), use.decided()),
+                use.isByClient() ? null : new Request.Source(use.partition(), use.requestOffset()),
+                new RecordPosition(
+                        use.isByClient() ? AuditedTopic.LEASE_USAGE : AuditedTopic.DECISIONS,
+                        use.partition(),
+                        use.decisionOffset()),
                 null,
                 null,
                 List.of(),

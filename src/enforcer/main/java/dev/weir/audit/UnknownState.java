@@ -26,9 +26,9 @@ import java.util.function.Consumer;
 final class UnknownState {
 
     /** Of so many keys it is told apart what is known of them. */
-    private static final int MOST = 1_000_000;
+    private static final int MAX_KEYS = 1_000_000;
 
-    private static final Doubt NONE = new Doubt(null, 0, 0);
+    private static final UnknownCount NONE = new UnknownCount(null, 0, 0);
 
     /**
      * What is known of a count that is not known.
@@ -36,12 +36,12 @@ final class UnknownState {
      * @param version by which the client was allowed something since the doubt began, 0 if it was not
      * @param lastMs until when it may have taken something since
      */
-    private record Doubt(UnverifiedReason why, long version, long lastMs) {}
+    private record UnknownCount(UnverifiedReason why, long version, long lastMs) {}
 
-    private final Map<StateKey, Doubt> doubts = new HashMap<>();
-    private final Consumer<StateKey> fresh;
+    private final Map<StateKey, UnknownCount> unknownByKey = new HashMap<>();
+    private final Consumer<StateKey> resetState;
     private final long longestDelayMs;
-    private UnverifiedReason ofOthers;
+    private UnverifiedReason defaultReason;
 
     /**
      * Begins.
@@ -50,77 +50,77 @@ final class UnknownState {
      * @param fresh is told whose count says nothing any more
      */
     UnknownState(UnverifiedReason ofAll, long longestDelayMs, Consumer<StateKey> fresh) {
-        ofOthers = ofAll;
+        defaultReason = ofAll;
         this.longestDelayMs = longestDelayMs;
-        this.fresh = fresh;
+        this.resetState = fresh;
     }
 
     /** A count is not known from here on. */
     void add(StateKey key, UnverifiedReason why) {
-        if (ofOthers == null && doubts.size() >= MOST) {
-            ofOthers = why;
-            doubts.clear();
+        if (defaultReason == null && unknownByKey.size() >= MAX_KEYS) {
+            defaultReason = why;
+            unknownByKey.clear();
         }
-        if (ofOthers == null || doubts.size() < MOST || doubts.containsKey(key)) {
-            doubts.put(key, new Doubt(why, 0, 0));
+        if (defaultReason == null || unknownByKey.size() < MAX_KEYS || unknownByKey.containsKey(key)) {
+            unknownByKey.put(key, new UnknownCount(why, 0, 0));
         }
     }
 
     /** No count is known from here on. */
     void addAll(UnverifiedReason why) {
-        ofOthers = ofOthers == null ? why : ofOthers;
-        doubts.clear();
+        defaultReason = defaultReason == null ? why : defaultReason;
+        unknownByKey.clear();
     }
 
     /** Why a request cannot be judged by these policies, null if it can. */
-    UnverifiedReason about(Request request, Collection<Policy> applicable) {
-        if (ofOthers == null && doubts.isEmpty()) {
+    UnverifiedReason unverifiedReason(Request request, Collection<Policy> applicable) {
+        if (defaultReason == null && unknownByKey.isEmpty()) {
             return null;
         }
         UnverifiedReason about = null;
         for (Policy policy : applicable) {
             StateKey key = policy.stateKey(request);
-            Doubt doubt = policy.isShared() ? NONE : of(key);
+            UnknownCount doubt = policy.isShared() ? NONE : of(key);
             boolean isOver = doubt.why != null
                     && doubt.version == policy.version()
-                    && request.timestampMs() >= wholeAtMs(policy, doubt.lastMs);
+                    && request.timestampMs() >= recoveredAtMs(policy, doubt.lastMs);
             if (isOver) {
-                fresh.accept(key);
-                settle(key);
+                resetState.accept(key);
+                markKnown(key);
             } else if (doubt.why != null) {
                 about = doubt.why;
             }
-            if (policy.idempotencyMs() > 0 && ofOthers != null) {
-                about = ofOthers; // whether it was asked before is not known
+            if (policy.idempotencyMs() > 0 && defaultReason != null) {
+                about = defaultReason; // whether it was asked before is not known
             }
         }
         return about;
     }
 
-    private Doubt of(StateKey key) {
-        Doubt doubt = doubts.get(key);
-        return doubt != null ? doubt : ofOthers == null ? NONE : new Doubt(ofOthers, 0, 0);
+    private UnknownCount of(StateKey key) {
+        UnknownCount doubt = unknownByKey.get(key);
+        return doubt != null ? doubt : defaultReason == null ? NONE : new UnknownCount(defaultReason, 0, 0);
     }
 
-    private void settle(StateKey key) {
-        if (ofOthers == null) {
-            doubts.remove(key);
+    private void markKnown(StateKey key) {
+        if (defaultReason == null) {
+            unknownByKey.remove(key);
         } else {
-            doubts.put(key, NONE);
+            unknownByKey.put(key, NONE);
         }
     }
 
     /** When the count of one who took everything at a time is whole again. */
-    private static long wholeAtMs(Policy policy, long lastMs) {
+    private static long recoveredAtMs(Policy policy, long lastMs) {
         long wholeMs = lastMs;
         for (Policy.Term term : policy.terms()) {
-            wholeMs = Math.max(wholeMs, wholeAtMs(term.limit(), lastMs));
+            wholeMs = Math.max(wholeMs, recoveredAtMs(term.limit(), lastMs));
         }
         return wholeMs;
     }
 
-    private static <S> long wholeAtMs(Limit<S> limit, long lastMs) {
-        return LimitAccount.open(limit, lastMs).charge(limit.capacity(), lastMs).forgettableAtMs(lastMs);
+    private static <S> long recoveredAtMs(Limit<S> limit, long lastMs) {
+        return LimitAccount.open(limit, lastMs).charge(limit.capacity(), lastMs).expiresAtMs(lastMs);
     }
 
     /**
@@ -129,8 +129,8 @@ final class UnknownState {
      * @param told the decision on limits, null if there is none
      * @param isCharged whether counts that are known are charged as they were
      */
-    void learn(Request request, Collection<Policy> applicable, Decision told, boolean isCharged) {
-        if (request.kind() == RequestKind.PEEK || (ofOthers == null && doubts.isEmpty())) {
+    void observe(Request request, Collection<Policy> applicable, Decision told, boolean isCharged) {
+        if (request.kind() == RequestKind.PEEK || (defaultReason == null && unknownByKey.isEmpty())) {
             return;
         }
         boolean isAllowed = told != null
@@ -147,10 +147,10 @@ final class UnknownState {
                 continue; // its count is nobody's here
             }
             StateKey key = policy.stateKey(request);
-            Doubt doubt = of(key);
+            UnknownCount doubt = of(key);
             if (doubt.why == null) {
                 if (!isCharged) {
-                    add(key, whyOf(request, applicable));
+                    add(key, reasonOf(request, applicable));
                 }
                 continue;
             }
@@ -158,17 +158,17 @@ final class UnknownState {
                     && request.kind() != RequestKind.SETTLE
                     && policy.terms().stream().noneMatch(term -> term.limit().countDenied());
             boolean isProof = isAllowed && !mayBeRepeat;
-            if (doubts.size() < MOST || doubts.containsKey(key)) {
-                doubts.put(
+            if (unknownByKey.size() < MAX_KEYS || unknownByKey.containsKey(key)) {
+                unknownByKey.put(
                         key,
                         isProof || goesOn
-                                ? new Doubt(doubt.why, policy.version(), Math.max(doubt.lastMs, lastMs))
-                                : new Doubt(doubt.why, 0, 0));
+                                ? new UnknownCount(doubt.why, policy.version(), Math.max(doubt.lastMs, lastMs))
+                                : new UnknownCount(doubt.why, 0, 0));
             }
         }
     }
 
-    private UnverifiedReason whyOf(Request request, Collection<Policy> applicable) {
+    private UnverifiedReason reasonOf(Request request, Collection<Policy> applicable) {
         return applicable.stream()
                 .filter(policy -> !policy.isShared())
                 .map(policy -> of(policy.stateKey(request)).why)

@@ -9,17 +9,18 @@ import dev.weir.event.Request;
  * @param timeMs when the last of it came at the latest, the same unless a client tells of several
  * @param cost in all
  * @param decisions how many
- * @param decided the offset of the last one
- * @param asked the offset of its request, that of {@link Request.Source#NONE} if a client tells of it
+ * @param decisionOffset the offset of the last one
+ * @param requestOffset the offset of its request, that of {@link Request.Source#NONE} if a client tells of it
  */
-record UsageInterval(long sinceMs, long timeMs, long cost, long decisions, int partition, long decided, long asked) {
+record UsageInterval(
+        long sinceMs, long timeMs, long cost, long decisions, int partition, long decisionOffset, long requestOffset) {
 
     boolean isByClient() {
-        return asked == Request.Source.NONE.offset();
+        return requestOffset == Request.Source.NONE.offset();
     }
 
     /** In how long a time it came at most. */
-    long lastsMs() {
+    long durationMs() {
         return timeMs - sinceMs;
     }
 }

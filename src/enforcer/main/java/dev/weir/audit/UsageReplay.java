@@ -39,10 +39,10 @@ final class UsageReplay {
     private final Limit<?> limit;
     private final Rate rate; // of a bucket, else null
     private final long termMs;
-    private final Queue<UsageInterval> logged =
+    private final Queue<UsageInterval> loggedUses =
             new PriorityQueue<>(1, Comparator.comparingLong(UsageInterval::sinceMs));
     private LimitAccount<?> account;
-    private BigInteger inLog = BigInteger.ZERO;
+    private BigInteger loggedCost = BigInteger.ZERO;
     private long fullMs;
     private long sinceMs;
 
@@ -53,14 +53,14 @@ final class UsageReplay {
      */
     UsageReplay(Policy.Term term, long termMs, long nowMs) {
         label = term.label();
-        limit = term.limit() instanceof IntervalBucket bucket ? loose(bucket) : term.limit();
+        limit = term.limit() instanceof IntervalBucket bucket ? withoutSteps(bucket) : term.limit();
         rate = limit instanceof Meter meter ? meter.rate() : limit instanceof Gcra gcra ? gcra.rate() : null;
         this.termMs = termMs;
         account = LimitAccount.open(limit, nowMs);
     }
 
     /** As much in any time as the steps give wherever they fall. */
-    private static Limit<?> loose(IntervalBucket bucket) {
+    private static Limit<?> withoutSteps(IntervalBucket bucket) {
         return new TokenBucket(Rate.of(bucket.tokens(), bucket.perMs()), bucket.burst() + bucket.tokens(), false);
     }
 
@@ -73,23 +73,23 @@ final class UsageReplay {
     }
 
     /** Whether a use is known well enough to be taken. */
-    boolean canTell(UsageInterval use) {
+    boolean canCharge(UsageInterval use) {
         if (limit instanceof SlidingWindowLog log) {
-            return use.lastsMs() < log.perMs();
+            return use.durationMs() < log.perMs();
         }
         if (rate != null) { // one that lasts for longer would let too much else pass
-            return use.lastsMs() <= Math.max(termMs, limit.windowMs(use.timeMs()));
+            return use.durationMs() <= Math.max(termMs, limit.windowMs(use.timeMs()));
         }
         return limit.windowEndsMs(use.sinceMs()) == limit.windowEndsMs(use.timeMs());
     }
 
     /** Returns how much is in use then. */
-    BigInteger take(UsageInterval use) {
+    BigInteger charge(UsageInterval use) {
         if (limit instanceof SlidingWindowLog log) {
-            forgetLogged(use.timeMs() - log.perMs());
-            logged.add(use);
-            inLog = inLog.add(BigInteger.valueOf(use.cost()));
-            return inLog;
+            expireLogged(use.timeMs() - log.perMs());
+            loggedUses.add(use);
+            loggedCost = loggedCost.add(BigInteger.valueOf(use.cost()));
+            return loggedCost;
         }
         boolean isFree = account.used(use.timeMs()) == 0;
         fullMs = isFree ? use.timeMs() : fullMs;
@@ -99,9 +99,10 @@ final class UsageReplay {
     }
 
     /** Forgets what may have come at a time or before. */
-    private void forgetLogged(long atMs) {
-        while (!logged.isEmpty() && logged.peek().sinceMs() <= atMs) {
-            inLog = inLog.subtract(BigInteger.valueOf(logged.remove().cost()));
+    private void expireLogged(long atMs) {
+        while (!loggedUses.isEmpty() && loggedUses.peek().sinceMs() <= atMs) {
+            loggedCost =
+                    loggedCost.subtract(BigInteger.valueOf(loggedUses.remove().cost()));
         }
     }
 

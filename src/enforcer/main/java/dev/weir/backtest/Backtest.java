@@ -102,7 +102,7 @@ public final class Backtest {
                 if (ruling instanceof Admission admission) {
                     run.admit(admission);
                 } else {
-                    run.decide(request, (Decision) ruling);
+                    run.emitDecision(request, (Decision) ruling);
                 }
             }
             run.runDry();
@@ -160,7 +160,7 @@ public final class Backtest {
 
         /** What falls due before a time happens before it; what falls due then, after the requests of that time. */
         void passUntil(long timestampMs) {
-            nowMs = Math.max(nowMs, Math.min(timestampMs, Shaper.LAST_MS));
+            nowMs = Math.max(nowMs, Math.min(timestampMs, Shaper.MAX_TIME_MS));
             while (shaper.dueNanos() < nowMs * NANOS_PER_MS) {
                 tick();
             }
@@ -169,7 +169,7 @@ public final class Backtest {
         /** @throws IllegalStateException if that takes until the year 2200 */
         void runDry() {
             while (shaper.hasWaiting()) {
-                if (shaper.dueNanos() > Shaper.LAST_MS * NANOS_PER_MS) {
+                if (shaper.dueNanos() > Shaper.MAX_TIME_MS * NANOS_PER_MS) {
                     throw new IllegalStateException("the queues would drain beyond the year 2200");
                 }
                 tick();
@@ -177,20 +177,20 @@ public final class Backtest {
         }
 
         void admit(Admission admission) {
-            Admission keyed = QueueRules.keyed(admission, queues.get(admission.queue()));
+            Admission keyed = QueueRules.withKey(admission, queues.get(admission.queue()));
             shaper.admit(keyed, admitted++, nowMs, nowMs * NANOS_PER_MS);
         }
 
         @Override
-        public void decide(Admission of, Decision decision) {
-            decide(of.request(), decision);
+        public void emitDecision(Admission of, Decision decision) {
+            emitDecision(of.request(), decision);
         }
 
-        void decide(Request request, Decision decision) {
+        void emitDecision(Request request, Decision decision) {
             tally.add(request.tier(), decision);
             if (decisions != null) {
                 try {
-                    decisions.write(decision.in(context));
+                    decisions.write(decision.withContext(context));
                 } catch (IOException e) {
                     throw new UncheckedIOException(e);
                 }
@@ -198,7 +198,7 @@ public final class Backtest {
         }
 
         @Override
-        public void release(Admission of, Release release) {
+        public void emitRelease(Admission of, Release release) {
             tally.add(release);
             if (releases != null) {
                 try {

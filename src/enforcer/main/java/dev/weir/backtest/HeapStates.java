@@ -8,7 +8,7 @@ import dev.weir.decision.WritablePolicyStates;
 import dev.weir.event.IdempotentAnswer;
 import dev.weir.event.StateKey;
 import dev.weir.limit.LogSegment;
-import dev.weir.limit.Segments;
+import dev.weir.limit.SegmentStore;
 import dev.weir.policy.ContentHash;
 import dev.weir.policy.RequestKey;
 import java.util.HashMap;
@@ -37,7 +37,7 @@ public final class HeapStates implements WritablePolicyStates {
         recent.observe(requests++, timestampMs);
         if (states.size() >= sweepAtSize) {
             long horizonMs = recent.earliestMs() - keepMs;
-            states.values().removeIf(state -> state.forgettableAtMs() <= horizonMs);
+            states.values().removeIf(state -> state.expiresAtMs() <= horizonMs);
             sweepAtSize = Math.max(FIRST_SWEEP, 2 * states.size());
         }
     }
@@ -63,9 +63,9 @@ public final class HeapStates implements WritablePolicyStates {
 
     /** A place for one log, which alone refers to it. */
     @Override
-    public Segments segments(StateKey key, int shelf) {
+    public SegmentStore segments(StateKey key, int shelf) {
         Map<Long, LogSegment> segments = new HashMap<>();
-        return new Segments() {
+        return new SegmentStore() {
             @Override
             public LogSegment get(long number) {
                 return segments.get(number);
@@ -89,7 +89,7 @@ public final class HeapStates implements WritablePolicyStates {
     }
 
     @Override
-    public void remember(RequestKey key, ContentHash content, IdempotentAnswer answer, long atMs, long untilMs) {
+    public void storeAnswer(RequestKey key, ContentHash content, IdempotentAnswer answer, long atMs, long untilMs) {
         firstAnswers.put(key, content, answer, atMs, untilMs);
     }
 }

@@ -22,7 +22,7 @@ import java.util.regex.Pattern;
 public final class ConfigFile {
 
     /** The environment variable of the state directory; {@code state.directory} overrides it. */
-    public static final String STATE_DIRECTORY = "WEIR_STATE_DIRECTORY";
+    public static final String STATE_DIRECTORY_VARIABLE = "WEIR_STATE_DIRECTORY";
 
     private static final int MAX_KAFKA_PROPERTIES = 1000;
     private static final Pattern REFERENCE = Pattern.compile("\\$\\{env:([^{}]*)}");
@@ -59,31 +59,31 @@ public final class ConfigFile {
 
     /** The configuration without a file. */
     public static WeirConfig defaults(Map<String, String> environment) {
-        String directory = environment.getOrDefault(STATE_DIRECTORY, "");
+        String directory = environment.getOrDefault(STATE_DIRECTORY_VARIABLE, "");
         return directory.isBlank() ? WeirConfig.DEFAULTS : WeirConfig.DEFAULTS.withStateDirectory(Path.of(directory));
     }
 
     private static WeirConfig read(YamlTree file, Faults faults, Map<String, String> environment)
             throws FaultsException {
-        WeirConfig config = set(file, environment);
+        WeirConfig config = parse(file, environment);
         faults.throwIfAny();
         return config;
     }
 
-    private static WeirConfig set(YamlTree file, Map<String, String> environment) {
-        Section top = new Section(file);
+    private static WeirConfig parse(YamlTree file, Map<String, String> environment) {
+        ConfigSection top = new ConfigSection(file);
         WeirConfig defaults = defaults(environment);
         String applicationId = top.read(WeirConfig.APPLICATION_ID, defaults.applicationId());
         int threads = top.read(WeirConfig.THREADS, defaults.threads());
-        Topics topics = top.section("topics", Settings::topics, defaults.topics());
-        State state = top.section("state", Settings::state, defaults.state());
-        Requests requests = top.section("requests", Settings::requests, defaults.requests());
-        Shaping shaping = top.section("shaping", Settings::shaping, defaults.shaping());
-        Leases leases = top.section("leases", Settings::leases, defaults.leases());
-        Service service = top.section("service", Settings::service, defaults.service());
+        Topics topics = top.section("topics", SettingsReader::topics, defaults.topics());
+        State state = top.section("state", SettingsReader::state, defaults.state());
+        Requests requests = top.section("requests", SettingsReader::requests, defaults.requests());
+        Shaping shaping = top.section("shaping", SettingsReader::shaping, defaults.shaping());
+        Leases leases = top.section("leases", SettingsReader::leases, defaults.leases());
+        Service service = top.section("service", SettingsReader::service, defaults.service());
         Map<String, String> registry = registry(top.get("registry"), environment);
         Map<String, String> kafka = kafka(top.get("kafka"), environment);
-        top.refuseOtherKeys();
+        top.rejectUnknownKeys();
         // Each value is valid by itself; the prefix and the application id may still be too long together.
         YamlTree prefix = file.get("topics").get("prefix");
         return prefix.noting(() -> new WeirConfig(
@@ -96,17 +96,18 @@ public final class ConfigFile {
         if (registry.isEmpty()) {
             return properties;
         }
-        registry.fields(RegistryRules.keys()).forEach((key, value) -> {
-            if (RegistryRules.keys().contains(key)) {
+        registry.fields(RegistryPropertyRules.keys()).forEach((key, value) -> {
+            if (RegistryPropertyRules.keys().contains(key)) {
                 properties.put(
                         key,
-                        value.read(text -> checked(resolve(text, environment), of -> RegistryRules.fault(key, of))));
+                        value.read(text -> requireValid(
+                                resolve(text, environment), of -> RegistryPropertyRules.violation(key, of))));
             }
         });
         if (!properties.isEmpty()) {
-            registry.require(RegistryRules.URL);
+            registry.require(RegistryPropertyRules.URL);
         }
-        boolean isWhole = properties.containsKey(RegistryRules.URL) && !properties.containsValue(null);
+        boolean isWhole = properties.containsKey(RegistryPropertyRules.URL) && !properties.containsValue(null);
         return isWhole ? properties : Map.of();
     }
 
@@ -119,7 +120,8 @@ public final class ConfigFile {
         }
         Map<String, String> properties = new HashMap<>();
         values.forEach((key, value) -> {
-            String property = value.read(text -> checked(resolve(text, environment), of -> KafkaRules.fault(key, of)));
+            String property = value.read(
+                    text -> requireValid(resolve(text, environment), of -> KafkaPropertyRules.violation(key, of)));
             if (property != null) {
                 properties.put(key, property);
             }
@@ -127,7 +129,7 @@ public final class ConfigFile {
         return properties;
     }
 
-    private static String checked(String value, Function<String, Optional<String>> rules) {
+    private static String requireValid(String value, Function<String, Optional<String>> rules) {
         rules.apply(value).ifPresent(fault -> {
             throw new IllegalArgumentException(fault);
         });

@@ -18,10 +18,10 @@ import java.util.regex.Pattern;
  * holds the value checks it with the same setting, so a value from the file and one from the code have the same range.
  *
  * @param key such as {@code topics.partitions}
- * @param reading returns null if the value is at fault, which it notes
+ * @param reader returns null if the value is at fault, which it notes
  * @param check throws IllegalArgumentException, with a message that begins with the key
  */
-record Setting<T>(String key, Function<YamlTree, T> reading, Consumer<T> check) {
+record Setting<T>(String key, Function<YamlTree, T> reader, Consumer<T> check) {
 
     /** A setting whose text is parsed by a function that may throw IllegalArgumentException. */
     static <T> Setting<T> of(String key, Function<String, T> parse, Consumer<T> check) {
@@ -41,7 +41,7 @@ record Setting<T>(String key, Function<YamlTree, T> reading, Consumer<T> check) 
         Setting<Long> number = number(key, min, max);
         return new Setting<>(
                 key,
-                value -> Optional.ofNullable(number.reading.apply(value))
+                value -> Optional.ofNullable(number.reader.apply(value))
                         .map(Long::intValue)
                         .orElse(null),
                 count -> number.check.accept((long) count));
@@ -76,7 +76,7 @@ record Setting<T>(String key, Function<YamlTree, T> reading, Consumer<T> check) 
     Setting<Optional<T>> optional() {
         return new Setting<>(
                 key,
-                value -> Optional.ofNullable(reading.apply(value))
+                value -> Optional.ofNullable(reader.apply(value))
                         .map(Optional::of)
                         .orElse(null),
                 value -> value.ifPresent(check));
@@ -89,7 +89,7 @@ record Setting<T>(String key, Function<YamlTree, T> reading, Consumer<T> check) 
 
     /** The value in the file; {@code otherwise} if there is none, or if it is at fault, which is noted. */
     T read(YamlTree value, T otherwise) {
-        T read = value.isThere() ? reading.apply(value) : null;
+        T read = value.isThere() ? reader.apply(value) : null;
         return read != null && value.noting(() -> accepted(read)) != null ? read : otherwise;
     }
 

@@ -83,14 +83,15 @@ public record WeirConfig(
                         + " characters together: both are in the names of internal topics");
         THREADS.require(threads);
         kafka = Collections.unmodifiableMap(new TreeMap<>(kafka));
-        kafka.forEach((key, value) -> KafkaRules.fault(key, value).ifPresent(fault -> {
+        kafka.forEach((key, value) -> KafkaPropertyRules.violation(key, value).ifPresent(fault -> {
             throw new IllegalArgumentException("kafka." + key + " " + fault);
         }));
         registry = Collections.unmodifiableMap(new TreeMap<>(registry));
-        registry.forEach((key, value) -> RegistryRules.fault(key, value).ifPresent(fault -> {
-            throw new IllegalArgumentException("registry." + key + " " + fault);
-        }));
-        RegistryRules.fault(registry).ifPresent(fault -> {
+        registry.forEach(
+                (key, value) -> RegistryPropertyRules.violation(key, value).ifPresent(fault -> {
+                    throw new IllegalArgumentException("registry." + key + " " + fault);
+                }));
+        RegistryPropertyRules.violation(registry).ifPresent(fault -> {
             throw new IllegalArgumentException(fault);
         });
     }
@@ -234,7 +235,7 @@ public record WeirConfig(
             int maxAttributes,
             int maxAttributeLength,
             long maxCost,
-            Misplaced misplaced,
+            MisplacedAction misplaced,
             Duration maxAhead) {
 
         public static final int MAX_ATTRIBUTES = 10_000;
@@ -246,12 +247,13 @@ public record WeirConfig(
         static final Setting<Integer> ATTRIBUTE_LENGTH =
                 Setting.count("requests.max-attribute-length", 1, MAX_ATTRIBUTE_LENGTH);
         static final Setting<Long> COST = Setting.number("requests.max-cost", 1, MAX_COST);
-        static final Setting<Misplaced> MISPLACED = Setting.of("requests.misplaced", Misplaced::of, any -> {});
+        static final Setting<MisplacedAction> MISPLACED =
+                Setting.of("requests.misplaced", MisplacedAction::of, any -> {});
         static final Setting<Duration> AHEAD =
                 Setting.duration("requests.max-ahead", Duration.ofMillis(1), Duration.ofDays(3650));
 
         static final Requests DEFAULTS =
-                new Requests(64L << 10, 64, 1024, 1_000_000_000_000L, Misplaced.ROUTE, Duration.ofHours(1));
+                new Requests(64L << 10, 64, 1024, 1_000_000_000_000L, MisplacedAction.ROUTE, Duration.ofHours(1));
 
         public Requests {
             PAYLOAD.require(maxPayloadBytes);
@@ -267,7 +269,7 @@ public record WeirConfig(
     }
 
     /** What is done with a record of the request topic that is not in the partition of its client. */
-    public enum Misplaced {
+    public enum MisplacedAction {
         /** It is forwarded to the partition of its client, and decided there. */
         ROUTE("route"),
         /** It is a dead letter. */
@@ -275,12 +277,12 @@ public record WeirConfig(
 
         private final String text;
 
-        Misplaced(String text) {
+        MisplacedAction(String text) {
             this.text = text;
         }
 
         /** @throws IllegalArgumentException if the text is neither {@code route} nor {@code dead-letter} */
-        static Misplaced of(String text) {
+        static MisplacedAction of(String text) {
             return Stream.of(values())
                     .filter(value -> value.text.equals(text))
                     .findAny()
@@ -351,8 +353,8 @@ public record WeirConfig(
      * @param advertise {@code host:port} at which other instances reach this one; empty: where it listens
      * @param tokenFile holds the token that changes need; empty: the environment variable {@value #TOKEN_VARIABLE} does
      * @param healthPort of the listener that serves the health checks and metrics only, 0 to 65535; 0: any that is free; empty: see
-     *     {@link #healthPortInForce}
-     * @param readToken whether reading needs the token; empty: see {@link #readsNeedToken}
+     *     {@link #effectiveHealthPort}
+     * @param readToken whether reading needs the token; empty: see {@link #requiresReadToken}
      * @param requestTimeout how long a request may take to arrive, 1 s to 10 min; more by 1 s for each 64 KiB of it
      * @param backtestTimeout how long trying policies on recent requests may take, 1 s to 10 min
      * @param tls by which files it speaks TLS; empty: it does not
@@ -408,8 +410,8 @@ public record WeirConfig(
         public static final int DEFAULT_HEALTH_PORT = 8679;
         public static final int MAX_PORT = 65_535;
 
-        private static final Duration SHORTEST = Duration.ofSeconds(1);
-        private static final Duration LONGEST = Duration.ofMinutes(10);
+        private static final Duration MIN_TIMEOUT = Duration.ofSeconds(1);
+        private static final Duration MAX_TIMEOUT = Duration.ofMinutes(10);
         static final Setting<Boolean> ENABLED = new Setting<>("service.enabled", YamlTree::flag, any -> {});
         static final Setting<String> HOST = Setting.text(
                 "service.host",
@@ -427,9 +429,10 @@ public record WeirConfig(
                 Setting.count("service.health-port", 0, MAX_PORT).optional();
         static final Setting<Optional<ReadToken>> READ_TOKEN =
                 Setting.of("service.read-token", ReadToken::of, any -> {}).optional();
-        static final Setting<Duration> REQUEST_TIMEOUT = Setting.duration("service.request-timeout", SHORTEST, LONGEST);
+        static final Setting<Duration> REQUEST_TIMEOUT =
+                Setting.duration("service.request-timeout", MIN_TIMEOUT, MAX_TIMEOUT);
         static final Setting<Duration> BACKTEST_TIMEOUT =
-                Setting.duration("service.backtest-timeout", SHORTEST, LONGEST);
+                Setting.duration("service.backtest-timeout", MIN_TIMEOUT, MAX_TIMEOUT);
 
         public static final Service DEFAULTS = new Service(
                 true,
@@ -453,7 +456,7 @@ public record WeirConfig(
         }
 
         /** As set; else {@value #DEFAULT_HEALTH_PORT}, or any that is free if that is so for {@code port}. */
-        public int healthPortInForce() {
+        public int effectiveHealthPort() {
             return healthPort.orElse(port == 0 ? 0 : DEFAULT_HEALTH_PORT);
         }
 
@@ -461,7 +464,7 @@ public record WeirConfig(
          * As set; else reading needs the token as soon as the service may be meant for other machines: it has another host or an advertised
          * address.
          */
-        public boolean readsNeedToken() {
+        public boolean requiresReadToken() {
             return readToken
                     .map(set -> set == ReadToken.REQUIRED)
                     .orElse(!host.equals(DEFAULT_HOST) || advertise.isPresent());
@@ -499,14 +502,14 @@ public record WeirConfig(
             return with(draft -> draft.tls = Optional.of(other));
         }
 
-        private Service with(Consumer<Draft> change) {
-            Draft draft = new Draft(this);
+        private Service with(Consumer<Builder> change) {
+            Builder draft = new Builder(this);
             change.accept(draft);
-            return draft.service();
+            return draft.build();
         }
 
         /** The components of a service, to change one of them. */
-        private static final class Draft {
+        private static final class Builder {
             private final Service from;
             private String host;
             private int port;
@@ -517,7 +520,7 @@ public record WeirConfig(
             private Duration requestTimeout;
             private Optional<Tls> tls;
 
-            Draft(Service from) {
+            Builder(Service from) {
                 this.from = from;
                 host = from.host;
                 port = from.port;
@@ -529,7 +532,7 @@ public record WeirConfig(
                 tls = from.tls;
             }
 
-            Service service() {
+            Service build() {
                 return new Service(
                         from.enabled,
                         host,
@@ -587,10 +590,10 @@ public record WeirConfig(
         return "WeirConfig[applicationId=" + applicationId + ", threads=" + threads + ", topics=" + topics + ", state="
                 + state + ", requests=" + requests + ", shaping=" + shaping + ", leases=" + leases + ", service="
                 + service + ", registry="
-                + shown(registry) + ", kafka=" + shown(kafka) + "]";
+                + redacted(registry) + ", kafka=" + redacted(kafka) + "]";
     }
 
-    private static Map<String, String> shown(Map<String, String> properties) {
+    private static Map<String, String> redacted(Map<String, String> properties) {
         Map<String, String> shown = new TreeMap<>(properties);
         shown.replaceAll((key, value) -> isSecret(key) ? "<hidden>" : value);
         return shown;

@@ -27,7 +27,7 @@ import org.apache.kafka.common.Uuid;
 public final class BrokerCluster implements AutoCloseable {
 
     /** The size of the smallest cluster that goes on when one broker fails. */
-    public static final int THREE = 3;
+    public static final int FAULT_TOLERANT_SIZE = 3;
 
     private static final Duration PATIENCE = Duration.ofMinutes(4);
     private static final long REQUEST_SECONDS = 5;
@@ -135,7 +135,7 @@ public final class BrokerCluster implements AutoCloseable {
 
     private void awaitReady() throws InterruptedException {
         long startNanos = System.nanoTime();
-        while (!isWhole()) {
+        while (!isFullyReplicated()) {
             if (System.nanoTime() - startNanos > PATIENCE.toNanos()) {
                 throw new IllegalStateException(
                         "the brokers are not ready after %d s: %s".formatted(PATIENCE.toSeconds(), logs()));
@@ -174,7 +174,7 @@ public final class BrokerCluster implements AutoCloseable {
     }
 
     /** Whether all brokers have joined and every partition has all its replicas in sync. */
-    public boolean isWhole() throws InterruptedException {
+    public boolean isFullyReplicated() throws InterruptedException {
         brokers.forEach(ChildProcess::checkAlive);
         try {
             if (admin.describeCluster()

@@ -80,11 +80,11 @@ public final class EmbeddedBroker implements AutoCloseable {
 
     private final Path directory;
     private final boolean temporary;
-    private final Further further;
-    private final Deque<AutoCloseable> users = new ArrayDeque<>();
+    private final BrokerOptions options;
+    private final Deque<AutoCloseable> dependents = new ArrayDeque<>();
     private FileLock lock;
-    private ServerSocketChannel clients;
-    private ServerSocketChannel quorum;
+    private ServerSocketChannel clientSocket;
+    private ServerSocketChannel controllerSocket;
     private ControllerServer controller;
     private BrokerServer broker;
     private String bootstrapServers;
@@ -96,14 +96,14 @@ public final class EmbeddedBroker implements AutoCloseable {
      * @param settings of the broker
      * @param credentials as {@code kafka-storage.sh format --add-scram} takes them
      */
-    public record Further(SecurityProtocol protocol, Map<String, String> settings, List<String> credentials) {
-        static final Further NONE = new Further(SecurityProtocol.PLAINTEXT, Map.of(), List.of());
+    public record BrokerOptions(SecurityProtocol protocol, Map<String, String> settings, List<String> credentials) {
+        static final BrokerOptions NONE = new BrokerOptions(SecurityProtocol.PLAINTEXT, Map.of(), List.of());
     }
 
-    private EmbeddedBroker(Path directory, boolean temporary, Further further) {
+    private EmbeddedBroker(Path directory, boolean temporary, BrokerOptions further) {
         this.directory = directory.toAbsolutePath();
         this.temporary = temporary;
-        this.further = further;
+        this.options = further;
     }
 
     /** Starts a broker on a free port. Its data is in a temporary directory, which goes when it is closed. */
@@ -113,11 +113,11 @@ public final class EmbeddedBroker implements AutoCloseable {
 
     /** Starts a broker on {@code port} (0: a free one) with its data in a temporary directory. */
     public static EmbeddedBroker start(int port) {
-        return start(port, Further.NONE);
+        return start(port, BrokerOptions.NONE);
     }
 
     /** As {@link #start(int)}, with settings of the caller's. */
-    public static EmbeddedBroker start(int port, Further further) {
+    public static EmbeddedBroker start(int port, BrokerOptions further) {
         try {
             return new EmbeddedBroker(Files.createTempDirectory("weir-broker-"), true, further).startup(port);
         } catch (IOException e) {
@@ -133,7 +133,7 @@ public final class EmbeddedBroker implements AutoCloseable {
      *     is one line and names which
      */
     public static EmbeddedBroker start(Path directory, int port) {
-        return new EmbeddedBroker(directory, false, Further.NONE).startup(port);
+        return new EmbeddedBroker(directory, false, BrokerOptions.NONE).startup(port);
     }
 
     /** The address for {@code bootstrap.servers}. */
@@ -143,7 +143,7 @@ public final class EmbeddedBroker implements AutoCloseable {
 
     /** Registers who must be closed before this broker is, by whatever closes it; the last registered goes first. */
     public synchronized void beforeClose(AutoCloseable user) {
-        users.push(user);
+        dependents.push(user);
     }
 
     /** Closes its users, stops, waits, and deletes a temporary directory. A second call does nothing. */
@@ -152,15 +152,15 @@ public final class EmbeddedBroker implements AutoCloseable {
         if (!OPEN.remove(this)) {
             return;
         }
-        users.forEach(user -> Utils.closeQuietly(user, "user of the embedded broker"));
+        dependents.forEach(user -> Utils.closeQuietly(user, "user of the embedded broker"));
         if (broker != null) {
             broker.shutdown();
             broker.awaitShutdown();
             controller.shutdown();
             controller.awaitShutdown();
         }
-        Utils.closeQuietly(clients, "client socket");
-        Utils.closeQuietly(quorum, "controller socket");
+        Utils.closeQuietly(clientSocket, "client socket");
+        Utils.closeQuietly(controllerSocket, "controller socket");
         Utils.closeQuietly(lock == null ? null : lock::unlockAndClose, "directory lock");
         if (temporary) {
             Utils.closeQuietly(() -> Utils.delete(directory.toFile()), "temporary directory");
@@ -175,9 +175,9 @@ public final class EmbeddedBroker implements AutoCloseable {
         OPEN.add(this);
         try {
             lock = lock(directory);
-            clients = bind(port);
-            quorum = bind(0);
-            bootstrapServers = address(clients);
+            clientSocket = bind(port);
+            controllerSocket = bind(0);
+            bootstrapServers = address(clientSocket);
             create();
             controller.startup();
             broker.startup();
@@ -190,20 +190,22 @@ public final class EmbeddedBroker implements AutoCloseable {
 
     private void create() throws Exception {
         Properties settings = new Properties();
-        settings.load(new StringReader(SETTINGS.formatted(address(clients), address(quorum), further.protocol)));
-        settings.putAll(further.settings);
+        settings.load(new StringReader(
+                SETTINGS.formatted(address(clientSocket), address(controllerSocket), options.protocol)));
+        settings.putAll(options.settings);
         settings.setProperty("log.dirs", directory.toString());
-        Formatter formatter = format(directory.toString(), further.credentials);
+        Formatter formatter = format(directory.toString(), options.credentials);
         // What KafkaRaftServer does, but with these sockets, and with faults that are logged instead of ending the JVM.
         SharedServer shared = new SharedServer(
                 new KafkaConfig(settings, false),
                 metaProperties(directory.toString()),
                 Time.SYSTEM,
                 new Metrics(),
-                CompletableFuture.completedFuture(Map.of(1, (InetSocketAddress) quorum.getLocalAddress())),
+                CompletableFuture.completedFuture(Map.of(1, (InetSocketAddress) controllerSocket.getLocalAddress())),
                 List.of(),
                 (name, fatal, action) -> new LoggingFaultHandler(name, action),
-                (listener, address, backlog, bufferBytes) -> listener.equals("CONTROLLER") ? quorum : clients);
+                (listener, address, backlog, bufferBytes) ->
+                        listener.equals("CONTROLLER") ? controllerSocket : clientSocket);
         controller = new ControllerServer(shared, KafkaRaftServer.configSchema(), formatter.bootstrapMetadata());
         broker = new BrokerServer(shared);
     }

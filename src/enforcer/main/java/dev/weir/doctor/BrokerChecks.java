@@ -28,7 +28,7 @@ import org.apache.kafka.common.utils.Utils;
 /** Whether there are brokers, and which. */
 final class BrokerChecks {
 
-    private static final int CONNECT_MS = 3_000;
+    private static final int CONNECT_TIMEOUT_MS = 3_000;
 
     private static final String TRANSACTION_VERSION = "transaction.version";
 
@@ -52,7 +52,7 @@ final class BrokerChecks {
                 .toList();
         Map<String, String> failures = new TreeMap<>();
         for (String address : addresses) {
-            failure(cluster, address).ifPresent(why -> failures.put(address, why));
+            clientFailure(cluster, address).ifPresent(why -> failures.put(address, why));
         }
         String advice =
                 "start it, or correct kafka.bootstrap.servers in the configuration file (or --bootstrap-server)";
@@ -65,11 +65,11 @@ final class BrokerChecks {
         }
     }
 
-    private static Optional<String> failure(ClusterView cluster, String address) {
+    private static Optional<String> clientFailure(ClusterView cluster, String address) {
         if (Utils.getHost(address) == null || Utils.getPort(address) == null) {
             throw new ConfigException("bootstrap.servers", address, "must be host:port");
         }
-        Optional<String> closed = closed(Utils.getHost(address), Utils.getPort(address));
+        Optional<String> closed = connectFailure(Utils.getHost(address), Utils.getPort(address));
         if (closed.isPresent()) {
             return closed;
         }
@@ -85,13 +85,13 @@ final class BrokerChecks {
     }
 
     /** Why no connection can be made. */
-    private static Optional<String> closed(String host, int port) {
+    private static Optional<String> connectFailure(String host, int port) {
         try (Socket socket = new Socket()) {
             InetSocketAddress address = new InetSocketAddress(host, port);
             if (address.isUnresolved()) {
                 return Optional.of("this machine does not know the name");
             }
-            socket.connect(address, CONNECT_MS);
+            socket.connect(address, CONNECT_TIMEOUT_MS);
             return Optional.empty();
         } catch (IOException e) {
             return Optional.of(String.valueOf(e.getMessage()));
@@ -103,7 +103,7 @@ final class BrokerChecks {
         Collection<Node> nodes = cluster.await(cluster.admin().describeCluster().nodes());
         String id = cluster.await(cluster.admin().describeCluster().clusterId());
         for (Node node : nodes) {
-            closed(node.host(), node.port())
+            connectFailure(node.host(), node.port())
                     .ifPresent(why -> notes.fail(
                             "broker " + node.id() + " tells clients to come to " + node.host() + ":" + node.port()
                                     + ": " + why,
@@ -128,7 +128,7 @@ final class BrokerChecks {
             }
             notes.ok(quorum.leaderId() + " of " + count(quorum.voters().size(), "voter"));
         } catch (ClusterAuthorizationException e) {
-            notes.skip("not allowed", cluster.grant("Describe", "--cluster"));
+            notes.skip("not allowed", cluster.grantCommand("Describe", "--cluster"));
         } catch (UnsupportedVersionException e) {
             notes.skip(NO_QUORUM);
         }

@@ -18,8 +18,8 @@ import org.apache.kafka.common.errors.ClusterAuthorizationException;
 /** What brokers are set to for all topics, groups and transactions, held against what Weir asks of them. */
 final class BrokerSettingChecks {
 
-    private static final long LONGEST_CLEANUP_MS = 1_000;
-    private static final long SHORTEST_OFFSETS_MINUTES = 24 * 60;
+    private static final long MAX_CLEANUP_INTERVAL_MS = 1_000;
+    private static final long MIN_OFFSETS_RETENTION_MINUTES = 24 * 60;
 
     private static final String TIMESTAMP_TYPE = "log.message.timestamp.type";
     private static final String TIMESTAMP_AFTER_MAX = "log.message.timestamp.after.max.ms";
@@ -27,14 +27,15 @@ final class BrokerSettingChecks {
     /**
      * What a setting should be.
      *
-     * @param holds null stands for nothing: a broker that does not know a setting is not judged by it
-     * @param otherwise what happens if it does not hold
+     * @param condition null stands for nothing: a broker that does not know a setting is not judged by it
+     * @param consequence what happens if it does not hold
      */
-    private record Rule(String setting, Predicate<String> holds, Verdict verdict, String to, String otherwise) {}
+    private record Requirement(
+            String setting, Predicate<String> condition, Verdict verdict, String expected, String consequence) {}
 
     private BrokerSettingChecks() {}
 
-    static void look(ClusterView cluster, FindingCollector notes) {
+    static void check(ClusterView cluster, FindingCollector notes) {
         Collection<Node> nodes = cluster.await(cluster.admin().describeCluster().nodes());
         List<Config> brokers = new ArrayList<>();
         try {
@@ -47,14 +48,15 @@ final class BrokerSettingChecks {
             }
         } catch (ClusterAuthorizationException e) {
             notes.skip(
-                    "time-outs of groups and transactions: not allowed", cluster.grant("DescribeConfigs", "--cluster"));
+                    "time-outs of groups and transactions: not allowed",
+                    cluster.grantCommand("DescribeConfigs", "--cluster"));
             return;
         }
-        List<Rule> rules = rules(cluster, nodes.size());
+        List<Requirement> rules = requirements(cluster, nodes.size());
         long broken = rules.stream()
-                .filter(rule -> !judge(rule, brokers, cluster, notes))
+                .filter(rule -> !checkRequirement(rule, brokers, cluster, notes))
                 .count();
-        if (areNewEnough(brokers, notes) && broken == 0) {
+        if (areSupported(brokers, notes) && broken == 0) {
             notes.ok(rules.size() + " that matter, as Weir needs them");
         }
     }
@@ -63,7 +65,7 @@ final class BrokerSettingChecks {
      * Returns whether the brokers accept Weir's changelogs, which Kafka before 3.6 refuses to create (KIP-937). A broker that
      * hides its settings counts as new enough.
      */
-    static boolean areNewEnough(List<Config> brokers, FindingCollector notes) {
+    static boolean areSupported(List<Config> brokers, FindingCollector notes) {
         boolean isOlder = brokers.stream()
                 .anyMatch(broker -> broker.get(TIMESTAMP_TYPE) != null && broker.get(TIMESTAMP_AFTER_MAX) == null);
         if (isOlder) {
@@ -75,10 +77,10 @@ final class BrokerSettingChecks {
         return !isOlder;
     }
 
-    private static List<Rule> rules(ClusterView cluster, int brokers) {
+    private static List<Requirement> requirements(ClusterView cluster, int brokers) {
         long sessionMs = KafkaSettings.session(cluster.config()).toMillis();
         long transactionMs = KafkaSettings.longestTransaction(cluster.config()).toMillis();
-        List<Rule> rules = new ArrayList<>(List.of(
+        List<Requirement> rules = new ArrayList<>(List.of(
                 atMost(
                         "group.min.session.timeout.ms",
                         sessionMs,
@@ -96,15 +98,15 @@ final class BrokerSettingChecks {
                         "the brokers refuse every transaction, which has that long"),
                 atMost(
                         "transaction.abort.timed.out.transaction.cleanup.interval.ms",
-                        LONGEST_CLEANUP_MS,
+                        MAX_CLEANUP_INTERVAL_MS,
                         Verdict.WARN,
                         "so much longer stand partitions, and changes of rules, whose instance died"),
                 atLeast(
                         "offsets.retention.minutes",
-                        SHORTEST_OFFSETS_MINUTES,
+                        MIN_OFFSETS_RETENTION_MINUTES,
                         Verdict.WARN,
                         "after a stop that long everything on the topics is decided again"),
-                new Rule(
+                new Requirement(
                         "auto.create.topics.enable",
                         "false"::equals,
                         Verdict.WARN,
@@ -120,21 +122,24 @@ final class BrokerSettingChecks {
         return rules;
     }
 
-    private static Rule atMost(String setting, long most, Verdict verdict, String otherwise) {
-        return new Rule(setting, value -> Long.parseLong(value) <= most, verdict, String.valueOf(most), otherwise);
+    private static Requirement atMost(String setting, long most, Verdict verdict, String otherwise) {
+        return new Requirement(
+                setting, value -> Long.parseLong(value) <= most, verdict, String.valueOf(most), otherwise);
     }
 
-    private static Rule atLeast(String setting, long least, Verdict verdict, String otherwise) {
-        return new Rule(setting, value -> Long.parseLong(value) >= least, verdict, String.valueOf(least), otherwise);
+    private static Requirement atLeast(String setting, long least, Verdict verdict, String otherwise) {
+        return new Requirement(
+                setting, value -> Long.parseLong(value) >= least, verdict, String.valueOf(least), otherwise);
     }
 
     /** Whether it holds on all. */
-    private static boolean judge(Rule rule, List<Config> brokers, ClusterView cluster, FindingCollector notes) {
+    private static boolean checkRequirement(
+            Requirement rule, List<Config> brokers, ClusterView cluster, FindingCollector notes) {
         TreeSet<String> wrong = new TreeSet<>();
         boolean isFixed = false;
         for (Config broker : brokers) {
             ConfigEntry entry = broker.get(rule.setting);
-            if (entry != null && entry.value() != null && !rule.holds.test(entry.value())) {
+            if (entry != null && entry.value() != null && !rule.condition.test(entry.value())) {
                 wrong.add(entry.value());
                 isFixed |= entry.isReadOnly();
             }
@@ -142,10 +147,12 @@ final class BrokerSettingChecks {
         if (!wrong.isEmpty()) {
             notes.note(
                     rule.verdict,
-                    rule.setting + " is " + String.join(", ", wrong) + ", should be " + rule.to + ": " + rule.otherwise,
+                    rule.setting + " is " + String.join(", ", wrong) + ", should be " + rule.expected + ": "
+                            + rule.consequence,
                     isFixed
-                            ? "in server.properties of each broker, with a restart: " + rule.setting + "=" + rule.to
-                            : cluster.tools().setBrokers(rule.setting, rule.to));
+                            ? "in server.properties of each broker, with a restart: " + rule.setting + "="
+                                    + rule.expected
+                            : cluster.tools().setBrokers(rule.setting, rule.expected));
         }
         return wrong.isEmpty();
     }

@@ -16,7 +16,7 @@ import org.apache.kafka.common.errors.UnsupportedVersionException;
 /** Other clocks against this machine's, as far as they show without a record being written. */
 final class ClockChecks {
 
-    private static final long TOLERATED_MS = 1_000;
+    private static final long TOLERANCE_MS = 1_000;
 
     private ClockChecks() {}
 
@@ -27,7 +27,7 @@ final class ClockChecks {
         try {
             quorum = cluster.await(cluster.admin().describeMetadataQuorum().quorumInfo());
         } catch (ClusterAuthorizationException e) {
-            notes.skip("not allowed", cluster.grant("Describe", "--cluster"));
+            notes.skip("not allowed", cluster.grantCommand("Describe", "--cluster"));
             return;
         } catch (UnsupportedVersionException e) {
             notes.skip(BrokerChecks.NO_QUORUM);
@@ -42,19 +42,19 @@ final class ClockChecks {
             notes.skip("it does not tell");
             return;
         }
-        judge("controller " + quorum.leaderId(), there.getAsLong(), before, after, notes);
+        compare("controller " + quorum.leaderId(), there.getAsLong(), before, after, notes);
     }
 
     /** A clock that showed something between two times of this one. */
-    static void judge(String whose, long there, long before, long after, FindingCollector notes) {
+    static void compare(String whose, long there, long before, long after, FindingCollector notes) {
         long offMs = there > after ? there - after : there < before ? there - before : 0;
-        if (Math.abs(offMs) > TOLERATED_MS) {
+        if (Math.abs(offMs) > TOLERANCE_MS) {
             notes.warn(
                     whose + " is " + MachineChecks.time(Math.abs(offMs)) + (offMs > 0 ? " ahead of" : " behind")
                             + " this machine: queues drain by all these clocks",
                     "timedatectl set-ntp true, on the machine that is wrong");
         } else {
-            notes.ok(whose + " agrees within " + DurationsAndSizes.duration(TOLERATED_MS));
+            notes.ok(whose + " agrees within " + DurationsAndSizes.duration(TOLERANCE_MS));
         }
     }
 
@@ -77,8 +77,8 @@ final class ClockChecks {
         long now = System.currentTimeMillis();
         if (newest < 0) {
             notes.skip("no decision is there yet, whose time would tell");
-        } else if (newest > now + TOLERATED_MS) {
-            judge("the broker of the newest decision", newest, now, now, notes);
+        } else if (newest > now + TOLERANCE_MS) {
+            compare("the broker of the newest decision", newest, now, now, notes);
         } else {
             notes.ok("not ahead: the newest decision is " + MachineChecks.time(Math.max(0, now - newest))
                     + " old; that none is behind does not show without writing");

@@ -52,7 +52,7 @@ final class ClusterView implements AutoCloseable {
     private final Topics topics;
     private final KafkaCommands tools;
     private final Map<String, TopicDescription> descriptions = new TreeMap<>();
-    private final Set<String> hidden = new TreeSet<>();
+    private final Set<String> unauthorizedTopics = new TreeSet<>();
     private boolean isDescribed;
     private Admin admin;
 
@@ -114,9 +114,9 @@ final class ClusterView implements AutoCloseable {
     }
 
     /** Those that this user may not see, be they there or not. */
-    Set<String> hidden() {
+    Set<String> unauthorizedTopics() {
         descriptions();
-        return hidden;
+        return unauthorizedTopics;
     }
 
     private void describe() {
@@ -129,7 +129,7 @@ final class ClusterView implements AutoCloseable {
             try {
                 descriptions.put(name, await(answer));
             } catch (TopicAuthorizationException e) {
-                hidden.add(name);
+                unauthorizedTopics.add(name);
             } catch (UnknownTopicOrPartitionException e) {
                 // not there: each check tells what that means to it
             }
@@ -140,8 +140,8 @@ final class ClusterView implements AutoCloseable {
      * Whether one of the brokers' own topics may be there. To ask about a group, or a transaction, makes the topic that has
      * them, if it is not.
      */
-    boolean mayHave(String internal) {
-        return descriptions().containsKey(internal) || hidden().contains(internal);
+    boolean mayExist(String internal) {
+        return descriptions().containsKey(internal) || unauthorizedTopics().contains(internal);
     }
 
     /** As far as they are there and their settings may be read. */
@@ -168,7 +168,7 @@ final class ClusterView implements AutoCloseable {
     }
 
     /** What an operator types to let this user do more. */
-    String grant(String operation, String resource) {
+    String grantCommand(String operation, String resource) {
         return tools.grant(user().map(user -> "User:" + user).orElse("User:<this user>"), operation, resource);
     }
 

@@ -35,7 +35,7 @@ final class ConsumerLagCheck {
 
     private static final long LATE_MS = 60_000;
     private static final Duration POLL = Duration.ofMillis(100);
-    private static final long READ_MS = 5_000;
+    private static final long READ_TIMEOUT_MS = 5_000;
 
     /**
      * What was not read when it was looked at.
@@ -43,7 +43,7 @@ final class ConsumerLagCheck {
      * @param records how many offsets; some may be no records, but ends of transactions
      * @param oldestMs how old the first is, empty if its time is its producer's
      */
-    private record Unread(long records, int partitions, Optional<Long> oldestMs) {}
+    private record Lag(long records, int partitions, Optional<Long> oldestMs) {}
 
     private ConsumerLagCheck() {}
 
@@ -57,8 +57,8 @@ final class ConsumerLagCheck {
         return groups;
     }
 
-    private static boolean isNew(ClusterView cluster, FindingCollector notes) {
-        boolean isNew = !cluster.mayHave(ClusterView.OFFSETS);
+    private static boolean isUnused(ClusterView cluster, FindingCollector notes) {
+        boolean isNew = !cluster.mayExist(ClusterView.OFFSETS);
         if (isNew) {
             notes.skip("nobody has used a group yet: Weir has not run");
         }
@@ -66,14 +66,15 @@ final class ConsumerLagCheck {
     }
 
     static void instances(ClusterView cluster, FindingCollector notes) {
-        if (isNew(cluster, notes)) {
+        if (isUnused(cluster, notes)) {
             return;
         }
         topicsByGroup(cluster).forEach((group, topics) -> {
             try {
                 instances(group, topics, cluster, notes);
             } catch (GroupAuthorizationException e) {
-                notes.skip("not allowed to see the group " + group, cluster.grant("Describe", "--group " + group));
+                notes.skip(
+                        "not allowed to see the group " + group, cluster.grantCommand("Describe", "--group " + group));
             }
         });
     }
@@ -130,29 +131,30 @@ final class ConsumerLagCheck {
         }
     }
 
-    static void unread(ClusterView cluster, FindingCollector notes) {
-        if (isNew(cluster, notes)) {
+    static void lag(ClusterView cluster, FindingCollector notes) {
+        if (isUnused(cluster, notes)) {
             return;
         }
         topicsByGroup(cluster).forEach((group, topics) -> {
             try {
-                topics.forEach(topic -> unread(group, topic, cluster, notes));
+                topics.forEach(topic -> lag(group, topic, cluster, notes));
             } catch (GroupAuthorizationException e) {
-                notes.skip("not allowed to see the group " + group, cluster.grant("Describe", "--group " + group));
+                notes.skip(
+                        "not allowed to see the group " + group, cluster.grantCommand("Describe", "--group " + group));
             }
         });
     }
 
-    private static void unread(String group, String topic, ClusterView cluster, FindingCollector notes) {
+    private static void lag(String group, String topic, ClusterView cluster, FindingCollector notes) {
         TopicDescription read = cluster.descriptions().get(topic);
         if (read == null) {
             notes.skip(topic + " is not there, or not allowed");
         } else {
-            judge(group, topic, unread(group, read, cluster), cluster, notes);
+            reportLag(group, topic, lag(group, read, cluster), cluster, notes);
         }
     }
 
-    private static void judge(String group, String topic, Unread unread, ClusterView cluster, FindingCollector notes) {
+    private static void reportLag(String group, String topic, Lag unread, ClusterView cluster, FindingCollector notes) {
         if (unread.records == 0) {
             notes.ok("nothing on " + topic);
             return;
@@ -178,7 +180,7 @@ final class ConsumerLagCheck {
     }
 
     /** Of what is committed: also a group that has read all of it is some ends of transactions behind the end. */
-    private static Unread unread(String group, TopicDescription topic, ClusterView cluster) {
+    private static Lag lag(String group, TopicDescription topic, ClusterView cluster) {
         Map<TopicPartition, OffsetAndMetadata> committed =
                 cluster.await(cluster.admin().listConsumerGroupOffsets(group).partitionsToOffsetAndMetadata());
         List<TopicPartition> partitions = topic.partitions().stream()
@@ -202,16 +204,16 @@ final class ConsumerLagCheck {
             next.entrySet().removeIf(one -> one.getValue() >= ends.get(one.getKey()));
             consumer.assign(next.keySet());
             next.forEach(consumer::seek);
-            return unread(consumer, next, ends);
+            return lag(consumer, next, ends);
         }
     }
 
     /** Reads one record of each partition that has one. */
-    private static Unread unread(
+    private static Lag lag(
             KafkaConsumer<byte[], byte[]> consumer, Map<TopicPartition, Long> next, Map<TopicPartition, Long> ends) {
         List<ConsumerRecord<byte[], byte[]>> oldest = new ArrayList<>();
         Set<TopicPartition> open = new HashSet<>(next.keySet());
-        long deadlineNanos = System.nanoTime() + READ_MS * 1_000_000;
+        long deadlineNanos = System.nanoTime() + READ_TIMEOUT_MS * 1_000_000;
         while (!open.isEmpty() && System.nanoTime() - deadlineNanos < 0) {
             for (ConsumerRecord<byte[], byte[]> record : consumer.poll(POLL)) {
                 TopicPartition partition = new TopicPartition(record.topic(), record.partition());
@@ -234,11 +236,11 @@ final class ConsumerLagCheck {
                 .filter(record -> record.timestampType() == TimestampType.LOG_APPEND_TIME)
                 .map(record -> Math.max(0, now - record.timestamp()))
                 .max(Long::compare);
-        return new Unread(records, unread.size(), oldestMs);
+        return new Lag(records, unread.size(), oldestMs);
     }
 
     static void positions(ClusterView cluster, FindingCollector notes) {
-        if (isNew(cluster, notes)) {
+        if (isUnused(cluster, notes)) {
             return;
         }
         if (!topicsByGroup(cluster).values().stream()

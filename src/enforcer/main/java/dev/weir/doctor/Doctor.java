@@ -15,11 +15,11 @@ import org.apache.kafka.common.errors.AuthorizationException;
 /** Looks at a cluster, and at this machine, as {@code weir run} would use them, with its rights. It changes nothing. */
 public final class Doctor {
 
-    private interface Look {
-        void look(ClusterView cluster, FindingCollector notes);
+    private interface CheckFunction {
+        void run(ClusterView cluster, FindingCollector notes);
     }
 
-    private record Check(String group, String name, Look look) {}
+    private record Check(String group, String name, CheckFunction function) {}
 
     /** In the order in which one thing needs another. */
     private static final List<Check> CHECKS = List.of(
@@ -31,21 +31,21 @@ public final class Doctor {
             new Check("brokers", "cluster", BrokerChecks::cluster),
             new Check("brokers", "controller", BrokerChecks::controller),
             new Check("brokers", "features", BrokerChecks::features),
-            new Check("brokers", "settings", BrokerSettingChecks::look),
-            new Check("topics", "there", TopicChecks::there),
+            new Check("brokers", "settings", BrokerSettingChecks::check),
+            new Check("topics", "there", TopicChecks::existence),
             new Check("topics", "settings", TopicChecks::settings),
             new Check("topics", "replicas", TopicChecks::replicas),
             new Check("topics", "retention", TopicChecks::retention),
             new Check("topics", "elections", TopicChecks::elections),
-            new Check("topics", "transactions", TransactionChecks::look),
+            new Check("topics", "transactions", TransactionChecks::check),
             new Check("permissions", "topics", PermissionChecks::topics),
             new Check("permissions", "groups", PermissionChecks::groups),
             new Check("permissions", "transactions", PermissionChecks::transactions),
-            new Check("rules", "in force", PolicyTopicCheck::look),
+            new Check("rules", "in force", PolicyTopicCheck::check),
             new Check("application", "instances", ConsumerLagCheck::instances),
-            new Check("application", "unread", ConsumerLagCheck::unread),
+            new Check("application", "unread", ConsumerLagCheck::lag),
             new Check("application", "positions", ConsumerLagCheck::positions),
-            new Check("application", "placement", PlacementCheck::look),
+            new Check("application", "placement", PlacementCheck::check),
             new Check("application", "service", ServiceChecks::ready),
             new Check("clocks", "controller", ClockChecks::controller),
             new Check("clocks", "brokers", ClockChecks::brokers),
@@ -61,8 +61,7 @@ public final class Doctor {
      * @param told each finding as soon as it is there
      * @throws ConfigException if Kafka's clients do not take the {@code kafka} section
      */
-    public static List<Finding> examine(
-            WeirConfig config, List<URI> services, HttpClient http, Consumer<Finding> told) {
+    public static List<Finding> run(WeirConfig config, List<URI> services, HttpClient http, Consumer<Finding> told) {
         List<Finding> findings = new ArrayList<>();
         try (ClusterView cluster = new ClusterView(config, services, http)) {
             for (Check check : CHECKS) {
@@ -70,7 +69,7 @@ public final class Doctor {
                     findings.add(finding);
                     told.accept(finding);
                 });
-                look(check, cluster, notes);
+                runCheck(check, cluster, notes);
                 if (check.name.equals("reachable")
                         && findings.get(findings.size() - 1).verdict() == Verdict.FAIL) {
                     new FindingCollector("brokers", "all else", notes.findings()).skip("nothing else can be asked");
@@ -81,13 +80,13 @@ public final class Doctor {
         return findings;
     }
 
-    private static void look(Check check, ClusterView cluster, FindingCollector notes) {
+    private static void runCheck(Check check, ClusterView cluster, FindingCollector notes) {
         try {
-            check.look.look(cluster, notes);
+            check.function.run(cluster, notes);
         } catch (ConfigException e) {
             throw e;
         } catch (KafkaException | UnreachableException e) {
-            if (isRefusal(e)) {
+            if (isAuthorizationFailure(e)) {
                 notes.skip("not allowed: " + UnreachableException.why(e));
             } else {
                 notes.fail("cannot be looked at: " + UnreachableException.why(e), "look again, with --verbose");
@@ -95,8 +94,8 @@ public final class Doctor {
         }
     }
 
-    private static boolean isRefusal(Throwable failure) {
+    private static boolean isAuthorizationFailure(Throwable failure) {
         return failure instanceof AuthorizationException
-                || (failure.getCause() != null && isRefusal(failure.getCause()));
+                || (failure.getCause() != null && isAuthorizationFailure(failure.getCause()));
     }
 }

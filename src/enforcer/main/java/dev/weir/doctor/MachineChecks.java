@@ -27,13 +27,13 @@ final class MachineChecks {
     private static final long MIB = 1L << 20;
 
     /** What a JVM takes beside its heap and RocksDB: classes, threads, network buffers. */
-    private static final long BESIDE_BYTES = 256 * MIB;
+    private static final long JVM_OVERHEAD_BYTES = 256 * MIB;
 
-    private static final long LEAST_HEAP_BYTES = 256 * MIB;
-    private static final long LEAST_FREE_BYTES = 100 * MIB;
-    private static final long SOME_FREE_BYTES = 1024 * MIB;
+    private static final long MIN_HEAP_BYTES = 256 * MIB;
+    private static final long MIN_FREE_BYTES = 100 * MIB;
+    private static final long RECOMMENDED_FREE_BYTES = 1024 * MIB;
 
-    private static final Pattern ADDRESSED =
+    private static final Pattern PREFIXED_PROPERTY =
             Pattern.compile("((main|restore|global)\\.consumer|consumer|producer|admin|topic)\\.(.*)");
 
     private MachineChecks() {}
@@ -50,17 +50,17 @@ final class MachineChecks {
 
     /** @param all what the machine, or its container, has */
     static void memory(long heap, long all, State state, FindingCollector notes) {
-        long asked = heap + state.memoryBytes() + BESIDE_BYTES;
-        String sum = "heap " + mib(heap) + ", state.memory " + mib(state.memoryBytes()) + ", about " + mib(BESIDE_BYTES)
-                + " beside: " + mib(asked) + " of " + mib(all);
+        long asked = heap + state.memoryBytes() + JVM_OVERHEAD_BYTES;
+        String sum = "heap " + mib(heap) + ", state.memory " + mib(state.memoryBytes()) + ", about "
+                + mib(JVM_OVERHEAD_BYTES) + " beside: " + mib(asked) + " of " + mib(all);
         if (asked > all) {
-            long left = all - state.memoryBytes() - BESIDE_BYTES;
+            long left = all - state.memoryBytes() - JVM_OVERHEAD_BYTES;
             notes.warn(
                     sum + ": the process may be killed for it",
-                    left >= LEAST_HEAP_BYTES
+                    left >= MIN_HEAP_BYTES
                             ? "export JAVA_TOOL_OPTIONS=-Xmx" + left / MIB + "m"
                             : "in the configuration file: state: {memory: "
-                                    + Math.max(16, (all - LEAST_HEAP_BYTES - BESIDE_BYTES) / MIB / 2) + "MiB}");
+                                    + Math.max(16, (all - MIN_HEAP_BYTES - JVM_OVERHEAD_BYTES) / MIB / 2) + "MiB}");
         } else if (state.hotMemoryBytes() > heap / 2) {
             notes.warn(
                     "state.hot-memory " + mib(state.hotMemoryBytes()) + " is more than half of the heap, " + mib(heap),
@@ -97,10 +97,10 @@ final class MachineChecks {
             notes.fail(directory + ": " + e, "mend the disk, or set state.directory to another");
             return;
         }
-        String found = directory + ": " + held(directory) + ", " + mib(free) + " free";
-        if (free < SOME_FREE_BYTES) {
+        String found = directory + ": " + describeContents(directory) + ", " + mib(free) + " free";
+        if (free < RECOMMENDED_FREE_BYTES) {
             notes.note(
-                    free < LEAST_FREE_BYTES ? Finding.Verdict.FAIL : Finding.Verdict.WARN,
+                    free < MIN_FREE_BYTES ? Finding.Verdict.FAIL : Finding.Verdict.WARN,
                     found + ": an instance stands still when its disk is full",
                     "free some space there, or set state.directory to a larger disk");
         } else if (WeirConfig.DEFAULTS.state().directory().equals(directory)) {
@@ -114,7 +114,7 @@ final class MachineChecks {
     }
 
     /** Whose it is shows by how old it is: to try its lock could keep an instance from its start. */
-    private static String held(Path directory) {
+    private static String describeContents(Path directory) {
         File[] files = directory.toFile().listFiles();
         if (files == null || files.length == 0) {
             return directory.toFile().exists() ? "empty" : "not there yet";
@@ -158,7 +158,7 @@ final class MachineChecks {
                     "in the configuration file: kafka: {producer.transaction.timeout.ms: "
                             + session.plusSeconds(2).toMillis() + "}");
         }
-        for (String key : unknown(config)) {
+        for (String key : unknownProperties(config)) {
             isGood = false;
             notes.warn(
                     "kafka." + key + " is no property that Kafka's clients or Streams know: it does nothing",
@@ -169,14 +169,14 @@ final class MachineChecks {
         }
     }
 
-    private static Set<String> unknown(WeirConfig config) {
+    private static Set<String> unknownProperties(WeirConfig config) {
         Set<String> known = new TreeSet<>(StreamsConfig.configDef().names());
         known.addAll(ProducerConfig.configNames());
         known.addAll(ConsumerConfig.configNames());
         known.addAll(AdminClientConfig.configNames());
         Set<String> unknown = new TreeSet<>(config.kafka().keySet());
         unknown.removeIf(key -> {
-            var addressed = ADDRESSED.matcher(key);
+            var addressed = PREFIXED_PROPERTY.matcher(key);
             return known.contains(addressed.matches() ? addressed.group(3) : key)
                     || key.startsWith("topic.")
                     || key.startsWith("config.providers.");

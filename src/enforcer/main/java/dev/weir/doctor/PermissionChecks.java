@@ -19,12 +19,12 @@ import org.apache.kafka.common.errors.TransactionalIdNotFoundException;
 final class PermissionChecks {
 
     /** @param topic by its name, or by the beginning of the changelogs' names */
-    record Need(String topic, boolean isPrefix, AclOperation operation) {}
+    record RequiredPermission(String topic, boolean isPrefix, AclOperation operation) {}
 
     private PermissionChecks() {}
 
-    static List<Need> needs(ClusterView cluster) {
-        List<Need> needs = new ArrayList<>();
+    static List<RequiredPermission> required(ClusterView cluster) {
+        List<RequiredPermission> needs = new ArrayList<>();
         var topics = cluster.topics();
         for (String name : List.of(
                 topics.requests(),
@@ -34,7 +34,7 @@ final class PermissionChecks {
                 topics.leaseRequests(),
                 topics.leaseResponses(),
                 topics.policyHistory())) {
-            needs.add(new Need(name, false, AclOperation.READ));
+            needs.add(new RequiredPermission(name, false, AclOperation.READ));
         }
         for (String name : List.of(
                 topics.policies(),
@@ -45,22 +45,22 @@ final class PermissionChecks {
                 topics.decisions(),
                 topics.releases(),
                 topics.deadLetters())) {
-            needs.add(new Need(name, false, AclOperation.WRITE));
+            needs.add(new RequiredPermission(name, false, AclOperation.WRITE));
         }
-        needs.add(new Need(topics.leaseUsage(), false, AclOperation.DESCRIBE)); // its clients write it
+        needs.add(new RequiredPermission(topics.leaseUsage(), false, AclOperation.DESCRIBE)); // its clients write it
         for (AclOperation operation : List.of(AclOperation.CREATE, AclOperation.READ, AclOperation.WRITE)) {
-            needs.add(new Need(cluster.config().applicationId() + "-", true, operation));
+            needs.add(new RequiredPermission(cluster.config().applicationId() + "-", true, operation));
         }
         return needs;
     }
 
     static void topics(ClusterView cluster, FindingCollector notes) {
-        List<Need> lacking = new ArrayList<>(needs(cluster));
+        List<RequiredPermission> lacking = new ArrayList<>(required(cluster));
         lacking.removeIf(need -> isGranted(need, cluster));
-        for (Need need : lacking) {
+        for (RequiredPermission need : lacking) {
             notes.fail(
                     need.operation() + " on " + need.topic() + (need.isPrefix() ? "*" : "") + " is missing",
-                    cluster.grant(
+                    cluster.grantCommand(
                             camel(need.operation()),
                             need.isPrefix() ? TopicChecks.prefixed(need.topic()) : "--topic " + need.topic()));
         }
@@ -74,27 +74,27 @@ final class PermissionChecks {
     }
 
     /** Also what cannot be told: of a topic that is not there. */
-    private static boolean isGranted(Need need, ClusterView cluster) {
+    private static boolean isGranted(RequiredPermission need, ClusterView cluster) {
         if (!need.isPrefix()) {
             TopicDescription topic = cluster.descriptions().get(need.topic());
             return topic == null
-                    ? !cluster.hidden().contains(need.topic())
+                    ? !cluster.unauthorizedTopics().contains(need.topic())
                     : topic.authorizedOperations().contains(need.operation());
         }
         return changelogs(cluster).stream()
-                .allMatch(topic -> isGranted(new Need(topic, false, need.operation()), cluster));
+                .allMatch(topic -> isGranted(new RequiredPermission(topic, false, need.operation()), cluster));
     }
 
     private static Set<String> changelogs(ClusterView cluster) {
         return new TopicRequirements(cluster.config())
                 .changelogs().keySet().stream()
                         .filter(name -> cluster.descriptions().containsKey(name)
-                                || cluster.hidden().contains(name))
+                                || cluster.unauthorizedTopics().contains(name))
                         .collect(Collectors.toSet());
     }
 
     static void groups(ClusterView cluster, FindingCollector notes) {
-        if (!cluster.mayHave(ClusterView.OFFSETS)) {
+        if (!cluster.mayExist(ClusterView.OFFSETS)) {
             notes.skip("nobody has used a group yet; they can be asked after that");
             return;
         }
@@ -102,7 +102,7 @@ final class PermissionChecks {
         for (String group : groupIds(cluster)) {
             if (!mayRead(group, cluster)) {
                 isAllowed = false;
-                notes.fail("READ on " + group + " is missing", cluster.grant("Read", "--group " + group));
+                notes.fail("READ on " + group + " is missing", cluster.grantCommand("Read", "--group " + group));
             }
         }
         if (isAllowed) {
@@ -131,7 +131,7 @@ final class PermissionChecks {
 
     /** Who may WRITE may DESCRIBE, which can be asked without writing; the other way round it need not be. */
     static void transactions(ClusterView cluster, FindingCollector notes) {
-        if (!cluster.mayHave(ClusterView.TRANSACTION_LOG)) {
+        if (!cluster.mayExist(ClusterView.TRANSACTION_LOG)) {
             notes.skip("nobody has made a transaction yet; they can be asked after that");
             return;
         }
@@ -144,7 +144,8 @@ final class PermissionChecks {
         } catch (TransactionalIdAuthorizationException e) {
             notes.fail(
                     "WRITE on " + prefix + "* is missing",
-                    cluster.grant("Write", "--transactional-id " + prefix + " --resource-pattern-type prefixed"));
+                    cluster.grantCommand(
+                            "Write", "--transactional-id " + prefix + " --resource-pattern-type prefixed"));
             return;
         }
         notes.ok("DESCRIBE on " + prefix + "*, which WRITE includes; more cannot be asked without writing");

@@ -3,7 +3,7 @@ package dev.weir.doctor;
 import dev.weir.backtest.BacktestBudget;
 import dev.weir.backtest.RecentRequests;
 import dev.weir.backtest.ResultTooLargeException;
-import dev.weir.config.WeirConfig.Misplaced;
+import dev.weir.config.WeirConfig.MisplacedAction;
 import dev.weir.event.Request;
 import dev.weir.processor.RequestPlacement;
 import java.nio.charset.StandardCharsets;
@@ -25,7 +25,7 @@ final class PlacementCheck {
 
     private PlacementCheck() {}
 
-    static void look(ClusterView cluster, FindingCollector notes) {
+    static void check(ClusterView cluster, FindingCollector notes) {
         String topic = cluster.topics().requests();
         TopicDescription description = cluster.descriptions().get(topic);
         if (description == null) {
@@ -64,7 +64,7 @@ final class PlacementCheck {
         String found = misplaced.size() + " " + of + " are not in the partition of their client: the one at offset "
                 + last.source().offset() + " of " + topic + "-" + last.source().partition() + " belongs in partition "
                 + partition(last, placement);
-        if (placement.misplaced() == Misplaced.ROUTE) {
+        if (placement.misplaced() == MisplacedAction.ROUTE) {
             notes.warn(found + "; they are routed, which takes a second commit", FIX);
         } else {
             notes.fail(found + "; they are dead letters (requests.misplaced)", FIX);

@@ -9,7 +9,7 @@ final class PolicyTopicCheck {
 
     private PolicyTopicCheck() {}
 
-    static void look(ClusterView cluster, FindingCollector notes) {
+    static void check(ClusterView cluster, FindingCollector notes) {
         if (!cluster.descriptions().containsKey(cluster.topics().policies())) {
             notes.skip("the topic " + cluster.topics().policies() + " is not there, or not allowed");
             return;

@@ -26,7 +26,7 @@ final class ServiceChecks {
             Optional<HttpResponse<String>> answer = ask(cluster, service);
             if (answer.isEmpty()) {
                 notes.skip(
-                        nobody(service),
+                        unreachable(service),
                         service.getScheme().equals("https")
                                 ? "--service-ca FILE names its certificate authority; --service https://HOST:PORT asks another instance"
                                 : "--service http://HOST:PORT asks another instance, https://HOST:PORT one with service.tls");
@@ -51,7 +51,7 @@ final class ServiceChecks {
             if (there.isPresent()) {
                 isAsked = true;
                 long after = System.currentTimeMillis();
-                ClockChecks.judge(service.toString(), there.get(), before - 1_000, after, notes);
+                ClockChecks.compare(service.toString(), there.get(), before - 1_000, after, notes);
             }
         }
         if (!isAsked) {
@@ -69,7 +69,7 @@ final class ServiceChecks {
         }
     }
 
-    private static String nobody(URI service) {
+    private static String unreachable(URI service) {
         return "nobody answers at " + service
                 + (service.getScheme().equals("https") ? ", or its certificate is not trusted" : "");
     }

@@ -24,19 +24,20 @@ import org.apache.kafka.common.TopicPartitionInfo;
 /** The topics: first what {@code run} would refuse, then what hurts later. */
 final class TopicChecks {
 
-    private static final long SHORTEST_RETENTION_MS = 24 * 3_600_000L;
+    private static final long MIN_RETENTION_MS = 24 * 3_600_000L;
 
     /** As many as Kafka has of its own topics by default. */
     private static final int REPLICAS = 3;
 
     private TopicChecks() {}
 
-    static void there(ClusterView cluster, FindingCollector notes) {
+    static void existence(ClusterView cluster, FindingCollector notes) {
         List<String> wanted = TopicSetup.names(cluster.config());
         Set<String> changelogs =
                 new TopicRequirements(cluster.config()).changelogs().keySet();
         List<String> missing = missing(cluster, wanted);
-        List<String> hidden = wanted.stream().filter(cluster.hidden()::contains).toList();
+        List<String> hidden =
+                wanted.stream().filter(cluster.unauthorizedTopics()::contains).toList();
         long states =
                 changelogs.stream().filter(cluster.descriptions()::containsKey).count();
         if (!missing.isEmpty()) {
@@ -60,7 +61,8 @@ final class TopicChecks {
     private static List<String> missing(ClusterView cluster, Iterable<String> names) {
         List<String> missing = new ArrayList<>();
         names.forEach(name -> {
-            if (!cluster.descriptions().containsKey(name) && !cluster.hidden().contains(name)) {
+            if (!cluster.descriptions().containsKey(name)
+                    && !cluster.unauthorizedTopics().contains(name)) {
                 missing.add(name);
             }
         });
@@ -78,7 +80,7 @@ final class TopicChecks {
         TopicCheck.Judgement found = TopicCheck.judge(cluster.admin(), cluster.config());
         found.faults().forEach(fault -> notes.fail(fault.topic() + ": " + fault.what(), lines(fault.mend())));
         found.warnings().forEach(warning -> notes.warn(warning.what(), lines(warning.mend())));
-        List<String> early = early(cluster);
+        List<String> early = changelogsRejectingTimestamps(cluster);
         for (String changelog : early) {
             notes.fail(
                     changelog + " refuses times that the requests may have: such a request ends every instance",
@@ -89,10 +91,11 @@ final class TopicChecks {
         if (!found.notAllowed().isEmpty()) {
             notes.skip(
                     "not allowed to read those of " + String.join(", ", found.notAllowed()),
-                    cluster.grant(
+                    cluster.grantCommand(
                             "DescribeConfigs",
                             prefixed(cluster.config().topics().prefix())),
-                    cluster.grant("DescribeConfigs", prefixed(cluster.config().applicationId() + "-")));
+                    cluster.grantCommand(
+                            "DescribeConfigs", prefixed(cluster.config().applicationId() + "-")));
         } else if (found.faults().isEmpty() && found.warnings().isEmpty() && early.isEmpty()) {
             notes.ok(BrokerChecks.count(seen, "topic") + ": partitions, clean-up, times and sizes as Weir needs them");
         }
@@ -103,7 +106,7 @@ final class TopicChecks {
     }
 
     /** The changelogs that take times less far ahead than the requests' topic does. */
-    private static List<String> early(ClusterView cluster) {
+    private static List<String> changelogsRejectingTimestamps(ClusterView cluster) {
         String requests = cluster.topics().requests();
         Map<String, Map<String, String>> settings = cluster.settings(cluster.names());
         Map<String, String> ofRequests = settings.getOrDefault(requests, Map.of());
@@ -130,18 +133,19 @@ final class TopicChecks {
         for (TopicDescription topic : cluster.descriptions().values()) {
             int needed = Integer.parseInt(
                     settings.getOrDefault(topic.name(), Map.of()).getOrDefault(MIN_IN_SYNC_REPLICAS_CONFIG, "1"));
-            isWhole &= areWhole(topic, needed, cluster, notes);
+            isWhole &= areInSync(topic, needed, cluster, notes);
             if (topic.isInternal()) {
-                isWhole &= isInternalWhole(topic, needed, brokers, cluster, notes);
+                isWhole &= isInternalReplicated(topic, needed, brokers, cluster, notes);
             }
         }
-        List<String> hidden =
-                cluster.hidden().stream().filter(name -> name.startsWith("__")).toList();
+        List<String> hidden = cluster.unauthorizedTopics().stream()
+                .filter(name -> name.startsWith("__"))
+                .toList();
         if (!hidden.isEmpty()) {
             notes.skip(
                     "not allowed to see " + String.join(", ", hidden),
                     hidden.stream()
-                            .map(name -> cluster.grant("Describe", "--topic " + name))
+                            .map(name -> cluster.grantCommand("Describe", "--topic " + name))
                             .toArray(String[]::new));
         }
         if (isWhole && !cluster.descriptions().isEmpty()) {
@@ -149,7 +153,7 @@ final class TopicChecks {
         }
     }
 
-    static boolean areWhole(TopicDescription topic, int needed, ClusterView cluster, FindingCollector notes) {
+    static boolean areInSync(TopicDescription topic, int needed, ClusterView cluster, FindingCollector notes) {
         List<TopicPartitionInfo> all = topic.partitions();
         String offline = numbers(all.stream()
                 .filter(one -> one.leader() == null || one.leader().isEmpty())
@@ -177,7 +181,7 @@ final class TopicChecks {
         return partitions.stream().map(one -> String.valueOf(one.partition())).collect(Collectors.joining(", "));
     }
 
-    private static boolean isInternalWhole(
+    private static boolean isInternalReplicated(
             TopicDescription topic, int needed, int brokers, ClusterView cluster, FindingCollector notes) {
         int replicas = topic.partitions().stream()
                 .mapToInt(one -> one.replicas().size())
@@ -210,7 +214,7 @@ final class TopicChecks {
         for (Map.Entry<String, Map<String, String>> topic : settings.entrySet()) {
             String ms = topic.getValue().get(RETENTION_MS_CONFIG);
             String bytes = topic.getValue().get(RETENTION_BYTES_CONFIG);
-            if (!ms.equals("-1") && Long.parseLong(ms) < SHORTEST_RETENTION_MS) {
+            if (!ms.equals("-1") && Long.parseLong(ms) < MIN_RETENTION_MS) {
                 isLong = false;
                 notes.warn(
                         topic.getKey() + ": retention.ms is " + ms + " ("

@@ -22,7 +22,7 @@ final class TransactionChecks {
 
     private TransactionChecks() {}
 
-    static void look(ClusterView cluster, FindingCollector notes) {
+    static void check(ClusterView cluster, FindingCollector notes) {
         List<TopicPartition> partitions = new ArrayList<>();
         for (String name : cluster.names()) {
             TopicDescription topic = cluster.descriptions().get(name);
@@ -40,7 +40,7 @@ final class TransactionChecks {
         for (TopicPartition partition : partitions) {
             try {
                 open += cluster.await(answers.partitionResult(partition)).activeProducers().stream()
-                        .filter(producer -> isOpenLong(partition, producer, cluster, notes))
+                        .filter(producer -> reportIfLongRunning(partition, producer, cluster, notes))
                         .count();
             } catch (TopicAuthorizationException e) {
                 refused.add(partition.topic());
@@ -50,7 +50,7 @@ final class TransactionChecks {
             notes.skip(
                     "not allowed to see those on " + String.join(", ", refused),
                     refused.stream()
-                            .map(name -> cluster.grant("Read", "--topic " + name))
+                            .map(name -> cluster.grantCommand("Read", "--topic " + name))
                             .toArray(String[]::new));
         }
         if (open == 0) {
@@ -58,7 +58,7 @@ final class TransactionChecks {
         }
     }
 
-    private static boolean isOpenLong(
+    private static boolean reportIfLongRunning(
             TopicPartition partition, ProducerState producer, ClusterView cluster, FindingCollector notes) {
         long ageMs = System.currentTimeMillis() - producer.lastTimestamp();
         if (producer.currentTransactionStartOffset().isEmpty() || ageMs < LONG_MS) {

@@ -19,23 +19,23 @@ import java.util.TreeMap;
  */
 public record ClusterOverview(
         long at,
-        List<InstanceStatus.Denied> clients,
-        List<InstanceStatus.OfPolicy> policies,
+        List<InstanceStatus.DeniedClient> clients,
+        List<InstanceStatus.PolicyCounts> policies,
         int queuesInAll,
         long waitingInAll,
-        List<OfQueue> queues,
-        List<Instance> instances,
+        List<QueueOverview> queues,
+        List<InstanceOverview> instances,
         Set<String> unreachable) {
 
     /** The health of one that did not answer. */
     static final String UNREACHABLE = "UNREACHABLE";
 
-    private static final Comparator<InstanceStatus.OfQueue> MOST_WAITING = Comparator.comparingLong(
-                    InstanceStatus.OfQueue::waiting)
+    private static final Comparator<InstanceStatus.QueueStatus> MOST_WAITING = Comparator.comparingLong(
+                    InstanceStatus.QueueStatus::waiting)
             .reversed()
-            .thenComparing(InstanceStatus.OfQueue::id);
+            .thenComparing(InstanceStatus.QueueStatus::id);
 
-    private static final Comparator<OfQueue> BY_ID = Comparator.comparing(OfQueue::id);
+    private static final Comparator<QueueOverview> BY_ID = Comparator.comparing(QueueOverview::id);
 
     /**
      * @param self the address of the one that tells this
@@ -48,49 +48,51 @@ public record ClusterOverview(
             Map<String, Long> perSecond,
             Set<String> unreachable) {
         Map<String, Long> clients = new LinkedHashMap<>();
-        Map<String, InstanceStatus.OfPolicy> policies = new LinkedHashMap<>();
-        Map<String, InstanceStatus.OfQueue> queues = new TreeMap<>();
-        Map<String, Instance> instances = new TreeMap<>();
+        Map<String, InstanceStatus.PolicyCounts> policies = new LinkedHashMap<>();
+        Map<String, InstanceStatus.QueueStatus> queues = new TreeMap<>();
+        Map<String, InstanceOverview> instances = new TreeMap<>();
         for (InstanceStatus glance : told) {
             glance.clients().forEach(client -> clients.merge(client.client(), client.denied(), Long::sum));
             // Several instances have parts of a queue that has key fields.
-            glance.queues().forEach(queue -> queues.merge(queue.id(), queue, InstanceStatus.OfQueue::plus));
-            glance.policies().forEach(policy -> policies.merge(policy.policy(), policy, InstanceStatus.OfPolicy::plus));
+            glance.queues().forEach(queue -> queues.merge(queue.id(), queue, InstanceStatus.QueueStatus::plus));
+            glance.policies()
+                    .forEach(policy -> policies.merge(policy.policy(), policy, InstanceStatus.PolicyCounts::plus));
             instances.put(
                     glance.address(),
-                    new Instance(
+                    new InstanceOverview(
                             glance.address(),
                             glance.address().equals(self),
                             glance.health(),
                             perSecond.getOrDefault(glance.address(), 0L),
                             glance.partitions()));
         }
-        unreachable.forEach(address -> instances.put(address, new Instance(address, false, UNREACHABLE, 0, List.of())));
+        unreachable.forEach(
+                address -> instances.put(address, new InstanceOverview(address, false, UNREACHABLE, 0, List.of())));
         return new ClusterOverview(
                 nowMs,
                 clients.entrySet().stream()
-                        .map(entry -> new InstanceStatus.Denied(entry.getKey(), entry.getValue()))
-                        .sorted(RecentCounts.Rank.CLIENTS)
-                        .limit(Sampler.MOST_NAMED)
+                        .map(entry -> new InstanceStatus.DeniedClient(entry.getKey(), entry.getValue()))
+                        .sorted(RecentCounts.Rankings.CLIENTS)
+                        .limit(Sampler.MAX_NAMES)
                         .toList(),
                 policies.values().stream()
-                        .sorted(RecentCounts.Rank.POLICIES)
-                        .limit(Sampler.MOST_NAMED)
+                        .sorted(RecentCounts.Rankings.POLICIES)
+                        .limit(Sampler.MAX_NAMES)
                         .toList(),
                 told.stream().mapToInt(InstanceStatus::queuesInAll).sum(),
                 told.stream().mapToLong(InstanceStatus::waitingInAll).sum(),
                 queues.values().stream()
                         .sorted(MOST_WAITING)
-                        .limit(Sampler.MOST_QUEUES)
-                        .map(OfQueue::of)
+                        .limit(Sampler.MAX_QUEUES)
+                        .map(QueueOverview::of)
                         .sorted(BY_ID)
                         .toList(),
                 List.copyOf(instances.values()),
                 unreachable);
     }
 
-    /** As {@link InstanceStatus.OfQueue}; waitsMs null: nothing was released. */
-    public record OfQueue(
+    /** As {@link InstanceStatus.QueueStatus}; waitsMs null: nothing was released. */
+    public record QueueOverview(
             String id,
             Long keys,
             long limit,
@@ -100,11 +102,11 @@ public record ClusterOverview(
             Long maxWaitMs,
             Quantiles waitsMs,
             long drainMs,
-            List<QueueView.OfKey> longest,
-            List<InstanceStatus.OfTier> tiers) {
+            List<QueueView.KeyView> longest,
+            List<InstanceStatus.TierStatus> tiers) {
 
-        static OfQueue of(InstanceStatus.OfQueue queue) {
-            return new OfQueue(
+        static QueueOverview of(InstanceStatus.QueueStatus queue) {
+            return new QueueOverview(
                     queue.id(),
                     queue.keys(),
                     queue.limit(),
@@ -120,10 +122,10 @@ public record ClusterOverview(
     }
 
     /** @param self whether it is the one that tells this */
-    public record Instance(
+    public record InstanceOverview(
             String address,
             boolean self,
             String health,
             long decisionsPerSecond,
-            List<InstanceStatus.Partition> partitions) {}
+            List<InstanceStatus.AssignedPartition> partitions) {}
 }

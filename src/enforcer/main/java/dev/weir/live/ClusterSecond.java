@@ -22,12 +22,12 @@ public record ClusterSecond(
         long deadLetters,
         Quantiles latencyMs,
         Long lag,
-        List<InstanceSecond.OfQueue> queues) {
+        List<InstanceSecond.QueueSecond> queues) {
 
-    private static final Comparator<InstanceSecond.OfQueue> MOST_WAITING = Comparator.comparingLong(
-                    InstanceSecond.OfQueue::waiting)
+    private static final Comparator<InstanceSecond.QueueSecond> MOST_WAITING = Comparator.comparingLong(
+                    InstanceSecond.QueueSecond::waiting)
             .reversed()
-            .thenComparing(InstanceSecond.OfQueue::id);
+            .thenComparing(InstanceSecond.QueueSecond::id);
 
     private static Long lag(Collection<InstanceSecond> told) {
         return told.stream().anyMatch(second -> second.lag() == null)
@@ -36,10 +36,10 @@ public record ClusterSecond(
     }
 
     /** By id; several instances have parts of a queue that has key fields. */
-    private static Map<String, InstanceSecond.OfQueue> queues(Collection<InstanceSecond> told) {
-        Map<String, InstanceSecond.OfQueue> queues = new TreeMap<>();
+    private static Map<String, InstanceSecond.QueueSecond> queues(Collection<InstanceSecond> told) {
+        Map<String, InstanceSecond.QueueSecond> queues = new TreeMap<>();
         told.forEach(second ->
-                second.queues().forEach(queue -> queues.merge(queue.id(), queue, InstanceSecond.OfQueue::plus)));
+                second.queues().forEach(queue -> queues.merge(queue.id(), queue, InstanceSecond.QueueSecond::plus)));
         return queues;
     }
 
@@ -60,7 +60,7 @@ public record ClusterSecond(
                 lag(told),
                 queues(told).values().stream()
                         .sorted(MOST_WAITING)
-                        .limit(Sampler.MOST_QUEUES)
+                        .limit(Sampler.MAX_QUEUES)
                         .toList());
     }
 }

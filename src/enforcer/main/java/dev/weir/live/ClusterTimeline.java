@@ -15,23 +15,23 @@ public final class ClusterTimeline {
 
     private final SortedMap<Long, ClusterSecond> ticks = new TreeMap<>();
     private ClusterOverview overview;
-    private long settled;
+    private long lastSecondMs;
 
     /**
      * What is to be seen.
      *
-     * @param settled the last second of which there will be no more
+     * @param lastSecondMs the last second of which there will be no more
      * @param overview null before the first reports
      */
-    public record Picture(List<ClusterSecond> ticks, long settled, ClusterOverview overview) {}
+    public record LiveUpdate(List<ClusterSecond> ticks, long lastSecondMs, ClusterOverview overview) {}
 
     /** The last second that is put together: reports are to begin behind it. */
-    public synchronized long settled() {
-        return settled;
+    public synchronized long lastSecondMs() {
+        return lastSecondMs;
     }
 
     /**
-     * Takes what was told since {@link #settled}.
+     * Takes what was told since {@link #lastSecondMs}.
      *
      * @param others by their addresses
      * @param unreachable those that told nothing
@@ -47,7 +47,7 @@ public final class ClusterTimeline {
         Map<String, Long> perSecond = new TreeMap<>();
         for (InstanceReport report : reports) {
             for (InstanceSecond second : report.seconds()) {
-                if (second.at() > settled && second.at() <= end) {
+                if (second.at() > lastSecondMs && second.at() <= end) {
                     bySecond.computeIfAbsent(second.at(), at -> new ArrayList<>())
                             .add(second);
                 }
@@ -59,11 +59,11 @@ public final class ClusterTimeline {
             }
         }
         bySecond.forEach((at, seconds) -> ticks.put(at, ClusterSecond.of(seconds)));
-        while (ticks.size() > Sampler.SECONDS) {
+        while (ticks.size() > Sampler.KEPT_SECONDS) {
             ticks.remove(ticks.firstKey());
         }
         if (!ticks.isEmpty()) {
-            settled = ticks.lastKey();
+            lastSecondMs = ticks.lastKey();
         }
         overview = ClusterOverview.of(
                 nowMs,
@@ -74,7 +74,7 @@ public final class ClusterTimeline {
     }
 
     /** The seconds that came after one, and how all are now. */
-    public synchronized Picture since(long at) {
-        return new Picture(List.copyOf(ticks.tailMap(at + 1).values()), settled, overview);
+    public synchronized LiveUpdate since(long at) {
+        return new LiveUpdate(List.copyOf(ticks.tailMap(at + 1).values()), lastSecondMs, overview);
     }
 }

@@ -47,7 +47,7 @@ public record InstanceReport(List<InstanceSecond> seconds, InstanceStatus now) {
         }
         Stream.of(now.address(), now.health(), now.clients(), now.policies(), now.partitions())
                 .forEach(Objects::requireNonNull);
-        for (InstanceStatus.OfQueue queue : now.queues()) {
+        for (InstanceStatus.QueueStatus queue : now.queues()) {
             Objects.requireNonNull(queue.tiers());
             queue.longest().forEach(of -> Objects.requireNonNull(of.key()));
             if (queue.waitsMs() != null) {

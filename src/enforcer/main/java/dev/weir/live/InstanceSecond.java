@@ -15,7 +15,7 @@ import java.util.stream.Stream;
  * @param decisions by outcome
  * @param latenciesMs of what was decided
  * @param lag how many requests are not read yet; null: not known of all of its partitions
- * @param queues those where most wait, at most {@value Sampler#MOST_QUEUES}
+ * @param queues those where most wait, at most {@value Sampler#MAX_QUEUES}
  */
 public record InstanceSecond(
         long at,
@@ -23,7 +23,7 @@ public record InstanceSecond(
         long deadLetters,
         Histogram.Reading latenciesMs,
         Long lag,
-        List<OfQueue> queues) {
+        List<QueueSecond> queues) {
 
     /**
      * A queue at the end of the second.
@@ -32,30 +32,30 @@ public record InstanceSecond(
      * @param in how many came in that second
      * @param out how many were released in it
      */
-    public record OfQueue(String id, long waiting, Long oldestWaitMs, long in, long out, List<OfTier> tiers) {
+    public record QueueSecond(String id, long waiting, Long oldestWaitMs, long in, long out, List<TierSecond> tiers) {
 
         /** With what another instance has of the same queue. */
-        OfQueue plus(OfQueue other) {
+        QueueSecond plus(QueueSecond other) {
             Map<String, Long> byTier = new TreeMap<>(Comparator.nullsFirst(Comparator.naturalOrder()));
             Stream.concat(tiers.stream(), other.tiers.stream())
                     .forEach(tier -> byTier.merge(tier.tier, tier.waiting, Long::sum));
             Long oldestMs = Stream.of(this, other)
-                    .map(OfQueue::oldestWaitMs)
+                    .map(QueueSecond::oldestWaitMs)
                     .filter(Objects::nonNull)
                     .max(Comparator.naturalOrder())
                     .orElse(null);
-            return new OfQueue(
+            return new QueueSecond(
                     id,
                     waiting + other.waiting,
                     oldestMs,
                     in + other.in,
                     out + other.out,
                     byTier.entrySet().stream()
-                            .map(entry -> new OfTier(entry.getKey(), entry.getValue()))
+                            .map(entry -> new TierSecond(entry.getKey(), entry.getValue()))
                             .toList());
         }
     }
 
     /** @param tier null: of those that have none */
-    public record OfTier(String tier, long waiting) {}
+    public record TierSecond(String tier, long waiting) {}
 }

@@ -22,25 +22,25 @@ import java.util.stream.Stream;
 public record InstanceStatus(
         String address,
         String health,
-        List<Denied> clients,
-        List<OfPolicy> policies,
+        List<DeniedClient> clients,
+        List<PolicyCounts> policies,
         int queuesInAll,
         long waitingInAll,
-        List<OfQueue> queues,
-        List<Partition> partitions) {
+        List<QueueStatus> queues,
+        List<AssignedPartition> partitions) {
 
     /** @param denied about how often */
-    public record Denied(String client, long denied) {}
+    public record DeniedClient(String client, long denied) {}
 
     /** What a policy did in the last minute. */
-    public record OfPolicy(String policy, long allowed, long denied, long queued) {
+    public record PolicyCounts(String policy, long allowed, long denied, long queued) {
 
         long decided() {
             return allowed + denied + queued;
         }
 
-        OfPolicy plus(OfPolicy other) {
-            return new OfPolicy(policy, allowed + other.allowed, denied + other.denied, queued + other.queued);
+        PolicyCounts plus(PolicyCounts other) {
+            return new PolicyCounts(policy, allowed + other.allowed, denied + other.denied, queued + other.queued);
         }
     }
 
@@ -53,7 +53,7 @@ public record InstanceStatus(
      * @param drainMs how long it takes until what waits has left; of several keys, the slowest of {@code longest}
      * @param longest the keys with the most waiting requests, empty if it has no key fields
      */
-    public record OfQueue(
+    public record QueueStatus(
             String id,
             Long keys,
             long limit,
@@ -63,25 +63,25 @@ public record InstanceStatus(
             Long maxWaitMs,
             Histogram.Reading waitsMs,
             long drainMs,
-            List<QueueView.OfKey> longest,
-            List<OfTier> tiers) {
+            List<QueueView.KeyView> longest,
+            List<TierStatus> tiers) {
 
-        private static final Comparator<QueueView.OfKey> MOST_WAITING = Comparator.comparingLong(
-                        QueueView.OfKey::waiting)
-                .thenComparingLong(QueueView.OfKey::oldestWaitMs)
+        private static final Comparator<QueueView.KeyView> MOST_WAITING = Comparator.comparingLong(
+                        QueueView.KeyView::waiting)
+                .thenComparingLong(QueueView.KeyView::oldestWaitMs)
                 .reversed()
                 .thenComparing(of -> new TreeMap<>(of.key()).toString());
 
         long waiting() {
-            return tiers.stream().mapToLong(OfTier::waiting).sum();
+            return tiers.stream().mapToLong(TierStatus::waiting).sum();
         }
 
         /** With what another instance has of the same queue. */
-        OfQueue plus(OfQueue other) {
-            Map<String, OfTier> byName = new TreeMap<>(Comparator.nullsFirst(Comparator.naturalOrder()));
+        QueueStatus plus(QueueStatus other) {
+            Map<String, TierStatus> byName = new TreeMap<>(Comparator.nullsFirst(Comparator.naturalOrder()));
             Stream.concat(tiers.stream(), other.tiers.stream())
-                    .forEach(tier -> byName.merge(tier.tier, tier, OfTier::plus));
-            return new OfQueue(
+                    .forEach(tier -> byName.merge(tier.tier, tier, TierStatus::plus));
+            return new QueueStatus(
                     id,
                     keys == null ? other.keys : other.keys == null ? keys : (Long) (keys + other.keys),
                     limit,
@@ -93,17 +93,17 @@ public record InstanceStatus(
                     Math.max(drainMs, other.drainMs),
                     Stream.concat(longest.stream(), other.longest.stream())
                             .sorted(MOST_WAITING)
-                            .limit(Sampler.MOST_KEYS)
+                            .limit(Sampler.MAX_KEYS)
                             .toList(),
                     List.copyOf(byName.values()));
         }
     }
 
     /** @param tier null: of those that have none */
-    public record OfTier(String tier, int priority, int weight, long waiting) {
+    public record TierStatus(String tier, int priority, int weight, long waiting) {
 
-        OfTier plus(OfTier other) {
-            return new OfTier(tier, priority, weight, waiting + other.waiting);
+        TierStatus plus(TierStatus other) {
+            return new TierStatus(tier, priority, weight, waiting + other.waiting);
         }
     }
 
@@ -114,5 +114,5 @@ public record InstanceStatus(
      * @param role active or standby
      * @param lag how many of its records are not read yet; null: not known
      */
-    public record Partition(String application, int partition, String role, Long lag) {}
+    public record AssignedPartition(String application, int partition, String role, Long lag) {}
 }

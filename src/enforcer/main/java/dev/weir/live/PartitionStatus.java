@@ -17,20 +17,20 @@ import org.apache.kafka.streams.ThreadMetadata;
  * The partitions that this instance has, and how far it is with them.
  *
  * @param applications by what they do
- * @param policies the topic whose partition is called so, and not by the application
+ * @param policiesTopic the topic whose partition is called so, and not by the application
  */
-record PartitionStatus(Map<String, KafkaStreams> applications, String policies) {
+record PartitionStatus(Map<String, KafkaStreams> applications, String policiesTopic) {
 
     static final String ACTIVE = "active";
 
-    private static final Comparator<InstanceStatus.Partition> ORDER = Comparator.comparing(
-                    InstanceStatus.Partition::application)
-            .thenComparingInt(InstanceStatus.Partition::partition)
-            .thenComparing(InstanceStatus.Partition::role);
+    private static final Comparator<InstanceStatus.AssignedPartition> ORDER = Comparator.comparing(
+                    InstanceStatus.AssignedPartition::application)
+            .thenComparingInt(InstanceStatus.AssignedPartition::partition)
+            .thenComparing(InstanceStatus.AssignedPartition::role);
 
     /** None while it is not running. */
-    List<InstanceStatus.Partition> partitions() {
-        List<InstanceStatus.Partition> partitions = new ArrayList<>();
+    List<InstanceStatus.AssignedPartition> partitions() {
+        List<InstanceStatus.AssignedPartition> partitions = new ArrayList<>();
         applications.forEach((name, streams) -> {
             if (streams.state().isRunningOrRebalancing()) {
                 Map<TopicPartition, Long> lags = lags(streams.metrics().values());
@@ -44,13 +44,14 @@ record PartitionStatus(Map<String, KafkaStreams> applications, String policies) 
         return partitions;
     }
 
-    private InstanceStatus.Partition of(String name, TaskMetadata task, String role, Map<TopicPartition, Long> lags) {
+    private InstanceStatus.AssignedPartition of(
+            String name, TaskMetadata task, String role, Map<TopicPartition, Long> lags) {
         Set<TopicPartition> read = task.topicPartitions();
         boolean isOfPolicies =
-                read.stream().anyMatch(partition -> partition.topic().equals(policies));
+                read.stream().anyMatch(partition -> partition.topic().equals(policiesTopic));
         List<Long> known =
                 read.stream().filter(lags::containsKey).map(lags::get).toList();
-        return new InstanceStatus.Partition(
+        return new InstanceStatus.AssignedPartition(
                 isOfPolicies ? "policies" : name,
                 task.taskId().partition(),
                 role,

@@ -15,7 +15,7 @@ import java.util.Map;
 final class RecentCounts {
 
     private static final int SLOTS = 6;
-    private static final int SECONDS_A_SLOT = 10;
+    private static final int SECONDS_PER_SLOT = 10;
     private static final int MAX_CLIENTS = 1_000;
 
     private final EnforcerMetrics counts;
@@ -34,10 +34,10 @@ final class RecentCounts {
     }
 
     /** A second has passed; what was counted in it. */
-    CounterSnapshot pass() {
+    CounterSnapshot nextSecond() {
         CounterSnapshot before = now;
         now = CounterSnapshot.of(counts);
-        if (++seconds % SECONDS_A_SLOT == 0) {
+        if (++seconds % SECONDS_PER_SLOT == 0) {
             slots.addLast(new Slot(before, new HeavyHitters(MAX_CLIENTS)));
             if (slots.size() > SLOTS) {
                 slots.removeFirst();
@@ -57,63 +57,64 @@ final class RecentCounts {
         denied = look.added();
     }
 
-    List<InstanceStatus.Denied> clients(int most) {
+    List<InstanceStatus.DeniedClient> clients(int most) {
         Map<String, Long> sums = new HashMap<>();
         for (Slot slot : slots) {
             slot.denied.top(MAX_CLIENTS).forEach(hitter -> sums.merge(hitter.name(), hitter.count(), Long::sum));
         }
         return sums.entrySet().stream()
-                .map(entry -> new InstanceStatus.Denied(entry.getKey(), entry.getValue()))
-                .sorted(Rank.CLIENTS)
+                .map(entry -> new InstanceStatus.DeniedClient(entry.getKey(), entry.getValue()))
+                .sorted(Rankings.CLIENTS)
                 .limit(most)
                 .toList();
     }
 
-    List<InstanceStatus.OfPolicy> policies(int most) {
-        Map<String, InstanceStatus.OfPolicy> byPolicy = new HashMap<>();
-        sinceAMinute().decisions().forEach((kind, count) -> {
-            InstanceStatus.OfPolicy one =
+    List<InstanceStatus.PolicyCounts> policies(int most) {
+        Map<String, InstanceStatus.PolicyCounts> byPolicy = new HashMap<>();
+        lastMinute().decisions().forEach((kind, count) -> {
+            InstanceStatus.PolicyCounts one =
                     switch (kind.outcome()) {
-                        case ALLOWED -> new InstanceStatus.OfPolicy(kind.policy(), count, 0, 0);
-                        case DENIED -> new InstanceStatus.OfPolicy(kind.policy(), 0, count, 0);
-                        case QUEUED -> new InstanceStatus.OfPolicy(kind.policy(), 0, 0, count);
-                        case EXPIRED -> new InstanceStatus.OfPolicy(kind.policy(), 0, 0, 0); // it was queued before
+                        case ALLOWED -> new InstanceStatus.PolicyCounts(kind.policy(), count, 0, 0);
+                        case DENIED -> new InstanceStatus.PolicyCounts(kind.policy(), 0, count, 0);
+                        case QUEUED -> new InstanceStatus.PolicyCounts(kind.policy(), 0, 0, count);
+                        case EXPIRED -> new InstanceStatus.PolicyCounts(kind.policy(), 0, 0, 0); // it was queued before
                     };
-            byPolicy.merge(kind.policy(), one, InstanceStatus.OfPolicy::plus);
+            byPolicy.merge(kind.policy(), one, InstanceStatus.PolicyCounts::plus);
         });
         return byPolicy.values().stream()
                 .filter(policy -> policy.decided() > 0)
-                .sorted(Rank.POLICIES)
+                .sorted(Rankings.POLICIES)
                 .limit(most)
                 .toList();
     }
 
     /** How long the releases of a queue had waited. */
     Histogram.Reading waitsMs(String queue) {
-        return sinceAMinute().waitsMs().entrySet().stream()
+        return lastMinute().waitsMs().entrySet().stream()
                 .filter(entry -> entry.getKey().queue().equals(queue))
                 .map(Map.Entry::getValue)
                 .reduce(Histogram.Reading::plus)
                 .orElse(null);
     }
 
-    private CounterSnapshot sinceAMinute() {
+    private CounterSnapshot lastMinute() {
         return now.minus(slots.getFirst().before);
     }
 
     /** Who comes first. */
-    static final class Rank {
+    static final class Rankings {
 
-        static final Comparator<InstanceStatus.Denied> CLIENTS = Comparator.comparingLong(InstanceStatus.Denied::denied)
+        static final Comparator<InstanceStatus.DeniedClient> CLIENTS = Comparator.comparingLong(
+                        InstanceStatus.DeniedClient::denied)
                 .reversed()
-                .thenComparing(InstanceStatus.Denied::client);
+                .thenComparing(InstanceStatus.DeniedClient::client);
 
-        static final Comparator<InstanceStatus.OfPolicy> POLICIES = Comparator.comparingLong(
-                        InstanceStatus.OfPolicy::denied)
-                .thenComparingLong(InstanceStatus.OfPolicy::decided)
+        static final Comparator<InstanceStatus.PolicyCounts> POLICIES = Comparator.comparingLong(
+                        InstanceStatus.PolicyCounts::denied)
+                .thenComparingLong(InstanceStatus.PolicyCounts::decided)
                 .reversed()
-                .thenComparing(InstanceStatus.OfPolicy::policy);
+                .thenComparing(InstanceStatus.PolicyCounts::policy);
 
-        private Rank() {}
+        private Rankings() {}
     }
 }

@@ -21,16 +21,16 @@ import org.slf4j.LoggerFactory;
 public final class Sampler implements AutoCloseable {
 
     /** How many seconds are kept. */
-    public static final int SECONDS = 300;
+    public static final int KEPT_SECONDS = 300;
 
-    static final int MOST_QUEUES = 20;
-    static final int MOST_NAMED = 10;
-    static final int MOST_KEYS = 8;
-    private static final int MOST_TIERS = 12;
+    static final int MAX_QUEUES = 20;
+    static final int MAX_NAMES = 10;
+    static final int MAX_KEYS = 8;
+    private static final int MAX_TIERS = 12;
     private static final long MS_PER_SECOND = 1_000;
 
     /** Behind the end of a second, so that a clock that is a little off does not find itself before it. */
-    private static final long BEHIND_MS = 20;
+    private static final long DELAY_MS = 20;
 
     private static final Comparator<QueueView> MOST_WAITING = Comparator.comparingLong(QueueView::waiting)
             .reversed()
@@ -40,8 +40,8 @@ public final class Sampler implements AutoCloseable {
 
     private final MetricSource source;
     private final String address;
-    private final PartitionStatus work;
-    private final RecentCounts recently;
+    private final PartitionStatus partitionStatus;
+    private final RecentCounts recentCounts;
     private final Deque<InstanceSecond> seconds = new ArrayDeque<>();
     private final ScheduledExecutorService thread;
     private InstanceStatus now;
@@ -54,15 +54,15 @@ public final class Sampler implements AutoCloseable {
     public Sampler(MetricSource source, String address, String policiesTopic) {
         this.source = source;
         this.address = address;
-        work = new PartitionStatus(source.applications(), policiesTopic);
-        recently = new RecentCounts(source.counts());
+        partitionStatus = new PartitionStatus(source.applications(), policiesTopic);
+        recentCounts = new RecentCounts(source.counts());
         now = new InstanceStatus(address, health(), List.of(), List.of(), 0, 0, List.of(), List.of());
         thread = Executors.newSingleThreadScheduledExecutor(task -> {
             Thread sampling = new Thread(task, "live");
             sampling.setDaemon(true);
             return sampling;
         });
-        long untilNextMs = MS_PER_SECOND - System.currentTimeMillis() % MS_PER_SECOND + BEHIND_MS;
+        long untilNextMs = MS_PER_SECOND - System.currentTimeMillis() % MS_PER_SECOND + DELAY_MS;
         var unused = thread.scheduleAtFixedRate(
                 () -> sample(System.currentTimeMillis()), untilNextMs, MS_PER_SECOND, TimeUnit.MILLISECONDS);
     }
@@ -78,16 +78,16 @@ public final class Sampler implements AutoCloseable {
         thread.shutdownNow();
     }
 
-    private synchronized boolean isTold(long second) {
+    private synchronized boolean isSampled(long second) {
         return !seconds.isEmpty() && second <= seconds.getLast().at();
     }
 
     private void sample(long nowMs) {
-        if (isTold(second(nowMs))) {
+        if (isSampled(lastSecondMs(nowMs))) {
             return; // after a pause, the looks that were missed come at once
         }
         try {
-            look(nowMs, work.partitions(), source.queues().get());
+            takeSample(nowMs, partitionStatus.partitions(), source.queues().get());
             isFailing = false;
         } catch (RuntimeException e) { // or there would be no further look
             if (!isFailing) {
@@ -97,47 +97,48 @@ public final class Sampler implements AutoCloseable {
         }
     }
 
-    private synchronized void look(long nowMs, List<InstanceStatus.Partition> partitions, List<QueueView> views) {
-        CounterSnapshot done = recently.pass();
+    private synchronized void takeSample(
+            long nowMs, List<InstanceStatus.AssignedPartition> partitions, List<QueueView> views) {
+        CounterSnapshot done = recentCounts.nextSecond();
         List<QueueView> fullest =
-                views.stream().sorted(MOST_WAITING).limit(MOST_QUEUES).toList();
+                views.stream().sorted(MOST_WAITING).limit(MAX_QUEUES).toList();
         Map<String, Long> decisions = new TreeMap<>();
         done.decisions().forEach((kind, count) -> decisions.merge(kind.outcome().name(), count, Long::sum));
         seconds.addLast(new InstanceSecond(
-                second(nowMs),
+                lastSecondMs(nowMs),
                 decisions,
                 done.deadLetters(),
                 done.latenciesMs(),
                 lag(partitions),
-                fullest.stream().map(view -> inSecond(view, done)).toList()));
-        if (seconds.size() > SECONDS) {
+                fullest.stream().map(view -> queueSecond(view, done)).toList()));
+        if (seconds.size() > KEPT_SECONDS) {
             seconds.removeFirst();
         }
         now = new InstanceStatus(
                 address,
                 health(),
-                recently.clients(MOST_NAMED),
-                recently.policies(MOST_NAMED),
+                recentCounts.clients(MAX_NAMES),
+                recentCounts.policies(MAX_NAMES),
                 views.size(),
                 views.stream().mapToLong(QueueView::waiting).sum(),
-                fullest.stream().map(this::atAGlance).toList(),
+                fullest.stream().map(this::queueStatus).toList(),
                 partitions);
     }
 
     /** The one that has just ended. */
-    private static long second(long nowMs) {
+    private static long lastSecondMs(long nowMs) {
         return Math.floorDiv(nowMs, MS_PER_SECOND) * MS_PER_SECOND - MS_PER_SECOND;
     }
 
-    private static Long lag(List<InstanceStatus.Partition> partitions) {
-        List<InstanceStatus.Partition> deciding = partitions.stream()
+    private static Long lag(List<InstanceStatus.AssignedPartition> partitions) {
+        List<InstanceStatus.AssignedPartition> deciding = partitions.stream()
                 .filter(partition -> partition.application().equals("deciding")
                         && partition.role().equals(PartitionStatus.ACTIVE))
                 .toList();
         return deciding.stream().anyMatch(partition -> partition.lag() == null)
                 ? null
                 : (Long) deciding.stream()
-                        .mapToLong(InstanceStatus.Partition::lag)
+                        .mapToLong(InstanceStatus.AssignedPartition::lag)
                         .sum();
     }
 
@@ -145,22 +146,22 @@ public final class Sampler implements AutoCloseable {
         return source.health().get().name();
     }
 
-    private static InstanceSecond.OfQueue inSecond(QueueView view, CounterSnapshot done) {
+    private static InstanceSecond.QueueSecond queueSecond(QueueView view, CounterSnapshot done) {
         String id = view.rules().id();
-        return new InstanceSecond.OfQueue(
+        return new InstanceSecond.QueueSecond(
                 id,
                 view.waiting(),
                 view.oldestWaitMs(),
                 done.queued().getOrDefault(id, 0L),
                 done.released().getOrDefault(id, 0L),
                 tiers(view).stream()
-                        .map(tier -> new InstanceSecond.OfTier(tier.tier(), tier.waiting()))
+                        .map(tier -> new InstanceSecond.TierSecond(tier.tier(), tier.waiting()))
                         .toList());
     }
 
-    private InstanceStatus.OfQueue atAGlance(QueueView view) {
+    private InstanceStatus.QueueStatus queueStatus(QueueView view) {
         QueueRules rules = view.rules();
-        return new InstanceStatus.OfQueue(
+        return new InstanceStatus.QueueStatus(
                 rules.id(),
                 view.keys(),
                 rules.limit(),
@@ -168,26 +169,26 @@ public final class Sampler implements AutoCloseable {
                 rules.burst(),
                 rules.capacity(),
                 rules.maxWaitMs() == QueueRules.NO_MAX_WAIT ? null : rules.maxWaitMs(),
-                recently.waitsMs(rules.id()),
+                recentCounts.waitsMs(rules.id()),
                 view.drainMs(),
-                view.longest().stream().limit(MOST_KEYS).toList(), // most waiting first
+                view.longest().stream().limit(MAX_KEYS).toList(), // most waiting first
                 tiers(view));
     }
 
     /** Producers make up tiers: those beyond the first few are told together. */
-    private static List<InstanceStatus.OfTier> tiers(QueueView view) {
-        List<InstanceStatus.OfTier> tiers = new ArrayList<>();
+    private static List<InstanceStatus.TierStatus> tiers(QueueView view) {
+        List<InstanceStatus.TierStatus> tiers = new ArrayList<>();
         long others = 0;
-        for (QueueView.OfTier tier : view.tiers()) {
-            if (tiers.size() < MOST_TIERS) {
-                tiers.add(new InstanceStatus.OfTier(
+        for (QueueView.TierView tier : view.tiers()) {
+            if (tiers.size() < MAX_TIERS) {
+                tiers.add(new InstanceStatus.TierStatus(
                         tier.tier(), tier.share().priority(), tier.share().weight(), tier.waiting()));
             } else {
                 others += tier.waiting();
             }
         }
         if (others > 0) {
-            tiers.add(new InstanceStatus.OfTier(EnforcerMetrics.OTHER, 0, 1, others));
+            tiers.add(new InstanceStatus.TierStatus(EnforcerMetrics.OTHER, 0, 1, others));
         }
         return tiers;
     }

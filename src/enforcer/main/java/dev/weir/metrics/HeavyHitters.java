@@ -40,9 +40,9 @@ public final class HeavyHitters {
             String replaced = least.getValue().first();
             count = least.getKey();
             counts.remove(replaced);
-            unfile(replaced, count);
+            removeFromCount(replaced, count);
         } else if (count != null) {
-            unfile(name, count);
+            removeFromCount(name, count);
         }
         long next = count == null ? more : count + more;
         counts.put(name, next);
@@ -63,7 +63,7 @@ public final class HeavyHitters {
         return top;
     }
 
-    private void unfile(String name, long count) {
+    private void removeFromCount(String name, long count) {
         TreeSet<String> names = byCount.get(count);
         names.remove(name);
         if (names.isEmpty()) {

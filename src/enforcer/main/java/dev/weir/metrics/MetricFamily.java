@@ -25,7 +25,7 @@ final class MetricFamily {
     private final MetricMetadata metadata;
     private final String[] labelNames;
     private final SortedMap<Labels, Double> values = new TreeMap<>();
-    private final SortedMap<Labels, Histogram.Reading> spreads = new TreeMap<>();
+    private final SortedMap<Labels, Histogram.Reading> histograms = new TreeMap<>();
 
     /** @param help what it counts, for people */
     MetricFamily(String name, String help, String... labelNames) {
@@ -46,8 +46,8 @@ final class MetricFamily {
     }
 
     /** @param ms a spread of milliseconds */
-    MetricFamily spread(Histogram.Reading ms, String... labels) {
-        spreads.put(Labels.of(labelNames, labels), ms);
+    MetricFamily addHistogram(Histogram.Reading ms, String... labels) {
+        histograms.put(Labels.of(labelNames, labels), ms);
         return this;
     }
 
@@ -66,7 +66,7 @@ final class MetricFamily {
     /** In seconds. */
     MetricSnapshot histogram() {
         List<HistogramDataPointSnapshot> points = new ArrayList<>();
-        spreads.forEach((labels, ms) -> points.add(HistogramDataPointSnapshot.builder()
+        histograms.forEach((labels, ms) -> points.add(HistogramDataPointSnapshot.builder()
                 .labels(labels)
                 .sum(ms.sum() / MS_PER_SECOND)
                 .classicHistogramBuckets(buckets(ms))

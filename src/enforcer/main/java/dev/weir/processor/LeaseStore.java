@@ -154,7 +154,7 @@ final class LeaseStore implements WritableLeases {
     private void setTerms(Entry entry) {
         PolicyTable table = policies.get();
         if (entry.termsOf != table) {
-            Policy policy = table.newest(entry.key.policyId());
+            Policy policy = table.latest(entry.key.policyId());
             entry.holder.setTerms(policy == null ? terms : policy.terms(terms));
             entry.termsOf = table;
         }
@@ -177,17 +177,17 @@ final class LeaseStore implements WritableLeases {
 
     @Override
     public void put(StateKey key, LeaseBook book) {
-        touch(key).holder.put(book);
+        touch(key).holder.setBook(book);
     }
 
     @Override
-    public void miss(StateKey key, long cost) {
-        touch(key).holder.miss(cost);
+    public void recordUnmetDemand(StateKey key, long cost) {
+        touch(key).holder.recordUnmetDemand(cost);
     }
 
     @Override
-    public boolean isAwaited(StateKey key) {
-        return entry(key).holder.isAwaited();
+    public boolean hasWaiting(StateKey key) {
+        return entry(key).holder.hasWaiting();
     }
 
     @Override
@@ -244,7 +244,7 @@ final class LeaseStore implements WritableLeases {
     void respond(StateKey key, LeaseResponse response, long nowMs) {
         session.checkClock();
         Entry entry = touch(key);
-        entry.holder.respond(response, nowMs);
+        entry.holder.handleResponse(response, nowMs);
         served.add(entry);
     }
 
@@ -296,11 +296,11 @@ final class LeaseStore implements WritableLeases {
 
     /** Lets the request that is {@linkplain #nextReady ready} wait on, for the same key or for another one. */
     void parkAgain(Ready ready, AwaitLease wait) {
-        if (wait.on().equals(served.element().key)) {
+        if (wait.key().equals(served.element().key)) {
             served.remove();
         } else {
             remove();
-            parkUntil(ready.waiter.on(wait.on()), ready.untilMs);
+            parkUntil(ready.waiter.on(wait.key()), ready.untilMs);
         }
     }
 

@@ -58,7 +58,7 @@ public final class PolicyRegistry {
                         others,
                         tried.stream()
                                 .map(PolicyFile.Definition.OfPolicy::policy)
-                                .map(Policy::always))
+                                .map(Policy::withoutEffectiveFrom))
                 .toList());
     }
 

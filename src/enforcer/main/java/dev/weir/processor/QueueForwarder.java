@@ -19,23 +19,20 @@ import org.apache.kafka.streams.processor.api.Record;
  * @param nowMs returns queue time
  */
 record QueueForwarder(
-        ProcessorContext<byte[], Object> context,
-        ShapeProcessor.Outlets outlets,
-        EnforcerMetrics counts,
-        LongSupplier nowMs)
+        ProcessorContext<byte[], Object> context, Shape.Outlets outlets, EnforcerMetrics counts, LongSupplier nowMs)
         implements Outlet, SlotMessenger {
 
     /** A message is read when the transaction that it is in is committed. */
     private static final long EXPECTED_DELAY_MS = 150;
 
     @Override
-    public void decide(Admission of, Decision decision) {
+    public void emitDecision(Admission of, Decision decision) {
         counts.decided(decision);
-        forward(of, decision.in(of.context()), outlets.decisions());
+        forward(of, decision.withContext(of.context()), outlets.decisions());
     }
 
     @Override
-    public void release(Admission of, Release release) {
+    public void emitRelease(Admission of, Release release) {
         counts.released(release, nowMs.getAsLong());
         forward(of, release, outlets.releases());
     }

@@ -12,7 +12,7 @@ import java.util.concurrent.ConcurrentHashMap;
 /** The queues of this application's tasks, by partition, open to questions from other threads while the tasks go on. */
 public final class QueueRegistry {
 
-    private final Map<Integer, ShapeProcessor> tasks = new ConcurrentHashMap<>();
+    private final Map<Integer, Shape> tasks = new ConcurrentHashMap<>();
 
     /**
      * Asks the queues of a partition something that leaves them as they are.
@@ -20,8 +20,8 @@ public final class QueueRegistry {
      * @param patience how long to wait for the task's own work
      * @return none if no task of this application has the partition, or it is busy
      */
-    public <T> Optional<T> ask(int partition, Duration patience, ShapeProcessor.Question<T> question) {
-        ShapeProcessor task = tasks.get(partition);
+    public <T> Optional<T> ask(int partition, Duration patience, Shape.Question<T> question) {
+        Shape task = tasks.get(partition);
         return task == null ? Optional.empty() : task.ask(patience, question);
     }
 
@@ -31,10 +31,10 @@ public final class QueueRegistry {
      */
     public List<QueueView> views(int most, Duration patience) {
         Map<String, QueueView> views = new TreeMap<>();
-        for (ShapeProcessor task : tasks.values()) {
+        for (Shape task : tasks.values()) {
             task.ask(patience, (shaper, nowNanos) -> shaper.views(most, nowNanos))
                     .orElse(List.of())
-                    .forEach(view -> views.merge(view.rules().id(), view, QueueView::and));
+                    .forEach(view -> views.merge(view.rules().id(), view, QueueView::mergedWith));
         }
         return List.copyOf(views.values());
     }
@@ -48,7 +48,7 @@ public final class QueueRegistry {
     public Optional<List<QueueView>> parts(String queue, Duration patience) {
         long deadlineNanos = System.nanoTime() + patience.toNanos();
         List<QueueView> parts = new ArrayList<>();
-        for (ShapeProcessor task : tasks.values()) {
+        for (Shape task : tasks.values()) {
             Duration left = Duration.ofNanos(Math.max(0, deadlineNanos - System.nanoTime()));
             Optional<Optional<QueueView>> part =
                     task.ask(left, (shaper, nowNanos) -> Optional.ofNullable(shaper.view(queue, nowNanos)));
@@ -60,12 +60,12 @@ public final class QueueRegistry {
         return Optional.of(parts);
     }
 
-    void open(int partition, ShapeProcessor task) {
+    void open(int partition, Shape task) {
         tasks.put(partition, task);
     }
 
     /** Closes a task's queues, unless another has the partition by now. */
-    void close(int partition, ShapeProcessor task) {
+    void close(int partition, Shape task) {
         tasks.remove(partition, task);
     }
 }

@@ -41,16 +41,16 @@ final class QueueTime {
 
     /** Advances the time to a record other than a marker. */
     void read(long appendMs, long localMs) {
-        clock.read(appendMs, localMs);
+        clock.observe(appendMs, localMs);
     }
 
     /** Synchronizes the time if the marker is from this task. Returns whether the time has stepped back. */
     boolean readMarker(QueueMarker marker, long appendMs, long localMs) {
         if (!marker.task().equals(task)) {
-            clock.read(appendMs, localMs); // of the task that had the partition before
+            clock.observe(appendMs, localMs); // of the task that had the partition before
             return false;
         }
-        return clock.readMarker(marker.sentMs(), appendMs, localMs);
+        return clock.observeMarker(marker.sentMs(), appendMs, localMs);
     }
 
     /** Returns whether a record was appended long before queue time: the task lags, or the broker's clock was set back. */

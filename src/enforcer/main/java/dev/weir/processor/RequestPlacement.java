@@ -1,6 +1,6 @@
 package dev.weir.processor;
 
-import dev.weir.config.WeirConfig.Misplaced;
+import dev.weir.config.WeirConfig.MisplacedAction;
 import org.apache.kafka.clients.producer.internals.BuiltInPartitioner;
 
 /**
@@ -10,7 +10,7 @@ import org.apache.kafka.clients.producer.internals.BuiltInPartitioner;
  * @param partitions how many partitions the request topic has; state is divided among as many, so it never changes
  * @param misplaced what is done with a record that is in another one
  */
-public record RequestPlacement(int partitions, Misplaced misplaced) {
+public record RequestPlacement(int partitions, MisplacedAction misplaced) {
 
     /** Whether there is such a partition, and it is another one than this. */
     boolean isAnother(int partition, int than) {

@@ -20,7 +20,7 @@ import dev.weir.policy.Policy;
 import dev.weir.policy.PolicyTable;
 import dev.weir.processor.PolicyRegistry;
 import dev.weir.processor.QueueRegistry;
-import dev.weir.processor.ShapeProcessor;
+import dev.weir.processor.Shape;
 import dev.weir.shape.QueueView;
 import dev.weir.shape.backlog.BucketId;
 import dev.weir.shape.backlog.QueueDecisions;
@@ -125,8 +125,8 @@ public final class QueryService implements InstanceQueries {
     private PolicyUsage held(UsageReport.Subject subject, int partition) {
         LeaseBook book = held(partition).book(subject.key());
         long nowMs = clock.millis();
-        long held = book.available(nowMs, book.timeMs(nowMs));
-        return new PolicyUsage(subject.policy(), subject.key().others(), null, List.of(), held);
+        long held = book.available(nowMs, book.decisionTimeMs(nowMs));
+        return new PolicyUsage(subject.policy(), subject.key().namesAndValues(), null, List.of(), held);
     }
 
     private SnapshotLeases held(int partition) {
@@ -166,7 +166,7 @@ public final class QueryService implements InstanceQueries {
 
     private static QueueView together(List<QueueView> parts, QueueRules rules) {
         return parts.stream()
-                .reduce(QueueView::and)
+                .reduce(QueueView::mergedWith)
                 .orElseGet(() -> rules == null ? null : QueueView.ofNoBuckets(rules));
     }
 
@@ -181,15 +181,15 @@ public final class QueryService implements InstanceQueries {
         Admission keyed = keyed(admission);
         Answer<Decision> answer = ask(BucketId.of(keyed), (shaper, nowNanos) -> shaper.check(keyed, nowNanos));
         return answer instanceof Answer.Elsewhere
-                ? new Answer.Here<>(QueueDecisions.unplaced(keyed, policies.queue(keyed.queue()), clock.millis()))
+                ? new Answer.Here<>(QueueDecisions.provisional(keyed, policies.queue(keyed.queue()), clock.millis()))
                 : answer;
     }
 
     private Admission keyed(Admission admission) {
-        return QueueRules.keyed(admission, policies.queue(admission.queue()));
+        return QueueRules.withKey(admission, policies.queue(admission.queue()));
     }
 
-    private <T> Answer<T> ask(BucketId bucket, ShapeProcessor.Question<T> question) {
+    private <T> Answer<T> ask(BucketId bucket, Shape.Question<T> question) {
         return queueOwners.answer(Stores.QUEUE_STATES, QueueKeys.record(bucket), partition -> queues.<Answer<T>>ask(
                         partition, PATIENCE, (shaper, nowNanos) -> new Answer.Here<>(question.answer(shaper, nowNanos)))
                 .orElseGet(() -> new Answer.NotNow<>("the queue is being moved, or it is too busy")));

@@ -52,33 +52,33 @@ public final class ChangeDetails {
     }
 
     private static List<String> lines(CarryOver carryOver) {
-        if (carryOver.keepsAll()) {
+        if (carryOver.keepsAllCounts()) {
             return carryOver.counts() ? List.of("every count is kept") : List.of();
         }
         if (!carryOver.sameKey()) {
             return List.of("everything is counted anew: the key is another");
         }
         List<String> lines = new ArrayList<>();
-        for (CarryOver.OfLimit limit : carryOver.limits()) {
+        for (CarryOver.LimitCarryOver limit : carryOver.limits()) {
             lines.add(limit.label() + ": " + start(limit) + longestWait(limit));
         }
         carryOver.dropped().forEach(label -> lines.add(label + ": its count ends"));
         return lines;
     }
 
-    private static String longestWait(CarryOver.OfLimit limit) {
+    private static String longestWait(CarryOver.LimitCarryOver limit) {
         return limit.longestWaitMs() == 0
                 ? ""
                 : ", and a client that has used all of it waits up to "
                         + DurationsAndSizes.duration(limit.longestWaitMs());
     }
 
-    private static String start(CarryOver.OfLimit limit) {
+    private static String start(CarryOver.LimitCarryOver limit) {
         return switch (limit.start()) {
-            case COUNT -> "keeps its count";
-            case USE -> "keeps what was used" + (limit.from().equals(limit.label()) ? "" : " of " + limit.from());
-            case IN_USE -> "counts what is in use of " + limit.from() + " at the change, rounded up, as taken then";
-            case AFRESH -> "starts afresh";
+            case UNCHANGED -> "keeps its count";
+            case CONTINUED -> "keeps what was used" + (limit.from().equals(limit.label()) ? "" : " of " + limit.from());
+            case CONVERTED -> "counts what is in use of " + limit.from() + " at the change, rounded up, as taken then";
+            case RESET -> "starts afresh";
             case UNCOUNTED -> "counts nothing";
         };
     }

@@ -1,10 +1,10 @@
 package dev.weir.runtime;
 
 import dev.weir.config.WeirConfig;
-import dev.weir.lease.ClockSteps;
+import dev.weir.lease.ClockStepDetector;
 import dev.weir.live.Sampler;
 import dev.weir.metrics.MetricSource;
-import dev.weir.metrics.Metrics;
+import dev.weir.metrics.PrometheusMetrics;
 import dev.weir.metrics.RestoreProgress;
 import dev.weir.processor.EnforcerMetrics;
 import dev.weir.processor.PolicyRegistry;
@@ -66,7 +66,7 @@ public final class Enforcer implements AutoCloseable {
     private final List<StreamsApplication> applications;
     private final PolicyRegistry policies;
     private final InstanceQueries questions;
-    private final Metrics metrics;
+    private final PrometheusMetrics metrics;
     private final Sampler live;
     private final PartitionOwners owners;
     private final CompletableFuture<Void> running = new CompletableFuture<>();
@@ -84,7 +84,7 @@ public final class Enforcer implements AutoCloseable {
         EnforcerMetrics counts = new EnforcerMetrics();
         CacheBudget memory = new CacheBudget(config.state().hotMemoryBytes());
         RestoreProgress restores = new RestoreProgress();
-        ClockSteps steps = new ClockSteps();
+        ClockStepDetector steps = new ClockStepDetector();
         String address = PartitionOwners.address(reachableAt);
         StateDirectoryCheck.requireSafe(config.state().directory());
         id = InstanceId.of(config.state().directory());
@@ -126,7 +126,7 @@ public final class Enforcer implements AutoCloseable {
                 memory,
                 () -> queues.views(MOST_QUEUES, PATIENCE),
                 this::health);
-        metrics = new Metrics(source, restores);
+        metrics = new PrometheusMetrics(source, restores);
         live = new Sampler(source, address, Topics.of(config).policies());
         applications.forEach(application -> application.streams().setGlobalStateRestoreListener(restores));
         AtomicInteger starting = new AtomicInteger(applications.size());
@@ -285,7 +285,7 @@ public final class Enforcer implements AutoCloseable {
     }
 
     /** What it tells of itself, from its creation on. */
-    public Metrics metrics() {
+    public PrometheusMetrics metrics() {
         return metrics;
     }
 

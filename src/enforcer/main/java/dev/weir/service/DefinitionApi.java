@@ -6,6 +6,13 @@ import dev.weir.definition.PolicyFile;
 import dev.weir.fault.FaultsException;
 import dev.weir.rules.PolicyTopic.Change;
 import dev.weir.rules.PolicyTopic.Effect;
+import dev.weir.service.http.AccessControl;
+import dev.weir.service.http.BodyFormat;
+import dev.weir.service.http.ProblemDetails;
+import dev.weir.service.http.QueryParameters;
+import dev.weir.service.http.RequestBody;
+import dev.weir.service.http.ResponseWriter;
+import dev.weir.service.http.VersionPrecondition;
 import dev.weir.wire.PolicyAvro.Applied;
 import dev.weir.wire.PolicyAvro.Kind;
 import io.javalin.http.Context;
@@ -33,7 +40,7 @@ final class DefinitionApi {
 
     /** Those in force, by id, a page at a time. */
     void list(Context request) {
-        BodyFormat format = BodyFormat.accepted(request);
+        BodyFormat format = BodyFormat.ofAcceptHeader(request);
         QueryParameters parameters = QueryParameters.of(request, "after", "limit");
         String after = parameters.text("after").orElse("");
         int limit = parameters.number("limit", 1, MAX_PAGE).orElse(DEFAULT_PAGE);
@@ -53,8 +60,8 @@ final class DefinitionApi {
     }
 
     void get(Context request) {
-        BodyFormat format = BodyFormat.accepted(request);
-        QueryParameters.none(request);
+        BodyFormat format = BodyFormat.ofAcceptHeader(request);
+        QueryParameters.requireNone(request);
         Applied applied = rules.get().applied(kind, request.pathParam("id")).orElseThrow(() -> missing(request));
         String tag = VersionPrecondition.tag(applied.version());
         request.header("ETag", tag);
@@ -68,9 +75,9 @@ final class DefinitionApi {
     }
 
     void put(Context request) throws FaultsException {
-        BodyFormat format = BodyFormat.accepted(request);
-        BodyFormat.sent(request);
-        QueryParameters.none(request);
+        BodyFormat format = BodyFormat.ofAcceptHeader(request);
+        BodyFormat.ofContentType(request);
+        QueryParameters.requireNone(request);
         VersionPrecondition condition = VersionPrecondition.of(request);
         String id = request.pathParam("id");
         PolicyFile.Contents contents =
@@ -84,7 +91,7 @@ final class DefinitionApi {
     }
 
     void delete(Context request) {
-        QueryParameters.none(request);
+        QueryParameters.requireNone(request);
         VersionPrecondition condition = VersionPrecondition.of(request);
         if (!rules.get().delete(kind, request.pathParam("id"), condition, AccessControl.changedBy(request))) {
             throw missing(request);
@@ -94,8 +101,8 @@ final class DefinitionApi {
 
     /** The versions that are still known, newest first. */
     void history(Context request) {
-        BodyFormat format = BodyFormat.accepted(request);
-        QueryParameters.none(request);
+        BodyFormat format = BodyFormat.ofAcceptHeader(request);
+        QueryParameters.requireNone(request);
         String id = request.pathParam("id");
         List<Applied> versions = rules.get().history(kind, id);
         if (versions.isEmpty()) {
@@ -107,8 +114,8 @@ final class DefinitionApi {
         ResponseWriter.write(request, format, 200, json);
     }
 
-    private ProblemDetails.Found missing(Context request) {
+    private ProblemDetails.ProblemException missing(Context request) {
         return ProblemDetails.of(404, "there is no " + kind.word() + " '" + request.pathParam("id") + "'")
-                .found();
+                .exception();
     }
 }

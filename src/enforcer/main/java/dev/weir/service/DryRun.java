@@ -2,6 +2,11 @@ package dev.weir.service;
 
 import dev.weir.definition.PolicyFile;
 import dev.weir.fault.FaultsException;
+import dev.weir.service.http.BodyFormat;
+import dev.weir.service.http.CallerConnections;
+import dev.weir.service.http.QueryParameters;
+import dev.weir.service.http.RequestBody;
+import dev.weir.service.http.ResponseWriter;
 import io.javalin.http.Context;
 import java.util.function.Supplier;
 
@@ -19,14 +24,14 @@ final class DryRun {
     }
 
     void validate(Context request) throws FaultsException {
-        BodyFormat format = BodyFormat.accepted(request);
+        BodyFormat format = BodyFormat.ofAcceptHeader(request);
         boolean prune = QueryParameters.of(request, "prune").flag("prune");
         PolicyFile.Contents contents = contents(request);
-        ResponseWriter.write(request, format, 200, JsonViews.changes(rules.get().tryOut(contents, prune)));
+        ResponseWriter.write(request, format, 200, JsonViews.changes(rules.get().dryRun(contents, prune)));
     }
 
     void backtest(Context request) throws FaultsException {
-        BodyFormat format = BodyFormat.accepted(request);
+        BodyFormat format = BodyFormat.ofAcceptHeader(request);
         int minutes = QueryParameters.of(request, MINUTES)
                 .number(MINUTES, 1, MAX_MINUTES)
                 .orElse(DEFAULT_MINUTES);
@@ -35,11 +40,12 @@ final class DryRun {
                 request,
                 format,
                 200,
-                JsonViews.whatIf(rules.get().whatIf(contents, minutes, () -> CallerConnections.isThere(request))));
+                JsonViews.backtest(
+                        rules.get().backtest(contents, minutes, () -> CallerConnections.isConnected(request))));
     }
 
     private PolicyFile.Contents contents(Context request) throws FaultsException {
-        BodyFormat.sent(request);
-        return PolicyFile.read("body", RequestBody.text(request), rules.get()::queuesToTryOut);
+        BodyFormat.ofContentType(request);
+        return PolicyFile.read("body", RequestBody.text(request), rules.get()::queuesForDryRun);
     }
 }

@@ -2,6 +2,8 @@ package dev.weir.service;
 
 import com.fasterxml.jackson.databind.node.JsonNodeFactory;
 import dev.weir.runtime.Health;
+import dev.weir.service.http.BodyFormat;
+import dev.weir.service.http.ProblemDetails;
 import io.javalin.http.Context;
 import java.util.function.Supplier;
 
@@ -25,7 +27,7 @@ final class HealthChecks {
 
     private void answer(Context request, boolean isGood) {
         if (!isGood) {
-            throw ProblemDetails.notNow(health.get().description()).found();
+            throw ProblemDetails.unavailable(health.get().description()).exception();
         }
         request.status(200)
                 .contentType(BodyFormat.JSON.contentType())

@@ -31,7 +31,7 @@ import java.util.TreeSet;
 /** Answers as JSON trees; {@code openapi.yaml} describes them. */
 final class JsonViews {
 
-    private static final int MOST_CLIENTS = 10;
+    private static final int MAX_CLIENTS = 10;
 
     private JsonViews() {}
 
@@ -99,7 +99,7 @@ final class JsonViews {
         json.put("waitingTokens", queue.waitingTokens());
         json.put("oldestWaitMs", queue.oldestWaitMs());
         ArrayNode tiers = json.putArray("tiers");
-        for (QueueView.OfTier tier : queue.tiers()) {
+        for (QueueView.TierView tier : queue.tiers()) {
             tiers.addObject()
                     .put("tier", tier.tier())
                     .put("priority", tier.share().priority())
@@ -113,7 +113,7 @@ final class JsonViews {
         json.put("keys", queue.keys());
         json.put("drainMs", queue.drainMs());
         ArrayNode longest = json.putArray("longest");
-        for (QueueView.OfKey key : queue.longest()) {
+        for (QueueView.KeyView key : queue.longest()) {
             ObjectNode one = longest.addObject();
             one.set("key", Json.MAPPER.valueToTree(key.key()));
             one.put("waiting", key.waiting())
@@ -139,8 +139,8 @@ final class JsonViews {
             if (usage.held() == null) {
                 key.put("client", client);
             }
-            key(key, usage.others());
-            one.put("lastAt", usage.lastMs());
+            key(key, usage.namesAndValues());
+            one.put("lastAt", usage.lastChargeMs());
             one.put("held", usage.held());
             limits(one, usage.limits());
         }
@@ -148,12 +148,12 @@ final class JsonViews {
     }
 
     /** Loans of one holder are told together. */
-    static ObjectNode shared(long nowMs, SharedPolicyUsage usage) {
+    static ObjectNode sharedUsage(long nowMs, SharedPolicyUsage usage) {
         ObjectNode json = object();
         json.put("policyId", usage.policy().id());
         json.put("policyVersion", usage.policy().version());
         json.put("at", nowMs);
-        key(json.putObject("key"), usage.others());
+        key(json.putObject("key"), usage.namesAndValues());
         limits(json, usage.limits());
         json.put("free", usage.free());
         ArrayNode holders = json.putArray("holders");
@@ -174,9 +174,9 @@ final class JsonViews {
         }
     }
 
-    private static void limits(ObjectNode json, List<PolicyUsage.OfLimit> limits) {
+    private static void limits(ObjectNode json, List<PolicyUsage.LimitUsage> limits) {
         ArrayNode list = json.putArray("limits");
-        for (PolicyUsage.OfLimit limit : limits) {
+        for (PolicyUsage.LimitUsage limit : limits) {
             list.addObject()
                     .put("label", limit.label())
                     .put("limit", limit.limit())
@@ -197,14 +197,14 @@ final class JsonViews {
         return json;
     }
 
-    static ObjectNode whatIf(WhatIf whatIf) {
+    static ObjectNode backtest(WhatIf whatIf) {
         ObjectNode json = object();
         json.put("from", whatIf.requests().fromMs());
         json.put("to", whatIf.requests().toMs());
         json.put("requests", whatIf.requests().requests().size());
         json.put("complete", whatIf.requests().isComplete());
-        json.set("before", tally(whatIf.before()));
-        json.set("after", tally(whatIf.after()));
+        json.set("before", stats(whatIf.before()));
+        json.set("after", stats(whatIf.after()));
         ArrayNode policies = json.putArray("policies");
         Set<String> names = new TreeSet<>(whatIf.before().byPolicy().keySet());
         names.addAll(whatIf.after().byPolicy().keySet());
@@ -214,7 +214,7 @@ final class JsonViews {
             policy.set("after", counts(whatIf.after().byPolicy().get(name)));
         }
         ArrayNode clients = json.putArray("clients");
-        for (WhatIf.OfClient client : whatIf.clients(MOST_CLIENTS)) {
+        for (WhatIf.OfClient client : whatIf.clients(MAX_CLIENTS)) {
             clients.addObject()
                     .put("client", client.client())
                     .put("deniedBefore", client.deniedBefore())
@@ -223,7 +223,7 @@ final class JsonViews {
         return json;
     }
 
-    private static ObjectNode tally(DecisionStats tally) {
+    private static ObjectNode stats(DecisionStats tally) {
         long expired = tally.byQueue().values().stream()
                 .mapToLong(queue -> queue.all().expired())
                 .sum();

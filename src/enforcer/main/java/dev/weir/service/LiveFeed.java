@@ -2,9 +2,11 @@ package dev.weir.service;
 
 import dev.weir.live.ClusterSecond;
 import dev.weir.live.ClusterTimeline;
-import dev.weir.live.ClusterTimeline.Picture;
+import dev.weir.live.ClusterTimeline.LiveUpdate;
 import dev.weir.live.InstanceReport;
 import dev.weir.live.Sampler;
+import dev.weir.service.http.ProblemDetails;
+import dev.weir.service.http.QueryParameters;
 import dev.weir.wire.Json;
 import io.javalin.http.Context;
 import io.javalin.http.HandlerType;
@@ -33,7 +35,7 @@ import org.slf4j.LoggerFactory;
 final class LiveFeed implements AutoCloseable {
 
     /** Where an instance tells of itself alone. */
-    static final String REPORT = "/v1/live/report";
+    static final String REPORT_PATH = "/v1/live/report";
 
     private static final int MAX_WATCHERS = 16;
 
@@ -41,33 +43,33 @@ final class LiveFeed implements AutoCloseable {
     private static final long MS_PER_SECOND = 1_000;
 
     /** Behind the end of a second, when all have looked at it. */
-    private static final long BEHIND_MS = 250;
+    private static final long DELAY_MS = 250;
 
-    private static final Duration ANSWER_WITHIN = Duration.ofMillis(600);
+    private static final Duration ANSWER_TIMEOUT = Duration.ofMillis(600);
 
     /** There is more of it, and the connection is new. */
-    private static final Duration HISTORY_WITHIN = Duration.ofSeconds(3);
+    private static final Duration HISTORY_TIMEOUT = Duration.ofSeconds(3);
 
     private static final Logger LOG = LoggerFactory.getLogger(LiveFeed.class);
 
     private final PeerInstances peers;
-    private final Semaphore places = new Semaphore(MAX_WATCHERS);
-    private final ExecutorService watching = Executors.newCachedThreadPool(LiveFeed::thread);
-    private final ScheduledExecutorService asking = Executors.newSingleThreadScheduledExecutor(LiveFeed::thread);
-    private volatile Source source;
+    private final Semaphore watcherPermits = new Semaphore(MAX_WATCHERS);
+    private final ExecutorService watcherExecutor = Executors.newCachedThreadPool(LiveFeed::thread);
+    private final ScheduledExecutorService pollScheduler = Executors.newSingleThreadScheduledExecutor(LiveFeed::thread);
+    private volatile LiveSource source;
 
     /** Those that told nothing in the last round; of the asking thread. */
     private Set<String> unreachable = Set.of();
 
     /** Guarded by this, as the others below. */
-    private ClusterTimeline together = new ClusterTimeline();
+    private ClusterTimeline timeline = new ClusterTimeline();
 
     private int watchers;
     private long rounds;
     private boolean closed;
 
     /** This instance, and the addresses of the others. */
-    private record Source(Sampler own, Supplier<Set<String>> others) {}
+    private record LiveSource(Sampler own, Supplier<Set<String>> others) {}
 
     LiveFeed(PeerInstances peers) {
         this.peers = peers;
@@ -79,10 +81,10 @@ final class LiveFeed implements AutoCloseable {
         return thread;
     }
 
-    void tell(Sampler own, Supplier<Set<String>> others) {
-        source = new Source(own, others);
-        long untilNextMs = MS_PER_SECOND - System.currentTimeMillis() % MS_PER_SECOND + BEHIND_MS;
-        var unused = asking.scheduleAtFixedRate(this::ask, untilNextMs, MS_PER_SECOND, TimeUnit.MILLISECONDS);
+    void start(Sampler own, Supplier<Set<String>> others) {
+        source = new LiveSource(own, others);
+        long untilNextMs = MS_PER_SECOND - System.currentTimeMillis() % MS_PER_SECOND + DELAY_MS;
+        var unused = pollScheduler.scheduleAtFixedRate(this::poll, untilNextMs, MS_PER_SECOND, TimeUnit.MILLISECONDS);
     }
 
     /** What this instance alone tells. */
@@ -92,7 +94,7 @@ final class LiveFeed implements AutoCloseable {
                 .map(text -> {
                     if (!text.matches("-?[0-9]{1,18}")) {
                         throw ProblemDetails.of(400, "after must be a time in ms")
-                                .found();
+                                .exception();
                     }
                     return Long.parseLong(text);
                 })
@@ -103,23 +105,23 @@ final class LiveFeed implements AutoCloseable {
 
     /** Tells what was, and goes on with what is until one of the two has enough. */
     void watch(Context request) {
-        QueryParameters.none(request);
+        QueryParameters.requireNone(request);
         source();
         request.contentType("text/event-stream");
         if (HandlerType.HEAD.equals(request.method())) {
             return; // it would never hear that nobody reads
         }
-        if (!places.tryAcquire()) {
-            throw ProblemDetails.notNow(MAX_WATCHERS + " watch already").found();
+        if (!watcherPermits.tryAcquire()) {
+            throw ProblemDetails.unavailable(MAX_WATCHERS + " watch already").exception();
         }
         request.header("X-Accel-Buffering", "no"); // a proxy would wait for more
-        request.async(task -> task.executor = watching, () -> {
+        request.async(task -> task.executor = watcherExecutor, () -> {
             try {
                 watch(request.res().getOutputStream());
             } catch (IOException e) {
                 LOG.debug("one stopped watching", e);
             } finally {
-                places.release();
+                watcherPermits.release();
             }
         });
     }
@@ -128,24 +130,24 @@ final class LiveFeed implements AutoCloseable {
     public synchronized void close() {
         closed = true;
         notifyAll();
-        asking.shutdownNow();
-        watching.shutdown();
+        pollScheduler.shutdownNow();
+        watcherExecutor.shutdown();
     }
 
-    private Source source() {
-        Source current = source;
+    private LiveSource source() {
+        LiveSource current = source;
         if (current == null) {
-            throw ProblemDetails.notNow("the enforcer is starting").found();
+            throw ProblemDetails.unavailable("the enforcer is starting").exception();
         }
         return current;
     }
 
     private void watch(OutputStream out) throws IOException {
-        long round = come();
+        long round = addWatcher();
         try {
             long seen = 0;
             String first = "history";
-            for (Picture next = next(round, seen); next != null; next = next(++round, seen)) {
+            for (LiveUpdate next = awaitRound(round, seen); next != null; next = awaitRound(++round, seen)) {
                 if (first != null) {
                     write(out, first, next.ticks());
                     first = null;
@@ -156,10 +158,10 @@ final class LiveFeed implements AutoCloseable {
                 }
                 write(out, "now", next.overview());
                 out.flush();
-                seen = next.settled();
+                seen = next.lastSecondMs();
             }
         } finally {
-            leave();
+            removeWatcher();
         }
     }
 
@@ -169,20 +171,20 @@ final class LiveFeed implements AutoCloseable {
     }
 
     /** Returns the round that is to be waited for; the first one to come does not wait for its time. */
-    private synchronized long come() {
+    private synchronized long addWatcher() {
         if (watchers++ == 0 && !closed) {
-            together = new ClusterTimeline();
-            asking.execute(this::ask);
+            timeline = new ClusterTimeline();
+            pollScheduler.execute(this::poll);
         }
         return rounds + 1;
     }
 
-    private synchronized void leave() {
+    private synchronized void removeWatcher() {
         watchers--;
     }
 
     /** What came behind a second, once a round is over; null if there will be no more. */
-    private synchronized Picture next(long round, long seen) {
+    private synchronized LiveUpdate awaitRound(long round, long seen) {
         try {
             while (rounds < round && !closed) {
                 wait();
@@ -191,19 +193,19 @@ final class LiveFeed implements AutoCloseable {
             Thread.currentThread().interrupt();
             return null;
         }
-        return closed ? null : together.since(seen);
+        return closed ? null : timeline.since(seen);
     }
 
-    private void ask() {
+    private void poll() {
         ClusterTimeline current;
         synchronized (this) {
             if (watchers == 0) {
                 return;
             }
-            current = together;
+            current = timeline;
         }
         try {
-            ask(current);
+            poll(current);
         } catch (RuntimeException e) { // or it would be the last round
             LOG.warn("the live page misses a second: {}", e.toString());
             return;
@@ -214,10 +216,10 @@ final class LiveFeed implements AutoCloseable {
         }
     }
 
-    private void ask(ClusterTimeline current) {
-        long after = current.settled();
-        String question = REPORT + "?" + AFTER + "=" + after;
-        Duration within = after == 0 ? HISTORY_WITHIN : ANSWER_WITHIN;
+    private void poll(ClusterTimeline current) {
+        long after = current.lastSecondMs();
+        String question = REPORT_PATH + "?" + AFTER + "=" + after;
+        Duration within = after == 0 ? HISTORY_TIMEOUT : ANSWER_TIMEOUT;
         Map<String, CompletableFuture<InstanceReport>> asked = new TreeMap<>();
         for (String address : source.others().get()) {
             asked.put(address, peers.get(address, question, within).thenApply(InstanceReport::read));

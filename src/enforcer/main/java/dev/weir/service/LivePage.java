@@ -1,5 +1,7 @@
 package dev.weir.service;
 
+import dev.weir.service.http.AccessControl;
+import dev.weir.service.http.ProblemDetails;
 import io.javalin.http.Context;
 import java.io.IOException;
 import java.io.InputStream;
@@ -36,7 +38,7 @@ public final class LivePage {
     private LivePage() {}
 
     static void redirect(Context request) {
-        request.status(302).header("Location", AccessControl.PAGE);
+        request.status(302).header("Location", AccessControl.LIVE_PAGE_PATH);
     }
 
     public static void page(Context request) {
@@ -46,7 +48,7 @@ public final class LivePage {
     public static void file(Context request) {
         String file = request.pathParam("file");
         if (!FILE.matcher(file).matches()) {
-            throw notThere().found();
+            throw notThere().exception();
         }
         answer(request, file);
     }
@@ -54,7 +56,7 @@ public final class LivePage {
     private static void answer(Context request, String file) {
         try (InputStream content = LivePage.class.getResourceAsStream(LIBRARIES.getOrDefault(file, DIRECTORY + file))) {
             if (content == null) {
-                throw notThere().found();
+                throw notThere().exception();
             }
             HEADERS.forEach(request::header);
             request.contentType(TYPES.get(file.substring(file.lastIndexOf('.') + 1)))

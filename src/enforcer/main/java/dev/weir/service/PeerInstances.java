@@ -1,5 +1,8 @@
 package dev.weir.service;
 
+import dev.weir.service.http.AccessToken;
+import dev.weir.service.http.ProblemDetails;
+import dev.weir.service.http.ServiceTls;
 import io.javalin.http.Context;
 import java.net.URI;
 import java.net.URLEncoder;
@@ -23,10 +26,10 @@ import java.util.regex.Pattern;
 import javax.net.ssl.SSLException;
 
 /** The other instances: asks one what this one was asked, and answers as it does. A question goes on only once. */
-final class PeerInstances implements AutoCloseable {
+public final class PeerInstances implements AutoCloseable {
 
     /** On a question that comes from another instance. */
-    static final String FORWARDED = "Weir-Forwarded";
+    static final String FORWARDED_HEADER = "Weir-Forwarded";
 
     private static final Duration CONNECT_TIMEOUT = Duration.ofSeconds(2);
     private static final Duration TIMEOUT = Duration.ofSeconds(5);
@@ -34,7 +37,7 @@ final class PeerInstances implements AutoCloseable {
     private static final int THREADS = 2;
 
     /** Answers that hold whoever gives them. */
-    private static final Set<Integer> PASSED_ON = Set.of(200, 400, 404, 406, 413, 415);
+    private static final Set<Integer> RELAYED_STATUSES = Set.of(200, 400, 404, 406, 413, 415);
 
     private static final List<String> HEADERS_ASKED = List.of("Accept", "Content-Type");
     private static final List<String> HEADERS_ANSWERED = List.of("Content-Type", "ETag", "Vary");
@@ -42,13 +45,13 @@ final class PeerInstances implements AutoCloseable {
     private static final Pattern ILLEGAL = Pattern.compile("[^A-Za-z0-9._~!$&'()*+,;=:@/?%-]+");
 
     private final Optional<AccessToken> token;
-    private final Semaphore asked = new Semaphore(MAX_ASKED);
+    private final Semaphore forwardPermits = new Semaphore(MAX_ASKED);
     private final ExecutorService executor;
     private final String scheme;
     private volatile HttpClient http;
 
     /** @param tls what other instances are trusted by; empty: they do not speak TLS */
-    PeerInstances(Optional<AccessToken> token, Optional<ServiceTls> tls) {
+    public PeerInstances(Optional<AccessToken> token, Optional<ServiceTls> tls) {
         this.token = token;
         scheme = tls.isPresent() ? "https://" : "http://";
         executor = Executors.newFixedThreadPool(THREADS, task -> {
@@ -57,8 +60,8 @@ final class PeerInstances implements AutoCloseable {
             return thread;
         });
         http = builder().build();
-        tls.ifPresent(
-                one -> one.trust(context -> http = builder().sslContext(context).build()));
+        tls.ifPresent(one ->
+                one.addClient(context -> http = builder().sslContext(context).build()));
     }
 
     private HttpClient.Builder builder() {
@@ -71,38 +74,38 @@ final class PeerInstances implements AutoCloseable {
 
     /** Whether a question comes from another instance. */
     static boolean isForwarded(Context request) {
-        return request.header(FORWARDED) != null;
+        return request.header(FORWARDED_HEADER) != null;
     }
 
     /**
      * Asks another instance, and writes what it answers.
      *
      * @param address its {@code host:port}
-     * @return fails with a {@link ProblemDetails.Found} if it does not answer
+     * @return fails with a {@link ProblemDetails.ProblemException} if it does not answer
      */
-    CompletableFuture<Void> ask(String address, Context request, String body) {
+    CompletableFuture<Void> forward(String address, Context request, String body) {
         if (isForwarded(request)) {
-            throw ProblemDetails.notNow("the partition is moving between instances")
-                    .found();
+            throw ProblemDetails.unavailable("the partition is moving between instances")
+                    .exception();
         }
-        HttpRequest question = question(address, request, body);
-        if (!asked.tryAcquire()) {
-            throw ProblemDetails.notNow("too many questions at once to other instances")
-                    .found();
+        HttpRequest question = forwardedRequest(address, request, body);
+        if (!forwardPermits.tryAcquire()) {
+            throw ProblemDetails.unavailable("too many questions at once to other instances")
+                    .exception();
         }
         CompletableFuture<HttpResponse<byte[]>> exchange = http.sendAsync(question, BodyHandlers.ofByteArray());
         return exchange.copy()
                 .orTimeout(TIMEOUT.toMillis(), TimeUnit.MILLISECONDS)
                 .whenComplete((answer, failure) -> {
                     exchange.cancel(true); // one that takes too long would be read on
-                    asked.release();
+                    forwardPermits.release();
                 })
                 .handleAsync(
                         (answer, failure) -> {
                             if (failure != null) {
                                 throw new CompletionException(unreachable(address, why(failure)));
                             }
-                            pass(answer, address, request);
+                            relay(answer, address, request);
                             return null;
                         },
                         executor);
@@ -115,9 +118,9 @@ final class PeerInstances implements AutoCloseable {
      * @param within how long it may take in all
      * @return the body; fails if it does not answer with 200
      */
-    CompletableFuture<String> get(String address, String target, Duration within) {
+    public CompletableFuture<String> get(String address, String target, Duration within) {
         try {
-            HttpRequest question = to(address, target).build();
+            HttpRequest question = requestTo(address, target).build();
             CompletableFuture<HttpResponse<String>> exchange = http.sendAsync(question, BodyHandlers.ofString());
             return exchange.copy()
                     .orTimeout(within.toMillis(), TimeUnit.MILLISECONDS)
@@ -135,10 +138,10 @@ final class PeerInstances implements AutoCloseable {
     }
 
     /** A question with the token. */
-    private HttpRequest.Builder to(String address, String target) {
+    private HttpRequest.Builder requestTo(String address, String target) {
         HttpRequest.Builder question = HttpRequest.newBuilder(URI.create(scheme + address + target))
                 .timeout(TIMEOUT)
-                .header(FORWARDED, "1");
+                .header(FORWARDED_HEADER, "1");
         token.ifPresent(shown -> question.header("Authorization", shown.authorization()));
         return question;
     }
@@ -149,12 +152,12 @@ final class PeerInstances implements AutoCloseable {
         executor.shutdownNow();
     }
 
-    private HttpRequest question(String address, Context request, String body) {
+    private HttpRequest forwardedRequest(String address, Context request, String body) {
         String query = request.queryString();
         String target = legal(request.req().getRequestURI()) + (query == null ? "" : "?" + legal(query));
         try {
             HttpRequest.Builder question =
-                    to(address, target).method(request.method().name(), BodyPublishers.ofString(body));
+                    requestTo(address, target).method(request.method().name(), BodyPublishers.ofString(body));
             for (String header : HEADERS_ASKED) {
                 Optional.ofNullable(request.header(header)).ifPresent(value -> question.header(header, value));
             }
@@ -169,12 +172,12 @@ final class PeerInstances implements AutoCloseable {
         return ILLEGAL.matcher(received).replaceAll(one -> URLEncoder.encode(one.group(), StandardCharsets.UTF_8));
     }
 
-    private static void pass(HttpResponse<byte[]> answer, String address, Context request) {
+    private static void relay(HttpResponse<byte[]> answer, String address, Context request) {
         int status = answer.statusCode();
         if (status == 401 || status == 403 || status == 421) {
             throw unreachable(address, "refuses the token of this one: all must have the same");
         }
-        if (!PASSED_ON.contains(status)) {
+        if (!RELAYED_STATUSES.contains(status)) {
             throw unreachable(address, "cannot answer now");
         }
         for (String header : HEADERS_ANSWERED) {
@@ -192,8 +195,8 @@ final class PeerInstances implements AutoCloseable {
         return "does not answer";
     }
 
-    private static ProblemDetails.Found unreachable(String address, String why) {
-        return ProblemDetails.notNow("the instance that knows, " + address + ", " + why)
-                .found();
+    private static ProblemDetails.ProblemException unreachable(String address, String why) {
+        return ProblemDetails.unavailable("the instance that knows, " + address + ", " + why)
+                .exception();
     }
 }

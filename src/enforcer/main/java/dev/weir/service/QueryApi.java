@@ -11,7 +11,13 @@ import dev.weir.event.RequestKind;
 import dev.weir.policy.RequestRules;
 import dev.weir.query.InstanceQueries;
 import dev.weir.query.InstanceQueries.Answer;
-import dev.weir.service.QueueParts.Whole;
+import dev.weir.service.QueueAggregator.MergedQueue;
+import dev.weir.service.http.BodyFormat;
+import dev.weir.service.http.ProblemDetails;
+import dev.weir.service.http.QueryParameters;
+import dev.weir.service.http.RequestBody;
+import dev.weir.service.http.ResponseWriter;
+import dev.weir.service.http.VersionPrecondition;
 import dev.weir.shape.QueueView;
 import dev.weir.wire.PolicyAvro;
 import dev.weir.wire.PolicyAvro.Applied;
@@ -27,36 +33,36 @@ import java.util.function.Supplier;
 final class QueryApi {
 
     private static final String ATTRIBUTE = "attribute.";
-    private static final String MOST = "most";
+    private static final String LIMIT_PARAMETER = "most";
     private static final int DEFAULT_DECISIONS = 50;
     private static final int MAX_DECISIONS = 1_000;
 
     /** Names a request that its caller did not name. */
-    private static final String UNNAMED = "check";
+    private static final String DEFAULT_REQUEST_ID = "check";
 
     private static final String KEY = "key.";
-    private static final Request.Source NOWHERE = new Request.Source(0, 0);
+    private static final Request.Source NO_SOURCE = new Request.Source(0, 0);
 
     private final RequestRules rules;
     private final Supplier<ServedInstance> instance;
     private final PeerInstances peers;
-    private final QueueParts parts;
+    private final QueueAggregator parts;
 
     QueryApi(WeirConfig config, Supplier<ServedInstance> instance, PeerInstances peers) {
         this.rules = config.requests().rules();
         this.instance = instance;
         this.peers = peers;
-        parts = new QueueParts(peers);
+        parts = new QueueAggregator(peers);
     }
 
     /** What a client has used. */
     void usage(Context request) {
-        BodyFormat format = BodyFormat.accepted(request);
+        BodyFormat format = BodyFormat.ofAcceptHeader(request);
         QueryParameters parameters = QueryParameters.ofPrefix(request, ATTRIBUTE, "tier");
         String client = request.pathParam("client");
         long nowMs = System.currentTimeMillis();
         Request question = new Request(
-                UNNAMED,
+                DEFAULT_REQUEST_ID,
                 client,
                 RequestKind.PEEK,
                 parameters.text("tier").orElse(null),
@@ -67,8 +73,8 @@ final class QueryApi {
                 null,
                 null,
                 nowMs,
-                NOWHERE);
-        requireRules(question);
+                NO_SOURCE);
+        requireValid(question);
         InstanceQueries questions = instance.get().questions();
         answer(
                 request,
@@ -78,25 +84,26 @@ final class QueryApi {
     }
 
     /** What all clients have used of a shared policy, and who holds what of it. */
-    void shared(Context request) {
-        BodyFormat format = BodyFormat.accepted(request);
+    void sharedUsage(Context request) {
+        BodyFormat format = BodyFormat.ofAcceptHeader(request);
         QueryParameters parameters = QueryParameters.ofPrefix(request, KEY);
         String id = request.pathParam("id");
         long nowMs = System.currentTimeMillis();
         answer(request, "", instance.get().questions().shared(id, parameters.withPrefix(KEY)), shared -> {
             if (shared == null) {
                 throw ProblemDetails.of(404, "there is no policy '" + id + "' that is shared")
-                        .found();
+                        .exception();
             }
-            ResponseWriter.write(request, format, 200, JsonViews.shared(nowMs, shared));
+            ResponseWriter.write(request, format, 200, JsonViews.sharedUsage(nowMs, shared));
         });
     }
 
     /** What was decided of a client lately. */
     void decisions(Context request) {
-        BodyFormat format = BodyFormat.accepted(request);
-        int most =
-                QueryParameters.of(request, MOST).number(MOST, 1, MAX_DECISIONS).orElse(DEFAULT_DECISIONS);
+        BodyFormat format = BodyFormat.ofAcceptHeader(request);
+        int most = QueryParameters.of(request, LIMIT_PARAMETER)
+                .number(LIMIT_PARAMETER, 1, MAX_DECISIONS)
+                .orElse(DEFAULT_DECISIONS);
         String client = request.pathParam("client");
         ResponseWriter.write(
                 request,
@@ -107,12 +114,12 @@ final class QueryApi {
 
     /** How a request would be decided. */
     void check(Context request) {
-        BodyFormat format = BodyFormat.accepted(request);
-        BodyFormat sent = BodyFormat.sent(request);
-        QueryParameters.none(request);
+        BodyFormat format = BodyFormat.ofAcceptHeader(request);
+        BodyFormat sent = BodyFormat.ofContentType(request);
+        QueryParameters.requireNone(request);
         String body = RequestBody.text(request);
         Request question = read(sent, body);
-        requireRules(question);
+        requireValid(question);
         InstanceQueries questions = instance.get().questions();
         answer(
                 request,
@@ -123,23 +130,27 @@ final class QueryApi {
 
     /** A queue's definition, and how it is: all of it, or the part of this instance if another one asks. */
     void queue(Context request) {
-        BodyFormat format = BodyFormat.accepted(request);
-        QueryParameters.none(request);
+        BodyFormat format = BodyFormat.ofAcceptHeader(request);
+        QueryParameters.requireNone(request);
         String id = request.pathParam("id");
         ServedInstance here = instance.get();
         Optional<Applied> applied = here.rules().applied(PolicyAvro.Kind.QUEUE, id);
         Answer<QueueView> answer = here.questions().queue(id);
         if (!(answer instanceof Answer.Part<QueueView> part)) {
-            answer(request, "", answer, queue -> writeQueue(request, format, applied, new Whole(queue, Set.of())));
+            answer(
+                    request,
+                    "",
+                    answer,
+                    queue -> writeQueue(request, format, applied, new MergedQueue(queue, Set.of())));
         } else if (PeerInstances.isForwarded(request)) {
-            ResponseWriter.write(request, format, 200, QueueParts.json(part.value()));
+            ResponseWriter.write(request, format, 200, QueueAggregator.json(part.value()));
         } else {
             request.future(
                     () -> parts.gather(id, part).thenAccept(whole -> writeQueue(request, format, applied, whole)));
         }
     }
 
-    private static void writeQueue(Context request, BodyFormat format, Optional<Applied> applied, Whole whole) {
+    private static void writeQueue(Context request, BodyFormat format, Optional<Applied> applied, MergedQueue whole) {
         QueueView queue = whole.view();
         boolean drains = queue != null && queue.waiting() > 0;
         if (applied.isEmpty() && !drains) {
@@ -155,33 +166,33 @@ final class QueryApi {
 
     /** One key of a queue with key fields. */
     void key(Context request) {
-        BodyFormat format = BodyFormat.accepted(request);
-        QueryParameters.none(request);
+        BodyFormat format = BodyFormat.ofAcceptHeader(request);
+        QueryParameters.requireNone(request);
         String id = request.pathParam("id");
-        Map<String, String> key = QueueKey.read(request);
+        Map<String, String> key = QueueKeyPath.read(request);
         answer(request, "", instance.get().questions().key(id, key), bucket -> {
             if (bucket == null) {
                 throw noQueue(request, Set.of());
             }
-            QueueKey.requireFields(key, bucket.rules());
+            QueueKeyPath.requireFields(key, bucket.rules());
             ResponseWriter.write(request, format, 200, JsonViews.key(bucket, key));
         });
     }
 
-    private static ProblemDetails.Found noQueue(Context request, Set<String> missing) {
+    private static ProblemDetails.ProblemException noQueue(Context request, Set<String> missing) {
         String but = missing.isEmpty() ? "" : ", unless one of these instances has it, which did not answer: ";
         return ProblemDetails.of(
                         404, "there is no queue '" + request.pathParam("id") + "'" + but + String.join(", ", missing))
-                .found();
+                .exception();
     }
 
     private <T> void answer(Context request, String body, Answer<T> answer, Consumer<T> here) {
         if (answer instanceof Answer.Here<T> found) {
             here.accept(found.value());
         } else if (answer instanceof Answer.Elsewhere<T> elsewhere) {
-            request.future(() -> peers.ask(elsewhere.address(), request, body));
+            request.future(() -> peers.forward(elsewhere.address(), request, body));
         } else if (answer instanceof Answer.NotNow<T> notNow) {
-            throw ProblemDetails.notNow(notNow.why()).found();
+            throw ProblemDetails.unavailable(notNow.why()).exception();
         }
     }
 
@@ -189,25 +200,25 @@ final class QueryApi {
         try {
             JsonNode tree = sent.read(body);
             if (tree instanceof ObjectNode fields && !fields.has("requestId")) {
-                fields.put("requestId", UNNAMED);
+                fields.put("requestId", DEFAULT_REQUEST_ID);
             }
-            return RequestJson.read(String.valueOf(tree), System.currentTimeMillis(), NOWHERE);
+            return RequestJson.read(String.valueOf(tree), System.currentTimeMillis(), NO_SOURCE);
         } catch (JsonProcessingException e) {
             JsonLocation location = e.getLocation(); // null if something in it is too long or too deep
             String where = location == null ? "" : ": line " + location.getLineNr();
             String why = String.valueOf(e.getOriginalMessage()).startsWith("Duplicate")
                     ? "the body has a key twice"
                     : "the body is not " + sent;
-            throw ProblemDetails.of(400, why + where).found();
+            throw ProblemDetails.of(400, why + where).exception();
         } catch (IllegalArgumentException e) {
-            throw ProblemDetails.of(400, "the body " + e.getMessage()).found();
+            throw ProblemDetails.of(400, "the body " + e.getMessage()).exception();
         }
     }
 
-    private void requireRules(Request request) {
+    private void requireValid(Request request) {
         Optional<RequestRules.Violation> violation = rules.check(request);
         if (violation.isPresent()) {
-            throw ProblemDetails.of(400, violation.get().detail()).found();
+            throw ProblemDetails.of(400, violation.get().detail()).exception();
         }
     }
 }

@@ -11,6 +11,8 @@ import dev.weir.rules.PolicyTopic;
 import dev.weir.rules.PolicyTopic.Change;
 import dev.weir.rules.PolicyTopic.Expected;
 import dev.weir.rules.PolicyTopic.Options;
+import dev.weir.service.http.ProblemDetails;
+import dev.weir.service.http.VersionPrecondition;
 import dev.weir.wire.ChangeAuthor;
 import dev.weir.wire.PolicyAvro.Applied;
 import dev.weir.wire.PolicyAvro.Kind;
@@ -32,17 +34,17 @@ final class RuleService {
     private static final int MAX_READS = 4;
 
     /** Each holds the requests that it reads. */
-    private static final int MAX_WHAT_IFS = 1;
+    private static final int MAX_BACKTESTS = 1;
 
     /** How often a change of whichever version starts over, because another one came first. */
     private static final int MAX_ATTEMPTS = 10;
 
-    private static final long FOLLOWS_WITHIN_MS = 5_000;
-    private static final long LOOK_EVERY_MS = 5;
+    private static final long APPLY_TIMEOUT_MS = 5_000;
+    private static final long POLL_INTERVAL_MS = 5;
 
-    private final Semaphore changes = new Semaphore(MAX_CHANGES);
-    private final Semaphore reads = new Semaphore(MAX_READS);
-    private final Semaphore whatIfs = new Semaphore(MAX_WHAT_IFS);
+    private final Semaphore changePermits = new Semaphore(MAX_CHANGES);
+    private final Semaphore readPermits = new Semaphore(MAX_READS);
+    private final Semaphore backtestPermits = new Semaphore(MAX_BACKTESTS);
     private final WeirConfig config;
     private final PolicyRegistry live;
     private final PolicyTopic topic;
@@ -65,32 +67,32 @@ final class RuleService {
 
     /** The versions that are known, newest first. */
     List<Applied> history(Kind kind, String id) {
-        return call(reads, () -> topic.history(kind, id));
+        return withPermit(readPermits, () -> topic.history(kind, id));
     }
 
     /** The queues that a policy may name that is to be applied. */
     Set<String> queues() {
-        return call(changes, topic::queues);
+        return withPermit(changePermits, topic::queues);
     }
 
     /** As {@link #queues}, for one that is only tried out. */
-    Set<String> queuesToTryOut() {
-        return call(reads, topic::queues);
+    Set<String> queuesForDryRun() {
+        return withPermit(readPermits, topic::queues);
     }
 
     /** What applying would change. */
-    List<Change> tryOut(Contents contents, boolean prune) {
+    List<Change> dryRun(Contents contents, boolean prune) {
         Options options = Options.DEFAULTS.withPrune(prune).withDryRun(true);
-        return call(reads, () -> topic.apply(contents, options, System.currentTimeMillis()));
+        return withPermit(readPermits, () -> topic.apply(contents, options, System.currentTimeMillis()));
     }
 
     /**
      * Applies one policy or queue; when this returns, it is in force here, or is about to be.
      *
-     * @throws ProblemDetails.Found if the condition does not hold, 412 or 428
+     * @throws ProblemDetails.ProblemException if the condition does not hold, 412 or 428
      */
     Change apply(Contents contents, VersionPrecondition condition, ChangeAuthor changedBy) {
-        Change change = require(
+        Change change = changeIf(
                         condition, changedBy, options -> topic.apply(contents, options, System.currentTimeMillis()))
                 .get(0);
         await(() -> applied(change.kind(), change.id())
@@ -102,17 +104,17 @@ final class RuleService {
     /**
      * Deletes one; when this returns, it is out of force here, or is about to be. False if there is none.
      *
-     * @throws ProblemDetails.Found if the condition does not hold, 412 or 428
+     * @throws ProblemDetails.ProblemException if the condition does not hold, 412 or 428
      */
     boolean delete(Kind kind, String id, VersionPrecondition condition, ChangeAuthor changedBy) {
         List<Change> changes;
         try {
-            changes = require(
+            changes = changeIf(
                     condition,
                     changedBy,
                     options -> topic.delete(kind, List.of(id), options, System.currentTimeMillis()));
-        } catch (ProblemDetails.Found found) {
-            if (found.problem().tellsThereIsNone()) {
+        } catch (ProblemDetails.ProblemException found) {
+            if (found.problem().isTargetAbsent()) {
                 return false; // without the condition, it would not be found either
             }
             throw found;
@@ -123,19 +125,20 @@ final class RuleService {
         return !changes.isEmpty();
     }
 
-    private List<Change> require(
+    private List<Change> changeIf(
             VersionPrecondition condition, ChangeAuthor changedBy, Function<Options, List<Change>> change) {
         Expected expected = condition instanceof VersionPrecondition.Version of
                 ? new Expected.Version(of.version())
-                : condition instanceof VersionPrecondition.Unsaid || condition instanceof VersionPrecondition.None
+                : condition instanceof VersionPrecondition.Unspecified
+                                || condition instanceof VersionPrecondition.MustNotExist
                         ? new Expected.Absent()
                         : new Expected.Version(Long.MAX_VALUE);
         for (int attempt = 1; ; attempt++) {
             Options options = Options.DEFAULTS.withExpected(expected).withChangedBy(changedBy);
             try {
-                return call(changes, () -> change.apply(options));
+                return withPermit(changePermits, () -> change.apply(options));
             } catch (ConflictException e) {
-                boolean again = condition instanceof VersionPrecondition.Any
+                boolean again = condition instanceof VersionPrecondition.MustExist
                         && e.current().isPresent()
                         && attempt < MAX_ATTEMPTS;
                 if (!again) {
@@ -146,19 +149,19 @@ final class RuleService {
         }
     }
 
-    private static ProblemDetails.Found notAsExpected(VersionPrecondition condition, OptionalLong current) {
-        if (condition instanceof VersionPrecondition.Unsaid) {
-            return ProblemDetails.conditionMissing(current).found();
+    private static ProblemDetails.ProblemException notAsExpected(VersionPrecondition condition, OptionalLong current) {
+        if (condition instanceof VersionPrecondition.Unspecified) {
+            return ProblemDetails.preconditionRequired(current).exception();
         }
-        return ProblemDetails.changed(current).found();
+        return ProblemDetails.versionMismatch(current).exception();
     }
 
     /** Until what was changed has come here, up to a time. */
     private static void await(BooleanSupplier hasCome) {
-        long deadline = System.nanoTime() + FOLLOWS_WITHIN_MS * 1_000_000;
+        long deadline = System.nanoTime() + APPLY_TIMEOUT_MS * 1_000_000;
         while (System.nanoTime() - deadline < 0 && !hasCome.getAsBoolean()) {
             try {
-                Thread.sleep(LOOK_EVERY_MS);
+                Thread.sleep(POLL_INTERVAL_MS);
             } catch (InterruptedException e) {
                 Thread.currentThread().interrupt();
                 return;
@@ -167,8 +170,8 @@ final class RuleService {
     }
 
     /** What the policies and queues would have done. */
-    WhatIf whatIf(Contents tried, int minutes, BooleanSupplier isAwaited) {
-        return call(whatIfs, () -> {
+    WhatIf backtest(Contents tried, int minutes, BooleanSupplier isAwaited) {
+        return withPermit(backtestPermits, () -> {
             BacktestBudget budget = new BacktestBudget(config.service().backtestTimeout(), isAwaited);
             return WhatIf.of(config, live, tried, minutes, budget);
         });
@@ -176,12 +179,13 @@ final class RuleService {
 
     /** What was decided of a client lately. */
     RecentDecisions decisions(String client, int most) {
-        return call(reads, () -> RecentDecisions.of(config, client, most));
+        return withPermit(readPermits, () -> RecentDecisions.of(config, client, most));
     }
 
-    private static <T> T call(Semaphore permits, Supplier<T> call) {
+    private static <T> T withPermit(Semaphore permits, Supplier<T> call) {
         if (!permits.tryAcquire()) {
-            throw ProblemDetails.notNow("too many calls on the topics at once").found();
+            throw ProblemDetails.unavailable("too many calls on the topics at once")
+                    .exception();
         }
         try {
             return call.get();

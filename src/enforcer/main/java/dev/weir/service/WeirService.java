@@ -14,7 +14,20 @@ import dev.weir.processor.PolicyRegistry;
 import dev.weir.query.InstanceQueries;
 import dev.weir.rules.RefusedChangeException;
 import dev.weir.runtime.Health;
-import dev.weir.service.AccessControl.Role;
+import dev.weir.service.http.AccessControl;
+import dev.weir.service.http.AccessControl.Permission;
+import dev.weir.service.http.AccessTokens;
+import dev.weir.service.http.BadSettingException;
+import dev.weir.service.http.BodyLoader;
+import dev.weir.service.http.ConnectionGuard;
+import dev.weir.service.http.GuardedConnectionFactory;
+import dev.weir.service.http.JettyErrorHandler;
+import dev.weir.service.http.ProblemDetails;
+import dev.weir.service.http.ResponseSender;
+import dev.weir.service.http.ResponseWriter;
+import dev.weir.service.http.ServiceListener;
+import dev.weir.service.http.ServiceTls;
+import dev.weir.service.http.TokenThrottle;
 import dev.weir.topics.UnreachableException;
 import dev.weir.wire.PolicyAvro.Kind;
 import io.javalin.Javalin;
@@ -53,8 +66,8 @@ public final class WeirService implements AutoCloseable {
     private static final int MAX_THREADS = 16;
     private static final int MAX_HEALTH_THREADS = 4;
     private static final int IDLE_MS = 30_000;
-    private static final long ANSWER_WITHIN_MS = 15_000;
-    private static final long STOP_WITHIN_MS = 2_000;
+    private static final long ASYNC_TIMEOUT_MS = 15_000;
+    private static final long STOP_TIMEOUT_MS = 2_000;
     private static final long CLOSE_IDLE_MS = 100;
     private static final Logger LOG = LoggerFactory.getLogger(WeirService.class);
 
@@ -75,7 +88,7 @@ public final class WeirService implements AutoCloseable {
     private boolean closed;
 
     /** What is done with a path. */
-    record Route(HandlerType method, String path, Role role, Handler handler) {}
+    record Route(HandlerType method, String path, Permission permission, Handler handler) {}
 
     private WeirService(
             WeirConfig config,
@@ -86,9 +99,9 @@ public final class WeirService implements AutoCloseable {
         this.config = config;
         this.tls = tls;
         this.listener = listener;
-        boolean isOpenToRead = listener.isLoopback() && !config.service().readsNeedToken();
-        access = new AccessControl(tokens, isOpenToRead, listener.names(), wrongTokens);
-        peers = new PeerInstances(tokens.own(), tls);
+        boolean isOpenToRead = listener.isLoopback() && !config.service().requiresReadToken();
+        access = new AccessControl(tokens, isOpenToRead, listener.hostNames(), wrongTokens);
+        peers = new PeerInstances(tokens.peerToken(), tls);
         feed = new LiveFeed(peers);
         guard = new ConnectionGuard(config.service().requestTimeout());
         healthGuard = new ConnectionGuard(config.service().requestTimeout());
@@ -100,7 +113,7 @@ public final class WeirService implements AutoCloseable {
     }
 
     /**
-     * Starts to listen; until it can {@link #speakFor} an enforcer, it answers 503.
+     * Starts to listen; until it can {@link #attachEnforcer} an enforcer, it answers 503.
      *
      * @param environment the variables of the process
      * @throws BadSettingException if the settings do not allow it
@@ -136,14 +149,14 @@ public final class WeirService implements AutoCloseable {
                     "service.read-token: loopback needs a service.host on loopback, and " + service.host() + " is not",
                     null);
         }
-        if (!tokens.toChange().isEmpty()) {
+        if (!tokens.changeTokens().isEmpty()) {
             return;
         }
         String how = ", which needs a token: set service.token-file or the environment variable WEIR_TOKEN";
         if (!listener.isLoopback()) {
             throw new BadSettingException("service.host is " + service.host() + ", beyond loopback" + how, null);
         }
-        if (service.readsNeedToken()) {
+        if (service.requiresReadToken()) {
             throw new BadSettingException(
                     "service.read-token is required"
                             + (service.readToken().isPresent()
@@ -178,7 +191,7 @@ public final class WeirService implements AutoCloseable {
         return javalin.port();
     }
 
-    int healthPort() {
+    public int healthPort() {
         return healthJavalin.port();
     }
 
@@ -187,22 +200,22 @@ public final class WeirService implements AutoCloseable {
      *
      * @param live what the enforcer decides by
      */
-    public void speakFor(PolicyRegistry live, InstanceQueries questions) {
+    public void attachEnforcer(PolicyRegistry live, InstanceQueries questions) {
         instance = new ServedInstance(new RuleService(config, live), questions);
     }
 
-    /** Answers 503 again until it can {@link #speakFor} an enforcer that takes the place of the one before. */
-    public void speakForNone() {
+    /** Answers 503 again until it can {@link #attachEnforcer} an enforcer that takes the place of the one before. */
+    public void detachEnforcer() {
         instance = null;
     }
 
     /** Begins to tell how the enforcer is; until then it is starting. */
-    public void tellHealth(Supplier<Health> current) {
+    public void setHealth(Supplier<Health> current) {
         health = current;
     }
 
     /** Begins to tell what the enforcer measures; it may be starting still. */
-    public void tellMetrics(Supplier<String> current) {
+    public void setMetrics(Supplier<String> current) {
         metrics = current;
     }
 
@@ -211,8 +224,8 @@ public final class WeirService implements AutoCloseable {
      *
      * @param others the addresses of the other instances
      */
-    public void tellLive(Sampler own, Supplier<Set<String>> others) {
-        feed.tell(own, others);
+    public void startLiveFeed(Sampler own, Supplier<Set<String>> others) {
+        feed.start(own, others);
     }
 
     /** Who cannot answer questions yet is starting still. */
@@ -247,7 +260,7 @@ public final class WeirService implements AutoCloseable {
     private void metrics(Context request) {
         Supplier<String> current = metrics;
         if (current == null) {
-            throw ProblemDetails.notNow("the enforcer is starting").found();
+            throw ProblemDetails.unavailable("the enforcer is starting").exception();
         }
         request.contentType(METRICS_FORMAT).result(current.get() + ownMetrics());
     }
@@ -272,7 +285,7 @@ public final class WeirService implements AutoCloseable {
     private ServedInstance instance() {
         ServedInstance current = instance;
         if (current == null) {
-            throw ProblemDetails.notNow("the enforcer is starting").found();
+            throw ProblemDetails.unavailable("the enforcer is starting").exception();
         }
         return current;
     }
@@ -284,45 +297,45 @@ public final class WeirService implements AutoCloseable {
                 new DefinitionApi(Kind.QUEUE, "queues", () -> instance().rules());
         QueryApi asking = new QueryApi(config, this::instance, peers);
         DryRun trial = new DryRun(() -> instance().rules());
-        OpenApi openApi = new OpenApi();
+        OpenApiDocument openApi = new OpenApiDocument();
         HealthChecks checks = new HealthChecks(this::health);
         return List.of(
-                new Route(GET, AccessControl.LIVE, Role.IS_WELL, checks::live),
-                new Route(GET, AccessControl.READY, Role.IS_WELL, checks::ready),
-                new Route(GET, "/metrics", Role.READS, this::metrics),
-                new Route(GET, "/", Role.SHOWS, LivePage::redirect),
-                new Route(GET, AccessControl.PAGE, Role.SHOWS, LivePage::page),
-                new Route(GET, AccessControl.PAGE + "/{file}", Role.SHOWS, LivePage::file),
-                new Route(GET, "/v1/live", Role.READS, feed::watch),
-                new Route(GET, LiveFeed.REPORT, Role.READS, feed::report),
-                new Route(GET, "/v1/policies", Role.READS, policies::list),
-                new Route(GET, "/v1/policies/{id}", Role.READS, policies::get),
-                new Route(PUT, "/v1/policies/{id}", Role.CHANGES, policies::put),
-                new Route(DELETE, "/v1/policies/{id}", Role.CHANGES, policies::delete),
-                new Route(GET, "/v1/policies/{id}/history", Role.READS, policies::history),
-                new Route(GET, "/v1/queues", Role.READS, queues::list),
-                new Route(GET, "/v1/queues/{id}", Role.READS, asking::queue),
-                new Route(GET, "/v1/queues/{id}/keys/{key}", Role.READS, asking::key),
-                new Route(PUT, "/v1/queues/{id}", Role.CHANGES, queues::put),
-                new Route(DELETE, "/v1/queues/{id}", Role.CHANGES, queues::delete),
-                new Route(GET, "/v1/queues/{id}/history", Role.READS, queues::history),
-                new Route(POST, "/v1/validate", Role.READS, trial::validate),
-                new Route(POST, "/v1/backtest", Role.READS, trial::backtest),
-                new Route(GET, "/v1/usage/{client}", Role.READS, asking::usage),
-                new Route(GET, "/v1/shared/{id}", Role.READS, asking::shared),
-                new Route(GET, "/v1/decisions/{client}", Role.READS, asking::decisions),
-                new Route(POST, AccessControl.CHECK, Role.READS, asking::check),
-                new Route(GET, "/v1/openapi.json", Role.READS, openApi::json),
-                new Route(GET, "/v1/openapi.yaml", Role.READS, openApi::yaml));
+                new Route(GET, AccessControl.LIVENESS_PATH, Permission.HEALTH, checks::live),
+                new Route(GET, AccessControl.READINESS_PATH, Permission.HEALTH, checks::ready),
+                new Route(GET, "/metrics", Permission.READ, this::metrics),
+                new Route(GET, "/", Permission.PAGE, LivePage::redirect),
+                new Route(GET, AccessControl.LIVE_PAGE_PATH, Permission.PAGE, LivePage::page),
+                new Route(GET, AccessControl.LIVE_PAGE_PATH + "/{file}", Permission.PAGE, LivePage::file),
+                new Route(GET, "/v1/live", Permission.READ, feed::watch),
+                new Route(GET, LiveFeed.REPORT_PATH, Permission.READ, feed::report),
+                new Route(GET, "/v1/policies", Permission.READ, policies::list),
+                new Route(GET, "/v1/policies/{id}", Permission.READ, policies::get),
+                new Route(PUT, "/v1/policies/{id}", Permission.CHANGE, policies::put),
+                new Route(DELETE, "/v1/policies/{id}", Permission.CHANGE, policies::delete),
+                new Route(GET, "/v1/policies/{id}/history", Permission.READ, policies::history),
+                new Route(GET, "/v1/queues", Permission.READ, queues::list),
+                new Route(GET, "/v1/queues/{id}", Permission.READ, asking::queue),
+                new Route(GET, "/v1/queues/{id}/keys/{key}", Permission.READ, asking::key),
+                new Route(PUT, "/v1/queues/{id}", Permission.CHANGE, queues::put),
+                new Route(DELETE, "/v1/queues/{id}", Permission.CHANGE, queues::delete),
+                new Route(GET, "/v1/queues/{id}/history", Permission.READ, queues::history),
+                new Route(POST, "/v1/validate", Permission.READ, trial::validate),
+                new Route(POST, "/v1/backtest", Permission.READ, trial::backtest),
+                new Route(GET, "/v1/usage/{client}", Permission.READ, asking::usage),
+                new Route(GET, "/v1/shared/{id}", Permission.READ, asking::sharedUsage),
+                new Route(GET, "/v1/decisions/{client}", Permission.READ, asking::decisions),
+                new Route(POST, AccessControl.CHECK_PATH, Permission.READ, asking::check),
+                new Route(GET, "/v1/openapi.json", Permission.READ, openApi::json),
+                new Route(GET, "/v1/openapi.yaml", Permission.READ, openApi::yaml));
     }
 
     /** What the port for the health checks answers. */
     private List<Route> healthRoutes() {
         HealthChecks checks = new HealthChecks(this::health);
         return List.of(
-                new Route(GET, AccessControl.LIVE, Role.IS_WELL, checks::live),
-                new Route(GET, AccessControl.READY, Role.IS_WELL, checks::ready),
-                new Route(GET, "/metrics", Role.READS, this::metrics));
+                new Route(GET, AccessControl.LIVENESS_PATH, Permission.HEALTH, checks::live),
+                new Route(GET, AccessControl.READINESS_PATH, Permission.HEALTH, checks::ready),
+                new Route(GET, "/metrics", Permission.READ, this::metrics));
     }
 
     private void setUp(
@@ -337,9 +350,9 @@ public final class WeirService implements AutoCloseable {
         settings.http.prefer405over404 = true;
         settings.router.ignoreTrailingSlashes = false;
         settings.http.compressionStrategy = CompressionStrategy.NONE;
-        settings.http.asyncTimeout = ANSWER_WITHIN_MS;
+        settings.http.asyncTimeout = ASYNC_TIMEOUT_MS;
         settings.jetty.threadPool = threads(maxThreads);
-        settings.jetty.modifyServer(server -> bound(server, connections));
+        settings.jetty.modifyServer(server -> configureServer(server, connections));
         settings.jetty.addConnector((server, http) -> connector(server, http, where, connections));
         settings.routes.before(
                 request -> request.header("Cache-Control", "no-cache").header("X-Content-Type-Options", "nosniff"));
@@ -347,27 +360,27 @@ public final class WeirService implements AutoCloseable {
         settings.routes.before(access::checkRead);
         settings.routes.beforeMatched(access::checkChange);
         for (Route route : routes) {
-            settings.routes.addHttpHandler(route.method(), route.path(), route.handler(), route.role());
+            settings.routes.addHttpHandler(route.method(), route.path(), route.handler(), route.permission());
             if (route.method().equals(GET)) {
-                settings.routes.addHttpHandler(HEAD, route.path(), route.handler(), route.role());
+                settings.routes.addHttpHandler(HEAD, route.path(), route.handler(), route.permission());
             }
         }
         settings.routes.exception(
-                ProblemDetails.Found.class, (e, request) -> ResponseWriter.write(request, e.problem()));
+                ProblemDetails.ProblemException.class, (e, request) -> ResponseWriter.write(request, e.problem()));
         settings.routes.exception(HttpResponseException.class, (e, request) -> ResponseWriter.write(request, e));
         settings.routes.exception(
                 FaultsException.class,
                 (e, request) -> ResponseWriter.write(request, ProblemDetails.invalid(e.faults())));
         settings.routes.exception(
                 RefusedChangeException.class,
-                (e, request) -> ResponseWriter.write(request, ProblemDetails.refused(e.getMessage())));
+                (e, request) -> ResponseWriter.write(request, ProblemDetails.conflict(e.getMessage())));
         settings.routes.exception(
                 ResultTooLargeException.class,
                 (e, request) -> ResponseWriter.write(request, ProblemDetails.of(413, e.getMessage())));
         settings.routes.exception(UnreachableException.class, (e, request) -> ResponseWriter.write(request, e));
         settings.routes.exception(
                 CancellationException.class,
-                (e, request) -> ResponseWriter.write(request, ProblemDetails.notNow(e.getMessage())));
+                (e, request) -> ResponseWriter.write(request, ProblemDetails.unavailable(e.getMessage())));
         settings.routes.exception(Exception.class, (e, request) -> ResponseWriter.writeUnexpected(request, e));
     }
 
@@ -378,10 +391,10 @@ public final class WeirService implements AutoCloseable {
         return threads;
     }
 
-    private static void bound(Server server, ConnectionGuard connections) {
-        server.setErrorHandler(new JettyErrors());
+    private static void configureServer(Server server, ConnectionGuard connections) {
+        server.setErrorHandler(new JettyErrorHandler());
         server.setHandler(new ResponseSender(new BodyLoader(), connections));
-        server.setStopTimeout(STOP_WITHIN_MS);
+        server.setStopTimeout(STOP_TIMEOUT_MS);
     }
 
     private ServerConnector connector(
@@ -390,7 +403,7 @@ public final class WeirService implements AutoCloseable {
             http.addCustomizer(
                     new SecureRequestCustomizer(false)); // probes call a host by its address: Access judges names
         }
-        GuardedConnections plain = new GuardedConnections(http, connections);
+        GuardedConnectionFactory plain = new GuardedConnectionFactory(http, connections);
         ConnectionFactory[] factories = tls.map(one ->
                         new ConnectionFactory[] {new SslConnectionFactory(one.server(), plain.getProtocol()), plain})
                 .orElse(new ConnectionFactory[] {plain});

@@ -3,9 +3,9 @@ package dev.weir.storage;
 import dev.weir.shape.BucketState;
 import dev.weir.shape.TimerKey;
 import dev.weir.shape.backlog.BucketContents;
-import dev.weir.shape.backlog.BucketContents.AlarmCount;
-import dev.weir.shape.backlog.BucketContents.FlowFigures;
+import dev.weir.shape.backlog.BucketContents.ExpiryTimerCount;
 import dev.weir.shape.backlog.BucketContents.FlowOrder;
+import dev.weir.shape.backlog.BucketContents.FlowSummary;
 import dev.weir.shape.backlog.BucketContents.MemberTag;
 import dev.weir.shape.backlog.BucketContents.PriorityOrder;
 import dev.weir.shape.backlog.BucketContents.Tags;
@@ -66,8 +66,8 @@ public final class BucketCodec {
         if (contents != null) {
             out.write(contents.flows().size());
             contents.flows().forEach(flow -> write(flow, out));
-            out.write(contents.alarms().size());
-            for (AlarmCount alarm : contents.alarms()) {
+            out.write(contents.expiryTimers().size());
+            for (ExpiryTimerCount alarm : contents.expiryTimers()) {
                 out.write(alarm.bucket());
                 out.write(alarm.next());
                 out.write(alarm.live());
@@ -96,18 +96,18 @@ public final class BucketCodec {
     }
 
     private static BucketContents readContents(StateBytes in, boolean isTagged) {
-        List<FlowFigures> flows = new ArrayList<>(1);
+        List<FlowSummary> flows = new ArrayList<>(1);
         for (long left = in.read(); left > 0; left--) {
             flows.add(readFlow(in));
         }
-        List<AlarmCount> alarms = new ArrayList<>(0);
+        List<ExpiryTimerCount> alarms = new ArrayList<>(0);
         for (long left = in.read(); left > 0; left--) {
-            alarms.add(new AlarmCount(in.read(), in.read(), in.read(), in.read()));
+            alarms.add(new ExpiryTimerCount(in.read(), in.read(), in.read(), in.read()));
         }
         return new BucketContents(flows, isTagged ? readOrder(in) : null, alarms);
     }
 
-    private static void write(FlowFigures flow, StateBytes out) {
+    private static void write(FlowSummary flow, StateBytes out) {
         boolean neverExpires = flow.headExpiresAtMs() == Waiting.NEVER;
         boolean latestIsHead = flow.latestExpiryMs() == flow.headExpiresAtMs();
         boolean isSingle = flow.size() == 1;
@@ -133,7 +133,7 @@ public final class BucketCodec {
         }
     }
 
-    private static FlowFigures readFlow(StateBytes in) {
+    private static FlowSummary readFlow(StateBytes in) {
         Flow flow = new Flow(in.readText(), in.readText());
         int flags = in.readByte();
         long first = in.read();
@@ -145,9 +145,9 @@ public final class BucketCodec {
         boolean isSingle = (flags & SINGLE) != 0;
         long size = isSingle ? 1 : 1 + in.read();
         long last = isSingle ? first : first + in.read();
-        long tokens = isSingle ? FlowFigures.counted(cost) : in.read();
+        long tokens = isSingle ? FlowSummary.cappedCost(cost) : in.read();
         long tailNumber = isSingle ? number : number + in.read();
-        return new FlowFigures(
+        return new FlowSummary(
                 flow, first, last, size, tokens, cost, number, enqueuedAtMs, expiresAtMs, tailNumber, latestMs);
     }
 

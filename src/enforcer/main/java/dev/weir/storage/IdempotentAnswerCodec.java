@@ -1,7 +1,7 @@
 package dev.weir.storage;
 
 import dev.weir.decision.IdempotencyCache.Entry;
-import dev.weir.decision.IdempotencyCache.Note;
+import dev.weir.decision.IdempotencyCache.EvictionEntry;
 import dev.weir.event.Decision;
 import dev.weir.event.IdempotentAnswer;
 import dev.weir.event.LimitStatus;
@@ -38,7 +38,7 @@ public final class IdempotentAnswerCodec {
         out.write(entry.number());
         out.writeSigned(entry.untilMs());
         write(entry.content(), out);
-        if (entry.answer() instanceof IdempotentAnswer.Sent sent) {
+        if (entry.answer() instanceof IdempotentAnswer.SentToQueue sent) {
             out.writeByte(SENT);
             out.write(sent.queue());
             out.write(sent.policy().id());
@@ -74,7 +74,7 @@ public final class IdempotentAnswerCodec {
         out.writeFixed(content.fourth());
     }
 
-    public static byte[] encode(Note note) {
+    public static byte[] encode(EvictionEntry note) {
         StateBytes out = StateBytes.toWrite(NOTE_VERSION);
         out.writeSigned(note.atMs());
         out.writeSigned(note.untilMs());
@@ -84,11 +84,11 @@ public final class IdempotentAnswerCodec {
         return out.written();
     }
 
-    public static Note decodeNote(byte[] bytes) {
+    public static EvictionEntry decodeNote(byte[] bytes) {
         StateBytes in = StateBytes.toRead(bytes, NOTE_VERSION, "a first answer");
         long atMs = in.readSigned();
         long untilMs = in.readSigned();
-        return new Note(
+        return new EvictionEntry(
                 new RequestKey(in.readText(), RequestKind.valueOf(in.readText()), in.readText()), atMs, untilMs);
     }
 
@@ -100,7 +100,7 @@ public final class IdempotentAnswerCodec {
         String limitedBy = (flags & LIMITED_BY) == 0 ? null : in.readText();
         Long limit = (flags & LIMIT) == 0 ? null : (Long) in.readSigned();
         LimitStatus exceeded = flags == 0 ? null : LimitStatus.of(limitedBy, limit);
-        return new IdempotentAnswer.Sent(queue, new PolicyVersion(policyId, policyVersion), exceeded);
+        return new IdempotentAnswer.SentToQueue(queue, new PolicyVersion(policyId, policyVersion), exceeded);
     }
 
     private IdempotentAnswer decision(StateBytes in) {

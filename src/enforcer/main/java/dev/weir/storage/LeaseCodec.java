@@ -5,7 +5,7 @@ import dev.weir.decision.PolicyState;
 import dev.weir.lease.Lease;
 import dev.weir.lease.LeaseBook;
 import dev.weir.lease.Ledger;
-import dev.weir.limit.Segments;
+import dev.weir.limit.SegmentStore;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.function.IntFunction;
@@ -35,21 +35,21 @@ public final class LeaseCodec {
     /** What is wanted and requested is not kept: whoever reads the book begins anew with that. */
     public static byte[] encode(LeaseBook book) {
         StateBytes out = StateBytes.toWrite(VERSION);
-        out.writeFixed(book.forgettableAtMs());
+        out.writeFixed(book.expiresAtMs());
         out.writeSigned(book.clockMs());
         out.write(book.leases().size());
         for (Lease lease : book.leases()) {
-            out.write(lease.lease());
+            out.write(lease.id());
             out.write(lease.amount());
             out.write(lease.used());
             out.writeSigned(lease.lastUsedMs());
-            out.writeSigned(lease.atMs());
-            out.writeSigned(lease.fromMs() - lease.atMs());
+            out.writeSigned(lease.appendedAtMs());
+            out.writeSigned(lease.fromMs() - lease.appendedAtMs());
             out.writeSigned(lease.untilMs() - lease.fromMs());
             out.writeSigned(lease.sentMs());
             out.writeByte((lease.isReported() ? REPORTED : 0) | (lease.isClosing() ? CLOSING : 0));
         }
-        out.write(book.lastLease());
+        out.write(book.lastLeaseId());
         out.writeSigned(book.settled());
         return out.written();
     }
@@ -76,33 +76,33 @@ public final class LeaseCodec {
             leases.add(
                     new Lease(lease, amount, used, lastUsedMs, atMs, fromMs, untilMs, sentMs, isReported, isClosing));
         }
-        return LeaseBook.kept(clockMs, leases, in.read(), in.readSigned());
+        return LeaseBook.fromStore(clockMs, leases, in.read(), in.readSigned());
     }
 
     public static byte[] encode(PolicyLedger of) {
         Ledger ledger = of.ledger();
         StateBytes out = StateBytes.toWrite(VERSION);
-        out.writeFixed(of.forgettableAtMs());
+        out.writeFixed(of.expiresAtMs());
         out.writeSigned(ledger.clockMs());
-        out.write(ledger.nextLease());
+        out.write(ledger.nextLeaseId());
         out.write(ledger.loans().size());
         for (Ledger.Loan loan : ledger.loans()) {
-            out.write(loan.lease());
+            out.write(loan.leaseId());
             out.write(loan.holder());
             out.write(loan.amount());
             out.write(loan.used());
-            out.write(loan.wanted());
+            out.write(loan.requestedTokens());
             out.writeSigned(loan.untilMs() - ledger.clockMs());
             out.writeSigned(loan.dueMs() - loan.untilMs());
         }
-        out.write(StateCodec.encode(of.used()));
+        out.write(StateCodec.encode(of.usage()));
         if (!ledger.refusals().isEmpty()) {
             out.write(ledger.refusals().size());
         }
         for (Ledger.Refusal refusal : ledger.refusals()) {
             out.write(refusal.holder());
-            out.write(refusal.least());
-            out.write(refusal.wanted());
+            out.write(refusal.minTokens());
+            out.write(refusal.requestedTokens());
             out.writeSigned(refusal.untilMs() - ledger.clockMs());
         }
         return out.written();
@@ -114,7 +114,7 @@ public final class LeaseCodec {
      * @param shelves where the segments of a log are, by its shelf
      * @throws IllegalStateException if the bytes are not those of a ledger: the store is broken
      */
-    public static PolicyLedger decodeLedger(byte[] bytes, IntFunction<Segments> shelves) {
+    public static PolicyLedger decodeLedger(byte[] bytes, IntFunction<SegmentStore> shelves) {
         StateBytes in = StateBytes.toRead(bytes, VERSION, "a ledger");
         in.readFixed();
         long clockMs = in.readSigned();
@@ -138,7 +138,7 @@ public final class LeaseCodec {
             long wanted = in.read();
             refusals.add(new Ledger.Refusal(holder, least, wanted, clockMs + in.readSigned()));
         }
-        Ledger ledger = new Ledger(clockMs, used.lastMs(), used.accounts(), loans, refusals, nextLease);
-        return new PolicyLedger(ledger, used.retired());
+        Ledger ledger = new Ledger(clockMs, used.lastChargeMs(), used.accounts(), loans, refusals, nextLease);
+        return new PolicyLedger(ledger, used.retiredLogs());
     }
 }

@@ -1,7 +1,7 @@
 package dev.weir.storage;
 
 import dev.weir.decision.PolicyLedger;
-import dev.weir.limit.Segments;
+import dev.weir.limit.SegmentStore;
 import dev.weir.policy.Policy;
 import java.util.Arrays;
 import java.util.Optional;
@@ -29,14 +29,16 @@ public final class LedgerSnapshots {
      * time before it was read.
      */
     public <T> Optional<T> attempt(Policy policy, byte[] key, long nowMs, Function<PolicyLedger, T> what) {
-        IntFunction<Segments> shelves = shelf -> new SnapshotSegments(segments, key, shelf);
+        IntFunction<SegmentStore> shelves = shelf -> new SnapshotSegments(segments, key, shelf);
         for (int i = 0; i < ATTEMPTS; i++) {
             byte[] stored = ledgers.get(Bytes.wrap(key));
             T told;
             try {
                 PolicyLedger ledger = stored == null
                         ? PolicyLedger.open(policy, nowMs, shelves)
-                        : LeaseCodec.decodeLedger(stored, shelves).at(nowMs).under(policy, nowMs, shelves);
+                        : LeaseCodec.decodeLedger(stored, shelves)
+                                .advancedTo(nowMs)
+                                .migrateTo(policy, nowMs, shelves);
                 told = what.apply(ledger);
             } catch (SnapshotSegments.GoneException e) {
                 continue;

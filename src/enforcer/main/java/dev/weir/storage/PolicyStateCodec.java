@@ -4,7 +4,7 @@ import dev.weir.decision.PolicyState;
 import dev.weir.event.StateKey;
 import dev.weir.limit.LimitAccount;
 import dev.weir.limit.LogSegment;
-import dev.weir.limit.Segments;
+import dev.weir.limit.SegmentStore;
 import dev.weir.limit.SlidingWindowLog.Log;
 import dev.weir.wire.KeyCodec;
 import org.apache.kafka.common.utils.Bytes;
@@ -25,7 +25,7 @@ record PolicyStateCodec(KeyValueStore<Bytes, byte[]> segments, Runnable segments
     private static final int BYTES_PER_LOG_ENTRY = 16;
 
     /** Returns the segments of a log of a state. */
-    Segments segments(byte[] stateKey, int shelf) {
+    SegmentStore segments(byte[] stateKey, int shelf) {
         return new StoredSegments(segments, stateKey, shelf, segmentsChanged);
     }
 
@@ -51,7 +51,7 @@ record PolicyStateCodec(KeyValueStore<Bytes, byte[]> segments, Runnable segments
                 return true;
             }
         }
-        return !state.retired().isEmpty();
+        return !state.retiredLogs().isEmpty();
     }
 
     @Override
@@ -60,7 +60,7 @@ record PolicyStateCodec(KeyValueStore<Bytes, byte[]> segments, Runnable segments
         for (LimitAccount<?> account : state.accounts()) {
             bytes += ACCOUNT_BYTES + (account.state() instanceof Log log ? heapBytes(log) : 0);
         }
-        for (Log log : state.retired()) {
+        for (Log log : state.retiredLogs()) {
             bytes += heapBytes(log);
         }
         return bytes;
@@ -68,7 +68,7 @@ record PolicyStateCodec(KeyValueStore<Bytes, byte[]> segments, Runnable segments
 
     /** Counts the segment that the log has read last as well. */
     private static int heapBytes(Log log) {
-        int entriesOfSegments = log.head() < log.tailNumber() ? LogSegment.CAPACITY : 0;
+        int entriesOfSegments = log.headNumber() < log.tailNumber() ? LogSegment.CAPACITY : 0;
         return LOG_BYTES + BYTES_PER_LOG_ENTRY * (log.tail().size() + entriesOfSegments);
     }
 }

@@ -4,7 +4,7 @@ import dev.weir.shape.QueueState;
 import dev.weir.shape.backlog.Flow;
 import dev.weir.shape.backlog.Pacing;
 import dev.weir.shape.backlog.QueueRules;
-import dev.weir.shape.backlog.QueueStore.Alarm;
+import dev.weir.shape.backlog.QueueStore.ExpiryTimer;
 import dev.weir.shape.backlog.QueueStore.Place;
 import dev.weir.shape.backlog.QueueTotal;
 import dev.weir.shape.backlog.Slot;
@@ -50,10 +50,10 @@ public final class QueueCodec {
             out.write(waiting.number());
             out.writeSigned(waiting.enqueuedAtMs());
             out.writeSigned(waiting.expiresAtMs());
-            out.writeByte((waiting.hasTicket() ? TICKET : 0) | (waiting.alarm() == null ? 0 : ALARM));
-            if (waiting.alarm() != null) {
-                out.write(waiting.alarm().bucket());
-                out.write(waiting.alarm().index());
+            out.writeByte((waiting.hasTicket() ? TICKET : 0) | (waiting.expiryTimer() == null ? 0 : ALARM));
+            if (waiting.expiryTimer() != null) {
+                out.write(waiting.expiryTimer().bucket());
+                out.write(waiting.expiryTimer().index());
             }
             out.write(admissions.encode(waiting.admission()));
         } else if (slot instanceof Slot.Gap gap) {
@@ -72,7 +72,7 @@ public final class QueueCodec {
         long enqueuedAtMs = in.readSigned();
         long expiresAtMs = in.readSigned();
         int flags = in.readByte();
-        Alarm alarm = (flags & ALARM) == 0 ? null : new Alarm(in.read(), in.read());
+        ExpiryTimer alarm = (flags & ALARM) == 0 ? null : new ExpiryTimer(in.read(), in.read());
         try {
             return new Slot.Waiting(
                     admissions.decode(in.readBytes()), number, enqueuedAtMs, expiresAtMs, (flags & TICKET) != 0, alarm);

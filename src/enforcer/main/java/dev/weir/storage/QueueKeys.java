@@ -3,7 +3,7 @@ package dev.weir.storage;
 import dev.weir.shape.TimerKey;
 import dev.weir.shape.backlog.BucketId;
 import dev.weir.shape.backlog.Flow;
-import dev.weir.shape.backlog.QueueStore.Alarm;
+import dev.weir.shape.backlog.QueueStore.ExpiryTimer;
 import dev.weir.shape.backlog.QueueStore.Place;
 import dev.weir.shape.backlog.QueueStore.Ticket;
 import dev.weir.wire.KeyCodec;
@@ -100,7 +100,7 @@ public final class QueueKeys {
         return out.toByteArray();
     }
 
-    public static byte[] alarm(BucketId bucket, Alarm alarm) {
+    public static byte[] alarm(BucketId bucket, ExpiryTimer alarm) {
         ByteArrayOutputStream out = start(bucket);
         write(out, alarm.bucket());
         write(out, alarm.index());

@@ -4,7 +4,7 @@ import dev.weir.decision.HeldLeases;
 import dev.weir.event.StateKey;
 import dev.weir.lease.LeaseBook;
 import dev.weir.lease.LeaseTerms;
-import dev.weir.lease.RoundTrip;
+import dev.weir.lease.RoundTripEstimator;
 import dev.weir.policy.Policy;
 import dev.weir.policy.PolicyTable;
 import dev.weir.wire.KeyCodec;
@@ -29,13 +29,13 @@ public record SnapshotLeases(ReadOnlyKeyValueStore<Bytes, byte[]> books, PolicyT
 
     /** Not known here: who waits is decided soon. */
     @Override
-    public boolean isAwaited(StateKey key) {
+    public boolean hasWaiting(StateKey key) {
         return false;
     }
 
     @Override
     public LeaseTerms terms(StateKey key) {
-        Policy policy = policies.newest(key.policyId());
+        Policy policy = policies.latest(key.policyId());
         return policy == null ? terms : policy.terms(terms);
     }
 
@@ -46,6 +46,6 @@ public record SnapshotLeases(ReadOnlyKeyValueStore<Bytes, byte[]> books, PolicyT
 
     @Override
     public long leaseWaitMs() {
-        return RoundTrip.MAX_WAIT_MS;
+        return RoundTripEstimator.MAX_WAIT_MS;
     }
 }

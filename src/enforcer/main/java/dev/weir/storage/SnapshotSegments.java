@@ -1,7 +1,7 @@
 package dev.weir.storage;
 
 import dev.weir.limit.LogSegment;
-import dev.weir.limit.Segments;
+import dev.weir.limit.SegmentStore;
 import dev.weir.wire.KeyCodec;
 import java.util.HashMap;
 import java.util.Map;
@@ -9,7 +9,7 @@ import org.apache.kafka.common.utils.Bytes;
 import org.apache.kafka.streams.state.ReadOnlyKeyValueStore;
 
 /** The segments of one log, with those over them that a trial has written. */
-final class SnapshotSegments implements Segments {
+final class SnapshotSegments implements SegmentStore {
 
     private final ReadOnlyKeyValueStore<Bytes, byte[]> segments;
     private final byte[] stateKey;

@@ -4,7 +4,7 @@ import dev.weir.decision.IdempotencyCache;
 import dev.weir.decision.PolicyState;
 import dev.weir.decision.PolicyStates;
 import dev.weir.event.StateKey;
-import dev.weir.limit.Segments;
+import dev.weir.limit.SegmentStore;
 import dev.weir.policy.RequestKey;
 import dev.weir.wire.KeyCodec;
 import java.util.ArrayList;
@@ -99,7 +99,7 @@ public final class SnapshotStates {
         }
 
         @Override
-        public Segments segments(StateKey key, int shelf) {
+        public SegmentStore segments(StateKey key, int shelf) {
             return new SnapshotSegments(segments, KeyCodec.encode(key), shelf);
         }
 

@@ -14,7 +14,7 @@ import dev.weir.limit.LimitAccount;
 import dev.weir.limit.LogSegment;
 import dev.weir.limit.Meter;
 import dev.weir.limit.Rate;
-import dev.weir.limit.Segments;
+import dev.weir.limit.SegmentStore;
 import dev.weir.limit.SlidingWindowCounter;
 import dev.weir.limit.SlidingWindowLog;
 import dev.weir.limit.SlidingWindowLog.Log;
@@ -77,18 +77,18 @@ public final class StateCodec {
 
     public static byte[] encode(PolicyState state) {
         StateBytes out = StateBytes.toWrite(VERSION);
-        out.writeFixed(state.forgettableAtMs());
-        out.writeSigned(state.lastMs());
+        out.writeFixed(state.expiresAtMs());
+        out.writeSigned(state.lastChargeMs());
         out.write(state.accounts().size());
         for (LimitAccount<?> account : state.accounts()) {
-            writeAccount(out, account, state.lastMs());
+            writeAccount(out, account, state.lastChargeMs());
         }
-        out.write(state.retired().size());
-        for (Log log : state.retired()) {
-            writeLog(out, log, state.lastMs());
+        out.write(state.retiredLogs().size());
+        for (Log log : state.retiredLogs()) {
+            writeLog(out, log, state.lastChargeMs());
         }
-        if (state.putOffMs() != 0) {
-            out.write(state.putOffMs());
+        if (state.lastDelayMs() != 0) {
+            out.write(state.lastDelayMs());
         }
         return out.written();
     }
@@ -104,12 +104,12 @@ public final class StateCodec {
      * @param shelves where the segments of a log are, by its shelf
      * @throws IllegalStateException if the bytes are not those of a state: the store is broken
      */
-    public static PolicyState decode(byte[] state, IntFunction<Segments> shelves) {
+    public static PolicyState decode(byte[] state, IntFunction<SegmentStore> shelves) {
         return decode(state, state.length, shelves);
     }
 
     /** As {@link #decode(byte[], IntFunction)}, from the first bytes of an array. */
-    public static PolicyState decode(byte[] state, int length, IntFunction<Segments> shelves) {
+    public static PolicyState decode(byte[] state, int length, IntFunction<SegmentStore> shelves) {
         StateBytes in = StateBytes.toRead(state, length, VERSION, "a state");
         in.readFixed();
         long lastMs = in.readSigned();
@@ -184,7 +184,7 @@ public final class StateCodec {
         }
     }
 
-    private static LimitAccount<?> readAccount(StateBytes in, long lastMs, IntFunction<Segments> shelves) {
+    private static LimitAccount<?> readAccount(StateBytes in, long lastMs, IntFunction<SegmentStore> shelves) {
         Algorithm algorithm = Algorithm.of(in.readByte());
         if (algorithm == Algorithm.UNLIMITED) {
             return LimitAccount.open(new Unlimited(), lastMs);
@@ -280,16 +280,16 @@ public final class StateCodec {
     }
 
     private static void writeLog(StateBytes out, Log log, long lastMs) {
-        out.write(log.shelf());
-        out.write(log.first());
-        out.write(log.head() - log.first());
-        out.write(log.tailNumber() - log.head());
+        out.write(log.id());
+        out.write(log.firstNumber());
+        out.write(log.headNumber() - log.firstNumber());
+        out.write(log.tailNumber() - log.headNumber());
         out.writeSigned(lastMs - log.oldestMs());
-        out.writeSigned(log.gone());
+        out.writeSigned(log.expiredSum());
         writeSegment(out, log.tail(), lastMs);
     }
 
-    private static Log readLog(StateBytes in, long lastMs, IntFunction<Segments> shelves) {
+    private static Log readLog(StateBytes in, long lastMs, IntFunction<SegmentStore> shelves) {
         int shelf = (int) in.read();
         long first = in.read();
         long head = first + in.read();

@@ -20,7 +20,7 @@ public final class StoredAnswers {
         IdempotentAnswerCodec codec = new IdempotentAnswerCodec();
         long oldest = first(store.range(FIRST_NOTE, LAST_NOTE), 0);
         long next = first(store.reverseRange(FIRST_NOTE, LAST_NOTE), oldest - 1) + 1;
-        IdempotencyCache.Kept kept = new IdempotencyCache.Kept(
+        IdempotencyCache.Storage kept = new IdempotencyCache.Storage(
                 new StoredTable<>(store, KeyCodec::encode, codec::encode, codec::decodeEntry),
                 new StoredTable<>(
                         store, KeyCodec::note, IdempotentAnswerCodec::encode, IdempotentAnswerCodec::decodeNote),

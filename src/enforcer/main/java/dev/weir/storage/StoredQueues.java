@@ -179,7 +179,7 @@ public final class StoredQueues implements Shaper.Stores {
             return;
         }
         BucketState state = BucketCodec.decode(bucket, value);
-        shaper.restore(isExact || hasTimers(state) ? state : state.with(List.of()));
+        shaper.restore(isExact || hasTimers(state) ? state : state.withTimers(List.of()));
         if (state.contents() == null) {
             unlisted.add(bucket);
         }

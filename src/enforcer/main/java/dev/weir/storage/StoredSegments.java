@@ -1,13 +1,13 @@
 package dev.weir.storage;
 
 import dev.weir.limit.LogSegment;
-import dev.weir.limit.Segments;
+import dev.weir.limit.SegmentStore;
 import dev.weir.wire.KeyCodec;
 import org.apache.kafka.common.utils.Bytes;
 import org.apache.kafka.streams.state.KeyValueStore;
 
 /** The segments of one log in a store; remembers the one it read last, which a request asks for several times. */
-public final class StoredSegments implements Segments {
+public final class StoredSegments implements SegmentStore {
 
     private final KeyValueStore<Bytes, byte[]> store;
     private final byte[] stateKey;

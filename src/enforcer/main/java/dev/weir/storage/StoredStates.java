@@ -5,7 +5,7 @@ import dev.weir.decision.PolicyState;
 import dev.weir.decision.WritablePolicyStates;
 import dev.weir.event.IdempotentAnswer;
 import dev.weir.event.StateKey;
-import dev.weir.limit.Segments;
+import dev.weir.limit.SegmentStore;
 import dev.weir.policy.ContentHash;
 import dev.weir.policy.RequestKey;
 import dev.weir.wire.KeyCodec;
@@ -50,7 +50,7 @@ public final class StoredStates implements WritablePolicyStates {
     }
 
     @Override
-    public Segments segments(StateKey key, int shelf) {
+    public SegmentStore segments(StateKey key, int shelf) {
         return codec.segments(KeyCodec.encode(key), shelf);
     }
 
@@ -60,7 +60,7 @@ public final class StoredStates implements WritablePolicyStates {
     }
 
     @Override
-    public void remember(RequestKey key, ContentHash content, IdempotentAnswer answer, long atMs, long untilMs) {
+    public void storeAnswer(RequestKey key, ContentHash content, IdempotentAnswer answer, long atMs, long untilMs) {
         firstAnswers.put(key, content, answer, atMs, untilMs);
     }
 
@@ -74,7 +74,7 @@ public final class StoredStates implements WritablePolicyStates {
         }
         PolicyState left = codec.decode(key.get(), state, state.length);
         for (int i = 0; left != null && i < FORGETS_AT_ONCE; i++) {
-            left = left.forgotten();
+            left = left.purge();
         }
         hasChangedSegments = false;
         if (left == null) {

@@ -38,8 +38,8 @@ public final class WaiterCodec {
     }
 
     public byte[] encode(Waiter waiter) {
-        byte[] request = requests.encode(
-                Admission.of(waiter.request, "", null, null).with(waiter.headers, DecisionContext.UNKNOWN));
+        byte[] request = requests.encode(Admission.of(waiter.request, "", null, null)
+                .withHeadersAndContext(waiter.headers, DecisionContext.UNKNOWN));
         StateBytes out = StateBytes.toWrite(VERSION);
         out.writeSigned(waiter.maxWaitMs);
         out.write(KeyCodec.encode(waiter.on));

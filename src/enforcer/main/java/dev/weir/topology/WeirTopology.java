@@ -4,21 +4,21 @@ import dev.weir.config.WeirConfig;
 import dev.weir.event.Admission;
 import dev.weir.event.Decision;
 import dev.weir.event.Release;
-import dev.weir.processor.DecideProcessor;
+import dev.weir.processor.CheckPolicies;
+import dev.weir.processor.Decide;
 import dev.weir.processor.EnforcerMetrics;
-import dev.weir.processor.LeaseResponseProcessor;
-import dev.weir.processor.LedgerProcessor;
+import dev.weir.processor.Lend;
 import dev.weir.processor.PolicyRegistry;
-import dev.weir.processor.PolicyUpdateProcessor;
-import dev.weir.processor.PolicyValidationProcessor;
 import dev.weir.processor.QueueRegistry;
+import dev.weir.processor.ReadLeaseResponses;
+import dev.weir.processor.ReadRequests;
+import dev.weir.processor.ReadRoutedRequests;
 import dev.weir.processor.RecordOrigin;
 import dev.weir.processor.RequestPlacement;
-import dev.weir.processor.RequestProcessor;
 import dev.weir.processor.RequestReader;
 import dev.weir.processor.RequestTimestamps;
-import dev.weir.processor.RoutedRequestProcessor;
-import dev.weir.processor.ShapeProcessor;
+import dev.weir.processor.Shape;
+import dev.weir.processor.UpdatePolicies;
 import dev.weir.shape.backlog.BucketId;
 import dev.weir.shape.total.SlotGrant;
 import dev.weir.shape.total.SlotReport;
@@ -183,7 +183,7 @@ public final class WeirTopology {
      * @param counts counted up by the topology
      * @param memory for states on the heap
      * @param registry has the schemas of what users read and write
-     * @param clockSteps how often the wall clock of this process was stepped forward: {@link dev.weir.lease.ClockSteps}
+     * @param clockSteps how often the wall clock of this process was stepped forward: {@link dev.weir.lease.ClockStepDetector}
      * @throws dev.weir.wire.RegistryException if it does not answer
      */
     public static Topology deciding(
@@ -205,47 +205,47 @@ public final class WeirTopology {
                         BYTES_IN,
                         topics.policies(),
                         UPDATE_POLICIES,
-                        () -> new PolicyUpdateProcessor(policies, Stores.POLICIES))
+                        () -> new UpdatePolicies(policies, Stores.POLICIES))
                 .addSource(AS_THE_CONSUMER, REQUESTS, new RequestTimestamps(), BYTES_IN, BYTES_IN, topics.requests())
                 .addProcessor(
                         READ_REQUESTS,
-                        () -> new RequestProcessor(
+                        () -> new ReadRequests(
                                 requests(config, registry),
                                 placement,
                                 config.requests().maxAhead(),
                                 counts,
-                                new RequestProcessor.Outlets(DECIDE, MISPLACED, DEAD_LETTERS)),
+                                new ReadRequests.Outlets(DECIDE, MISPLACED, DEAD_LETTERS)),
                         REQUESTS)
                 .addSource(AS_THE_CONSUMER, ROUTED, ORIGINAL_TIME, BYTES_IN, BYTES_IN, topics.routedRequests())
                 .addProcessor(
                         READ_ROUTED,
-                        () -> new RoutedRequestProcessor(
+                        () -> new ReadRoutedRequests(
                                 requests(config, registry),
                                 placement,
                                 counts,
                                 topics.requests(),
-                                new RoutedRequestProcessor.Outlets(DECIDE, DEAD_LETTERS)),
+                                new ReadRoutedRequests.Outlets(DECIDE, DEAD_LETTERS)),
                         ROUTED)
                 .addSource(AS_THE_CONSUMER, GRANTS_IN, AT_ONCE, BYTES_IN, BYTES_IN, topics.leaseResponses())
                 .addProcessor(
                         READ_GRANTS,
-                        () -> new LeaseResponseProcessor(
+                        () -> new ReadLeaseResponses(
                                 counts, new HolderNames(config.applicationId()), DECIDE, DEAD_LETTERS),
                         GRANTS_IN)
                 .addProcessor(
                         DECIDE,
-                        () -> new DecideProcessor(
+                        () -> new Decide(
                                 policies,
                                 counts,
                                 config,
-                                new DecideProcessor.StoreNames(
+                                new Decide.StoreNames(
                                         Stores.POLICY_STATES,
                                         Stores.LOG_SEGMENTS,
                                         Stores.FIRST_ANSWERS,
                                         Stores.LEASE_BOOKS,
                                         Stores.WAITING_REQUESTS,
                                         Stores.DECISION_ORDER),
-                                new DecideProcessor.Outlets(DECISIONS, ADMISSIONS_OUT, ASKS_OUT),
+                                new Decide.Outlets(DECISIONS, ADMISSIONS_OUT, ASKS_OUT),
                                 clockSteps),
                         READ_REQUESTS,
                         READ_ROUTED,
@@ -296,10 +296,10 @@ public final class WeirTopology {
                 .addSource(AS_THE_CONSUMER, POLICIES, RECORD_TIME, BYTES_IN, BYTES_IN, topics.policies())
                 .addProcessor(
                         CHECK_POLICIES,
-                        () -> new PolicyValidationProcessor(
+                        () -> new CheckPolicies(
                                 counts,
                                 Stores.GOOD_POLICIES,
-                                new PolicyValidationProcessor.Outlets(RESTORED_POLICIES, BAD_POLICIES)),
+                                new CheckPolicies.Outlets(RESTORED_POLICIES, BAD_POLICIES)),
                         POLICIES)
                 .addStateStore(Stores.persistent(Stores.GOOD_POLICIES), CHECK_POLICIES)
                 .addSink(RESTORED_POLICIES, topics.policies(), BYTES_OUT, BYTES_OUT, CHECK_POLICIES)
@@ -307,7 +307,7 @@ public final class WeirTopology {
                 .addSource(AS_THE_CONSUMER, ADMISSIONS_IN, RECORD_TIME, BYTES_IN, BYTES_IN, topics.admissions())
                 .addProcessor(
                         SHAPE,
-                        () -> new ShapeProcessor(
+                        () -> new Shape(
                                 policies,
                                 queues,
                                 counts,
@@ -319,7 +319,7 @@ public final class WeirTopology {
                                         Stores.QUEUE_ALARMS,
                                         Stores.QUEUE_TIMERS,
                                         Stores.QUEUE_FIRST_ANSWERS),
-                                new ShapeProcessor.Outlets(DECISIONS, RELEASES, MARKERS, SLOTS, DEAD_LETTERS)),
+                                new Shape.Outlets(DECISIONS, RELEASES, MARKERS, SLOTS, DEAD_LETTERS)),
                         ADMISSIONS_IN)
                 .addStateStore(Stores.persistent(Stores.QUEUE_STATES), SHAPE)
                 .addStateStore(Stores.persistent(Stores.QUEUE_SLOTS), SHAPE)
@@ -334,12 +334,12 @@ public final class WeirTopology {
                 .addSource(AS_THE_CONSUMER, ASKS_IN, RECORD_TIME, BYTES_IN, BYTES_IN, topics.leaseRequests())
                 .addProcessor(
                         LEND,
-                        () -> new LedgerProcessor(
+                        () -> new Lend(
                                 policies,
                                 counts,
                                 config,
-                                new LedgerProcessor.StoreNames(Stores.LEDGERS, Stores.LEDGER_SEGMENTS),
-                                new LedgerProcessor.Outlets(GRANTS_OUT, DEAD_LETTERS)),
+                                new Lend.StoreNames(Stores.LEDGERS, Stores.LEDGER_SEGMENTS),
+                                new Lend.Outlets(GRANTS_OUT, DEAD_LETTERS)),
                         ASKS_IN)
                 .addStateStore(Stores.persistent(Stores.LEDGERS), LEND)
                 .addStateStore(Stores.persistent(Stores.LEDGER_SEGMENTS), LEND)

@@ -50,7 +50,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 /** Two tasks, of which each decides its client's requests: those of its own partition and those that were routed to it. */
 class PartitionAuditTest {
 
-    private static final Audit.Range ALL = new Audit.Range(null, null, Duration.ZERO);
+    private static final Audit.TimeRange ALL = new Audit.TimeRange(null, null, Duration.ZERO);
     private static final List<String> CLIENTS = List.of("alice", "bob"); // by the partition that they belong to
     private static final String RULE =
             "{id: p, limits: [{algorithm: sliding-window-log, limit: %d, per: 1h, count-denied: true}]}";
@@ -60,7 +60,7 @@ class PartitionAuditTest {
     private final List<List<ConsumerRecord<byte[], byte[]>>> requests = List.of(new ArrayList<>(), new ArrayList<>());
     private final List<List<Decision>> decisions = List.of(new ArrayList<>(), new ArrayList<>());
     private final List<Release> releases = new ArrayList<>(); // of the first partition
-    private final List<PolicyTimeline.Written> rules = new ArrayList<>();
+    private final List<PolicyTimeline.RecordedVersion> rules = new ArrayList<>();
     private final Map<Integer, PolicyTable> tables = new HashMap<>();
     private final HeapStates states = new HeapStates(WeirConfig.DEFAULTS.state());
     private final List<Mismatch> found = new ArrayList<>();
@@ -82,7 +82,7 @@ class PartitionAuditTest {
                 PolicyFile.read("rules.yaml", yaml).policies().get(0);
         PolicyAvro.Applied applied =
                 new PolicyAvro.Applied(PolicyAvro.Kind.POLICY, "p", version, policy.json(), version);
-        rules.add(new PolicyTimeline.Written(applied.key(), applied, version));
+        rules.add(new PolicyTimeline.RecordedVersion(applied.key(), applied, version));
         limits = PolicyFile.parse(applied.key(), policy.json(), version);
         tables.put((int) version, new PolicyTable(List.of(limits)));
     }
@@ -131,7 +131,7 @@ class PartitionAuditTest {
     private void decide(Request request, int changes, DecisionOrder order) {
         PolicyTable table = tables.get(changes);
         Decision decision = (Decision) Decider.local(states).decide(request, table);
-        decisions.get(taskOf(request.client())).add(decision.in(new DecisionContext(order, table.checksum())));
+        decisions.get(taskOf(request.client())).add(decision.withContext(new DecisionContext(order, table.checksum())));
     }
 
     private void reject(Request request, Rejection why) {
@@ -139,7 +139,8 @@ class PartitionAuditTest {
         deadLetters
                 .computeIfAbsent(source.partition(), any -> new TreeMap<>())
                 .computeIfAbsent(source.offset(), any -> new ArrayList<>())
-                .add(new AuditedDeadLetter(why.name(), new Mismatch.Place(Mismatch.Topic.DEAD_LETTERS, 0, 0), 1_000));
+                .add(new AuditedDeadLetter(
+                        why.name(), new Mismatch.RecordPosition(Mismatch.AuditedTopic.DEAD_LETTERS, 0, 0), 1_000));
     }
 
     /** Instances and the audit have {@code requests.misplaced: dead-letter} from now on. */
@@ -150,7 +151,7 @@ class PartitionAuditTest {
                 r.maxAttributes(),
                 r.maxAttributeLength(),
                 r.maxCost(),
-                WeirConfig.Misplaced.DEAD_LETTER,
+                WeirConfig.MisplacedAction.DEAD_LETTER,
                 r.maxAhead()));
     }
 
@@ -167,7 +168,8 @@ class PartitionAuditTest {
                 new ReleaseAvro(),
                 new PolicyTimeline(rules));
         SharedQuotaAudit sums = new SharedQuotaAudit(config, tools.rules(), ALL, totals, found::add);
-        PartitionAudit.Shared shared = new PartitionAudit.Shared(new MisplacedPartitions(), sums, totals, found::add);
+        PartitionAudit.SharedState shared =
+                new PartitionAudit.SharedState(new MisplacedPartitions(), sums, totals, found::add);
         Map<Integer, AuditScope.Bounds> bounds = new HashMap<>();
         for (int partition = 0; partition < 2; partition++) {
             long end = requests.get(partition).size();
@@ -221,10 +223,10 @@ class PartitionAuditTest {
                 version,
                 contents.queues().get(0).json(),
                 version);
-        rules.add(new PolicyTimeline.Written(queue.key(), queue, version));
+        rules.add(new PolicyTimeline.RecordedVersion(queue.key(), queue, version));
         if (version == 1) {
             PolicyAvro.Applied applied = new PolicyAvro.Applied(PolicyAvro.Kind.POLICY, "hook", 1, policy.json(), 1);
-            rules.add(new PolicyTimeline.Written(applied.key(), applied, 1));
+            rules.add(new PolicyTimeline.RecordedVersion(applied.key(), applied, 1));
             tables.put(2, new PolicyTable(List.of(limits, PolicyFile.parse(applied.key(), policy.json(), 1))));
         }
     }
@@ -232,10 +234,10 @@ class PartitionAuditTest {
     /** A queue tells a request that it waits in the bucket of this key. */
     private Decision queue(Request request, Map<String, String> key) {
         PolicyTable table = tables.get(2);
-        Admission admission = ((Admission) Decider.local(states).decide(request, table)).to(key);
+        Admission admission = ((Admission) Decider.local(states).decide(request, table)).withKey(key);
         QueueRules any = new QueueRules("hooks", 1, 1, 1_000, 1, 10, QueueRules.NO_MAX_WAIT, 100, Map.of());
-        Decision queued =
-                QueueDecisions.unplaced(admission, any, 1_000).in(new DecisionContext(null, table.checksum()));
+        Decision queued = QueueDecisions.provisional(admission, any, 1_000)
+                .withContext(new DecisionContext(null, table.checksum()));
         decisions.get(0).add(queued);
         return queued;
     }
@@ -276,13 +278,15 @@ class PartitionAuditTest {
                         tuple(
                                 Kind.DIFFERS,
                                 "r" + new Request.Source(0, 1),
-                                Mismatch.Topic.DECISIONS,
-                                List.of(new Mismatch.Field("queueKey", "{\"tenant\":\"a\"}", "{\"tenant\":\"b\"}"))),
+                                Mismatch.AuditedTopic.DECISIONS,
+                                List.of(new Mismatch.FieldMismatch(
+                                        "queueKey", "{\"tenant\":\"a\"}", "{\"tenant\":\"b\"}"))),
                         tuple(
                                 Kind.DIFFERS,
                                 "r" + new Request.Source(0, 2),
-                                Mismatch.Topic.RELEASES,
-                                List.of(new Mismatch.Field("queueKey", "{\"tenant\":\"b\"}", "{\"tenant\":\"c\"}"))));
+                                Mismatch.AuditedTopic.RELEASES,
+                                List.of(new Mismatch.FieldMismatch(
+                                        "queueKey", "{\"tenant\":\"b\"}", "{\"tenant\":\"c\"}"))));
         assertThat(totals.requests()).isEqualTo(3);
     }
 
@@ -296,7 +300,7 @@ class PartitionAuditTest {
         audit();
         assertThat(found)
                 .extracting(Mismatch::fields)
-                .containsExactly(List.of(new Mismatch.Field("queueKey", "{}", "{\"endpoint\":\"/hook\"}")));
+                .containsExactly(List.of(new Mismatch.FieldMismatch("queueKey", "{}", "{\"endpoint\":\"/hook\"}")));
     }
 
     @Test
@@ -311,11 +315,12 @@ class PartitionAuditTest {
                                 Decision.Timing.never(2_000))
                         .withLimit(queued.policy(), LimitStatus.of("max-wait", 5L))
                         .withQueueing(new Decision.Queueing("hooks", Map.of("tenant", "b"), null, null))
-                        .in(queued.context()));
+                        .withContext(queued.context()));
         audit();
         assertThat(found)
                 .extracting(Mismatch::fields)
-                .containsExactly(List.of(new Mismatch.Field("queueKey", "{\"tenant\":\"b\"}", "{\"tenant\":\"a\"}")));
+                .containsExactly(
+                        List.of(new Mismatch.FieldMismatch("queueKey", "{\"tenant\":\"b\"}", "{\"tenant\":\"a\"}")));
     }
 
     @Test
@@ -332,7 +337,7 @@ class PartitionAuditTest {
         decide(second, 1, new DecisionOrder(2, 4));
         AuditSummary totals = audit();
         assertThat(found).isEmpty();
-        assertThat(totals.unjudged()).isEmpty();
+        assertThat(totals.unverified()).isEmpty();
         assertThat(totals.equal()).isEqualTo(5);
         assertThat(totals.requests()).isEqualTo(5);
     }
@@ -449,13 +454,17 @@ class PartitionAuditTest {
         to[1 - task] = 1;
         AuditSummary totals = audit();
         assertThat(found).isEmpty();
-        assertThat(totals.unjudged()).isEmpty();
+        assertThat(totals.unverified()).isEmpty();
         assertThat(totals.requests()).isEqualTo(1 + ownEnd);
         assertThat(totals.decisions()).isEqualTo(1 + ownEnd);
         assertThat(totals.equal()).isEqualTo(1 + ownEnd);
 
         List<Decision> ofTask = decisions.get(task);
-        ofTask.set(2, ofTask.get(2).again(routed.source()).in(ofTask.get(2).context()));
+        ofTask.set(
+                2,
+                ofTask.get(2)
+                        .asRepeated(routed.source())
+                        .withContext(ofTask.get(2).context()));
         audit();
         assertThat(found).singleElement().satisfies(difference -> {
             assertThat(difference.kind()).isEqualTo(Kind.DIFFERS);
@@ -503,7 +512,7 @@ class PartitionAuditTest {
         }
         AuditSummary totals = audit();
         assertThat(found).isEmpty();
-        assertThat(totals.unjudged()).isEmpty();
+        assertThat(totals.unverified()).isEmpty();
         assertThat(totals.equal()).isEqualTo(changes.length);
     }
 
@@ -516,7 +525,7 @@ class PartitionAuditTest {
         rules.remove(1);
         AuditSummary totals = audit();
         assertThat(found).isEmpty();
-        assertThat(totals.unjudged())
+        assertThat(totals.unverified())
                 .containsExactly(Map.entry(UnverifiedReason.RULES_FORGOTTEN, 2L)); // and what hangs on it
         assertThat(totals.equal()).isEqualTo(1);
     }
@@ -526,9 +535,9 @@ class PartitionAuditTest {
         for (int i = 0; i < 3; i++) {
             decide(send("alice", 0), 1, null);
         }
-        decisions.get(0).replaceAll(decision -> decision.in(DecisionContext.UNKNOWN));
+        decisions.get(0).replaceAll(decision -> decision.withContext(DecisionContext.UNKNOWN));
         AuditSummary totals = audit();
         assertThat(found).isEmpty();
-        assertThat(totals.unjudged()).containsExactly(Map.entry(UnverifiedReason.NOT_RECORDED, 3L));
+        assertThat(totals.unverified()).containsExactly(Map.entry(UnverifiedReason.NOT_RECORDED, 3L));
     }
 }

@@ -2,8 +2,8 @@ package dev.weir.audit;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import dev.weir.audit.Mismatch.Place;
-import dev.weir.audit.Mismatch.Topic;
+import dev.weir.audit.Mismatch.AuditedTopic;
+import dev.weir.audit.Mismatch.RecordPosition;
 import dev.weir.backtest.HeapStates;
 import dev.weir.config.WeirConfig;
 import dev.weir.definition.PolicyFile;
@@ -12,7 +12,7 @@ import dev.weir.event.PolicyVersion;
 import dev.weir.event.StateKey;
 import dev.weir.limit.Limit;
 import dev.weir.limit.LimitAccount;
-import dev.weir.limit.Segments;
+import dev.weir.limit.SegmentStore;
 import dev.weir.limit.SlidingWindowLog;
 import dev.weir.wire.PolicyAvro;
 import java.time.Duration;
@@ -29,19 +29,19 @@ import org.junit.jupiter.params.provider.ValueSource;
 /** What clients tell of their own decisions, of which only is known between when and when they came. */
 class SharedQuotaAuditTest {
 
-    private static final Audit.Range ALL = new Audit.Range(null, null, Duration.ofSeconds(30));
+    private static final Audit.TimeRange ALL = new Audit.TimeRange(null, null, Duration.ofSeconds(30));
     private static final String BY_CLIENT = "key: [client], lease: client, limits: [{%s}]";
     private static final int SCHEDULES = 200;
 
     private final List<Mismatch> found = new ArrayList<>();
     private final AuditSummary totals = new AuditSummary();
 
-    private static PolicyTimeline.Written written(long version, String definition, long atMs) throws Exception {
+    private static PolicyTimeline.RecordedVersion written(long version, String definition, long atMs) throws Exception {
         String yaml = "policies:\n  - {id: p, " + definition + "}\n";
         PolicyFile.Definition policy =
                 PolicyFile.read("rules.yaml", yaml).policies().get(0);
         PolicyAvro.Applied applied = new PolicyAvro.Applied(PolicyAvro.Kind.POLICY, "p", version, policy.json(), atMs);
-        return new PolicyTimeline.Written(applied.key(), applied, atMs);
+        return new PolicyTimeline.RecordedVersion(applied.key(), applied, atMs);
     }
 
     private static PolicyTimeline rules(String limit) throws Exception {
@@ -63,7 +63,7 @@ class SharedQuotaAuditTest {
     }
 
     private static void add(SharedQuotaAudit sums, int offset, LeaseUsage usage) {
-        sums.add(usage, new Place(Topic.LEASE_USAGE, 0, offset), usage.untilMs());
+        sums.add(usage, new RecordPosition(AuditedTopic.LEASE_USAGE, 0, offset), usage.untilMs());
     }
 
     private static void use(SharedQuotaAudit sums, int offset, long sinceMs, long atMs, long cost) {
@@ -89,17 +89,17 @@ class SharedQuotaAuditTest {
         SharedQuotaAudit full = sums(rules);
         use(full, 0, since, at, cost);
         use(full, 1, nextSince, nextAt, most);
-        full.judge();
+        full.verify();
         assertThat(found).isEmpty();
 
         SharedQuotaAudit above = sums(rules);
         use(above, 0, since, at, cost);
         use(above, 1, nextSince, nextAt, most + 1);
-        above.judge();
+        above.verify();
         assertThat(found).singleElement().satisfies(difference -> {
             assertThat(difference.kind()).isEqualTo(Mismatch.Kind.SUM_ABOVE);
             assertThat(difference.request()).isNull();
-            assertThat(difference.answer()).isEqualTo(new Place(Topic.LEASE_USAGE, 0, 1));
+            assertThat(difference.answer()).isEqualTo(new RecordPosition(AuditedTopic.LEASE_USAGE, 0, 1));
             assertThat(difference.note())
                     .startsWith("policy p of client alice: ")
                     .contains(" of 10 by ")
@@ -107,7 +107,7 @@ class SharedQuotaAuditTest {
         });
         assertThat(totals.summed()).isEqualTo(4);
         assertThat(totals.summedByClients()).isEqualTo(4);
-        assertThat(totals.unjudged()).isEmpty();
+        assertThat(totals.unverified()).isEmpty();
     }
 
     @ParameterizedTest
@@ -128,7 +128,7 @@ class SharedQuotaAuditTest {
         for (int seed = 0; seed < SCHEDULES; seed++) {
             SharedQuotaAudit sums = sums(rules);
             tellOfAll(sums, admits, new Random(seed));
-            sums.judge();
+            sums.verify();
             assertThat(found).as("seed " + seed).isEmpty();
         }
         assertThat(totals.summed()).isGreaterThan(SCHEDULES);
@@ -161,9 +161,9 @@ class SharedQuotaAuditTest {
         if (!(limit instanceof SlidingWindowLog log)) {
             return LimitAccount.open(limit, nowMs);
         }
-        Segments segments = new HeapStates(WeirConfig.DEFAULTS.state())
+        SegmentStore segments = new HeapStates(WeirConfig.DEFAULTS.state())
                 .segments(new StateKey(StateKey.NO_CLIENT, "p", List.of()), 0);
-        return new LimitAccount<>(log, log.fresh(nowMs).on(0, segments));
+        return new LimitAccount<>(log, log.initialState(nowMs).withSegments(0, segments));
     }
 
     @Test
@@ -171,9 +171,9 @@ class SharedQuotaAuditTest {
         SharedQuotaAudit sums = sums(rules("algorithm: fixed-window, limit: 10, per: 10s"));
         use(sums, 0, 29_999, 30_000, 100);
         use(sums, 1, 30_000, 30_000, 10);
-        sums.judge();
+        sums.verify();
         assertThat(found).isEmpty();
-        assertThat(totals.unjudged()).containsExactly(Map.entry(UnverifiedReason.WHEN_UNKNOWN, 1L));
+        assertThat(totals.unverified()).containsExactly(Map.entry(UnverifiedReason.WHEN_UNKNOWN, 1L));
         assertThat(totals.summed()).isEqualTo(1);
     }
 
@@ -182,10 +182,10 @@ class SharedQuotaAuditTest {
         SharedQuotaAudit sums = sums(rules("algorithm: gcra, limit: 10, per: 10s"));
         use(sums, 0, 0, 100_000, 5);
         use(sums, 1, 100_000, 100_000, 11);
-        sums.judge();
+        sums.verify();
         assertThat(found).singleElement().satisfies(difference -> assertThat(difference.note())
                 .contains(": 11 of 10 "));
-        assertThat(totals.unjudged()).containsExactly(Map.entry(UnverifiedReason.WHEN_UNKNOWN, 1L));
+        assertThat(totals.unverified()).containsExactly(Map.entry(UnverifiedReason.WHEN_UNKNOWN, 1L));
     }
 
     @Test
@@ -195,8 +195,8 @@ class SharedQuotaAuditTest {
         for (int i = 0; i < 5; i++) {
             use(sums, i, i, i, 10);
         }
-        sums.judge();
-        assertThat(totals.unjudged()).containsExactly(Map.entry(UnverifiedReason.TOO_MANY_TO_SUM, 3L));
+        sums.verify();
+        assertThat(totals.unverified()).containsExactly(Map.entry(UnverifiedReason.TOO_MANY_TO_SUM, 3L));
         assertThat(totals.summed()).isEqualTo(2);
         assertThat(found).hasSize(1);
     }
@@ -207,16 +207,16 @@ class SharedQuotaAuditTest {
                 written(1, BY_CLIENT.formatted("algorithm: gcra, limit: 10, per: 1h"), 0),
                 written(2, BY_CLIENT.formatted("algorithm: gcra, limit: 5, per: 1h"), 1_000_000)));
         long settledMs = 1_000_000
-                + PolicyTimeline.CLOCKS_MS
-                + ALL.lag().toMillis()
+                + PolicyTimeline.CLOCK_SKEW_MS
+                + ALL.policyLag().toMillis()
                 + WeirConfig.DEFAULTS.leases().terms().termMs();
         SharedQuotaAudit sums = sums(rules);
         use(sums, 0, 980_000, 989_999, 10);
         use(sums, 1, 989_000, settledMs + 1, 100);
         use(sums, 2, settledMs, settledMs + 1, 5);
-        sums.judge();
+        sums.verify();
         assertThat(found).isEmpty();
-        assertThat(totals.unjudged()).containsExactly(Map.entry(UnverifiedReason.LIMITS_CHANGE, 1L));
+        assertThat(totals.unverified()).containsExactly(Map.entry(UnverifiedReason.LIMITS_CHANGE, 1L));
         assertThat(totals.summed()).isEqualTo(2);
     }
 
@@ -234,10 +234,10 @@ class SharedQuotaAuditTest {
             long version, String field, long sinceMs, long atMs, long cost, String note) throws Exception {
         SharedQuotaAudit sums = sums(rules("algorithm: gcra, limit: 10, per: 1h"));
         add(sums, 7, usage(version, Map.of(field, "a"), sinceMs, atMs, cost));
-        sums.judge();
+        sums.verify();
         assertThat(found).singleElement().satisfies(difference -> {
             assertThat(difference.kind()).isEqualTo(Mismatch.Kind.DIFFERS);
-            assertThat(difference.answer()).isEqualTo(new Place(Topic.LEASE_USAGE, 0, 7));
+            assertThat(difference.answer()).isEqualTo(new RecordPosition(AuditedTopic.LEASE_USAGE, 0, 7));
             assertThat(difference.note()).isEqualTo(note + "; report 1 of holder c-1, lease 1");
         });
         assertThat(totals.summed()).isZero();
@@ -258,15 +258,15 @@ class SharedQuotaAuditTest {
         SharedQuotaAudit forgotten = sums(new PolicyTimeline(List.of(written(5, "key: [endpoint], " + limit, 0))));
         add(forgotten, 0, usage(4, Map.of("client", "a"), 5, 9, 100));
         add(forgotten, 1, usage(5, Map.of("client", "a"), 5, 9, 100));
-        forgotten.judge();
-        assertThat(totals.unjudged()).containsExactly(Map.entry(UnverifiedReason.RULES_FORGOTTEN, 2L));
+        forgotten.verify();
+        assertThat(totals.unverified()).containsExactly(Map.entry(UnverifiedReason.RULES_FORGOTTEN, 2L));
 
         SharedQuotaAudit either = sums(new PolicyTimeline(List.of(
                 written(1, "key: [client, endpoint], " + limit, 0),
                 written(2, "key: [endpoint, client], " + limit, 1))));
         add(either, 0, usage(2, Map.of("client", "a", "endpoint", "/a"), 5, 9, 100));
-        either.judge();
-        assertThat(totals.unjudged()).containsEntry(UnverifiedReason.EITHER_VERSION, 1L);
+        either.verify();
+        assertThat(totals.unverified()).containsEntry(UnverifiedReason.EITHER_VERSION, 1L);
         assertThat(found).isEmpty();
     }
 
@@ -276,7 +276,7 @@ class SharedQuotaAuditTest {
         SharedQuotaAudit sums = sums(new PolicyTimeline(
                 List.of(written(1, "key: [client], " + limit, 0), written(2, "key: [endpoint], " + limit, 1))));
         add(sums, 0, usage(2, Map.of("client", "a"), 5, 9, 10));
-        sums.judge();
+        sums.verify();
         assertThat(found).isEmpty();
         assertThat(totals.summedByClients()).isEqualTo(1);
     }
@@ -285,7 +285,7 @@ class SharedQuotaAuditTest {
     void what_was_only_denied_is_in_no_sum() throws Exception {
         SharedQuotaAudit sums = sums(rules("algorithm: gcra, limit: 10, per: 1h"));
         use(sums, 0, 5, 9, 0);
-        sums.judge();
+        sums.verify();
         assertThat(found).isEmpty();
         assertThat(totals.summed()).isZero();
     }

@@ -263,7 +263,7 @@ class BacktestTest {
                 0,
                 "client",
                 0,
-                dev.weir.policy.Match.ALL,
+                dev.weir.policy.RequestMatcher.ALL,
                 List.of("client"),
                 List.of(new dev.weir.policy.Policy.Term("l", new FixedWindow(5, 1_000, false))),
                 null,

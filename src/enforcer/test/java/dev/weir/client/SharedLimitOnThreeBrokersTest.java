@@ -67,7 +67,7 @@ class SharedLimitOnThreeBrokersTest {
 
     @BeforeAll
     static void start() throws Exception {
-        brokers = BrokerCluster.start(directory, BrokerCluster.THREE);
+        brokers = BrokerCluster.start(directory, BrokerCluster.FAULT_TOLERANT_SIZE);
         LiveWeir weir = LiveWeir.create(brokers.bootstrapServers(), directory, "three.", POLICIES);
         enforcer = weir.enforce();
         client = weir.client().start();

@@ -3,7 +3,7 @@ package dev.weir.config;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import dev.weir.config.WeirConfig.Misplaced;
+import dev.weir.config.WeirConfig.MisplacedAction;
 import dev.weir.config.WeirConfig.Requests;
 import dev.weir.config.WeirConfig.Service;
 import dev.weir.config.WeirConfig.Shaping;
@@ -148,7 +148,7 @@ class ConfigFileTest {
                                 10_000,
                                 Duration.ofHours(1),
                                 1_000_000),
-                        new Requests(65_536, 64, 1024, 1_000_000_000_000L, Misplaced.ROUTE, HOUR),
+                        new Requests(65_536, 64, 1024, 1_000_000_000_000L, MisplacedAction.ROUTE, HOUR),
                         new Shaping(1, Duration.ofMillis(20), 50_000),
                         new Service(
                                 true,
@@ -181,7 +181,7 @@ class ConfigFileTest {
                                 50_000,
                                 Duration.ofDays(2),
                                 1),
-                        new Requests(1500, 0, 1, 1L << 61, Misplaced.DEAD_LETTER, Duration.ofDays(3650)),
+                        new Requests(1500, 0, 1, 1L << 61, MisplacedAction.DEAD_LETTER, Duration.ofDays(3650)),
                         new Shaping(64, Duration.ofSeconds(10), 1_000),
                         new WeirConfig.Leases(Duration.ofSeconds(20), Duration.ofMillis(50)),
                         new Service(
@@ -471,13 +471,13 @@ class ConfigFileTest {
                 () -> new State(state.directory(), 1L << 30, 0, state.sweepEvery(), 1, state.forgetAfter(), 0));
         assertRefused(
                 "requests.max-attributes must be 0 to 10000, is -1",
-                () -> new Requests(1, -1, 1, 1, Misplaced.ROUTE, HOUR));
+                () -> new Requests(1, -1, 1, 1, MisplacedAction.ROUTE, HOUR));
         assertRefused(
                 "requests.max-attribute-length must be 1 to 1000000, is 0",
-                () -> new Requests(1, 1, 0, 1, Misplaced.ROUTE, HOUR));
+                () -> new Requests(1, 1, 0, 1, MisplacedAction.ROUTE, HOUR));
         assertRefused(
                 "requests.max-cost must be 1 to 2305843009213693952, is 0",
-                () -> new Requests(1, 1, 1, 0, Misplaced.ROUTE, HOUR));
+                () -> new Requests(1, 1, 1, 0, MisplacedAction.ROUTE, HOUR));
         assertRefused(
                 "kafka.state.dir must be set as state.directory",
                 () -> WeirConfig.DEFAULTS.withKafka("state.dir", "a"));

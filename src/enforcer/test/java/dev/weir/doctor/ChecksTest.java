@@ -41,7 +41,7 @@ class ChecksTest {
                 new TopicPartitionInfo(0, inSync == 0 ? null : NODES.get(leader - 1), NODES, NODES.subList(0, inSync));
         TopicDescription topic = new TopicDescription("t", false, List.of(partition));
         try (ClusterView cluster = new ClusterView(WeirConfig.DEFAULTS, List.of(), HttpClient.newHttpClient())) {
-            assertThat(TopicChecks.areWhole(topic, needed, cluster, notes)).isEqualTo(verdict == Verdict.OK);
+            assertThat(TopicChecks.areInSync(topic, needed, cluster, notes)).isEqualTo(verdict == Verdict.OK);
         }
         if (verdict == Verdict.OK) {
             assertThat(findings).isEmpty();
@@ -82,7 +82,7 @@ class ChecksTest {
         "98500,  WARN, it is 1 s behind this machine",
     })
     void a_clock_is_off_by_what_the_time_of_asking_leaves_no_doubt_of(long there, Verdict verdict, String found) {
-        ClockChecks.judge("it", there, 100_000, 101_000, notes);
+        ClockChecks.compare("it", there, 100_000, 101_000, notes);
         assertThat(findings).singleElement().satisfies(one -> {
             assertThat(one.verdict()).isEqualTo(verdict);
             assertThat(one.found()).startsWith(found);
@@ -137,7 +137,7 @@ class ChecksTest {
         if (knowsTimestampAfterMax) {
             entries.add(new ConfigEntry("log.message.timestamp.after.max.ms", "3600000"));
         }
-        assertThat(BrokerSettingChecks.areNewEnough(List.of(new Config(entries)), notes))
+        assertThat(BrokerSettingChecks.areSupported(List.of(new Config(entries)), notes))
                 .isEqualTo(isNewEnough);
         if (isNewEnough) {
             assertThat(findings).isEmpty();

@@ -33,17 +33,17 @@ class ClusterTimelineTest {
                         address,
                         "RUNNING",
                         List.of(
-                                new InstanceStatus.Denied("greedy", denied),
-                                new InstanceStatus.Denied("of " + address, 7)),
-                        List.of(new InstanceStatus.OfPolicy("p", 1, denied, 0)),
+                                new InstanceStatus.DeniedClient("greedy", denied),
+                                new InstanceStatus.DeniedClient("of " + address, 7)),
+                        List.of(new InstanceStatus.PolicyCounts("p", 1, denied, 0)),
                         30,
                         denied,
                         List.of(queue("empty", 0), queue(address, denied)),
                         List.of()));
     }
 
-    private static InstanceStatus.OfQueue queue(String id, long waiting) {
-        return new InstanceStatus.OfQueue(
+    private static InstanceStatus.QueueStatus queue(String id, long waiting) {
+        return new InstanceStatus.QueueStatus(
                 id,
                 null,
                 1,
@@ -54,7 +54,7 @@ class ClusterTimelineTest {
                 null,
                 0,
                 List.of(),
-                List.of(new InstanceStatus.OfTier(null, 0, 1, waiting)));
+                List.of(new InstanceStatus.TierStatus(null, 0, 1, waiting)));
     }
 
     private List<Long> seconds() {
@@ -74,7 +74,7 @@ class ClusterTimelineTest {
     void a_second_is_told_once_the_others_had_time_to_tell_of_it() {
         together.add(4_500, report("a", 3, 1_000, 2_000, 3_000), Map.of("b", report("b", 4, 1_000)), Set.of());
         assertThat(seconds()).containsExactly(1_000L, 2_000L);
-        assertThat(together.settled()).isEqualTo(2_000);
+        assertThat(together.lastSecondMs()).isEqualTo(2_000);
         together.add(5_500, report("a", 3, 2_000, 3_000), Map.of("b", report("b", 4, 2_000, 3_000)), Set.of());
         assertThat(seconds()).containsExactly(1_000L, 2_000L, 3_000L);
         assertThat(together.since(0).ticks().get(1).instances())
@@ -93,10 +93,11 @@ class ClusterTimelineTest {
         together.add(2_000, report("a", 3), Map.of("b", report("b", 5)), Set.of());
         assertThat(together.since(0).overview().clients())
                 .containsExactly(
-                        new InstanceStatus.Denied("greedy", 8),
-                        new InstanceStatus.Denied("of a", 7),
-                        new InstanceStatus.Denied("of b", 7));
-        assertThat(together.since(0).overview().policies()).containsExactly(new InstanceStatus.OfPolicy("p", 2, 8, 0));
+                        new InstanceStatus.DeniedClient("greedy", 8),
+                        new InstanceStatus.DeniedClient("of a", 7),
+                        new InstanceStatus.DeniedClient("of b", 7));
+        assertThat(together.since(0).overview().policies())
+                .containsExactly(new InstanceStatus.PolicyCounts("p", 2, 8, 0));
     }
 
     @Test
@@ -106,9 +107,9 @@ class ClusterTimelineTest {
         assertThat(overview.unreachable()).containsExactly("z:1");
         assertThat(overview.instances())
                 .extracting(
-                        ClusterOverview.Instance::address,
-                        ClusterOverview.Instance::self,
-                        ClusterOverview.Instance::health)
+                        ClusterOverview.InstanceOverview::address,
+                        ClusterOverview.InstanceOverview::self,
+                        ClusterOverview.InstanceOverview::health)
                 .containsExactly(tuple("a", true, "RUNNING"), tuple("z:1", false, "UNREACHABLE"));
     }
 
@@ -117,7 +118,7 @@ class ClusterTimelineTest {
         for (long at = 1_000; at <= 400_000; at += 1_000) {
             together.add(at + 1_500, report("a", 3, at), Map.of(), Set.of());
         }
-        assertThat(seconds()).hasSize(Sampler.SECONDS).startsWith(101_000L).endsWith(400_000L);
+        assertThat(seconds()).hasSize(Sampler.KEPT_SECONDS).startsWith(101_000L).endsWith(400_000L);
     }
 
     @Test
@@ -129,8 +130,8 @@ class ClusterTimelineTest {
         together.add(2_000, report("a", 3), others, Set.of());
         ClusterOverview overview = together.since(0).overview();
         assertThat(overview.queues())
-                .extracting(ClusterOverview.OfQueue::id)
-                .hasSize(Sampler.MOST_QUEUES)
+                .extracting(ClusterOverview.QueueOverview::id)
+                .hasSize(Sampler.MAX_QUEUES)
                 .startsWith("z30")
                 .endsWith("z49");
         assertThat(overview.queuesInAll()).isEqualTo(41 * 30);
@@ -150,23 +151,24 @@ class ClusterTimelineTest {
                     .containsExactly("b0", "b1", "b2", "b3", "b4", "b5", "a0", "a1");
             assertThat(queue.tiers())
                     .containsExactly(
-                            new InstanceStatus.OfTier(null, 0, 1, 10), new InstanceStatus.OfTier("gold", 0, 1, 20));
+                            new InstanceStatus.TierStatus(null, 0, 1, 10),
+                            new InstanceStatus.TierStatus("gold", 0, 1, 20));
         });
         assertThat(together.since(0).ticks().get(0).queues())
-                .containsExactly(new InstanceSecond.OfQueue(
+                .containsExactly(new InstanceSecond.QueueSecond(
                         "hooks",
                         30,
                         900L,
                         2,
                         4,
-                        List.of(new InstanceSecond.OfTier(null, 10), new InstanceSecond.OfTier("gold", 20))));
+                        List.of(new InstanceSecond.TierSecond(null, 10), new InstanceSecond.TierSecond("gold", 20))));
     }
 
     /** What an instance tells that has some of the keys of a queue. */
     private static InstanceReport keyed(String address, long keys, long waiting, Long oldestWaitMs, String tier) {
-        InstanceSecond.OfQueue inSecond = new InstanceSecond.OfQueue(
-                "hooks", waiting, oldestWaitMs, 1, 2, List.of(new InstanceSecond.OfTier(tier, waiting)));
-        InstanceStatus.OfQueue now = new InstanceStatus.OfQueue(
+        InstanceSecond.QueueSecond inSecond = new InstanceSecond.QueueSecond(
+                "hooks", waiting, oldestWaitMs, 1, 2, List.of(new InstanceSecond.TierSecond(tier, waiting)));
+        InstanceStatus.QueueStatus now = new InstanceStatus.QueueStatus(
                 "hooks",
                 keys,
                 5,
@@ -177,9 +179,9 @@ class ClusterTimelineTest {
                 null,
                 100 * waiting,
                 LongStream.range(0, 6)
-                        .mapToObj(i -> new QueueView.OfKey(Map.of("to", address + i), waiting - i, waiting, i, 0))
+                        .mapToObj(i -> new QueueView.KeyView(Map.of("to", address + i), waiting - i, waiting, i, 0))
                         .toList(),
-                List.of(new InstanceStatus.OfTier(tier, 0, 1, waiting)));
+                List.of(new InstanceStatus.TierStatus(tier, 0, 1, waiting)));
         return new InstanceReport(
                 List.of(new InstanceSecond(2_000, Map.of(), 0, ONE_AND_ONE, 0L, List.of(inSecond))),
                 new InstanceStatus(address, "RUNNING", List.of(), List.of(), 1, waiting, List.of(now), List.of()));

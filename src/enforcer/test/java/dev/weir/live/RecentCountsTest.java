@@ -22,7 +22,7 @@ class RecentCountsTest {
 
     private static void pass(RecentCounts recently, int seconds) {
         for (int i = 0; i < seconds; i++) {
-            recently.pass();
+            recently.nextSecond();
         }
     }
 
@@ -31,8 +31,8 @@ class RecentCountsTest {
         deny("early", 3);
         RecentCounts recently = new RecentCounts(counts);
         deny("late", 2);
-        assertThat(recently.pass().decisions().values()).containsExactly(2L);
-        assertThat(recently.pass().decisions().values()).containsExactly(0L);
+        assertThat(recently.nextSecond().decisions().values()).containsExactly(2L);
+        assertThat(recently.nextSecond().decisions().values()).containsExactly(0L);
     }
 
     @Test
@@ -44,14 +44,15 @@ class RecentCountsTest {
         Counting.decide(counts, "fine", "q", Outcome.ALLOWED);
         pass(recently, A_MINUTE - 11);
         deny("b", 1);
-        recently.pass();
+        recently.nextSecond();
         assertThat(recently.clients(2))
-                .containsExactly(new InstanceStatus.Denied("c", 5), new InstanceStatus.Denied("b", 3));
+                .containsExactly(new InstanceStatus.DeniedClient("c", 5), new InstanceStatus.DeniedClient("b", 3));
         assertThat(recently.policies(9))
-                .containsExactly(new InstanceStatus.OfPolicy("p", 0, 10, 0), new InstanceStatus.OfPolicy("q", 1, 0, 0));
+                .containsExactly(
+                        new InstanceStatus.PolicyCounts("p", 0, 10, 0), new InstanceStatus.PolicyCounts("q", 1, 0, 0));
         pass(recently, 20);
-        assertThat(recently.clients(9)).containsExactly(new InstanceStatus.Denied("b", 1));
-        assertThat(recently.policies(9)).containsExactly(new InstanceStatus.OfPolicy("p", 0, 1, 0));
+        assertThat(recently.clients(9)).containsExactly(new InstanceStatus.DeniedClient("b", 1));
+        assertThat(recently.policies(9)).containsExactly(new InstanceStatus.PolicyCounts("p", 0, 1, 0));
         pass(recently, A_MINUTE);
         assertThat(recently.clients(9)).isEmpty();
         assertThat(recently.policies(9)).isEmpty();
@@ -64,10 +65,10 @@ class RecentCountsTest {
             deny("often", 3);
             deny("seldom", 1);
         }
-        recently.pass();
+        recently.nextSecond();
         assertThat(recently.clients(9))
                 .containsExactly(
-                        new InstanceStatus.Denied("often", 3 * DeniedClients.MOST),
-                        new InstanceStatus.Denied("seldom", DeniedClients.MOST));
+                        new InstanceStatus.DeniedClient("often", 3 * DeniedClients.MOST),
+                        new InstanceStatus.DeniedClient("seldom", DeniedClients.MOST));
     }
 }

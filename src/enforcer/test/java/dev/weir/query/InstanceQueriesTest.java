@@ -118,9 +118,9 @@ class InstanceQueriesTest {
                 List<PolicyUsage> usages = here(both, of -> of.usage(request(client, "/", 1, START_MS)));
                 assertThat(usages).hasSize(1);
                 assertThat(usages.get(0).policy().id()).isEqualTo("calls");
-                assertThat(usages.get(0).lastMs()).isEqualTo(START_MS);
+                assertThat(usages.get(0).lastChargeMs()).isEqualTo(START_MS);
                 assertThat(usages.get(0).limits())
-                        .extracting(PolicyUsage.OfLimit::used, PolicyUsage.OfLimit::remaining)
+                        .extracting(PolicyUsage.LimitUsage::used, PolicyUsage.LimitUsage::remaining)
                         .containsExactly(
                                 tuple(3L, 97L), tuple(3L, first.get(client).remaining()));
             }
@@ -173,7 +173,7 @@ class InstanceQueriesTest {
             parts.add(part.value());
         }
         assertThat(parts).allSatisfy(part -> assertThat(part.keys()).isPositive());
-        assertThat(parts.get(0).and(parts.get(1)))
+        assertThat(parts.get(0).mergedWith(parts.get(1)))
                 .returns((long) CLIENTS.size(), QueueView::waiting)
                 .returns((long) CLIENTS.size(), QueueView::keys);
     }
@@ -219,8 +219,8 @@ class InstanceQueriesTest {
         assertThat(mail.released()).isEqualTo(1);
         assertThat(mail.tiers())
                 .containsExactly(
-                        new QueueView.OfTier("gold", new TierShare(1, 1), 0),
-                        new QueueView.OfTier(null, TierShare.DEFAULT, 4));
+                        new QueueView.TierView("gold", new TierShare(1, 1), 0),
+                        new QueueView.TierView(null, TierShare.DEFAULT, 4));
 
         Request cancel = cancel(last);
         assertThat(here(both, of -> of.check(cancel)).reason()).isEqualTo(Reason.CANCELLED);

@@ -168,7 +168,7 @@ class LiveTest {
             Decision decision = (Decision) Decider.local(states).decide(request, table);
             assertThat(live.get(source))
                     .as(request.requestId())
-                    .isEqualTo(avro.encode(decision.in(new DecisionContext(null, table.checksum()))));
+                    .isEqualTo(avro.encode(decision.withContext(new DecisionContext(null, table.checksum()))));
             compared.add(decision);
         }
         return compared;

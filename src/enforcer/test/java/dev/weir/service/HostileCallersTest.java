@@ -4,6 +4,8 @@ import static java.nio.charset.StandardCharsets.US_ASCII;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.weir.config.WeirConfig;
+import dev.weir.service.http.BodyLoader;
+import dev.weir.service.http.CallerConnections;
 import io.javalin.Javalin;
 import java.io.BufferedReader;
 import java.io.IOException;
@@ -260,7 +262,7 @@ class HostileCallersTest {
         Javalin server = Javalin.create(settings -> {
                     settings.startup.showJavalinBanner = false;
                     settings.routes.get("/work", request -> {
-                        for (int i = 0; CallerConnections.isThere(request); i++) {
+                        for (int i = 0; CallerConnections.isConnected(request); i++) {
                             if (i == 5) {
                                 works.countDown();
                             }

@@ -49,8 +49,8 @@ class InstancesTest {
             WeirService service = WeirService.open(config, Map.of(WeirConfig.Service.TOKEN_VARIABLE, TOKEN));
             Enforcer enforcer = Enforcer.start(config, Optional.of(service.address()));
             enforcer.awaitRunning(PATIENCE);
-            service.speakFor(enforcer.policies(), enforcer.questions());
-            service.tellLive(enforcer.live(), enforcer::others);
+            service.attachEnforcer(enforcer.policies(), enforcer.questions());
+            service.startLiveFeed(enforcer.live(), enforcer::others);
             return new Running(service, enforcer, Caller.of(service.port(), TOKEN));
         }
 

@@ -78,8 +78,8 @@ class LookingBackTest {
         service = WeirService.open(config, Map.of());
         enforcer = Enforcer.start(config, Optional.of(service.address()));
         enforcer.awaitRunning(PATIENCE);
-        service.speakFor(enforcer.policies(), enforcer.questions());
-        service.tellLive(enforcer.live(), enforcer::others);
+        service.attachEnforcer(enforcer.policies(), enforcer.questions());
+        service.startLiveFeed(enforcer.live(), enforcer::others);
         caller = Caller.of(service.port(), null);
         try (RequestSender sender = new RequestSender(config)) {
             for (int i = 0; i < EACH; i++) {

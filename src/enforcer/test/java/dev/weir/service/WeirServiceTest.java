@@ -18,6 +18,8 @@ import dev.weir.policy.Policy;
 import dev.weir.policy.PolicyTable;
 import dev.weir.query.InstanceQueries.Answer;
 import dev.weir.runtime.Enforcer;
+import dev.weir.service.http.ProblemDetails;
+import dev.weir.service.http.RequestBody;
 import dev.weir.shape.QueueView;
 import dev.weir.shape.backlog.QueueRules;
 import dev.weir.shape.backlog.TierShare;
@@ -91,8 +93,8 @@ class WeirServiceTest {
 
         enforcer = Enforcer.start(config);
         enforcer.awaitRunning(Duration.ofMinutes(1));
-        service.speakFor(enforcer.policies(), HERE);
-        other.speakFor(enforcer.policies(), THERE);
+        service.attachEnforcer(enforcer.policies(), HERE);
+        other.attachEnforcer(enforcer.policies(), THERE);
     }
 
     @AfterAll
@@ -115,7 +117,7 @@ class WeirServiceTest {
 
     @Test
     void an_enforcer_that_runs_is_ready() throws IOException {
-        service.tellHealth(enforcer::health);
+        service.setHealth(enforcer::health);
         for (String path : List.of("/health/live", "/health/ready")) {
             assertThat(caller.get(path).text()).isEqualTo("{\"status\":\"RUNNING\"}");
         }
@@ -182,7 +184,7 @@ class WeirServiceTest {
                         .withKafka("bootstrap.servers", broker.bootstrapServers())
                         .withService(settings),
                 Map.of())) {
-            ofTokens.speakFor(enforcer.policies(), HERE);
+            ofTokens.attachEnforcer(enforcer.policies(), HERE);
             Caller ci = Caller.of(ofTokens.port(), named);
             assertThat(ci.put(path, body(3), ANY).status()).isEqualTo(200);
             assertThat(ci.delete(path, ANY, "X-Weir-Author: alice", "X-Weir-Reason:  ")
@@ -348,8 +350,9 @@ class WeirServiceTest {
 
         assertThat(caller.get("/v1/queues/sms").status()).isEqualTo(503);
         QueueRules rules = new QueueRules("sms", 1, 100, 1_000, 1, 10_000, QueueRules.NO_MAX_WAIT, 100, Map.of());
-        List<QueueView.OfTier> tiers = List.of(
-                new QueueView.OfTier("gold", new TierShare(1, 4), 2), new QueueView.OfTier(null, TierShare.DEFAULT, 1));
+        List<QueueView.TierView> tiers = List.of(
+                new QueueView.TierView("gold", new TierShare(1, 4), 2),
+                new QueueView.TierView(null, TierShare.DEFAULT, 1));
         long releaseAtMs = System.currentTimeMillis();
         HERE.queue = new Answer.Here<>(
                 new QueueView(rules, false, 3, 7, tiers, 5_000L, 42L, releaseAtMs * 1_000_000 + 20_000, 0));
@@ -401,8 +404,8 @@ class WeirServiceTest {
                 Map.of(),
                 List.of("tenant", "model"),
                 null);
-        List<QueueView.OfKey> longest =
-                List.of(new QueueView.OfKey(Map.of("tenant", "acme", "model", "large"), 2, 6, 5_000, 1_000));
+        List<QueueView.KeyView> longest =
+                List.of(new QueueView.KeyView(Map.of("tenant", "acme", "model", "large"), 2, 6, 5_000, 1_000));
         HERE.queue = new Answer.Part<>(
                 new QueueView(rules, false, 3, 7, List.of(), 5_000L, null, null, 2L, 1L, 1_000, longest), Set.of());
         Reply whole = caller.get("/v1/queues/hooks");
@@ -590,13 +593,13 @@ class WeirServiceTest {
                         policy,
                         List.of("endpoint", "/a"),
                         1_000L,
-                        List.of(new PolicyUsage.OfLimit("gcra 5/1m", 5L, 60_000L, 2L, 3L, 24_000)),
+                        List.of(new PolicyUsage.LimitUsage("gcra 5/1m", 5L, 60_000L, 2L, 3L, 24_000)),
                         null),
                 new PolicyUsage(
                         policy,
                         List.of(),
                         null,
-                        List.of(new PolicyUsage.OfLimit("unlimited", null, null, null, null, 0)),
+                        List.of(new PolicyUsage.LimitUsage("unlimited", null, null, null, null, 0)),
                         null)));
         Reply usage = caller.get("/v1/usage/a%2Fb%20%C3%A9?tier=free&attribute.endpoint=/a%26b&attribute.x=");
         assertThat(usage.json().get("client").asText()).isEqualTo("a/b é");
@@ -619,7 +622,8 @@ class WeirServiceTest {
         assertThat(caller.get("/v1/shared/all").status()).isEqualTo(503);
         Policy policy =
                 PolicyFile.parse("test", "{\"id\":\"p\",\"key\":[\"endpoint\"]," + LIMITS.formatted(5) + "}", 3);
-        List<PolicyUsage.OfLimit> limits = List.of(new PolicyUsage.OfLimit("gcra 5/1m", 5L, 60_000L, 1L, 4L, 24_000));
+        List<PolicyUsage.LimitUsage> limits =
+                List.of(new PolicyUsage.LimitUsage("gcra 5/1m", 5L, 60_000L, 1L, 4L, 24_000));
         List<Ledger.Loan> loans = List.of(
                 new Ledger.Loan(7, "p1", 1, 0, 1, 5_000, 5_000),
                 new Ledger.Loan(8, "weir/0", 1, 0, 1, 6_000, 6_000),

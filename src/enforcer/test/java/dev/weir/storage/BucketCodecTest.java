@@ -5,9 +5,9 @@ import static org.assertj.core.api.Assertions.assertThat;
 import dev.weir.shape.BucketState;
 import dev.weir.shape.TimerKey;
 import dev.weir.shape.backlog.BucketContents;
-import dev.weir.shape.backlog.BucketContents.AlarmCount;
-import dev.weir.shape.backlog.BucketContents.FlowFigures;
+import dev.weir.shape.backlog.BucketContents.ExpiryTimerCount;
 import dev.weir.shape.backlog.BucketContents.FlowOrder;
+import dev.weir.shape.backlog.BucketContents.FlowSummary;
 import dev.weir.shape.backlog.BucketContents.MemberTag;
 import dev.weir.shape.backlog.BucketContents.PriorityOrder;
 import dev.weir.shape.backlog.BucketContents.Tags;
@@ -28,23 +28,23 @@ class BucketCodecTest {
     private static final OutflowState OUTFLOW =
             new OutflowState(new Pacing.Arrival(MS * 1_000_000 + 1, 12), MS * 1_000_000, 77, MS * 1_000_000 - 5);
 
-    private static FlowFigures single(String client, long expiresAtMs, long latestMs) {
-        return new FlowFigures(new Flow("", client), 3, 3, 1, 2, 2, 1_000, MS, expiresAtMs, 1_000, latestMs);
+    private static FlowSummary single(String client, long expiresAtMs, long latestMs) {
+        return new FlowSummary(new Flow("", client), 3, 3, 1, 2, 2, 1_000, MS, expiresAtMs, 1_000, latestMs);
     }
 
     @Test
     void states_come_back_as_they_were() {
-        List<FlowFigures> flows = List.of(
+        List<FlowSummary> flows = List.of(
                 single("never", Waiting.NEVER, Waiting.NEVER),
                 single("soon", MS + 500, MS + 500),
                 single("by alarm only", MS - 500, Long.MIN_VALUE),
                 single("large", 0, Waiting.NEVER),
-                new FlowFigures(new Flow("złoty", "c"), 3, 9, 4, 11, 2, 0, 0, 1, Long.MAX_VALUE, 2));
+                new FlowSummary(new Flow("złoty", "c"), 3, 9, 4, 11, 2, 0, 0, 1, Long.MAX_VALUE, 2));
         Tags tags = new Tags(
                 1L << 60, -(1L << 61), List.of(new MemberTag("a", -3, 10_000, true), new MemberTag("b", 5, 1, false)));
         FlowOrder order =
                 new FlowOrder(List.of(new TierOrder("", tags)), List.of(new PriorityOrder(Integer.MIN_VALUE, tags)));
-        List<AlarmCount> alarms = List.of(new AlarmCount(MS / 100, 9, 2, 5));
+        List<ExpiryTimerCount> alarms = List.of(new ExpiryTimerCount(MS / 100, 9, 2, 5));
         List<TimerKey> timers = List.of(
                 new TimerKey("q", null, 3, MS * 1_000_000, 62, 1L << 40), new TimerKey("q", "gold", 3, MS, 2, 0));
         for (BucketState state : List.of(

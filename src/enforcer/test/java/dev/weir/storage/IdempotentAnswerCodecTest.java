@@ -4,7 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.weir.decision.IdempotencyCache.Entry;
-import dev.weir.decision.IdempotencyCache.Note;
+import dev.weir.decision.IdempotencyCache.EvictionEntry;
 import dev.weir.event.Decision;
 import dev.weir.event.IdempotentAnswer;
 import dev.weir.event.LimitStatus;
@@ -35,9 +35,9 @@ class IdempotentAnswerCodecTest {
                 .withQueueing(new Decision.Queueing("q", 4L, 400L));
         for (IdempotentAnswer answer : List.of(
                 decision,
-                new IdempotentAnswer.Sent(
+                new IdempotentAnswer.SentToQueue(
                         "kolejka", new PolicyVersion("reguła", Long.MAX_VALUE), LimitStatus.of("gcra 1/1s", 0L)),
-                new IdempotentAnswer.Sent("q", new PolicyVersion("p", 1), null))) {
+                new IdempotentAnswer.SentToQueue("q", new PolicyVersion("p", 1), null))) {
             for (Entry entry : List.of(
                     new Entry(0, -1, new ContentHash(0, -1, Long.MIN_VALUE, Long.MAX_VALUE), answer),
                     new Entry(1L << 40, 253_402_300_799_999L, new ContentHash(4, 3, 2, 1), answer))) {
@@ -49,7 +49,7 @@ class IdempotentAnswerCodecTest {
     @Test
     void notes_come_back_as_they_were() {
         for (RequestKind kind : RequestKind.values()) {
-            Note note = new Note(new RequestKey("żółw\0", kind, "r"), -5, 253_402_300_799_999L);
+            EvictionEntry note = new EvictionEntry(new RequestKey("żółw\0", kind, "r"), -5, 253_402_300_799_999L);
             assertThat(IdempotentAnswerCodec.decodeNote(IdempotentAnswerCodec.encode(note)))
                     .isEqualTo(note);
         }
@@ -57,11 +57,12 @@ class IdempotentAnswerCodecTest {
 
     @Test
     void bytes_of_another_version_are_refused() {
-        byte[] bytes = IdempotentAnswerCodec.encode(new Note(new RequestKey("c", RequestKind.CONSUME, "r"), 0, 1));
+        byte[] bytes =
+                IdempotentAnswerCodec.encode(new EvictionEntry(new RequestKey("c", RequestKind.CONSUME, "r"), 0, 1));
         bytes[0] = 2;
         assertThatThrownBy(() -> IdempotentAnswerCodec.decodeNote(bytes))
                 .hasMessage("a first answer is of version 2, not 1");
-        IdempotentAnswer sent = new IdempotentAnswer.Sent("q", new PolicyVersion("p", 1), null);
+        IdempotentAnswer sent = new IdempotentAnswer.SentToQueue("q", new PolicyVersion("p", 1), null);
         byte[] ofAnswer = codec.encode(new Entry(0, 1, new ContentHash(0, 0, 0, 0), sent));
         ofAnswer[0] = 1; // without the content
         assertThatThrownBy(() -> codec.decodeEntry(ofAnswer)).hasMessage("a first answer is of version 1, not 2");

@@ -17,7 +17,7 @@ class LeaseBookCodecTest {
         RecordedStore below = new RecordedStore();
         WriteBackStore<StateKey, LeaseBook> books = new WriteBackStore<>(below, new CacheBudget(1 << 20));
         books.open(new LeaseBookCodec());
-        LeaseBook book = LeaseBook.reconstructed(10, 1_000, 0).wanted(3, 1_000);
+        LeaseBook book = LeaseBook.reconstructed(10, 1_000, 0).withDemand(3, 1_000);
         books.put(KEY, book);
         LeaseBook cached = books.read(KEY);
         assertThat(cached).isNotEqualTo(book);

@@ -43,15 +43,16 @@ class LeaseCodecTest {
         assertComesBack(book);
         assertComesBack(book.settle(Long.MAX_VALUE, NOW + 1_700, NOW + 1_800));
         LeaseSession session = new LeaseSession("p1", 1, () -> 0);
-        assertComesBack(book.next(session, 0, LeaseTerms.DEFAULTS, NOW + 4_950).book());
+        assertComesBack(
+                book.nextMessage(session, 0, LeaseTerms.DEFAULTS, NOW + 4_950).book());
         assertComesBack(book.revoked());
     }
 
     private static void assertComesBack(LeaseBook book) {
         byte[] bytes = LeaseCodec.encode(book);
-        LeaseBook kept = LeaseBook.kept(book.clockMs(), book.leases(), book.lastLease(), book.settled());
+        LeaseBook kept = LeaseBook.fromStore(book.clockMs(), book.leases(), book.lastLeaseId(), book.settled());
         assertThat(LeaseCodec.decodeBook(bytes)).isEqualTo(kept);
-        assertThat(StateCodec.forgettableAtMs(bytes)).isEqualTo(book.forgettableAtMs());
+        assertThat(StateCodec.forgettableAtMs(bytes)).isEqualTo(book.expiresAtMs());
     }
 
     @Test
@@ -59,32 +60,32 @@ class LeaseCodecTest {
         Ledger ledger = Ledger.open(
                 List.of(new FixedWindow(100, 60_000, false), new TokenBucket(Rate.of(50, 1_000), 70, false)), NOW);
         assertComesBack(ledger);
-        ledger = ledger.ask(new LeaseRequest(1, "p0", 5, 20, List.of(), 0, 0), TERMS, NOW + 10)
+        ledger = ledger.handle(new LeaseRequest(1, "p0", 5, 20, List.of(), 0, 0), TERMS, NOW + 10)
                 .ledger();
-        ledger = ledger.ask(new LeaseRequest(1, "p1", 5, 20, List.of(), 3, 30), TERMS, NOW + 20)
+        ledger = ledger.handle(new LeaseRequest(1, "p1", 5, 20, List.of(), 3, 30), TERMS, NOW + 20)
                 .ledger();
         assertComesBack(ledger);
-        long lease = ledger.loans().get(0).lease();
+        long lease = ledger.loans().get(0).leaseId();
         List<LeaseRequest.Report> reports = List.of(new LeaseRequest.Report(lease, 4, NOW + 500, 6));
-        ledger = ledger.ask(LeaseRequest.report("p0", reports, 0), TERMS, NOW + 900)
+        ledger = ledger.handle(LeaseRequest.report("p0", reports, 0), TERMS, NOW + 900)
                 .ledger();
         assertComesBack(ledger);
         LeaseRequest all = new LeaseRequest(1, "p3", ledger.free(), ledger.free(), List.of(), 0, 30);
-        ledger = ledger.ask(all, TERMS, NOW + 900).ledger();
-        ledger = ledger.ask(new LeaseRequest(2, "p1", 10, 900, List.of(), 0, 30), TERMS, NOW + 950)
+        ledger = ledger.handle(all, TERMS, NOW + 900).ledger();
+        ledger = ledger.handle(new LeaseRequest(2, "p1", 10, 900, List.of(), 0, 30), TERMS, NOW + 950)
                 .ledger();
-        ledger = ledger.ask(new LeaseRequest(2, "p2", 3, 100, List.of(), 0, 30), TERMS, NOW + 960)
+        ledger = ledger.handle(new LeaseRequest(2, "p2", 3, 100, List.of(), 0, 30), TERMS, NOW + 960)
                 .ledger();
         assertThat(ledger.refusals()).extracting(Ledger.Refusal::holder).containsExactly("p1", "p2");
         assertComesBack(ledger);
-        assertComesBack(ledger.at(NOW + 10_000));
+        assertComesBack(ledger.advancedTo(NOW + 10_000));
     }
 
     private static void assertComesBack(Ledger ledger) {
         PolicyLedger of = new PolicyLedger(ledger, List.of());
         byte[] bytes = LeaseCodec.encode(of);
         assertThat(LeaseCodec.decodeLedger(bytes, shelf -> new MapSegments())).isEqualTo(of);
-        assertThat(StateCodec.forgettableAtMs(bytes)).isEqualTo(of.forgettableAtMs());
+        assertThat(StateCodec.forgettableAtMs(bytes)).isEqualTo(of.expiresAtMs());
     }
 
     @Test

@@ -14,7 +14,7 @@ import dev.weir.shape.backlog.BucketId;
 import dev.weir.shape.backlog.Flow;
 import dev.weir.shape.backlog.Pacing;
 import dev.weir.shape.backlog.QueueRules;
-import dev.weir.shape.backlog.QueueStore.Alarm;
+import dev.weir.shape.backlog.QueueStore.ExpiryTimer;
 import dev.weir.shape.backlog.QueueStore.Place;
 import dev.weir.shape.backlog.QueueStore.Ticket;
 import dev.weir.shape.backlog.QueueTotal;
@@ -52,9 +52,9 @@ class QueueCodecTest {
                 99,
                 new Request.Source(3, 14));
         Admission admission = Admission.of(request, "q", new PolicyVersion("p", 2), LimitStatus.of("gcra 1/1s", 1L))
-                .with(List.of(new Admission.Header("trace", new byte[] {9})), DecisionContext.UNKNOWN);
+                .withHeadersAndContext(List.of(new Admission.Header("trace", new byte[] {9})), DecisionContext.UNKNOWN);
         for (Slot slot : List.of(
-                new Slot.Waiting(admission, Long.MAX_VALUE, 1_000, 2_000, true, new Alarm(20, 3)),
+                new Slot.Waiting(admission, Long.MAX_VALUE, 1_000, 2_000, true, new ExpiryTimer(20, 3)),
                 new Slot.Waiting(admission, 0, -1, Slot.Waiting.NEVER, false, null),
                 new Slot.Gap(Long.MAX_VALUE))) {
             assertThat(codec.decodeSlot(codec.encode(slot)))
@@ -149,12 +149,12 @@ class QueueCodecTest {
                         QueueKeys.ticket(Q, new Ticket("ab", "c")),
                         QueueKeys.ticket(new BucketId("qa", List.of()), new Ticket("b", "c"))))
                 .doesNotHaveDuplicates();
-        assertThat(QueueKeys.alarm(Q, new Alarm(1, 2))).isNotEqualTo(QueueKeys.alarm(Q, new Alarm(2, 1)));
+        assertThat(QueueKeys.alarm(Q, new ExpiryTimer(1, 2))).isNotEqualTo(QueueKeys.alarm(Q, new ExpiryTimer(2, 1)));
         List<byte[]> alarms = new ArrayList<>(List.of(
-                QueueKeys.alarm(Q, new Alarm(2, 0)),
-                QueueKeys.alarm(Q, new Alarm(1, 300)),
-                QueueKeys.alarm(Q, new Alarm(1, 2))));
+                QueueKeys.alarm(Q, new ExpiryTimer(2, 0)),
+                QueueKeys.alarm(Q, new ExpiryTimer(1, 300)),
+                QueueKeys.alarm(Q, new ExpiryTimer(1, 2))));
         alarms.sort(Comparator.comparing(bytes -> bytes, Arrays::compareUnsigned));
-        assertThat(alarms.get(2)).isEqualTo(QueueKeys.alarm(Q, new Alarm(2, 0)));
+        assertThat(alarms.get(2)).isEqualTo(QueueKeys.alarm(Q, new ExpiryTimer(2, 0)));
     }
 }

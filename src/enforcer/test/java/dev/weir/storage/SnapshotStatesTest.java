@@ -91,7 +91,7 @@ class SnapshotStatesTest {
 
         assertThat(Decider.local(task).decide(request, policies)).isEqualTo(first);
         assertThat(foretell(request(RequestKind.CONSUME, 1, 5_000), policies))
-                .contains(first.again(new Request.Source(0, 0)));
+                .contains(first.asRepeated(new Request.Source(0, 0)));
         assertThat(answers.approximateNumEntries()).isEqualTo(2); // with its note
     }
 

@@ -22,17 +22,17 @@ import dev.weir.limit.Limit;
 import dev.weir.limit.LimitAccount;
 import dev.weir.limit.LogSegment;
 import dev.weir.limit.Rate;
-import dev.weir.limit.Segments;
+import dev.weir.limit.SegmentStore;
 import dev.weir.limit.SlidingWindowCounter;
 import dev.weir.limit.SlidingWindowLog;
 import dev.weir.limit.TokenBucket;
 import dev.weir.limit.Unlimited;
 import dev.weir.policy.ContentHash;
-import dev.weir.policy.Match;
 import dev.weir.policy.OnExceed;
 import dev.weir.policy.Policy;
 import dev.weir.policy.PolicyTable;
 import dev.weir.policy.RequestKey;
+import dev.weir.policy.RequestMatcher;
 import java.nio.charset.StandardCharsets;
 import java.time.Instant;
 import java.time.ZoneId;
@@ -53,7 +53,7 @@ class StateCodecTest {
     private static final class EncodingStates implements WritablePolicyStates {
         final Map<StateKey, byte[]> states = new HashMap<>();
         final Map<String, byte[]> segments = new TreeMap<>();
-        private final Map<String, Segments> handles = new HashMap<>();
+        private final Map<String, SegmentStore> handles = new HashMap<>();
 
         @Override
         public PolicyState get(StateKey key) {
@@ -65,7 +65,7 @@ class StateCodecTest {
         public void put(StateKey key, PolicyState state) {
             states.put(key, StateCodec.encode(state));
             assertThat(get(key)).isEqualTo(state);
-            assertThat(StateCodec.forgettableAtMs(states.get(key))).isEqualTo(state.forgettableAtMs());
+            assertThat(StateCodec.forgettableAtMs(states.get(key))).isEqualTo(state.expiresAtMs());
         }
 
         @Override
@@ -74,13 +74,13 @@ class StateCodecTest {
         }
 
         @Override
-        public void remember(RequestKey key, ContentHash content, IdempotentAnswer answer, long atMs, long untilMs) {
+        public void storeAnswer(RequestKey key, ContentHash content, IdempotentAnswer answer, long atMs, long untilMs) {
             throw new AssertionError("no policy asks for it");
         }
 
         @Override
-        public Segments segments(StateKey key, int shelf) {
-            return handles.computeIfAbsent(key + "/" + shelf, prefix -> new Segments() {
+        public SegmentStore segments(StateKey key, int shelf) {
+            return handles.computeIfAbsent(key + "/" + shelf, prefix -> new SegmentStore() {
                 @Override
                 public LogSegment get(long number) {
                     return StateCodec.decodeSegment(segments.get(prefix + number));
@@ -222,6 +222,7 @@ class StateCodecTest {
         List<Policy.Term> terms = limits.stream()
                 .map(limit -> new Policy.Term(limit.toString(), limit))
                 .toList();
-        return new Policy(id, 1, 0, id, 0, Match.ALL, List.of("client"), terms, null, OnExceed.OBSERVE, 0, null);
+        return new Policy(
+                id, 1, 0, id, 0, RequestMatcher.ALL, List.of("client"), terms, null, OnExceed.OBSERVE, 0, null);
     }
 }

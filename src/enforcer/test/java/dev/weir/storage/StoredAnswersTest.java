@@ -74,7 +74,7 @@ class StoredAnswersTest {
     }
 
     private static IdempotentAnswer answer(int id) {
-        return new IdempotentAnswer.Sent("q", new PolicyVersion("p", id), null);
+        return new IdempotentAnswer.SentToQueue("q", new PolicyVersion("p", id), null);
     }
 
     private int notes() {

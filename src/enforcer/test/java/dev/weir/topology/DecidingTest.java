@@ -67,7 +67,7 @@ class DecidingTest {
         assertThat(weir.ask("alice", 5_100).remaining()).isZero();
         assertThat(weir.ask("bob", 5_100).remaining()).isEqualTo(1);
         Decision denied = weir.ask("alice", 5_200);
-        assertThat(denied.in(DecisionContext.UNKNOWN))
+        assertThat(denied.withContext(DecisionContext.UNKNOWN))
                 .isEqualTo(new Decision(
                                 new Decision.Identity("r3", "alice", new Request.Source(0, 3)),
                                 new Decision.Status(Outcome.DENIED, Reason.LIMIT_EXCEEDED, 429),
@@ -181,12 +181,12 @@ class DecidingTest {
         Decision first = weir.ask(request("a", "alice", 1));
         assertThat(first.repeated()).isFalse();
         assertThat(first.source()).isEqualTo(new Request.Source(0, 0));
-        assertThat(weir.ask(request("a", "alice", 1))).isEqualTo(first.again(new Request.Source(0, 1)));
+        assertThat(weir.ask(request("a", "alice", 1))).isEqualTo(first.asRepeated(new Request.Source(0, 1)));
         assertThat(weir.ask(request("b", "alice", 1)).remaining()).isZero();
         Decision denied = weir.ask(request("c", "alice", 1));
         assertThat(denied.outcome()).isEqualTo(Outcome.DENIED);
         weir.pass(Duration.ofHours(1)); // the clock of the machine does not matter
-        assertThat(weir.ask(request("c", "alice", 1))).isEqualTo(denied.again(new Request.Source(0, 4)));
+        assertThat(weir.ask(request("c", "alice", 1))).isEqualTo(denied.asRepeated(new Request.Source(0, 4)));
         assertThat(weir.stored(Stores.FIRST_ANSWERS)).isEqualTo(2 * 3); // each with its note
     }
 

@@ -4,7 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.tuple;
 
 import dev.weir.config.WeirConfig;
-import dev.weir.config.WeirConfig.Misplaced;
+import dev.weir.config.WeirConfig.MisplacedAction;
 import dev.weir.definition.PolicyFile;
 import dev.weir.event.Admission;
 import dev.weir.event.Decision;
@@ -73,7 +73,7 @@ class RoutingTest {
     @ParameterizedTest
     @ValueSource(strings = {"", "another", "client"})
     void a_request_in_the_right_partition_is_decided_there_under_its_client_whatever_its_key(String key) {
-        try (Weir weir = new Weir(4, Misplaced.ROUTE)) {
+        try (Weir weir = new Weir(4, MisplacedAction.ROUTE)) {
             weir.send(key.isEmpty() ? NO_KEY : bytes(key), request("r", HERE), new RecordHeaders(), 1_000);
             TestRecord<byte[], byte[]> decided = weir.decisions.readRecord();
             assertThat(decided.key()).isEqualTo(bytes(HERE));
@@ -86,7 +86,7 @@ class RoutingTest {
     @ParameterizedTest
     @ValueSource(strings = {"", "another", "the client itself"})
     void a_misplaced_request_is_forwarded_as_it_is_under_its_client(String key) {
-        try (Weir weir = new Weir(4, Misplaced.ROUTE)) {
+        try (Weir weir = new Weir(4, MisplacedAction.ROUTE)) {
             weir.send(bytes("x"), request("first", HERE), new RecordHeaders(), 500);
             weir.decisions.readRecord();
             byte[] written = key.isEmpty() ? NO_KEY : bytes(key.equals("another") ? key : ELSEWHERE);
@@ -106,7 +106,7 @@ class RoutingTest {
     @Test
     void a_routed_request_is_decided_at_its_original_time_with_its_original_place_and_headers() {
         Headers headers = new RecordHeaders().add("mine", bytes("1")).add("weir.origin", bytes("3:17:1234"));
-        try (Weir weir = new Weir(4, Misplaced.ROUTE)) {
+        try (Weir weir = new Weir(4, MisplacedAction.ROUTE)) {
             weir.apply(POLICIES);
             weir.route(bytes(HERE), request("r", HERE), headers, 9_999_999);
             TestRecord<byte[], byte[]> decided = weir.decisions.readRecord();
@@ -122,7 +122,7 @@ class RoutingTest {
 
     @Test
     void routed_and_other_requests_of_a_client_count_together_and_repeats_are_found() throws Exception {
-        try (Weir weir = new Weir(4, Misplaced.ROUTE)) {
+        try (Weir weir = new Weir(4, MisplacedAction.ROUTE)) {
             weir.apply("policies: [{id: p, idempotency: 10m, limits: [{algorithm: fixed-window, limit: 2, per: 1h}]}]");
             weir.send(bytes(HERE), request("r1", HERE), new RecordHeaders(), 1_000);
             weir.route(bytes(HERE), request("r2", HERE), origin("2:5:900"), 1_100);
@@ -144,7 +144,7 @@ class RoutingTest {
 
     @Test
     void the_order_of_a_routed_request_among_the_others_is_recorded() {
-        try (Weir weir = new Weir(4, Misplaced.ROUTE)) {
+        try (Weir weir = new Weir(4, MisplacedAction.ROUTE)) {
             weir.route(bytes(HERE), request("r0", HERE), origin("2:70:900"), 900);
             weir.send(bytes(HERE), request("r1", HERE), new RecordHeaders(), 1_000);
             weir.route(bytes(HERE), request("r2", HERE), origin("2:75:900"), 900);
@@ -165,7 +165,7 @@ class RoutingTest {
 
     @Test
     void a_routed_request_is_admitted_to_a_queue_with_its_original_place_and_headers() throws Exception {
-        try (Weir weir = new Weir(4, Misplaced.ROUTE)) {
+        try (Weir weir = new Weir(4, MisplacedAction.ROUTE)) {
             weir.apply(POLICIES);
             for (String id : new String[] {"r1", "r2"}) {
                 Headers headers = new RecordHeaders().add("mine", bytes(id)).add("weir.origin", bytes("3:17:1234"));
@@ -183,7 +183,7 @@ class RoutingTest {
     void a_routed_record_that_is_rejected_is_a_dead_letter_with_its_original_key_and_place(String key) {
         byte[] original = key.equals("no key") ? NO_KEY : bytes(key);
         Headers headers = origin("2:17:1000" + (original == NO_KEY ? "" : ":" + key));
-        try (Weir weir = new Weir(4, Misplaced.ROUTE)) {
+        try (Weir weir = new Weir(4, MisplacedAction.ROUTE)) {
             weir.route(bytes(ELSEWHERE), request("r", ELSEWHERE), headers, 5_000);
             TestRecord<byte[], byte[]> dead = weir.deadLetters.readRecord();
             assertThat(text(dead, "weir.reason")).isEqualTo("INVALID_ROUTING");
@@ -226,7 +226,7 @@ class RoutingTest {
                 "٣:17:1234"
             })
     void without_a_readable_origin_a_routed_record_is_a_dead_letter_as_it_is(String origin) {
-        try (Weir weir = new Weir(4, Misplaced.ROUTE)) {
+        try (Weir weir = new Weir(4, MisplacedAction.ROUTE)) {
             weir.route(bytes(HERE), request("r", HERE), origin(origin), 5_000);
             TestRecord<byte[], byte[]> dead = weir.deadLetters.readRecord();
             assertThat(text(dead, "weir.reason")).isEqualTo("INVALID_ROUTING");
@@ -238,7 +238,7 @@ class RoutingTest {
 
     @Test
     void an_origin_that_is_not_the_last_header_or_that_a_producer_wrote_is_not_believed() {
-        try (Weir weir = new Weir(4, Misplaced.ROUTE)) {
+        try (Weir weir = new Weir(4, MisplacedAction.ROUTE)) {
             weir.route(bytes(HERE), request("r", HERE), origin("3:17:1234").add("behind", bytes("1")), 5_000);
             weir.route(bytes(HERE), request("r", HERE), new RecordHeaders(), 5_000);
             assertThat(weir.deadLetters.readRecordsToList())
@@ -256,7 +256,7 @@ class RoutingTest {
 
     @Test
     void a_misplaced_record_that_is_no_request_is_a_dead_letter_at_once() {
-        try (Weir weir = new Weir(4, Misplaced.ROUTE)) {
+        try (Weir weir = new Weir(4, MisplacedAction.ROUTE)) {
             weir.send(NO_KEY, request("", ELSEWHERE), new RecordHeaders(), 1_000);
             assertThat(text(weir.deadLetters.readRecord(), "weir.reason")).isEqualTo("NO_REQUEST_ID");
             assertThat(weir.routed.isEmpty()).isTrue();
@@ -265,7 +265,7 @@ class RoutingTest {
 
     @Test
     void instead_of_being_routed_it_can_be_a_dead_letter_that_names_the_fix() {
-        try (Weir weir = new Weir(4, Misplaced.DEAD_LETTER)) {
+        try (Weir weir = new Weir(4, MisplacedAction.DEAD_LETTER)) {
             weir.send(bytes("another"), request("r", ELSEWHERE), new RecordHeaders(), 1_000);
             TestRecord<byte[], byte[]> dead = weir.deadLetters.readRecord();
             assertThat(dead.key()).isEqualTo(bytes("another"));
@@ -284,7 +284,7 @@ class RoutingTest {
     void what_just_fits_fits_when_it_is_routed_too() {
         Request request = request("r", HERE);
         long rest = (2L << 20) - new RequestAvro().encode(request).length - 10 - 3;
-        try (Weir weir = new Weir(4, Misplaced.ROUTE)) {
+        try (Weir weir = new Weir(4, MisplacedAction.ROUTE)) {
             Headers full = new RecordHeaders().add("h", new byte[(int) rest]);
             weir.send(NO_KEY, request, full, 1_000);
             assertThat(decision(weir.decisions.readRecord()).outcome()).isEqualTo(Outcome.ALLOWED);
@@ -304,7 +304,7 @@ class RoutingTest {
         final TestOutputTopic<byte[], byte[]> admissions;
         final TestOutputTopic<byte[], byte[]> deadLetters;
 
-        Weir(int partitions, Misplaced misplaced) {
+        Weir(int partitions, MisplacedAction misplaced) {
             WeirConfig from = WeirConfig.DEFAULTS.withStateDirectory(directory.resolve("state"));
             WeirConfig.Requests r = from.requests();
             WeirConfig config = new WeirConfig(

@@ -243,10 +243,10 @@ class ShapingTest {
         Decision full = ask("d", null);
         assertThat(full.reason()).isEqualTo(Reason.QUEUE_FULL);
         assertThat(List.of(a, b, full)).extracting(Decision::repeated).containsOnly(false);
-        assertThat(ask("b", null)).isEqualTo(b.again(new Request.Source(0, 4)));
+        assertThat(ask("b", null)).isEqualTo(b.asRepeated(new Request.Source(0, 4)));
         assertThat(releases(150)).extracting(Release::requestId).containsExactly("a", "b");
-        assertThat(ask("a", null)).isEqualTo(a.again(new Request.Source(0, 5)));
-        assertThat(ask("d", null)).isEqualTo(full.again(new Request.Source(0, 6))); // though there is room now
+        assertThat(ask("a", null)).isEqualTo(a.asRepeated(new Request.Source(0, 5)));
+        assertThat(ask("d", null)).isEqualTo(full.asRepeated(new Request.Source(0, 6))); // though there is room now
         apply(ALL.replace("queue: sms}", "queue: other, idempotency: 1m}") + "  - {id: other, limit: 1, per: 1s}\n");
         assertThat(ask(RequestKind.CANCEL, "c", null, "sms").reason()).isEqualTo(Reason.CANCELLED);
         laterDecisions();

@@ -453,7 +453,7 @@ class SharingTest {
         apply("  - {id: all, key: [], limits: [{algorithm: fixed-window, limit: 10, per: 1h}]}", 1);
         request("alice", 1);
         TestRecord<byte[], byte[]> ask = asksOut.readRecord();
-        assertThat(new LeaseRequestAvro().decode(ask.value()).ask().least()).isEqualTo(1);
+        assertThat(new LeaseRequestAvro().decode(ask.value()).ask().minTokens()).isEqualTo(1);
         policies.pipeInput("policy/all", null);
         asksIn.pipeInput(ask.key(), ask.value());
         assertThat(new LeaseResponseAvro().decode(grantsOut.readValue(), 0).response())

@@ -206,7 +206,7 @@ class SkewedClocksTest {
                 assertThat(new LeaseResponseAvro()
                                 .decode(grant.value(), 0)
                                 .response()
-                                .atMs())
+                                .appendedAtMs())
                         .as("when the request was appended")
                         .isEqualTo(grant.timestamp());
                 holders.forEach(holder -> holder.grants.pipeInput(grant.key(), grant.value()));

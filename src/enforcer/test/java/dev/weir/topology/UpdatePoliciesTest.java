@@ -2,7 +2,7 @@ package dev.weir.topology;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import dev.weir.processor.PolicyUpdateProcessor;
+import dev.weir.processor.UpdatePolicies;
 import dev.weir.wire.PolicyAvro;
 import dev.weir.wire.PolicyAvro.Kind;
 import java.nio.file.Path;
@@ -24,9 +24,8 @@ class UpdatePoliciesTest {
     void what_a_bad_record_holds_does_nothing_to_the_terminal_that_shows_the_log(@TempDir Path directory) {
         String id = "\u001b[2J\n12:00:00.000 INFO all is well";
         List<String> logged = new ArrayList<>();
-        Configurator.setLevel(
-                PolicyUpdateProcessor.class.getName(), Level.WARN); // a command before may have set another
-        Logger logger = (Logger) LogManager.getLogger(PolicyUpdateProcessor.class);
+        Configurator.setLevel(UpdatePolicies.class.getName(), Level.WARN); // a command before may have set another
+        Logger logger = (Logger) LogManager.getLogger(UpdatePolicies.class);
         AbstractAppender appender = new AbstractAppender("memory", null, null, true, Property.EMPTY_ARRAY) {
             @Override
             public void append(LogEvent event) {

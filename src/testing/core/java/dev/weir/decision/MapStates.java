@@ -3,7 +3,7 @@ package dev.weir.decision;
 import dev.weir.event.IdempotentAnswer;
 import dev.weir.event.StateKey;
 import dev.weir.limit.MapSegments;
-import dev.weir.limit.Segments;
+import dev.weir.limit.SegmentStore;
 import dev.weir.policy.ContentHash;
 import dev.weir.policy.RequestKey;
 import java.util.HashMap;
@@ -40,7 +40,7 @@ public final class MapStates implements WritablePolicyStates {
     }
 
     @Override
-    public Segments segments(StateKey key, int slot) {
+    public SegmentStore segments(StateKey key, int slot) {
         return shelves.computeIfAbsent(new Shelf(key, slot), shelf -> new MapSegments());
     }
 
@@ -50,7 +50,7 @@ public final class MapStates implements WritablePolicyStates {
     }
 
     @Override
-    public void remember(RequestKey key, ContentHash content, IdempotentAnswer answer, long atMs, long untilMs) {
+    public void storeAnswer(RequestKey key, ContentHash content, IdempotentAnswer answer, long atMs, long untilMs) {
         firstAnswers.put(key, content, answer, atMs, untilMs);
     }
 
@@ -75,10 +75,10 @@ public final class MapStates implements WritablePolicyStates {
     /** Forgets a state, as one does when it is forgettable; says how many rounds it took. */
     int forget(StateKey key) {
         int rounds = 1;
-        PolicyState left = byKey.get(key).forgotten();
+        PolicyState left = byKey.get(key).purge();
         while (left != null) {
             rounds++;
-            left = left.forgotten();
+            left = left.purge();
         }
         byKey.remove(key);
         return rounds;

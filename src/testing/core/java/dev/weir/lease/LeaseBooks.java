@@ -14,14 +14,14 @@ public final class LeaseBooks {
 
     /** The book with one more lease. */
     public static LeaseBook plus(LeaseBook book, long amount, long nowMs, long termMs) {
-        Lease lease = new Lease(book.lastLease() + 1, amount, 0, 0, nowMs, nowMs, nowMs + termMs, nowMs, true, false);
+        Lease lease = new Lease(book.lastLeaseId() + 1, amount, 0, 0, nowMs, nowMs, nowMs + termMs, nowMs, true, false);
         List<Lease> all = new java.util.ArrayList<>(book.leases());
         all.add(lease);
-        return new LeaseBook(book.clockMs(), all, book.demand(), book.request(), lease.lease(), book.settled());
+        return new LeaseBook(book.clockMs(), all, book.demand(), book.request(), lease.id(), book.settled());
     }
 
     /** Tokens that can be used now. */
     public static long available(LeaseBook book, long nowMs) {
-        return book.available(nowMs, book.timeMs(nowMs));
+        return book.available(nowMs, book.decisionTimeMs(nowMs));
     }
 }

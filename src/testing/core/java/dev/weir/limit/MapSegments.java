@@ -3,7 +3,7 @@ package dev.weir.limit;
 import java.util.TreeMap;
 
 /** Segments in memory, with a count of what is asked of them. */
-public final class MapSegments implements Segments {
+public final class MapSegments implements SegmentStore {
 
     private final TreeMap<Long, LogSegment> byNumber = new TreeMap<>();
     private int gets;

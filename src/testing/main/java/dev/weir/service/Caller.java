@@ -55,7 +55,7 @@ public final class Caller {
         return send("PUT", path, json, with(headers, "Content-Type: application/json"));
     }
 
-    Reply delete(String path, String... headers) throws IOException {
+    public Reply delete(String path, String... headers) throws IOException {
         return send("DELETE", path, "", headers);
     }
 
@@ -63,7 +63,7 @@ public final class Caller {
         return send("POST", path, json, with(headers, "Content-Type: application/json"));
     }
 
-    Reply send(String method, String path, String body, String... headers) throws IOException {
+    public Reply send(String method, String path, String body, String... headers) throws IOException {
         byte[] bytes = body.getBytes(StandardCharsets.UTF_8);
         return raw(method, path, bytes, with(headers, "Content-Length: " + bytes.length));
     }

@@ -106,7 +106,7 @@ public final class ByAvro {
     public static byte[] encode(LeaseUsage usage) {
         return LEASE_USAGE.encode(dev.weir.avro.LeaseUsage.newBuilder()
                 .setHolder(usage.origin().holder())
-                .setLease(usage.origin().lease())
+                .setLease(usage.origin().leaseId())
                 .setNumber(usage.origin().number())
                 .setPolicyId(usage.policy().id())
                 .setPolicyVersion(usage.policy().version())
@@ -148,7 +148,7 @@ public final class ByAvro {
                                 ? null
                                 : admission.exceeded().limit())
                 .setRepeated(admission.repeated())
-                .setRememberUntil(Instant.ofEpochMilli(admission.rememberUntilMs()))
+                .setRememberUntil(Instant.ofEpochMilli(admission.idempotentUntilMs()))
                 .setHeaders(admission.headers().stream()
                         .map(header -> new Header(header.key(), AvroBytes.toBuffer(header.value())))
                         .toList())

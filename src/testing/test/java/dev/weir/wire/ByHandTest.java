@@ -96,7 +96,7 @@ class ByHandTest {
             }
             Admission admission = new Admission(
                     request(),
-                    new IdempotentAnswer.Sent(
+                    new IdempotentAnswer.SentToQueue(
                             text(), orNull(this::policy), orNull(() -> LimitStatus.of(text(), orNull(this::number)))),
                     attributes(),
                     random.nextBoolean(),

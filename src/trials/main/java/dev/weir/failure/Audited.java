@@ -6,8 +6,8 @@ import dev.weir.audit.AuditScope;
 import dev.weir.audit.AuditSummary;
 import dev.weir.audit.AuditedDeadLetter;
 import dev.weir.audit.Mismatch;
-import dev.weir.audit.Mismatch.Place;
-import dev.weir.audit.Mismatch.Topic;
+import dev.weir.audit.Mismatch.AuditedTopic;
+import dev.weir.audit.Mismatch.RecordPosition;
 import dev.weir.audit.MisplacedPartitions;
 import dev.weir.audit.PartitionAudit;
 import dev.weir.audit.PartitionRecords;
@@ -67,11 +67,13 @@ final class Audited {
             deadLetters
                     .computeIfAbsent(letter.source().partition(), any -> new TreeMap<>())
                     .computeIfAbsent(letter.source().offset(), any -> new ArrayList<>(1))
-                    .add(new AuditedDeadLetter(letter.reason(), new Place(Topic.DEAD_LETTERS, 0, 0), 0));
+                    .add(new AuditedDeadLetter(
+                            letter.reason(), new RecordPosition(AuditedTopic.DEAD_LETTERS, 0, 0), 0));
         }
-        Audit.Range all = new Audit.Range(null, null, Duration.ZERO);
+        Audit.TimeRange all = new Audit.TimeRange(null, null, Duration.ZERO);
         SharedQuotaAudit sums = new SharedQuotaAudit(evidence.config(), tools.rules(), all, totals, this::add);
-        PartitionAudit.Shared shared = new PartitionAudit.Shared(new MisplacedPartitions(), sums, totals, this::add);
+        PartitionAudit.SharedState shared =
+                new PartitionAudit.SharedState(new MisplacedPartitions(), sums, totals, this::add);
         requests = evidence.requestsByPartition();
         Map<Integer, AuditScope.Bounds> bounds = new HashMap<>();
         for (int partition = 0; partition < partitions; partition++) {
@@ -90,7 +92,7 @@ final class Audited {
                     deadLetters);
             new PartitionAudit(tools, scope, records, shared).run();
         }
-        sums.judge();
+        sums.verify();
     }
 
     private static void add(Map<Integer, List<Entry>> entries, int partition, Entry entry) {
@@ -153,18 +155,18 @@ final class Audited {
                 "versions of policies",
                 "in an order that is not known");
         notes.count("decisions alike", totals.equal());
-        notes.count("sent to a queue", totals.sent());
+        notes.count("sent to a queue", totals.sentToQueue());
         notes.count("versions of policies", versions);
         note(notes, Mismatch.Kind.DIFFERS, Mismatch.Kind.SUM_ABOVE);
         Map<UnverifiedReason, Long> unjudged = new EnumMap<>(UnverifiedReason.class);
-        unjudged.putAll(totals.unjudged());
+        unjudged.putAll(totals.unverified());
         Long inUnknownOrder =
                 unjudged.remove(UnverifiedReason.ORDER_UNKNOWN); // an answer by a queue that came very late
         notes.count("in an order that is not known", inUnknownOrder == null ? 0 : inUnknownOrder);
         unjudged.forEach((why, count) -> notes.fault(count + " not judged: " + why.text()));
-        double share = JudgedShare.of(totals.requests(), totals.unjudged());
+        double share = JudgedShare.of(totals.requests(), totals.unverified());
         if (share < JudgedShare.LEAST) {
-            notes.fault("only " + share + " of the requests can be judged: " + totals.unjudged());
+            notes.fault("only " + share + " of the requests can be judged: " + totals.unverified());
         }
         return notes.done();
     }

@@ -134,14 +134,14 @@ final class CoreEvidence {
             routed.put(List.of(due, number), read.request());
         } else {
             positions[task] = new DecisionOrder(entry.offset(), 0);
-            core.decide(read.request(), task, new DecisionContext(null, checksum), nowMs);
+            core.emitDecision(read.request(), task, new DecisionContext(null, checksum), nowMs);
         }
     }
 
     private void decideRouted(Request request) {
         int task = partitionOf(request.client());
         positions[task] = new DecisionOrder(positions[task].afterOffset(), positions[task].step() + 1);
-        core.decide(request, task, new DecisionContext(positions[task], checksum), nowMs);
+        core.emitDecision(request, task, new DecisionContext(positions[task], checksum), nowMs);
     }
 
     private static int partitionOf(String client) {

@@ -46,16 +46,16 @@ public final class CoreRun implements Outlet {
      * @param context what its decision records
      * @param nowMs the time of the queues, not before that of the last call
      */
-    public void decide(Request request, int task, DecisionContext context, long nowMs) {
+    public void emitDecision(Request request, int task, DecisionContext context, long nowMs) {
         long nowNanos = nowMs * NANOS_PER_MS;
         tick(nowNanos);
         DecisionResult ruling = tasks.computeIfAbsent(task, any -> new CoreRecomputation(policies, config))
                 .decide(request);
         if (ruling instanceof Admission admission) {
-            Admission keyed = QueueRules.keyed(admission, queues.get(admission.queue()));
-            shaper.admit(keyed.with(List.of(), context), admitted++, nowMs, nowNanos);
+            Admission keyed = QueueRules.withKey(admission, queues.get(admission.queue()));
+            shaper.admit(keyed.withHeadersAndContext(List.of(), context), admitted++, nowMs, nowNanos);
         } else {
-            decisions.add(((Decision) ruling).in(context));
+            decisions.add(((Decision) ruling).withContext(context));
         }
     }
 
@@ -73,12 +73,12 @@ public final class CoreRun implements Outlet {
     }
 
     @Override
-    public void decide(Admission of, Decision decision) {
-        decisions.add(decision.in(of.context()));
+    public void emitDecision(Admission of, Decision decision) {
+        decisions.add(decision.withContext(of.context()));
     }
 
     @Override
-    public void release(Admission of, Release release) {
+    public void emitRelease(Admission of, Release release) {
         releases.add(release);
     }
 

@@ -100,7 +100,7 @@ final class FailureRun implements AutoCloseable {
         this.directory = directory;
         this.out = out;
         rules = new Rules(setup.seed);
-        brokers = BrokerCluster.start(directory, BrokerCluster.THREE);
+        brokers = BrokerCluster.start(directory, BrokerCluster.FAULT_TOLERANT_SIZE);
         config = new WeirConfig(
                 WeirConfig.DEFAULTS.applicationId(),
                 1,
@@ -181,7 +181,12 @@ final class FailureRun implements AutoCloseable {
                 new Producers(config, setup.seed, setup.conditions.misplacedPercent),
                 setup.perSecond);
         say("%d brokers, %d enforcers, %d partitions, %,d requests a second, seed %d"
-                .formatted(BrokerCluster.THREE, setup.enforcers, setup.partitions, setup.perSecond, setup.seed));
+                .formatted(
+                        BrokerCluster.FAULT_TOLERANT_SIZE,
+                        setup.enforcers,
+                        setup.partitions,
+                        setup.perSecond,
+                        setup.seed));
         awaitWithProgress("the first answers", () -> watch.answered() > setup.perSecond);
     }
 
@@ -334,7 +339,9 @@ final class FailureRun implements AutoCloseable {
             instance.checkAlive();
             instance.awaitReady();
         }
-        return watch.isQuiet() && brokers.isWhole() && load.sent() - watch.answered() < CALM_SECONDS * setup.perSecond;
+        return watch.isQuiet()
+                && brokers.isFullyReplicated()
+                && load.sent() - watch.answered() < CALM_SECONDS * setup.perSecond;
     }
 
     private void awaitWithProgress(String what, Callable<Boolean> condition) {

@@ -379,11 +379,11 @@ public final class Flood implements Callable<Integer> {
 
     private boolean check() throws Exception {
         if (scenario == Scenario.REQUESTS || scenario == Scenario.CLIENTS || scenario == Scenario.OUTAGE) {
-            Audit.Range all = new Audit.Range(null, null, Duration.ofSeconds(30));
+            Audit.TimeRange all = new Audit.TimeRange(null, null, Duration.ofSeconds(30));
             AuditSummary totals = Audit.run(config, all, System.out::println);
             System.out.printf(
                     "%,d requests, %,d decisions as recomputed, %,d differences%n",
-                    totals.requests(), totals.equal(), totals.differing());
+                    totals.requests(), totals.equal(), totals.mismatchCount());
             return totals.equal() == totals.requests();
         }
         List<Breach> findings = Oracle.check(Evidence.readSettled(config, PATIENCE));

@@ -86,7 +86,7 @@ record InjectedFault(Kind kind, int target, long afterMs, long lastsMs) {
     }
 
     private static InjectedFault draw(Kind kind, int enforcers, Random random) {
-        int target = random.nextInt(kind.broker ? BrokerCluster.THREE : enforcers);
+        int target = random.nextInt(kind.broker ? BrokerCluster.FAULT_TOLERANT_SIZE : enforcers);
         long afterMs = random.nextInt(MAX_AFTER_MS);
         long lastsMs =
                 switch (kind) {

@@ -41,7 +41,7 @@ final class RuleHistory {
     /** @param history in the order in which the versions were applied */
     RuleHistory(List<PolicyAvro.Applied> history) {
         changes = new PolicyTimeline(history.stream()
-                .map(one -> new PolicyTimeline.Written(one.key(), one, one.appliedAtMs()))
+                .map(one -> new PolicyTimeline.RecordedVersion(one.key(), one, one.appliedAtMs()))
                 .toList());
         try {
             for (PolicyAvro.Applied one : history) {
@@ -81,7 +81,7 @@ final class RuleHistory {
     int countOf(Long checksum, int lastCount) {
         return checksum == null
                 ? changeCount
-                : changes.countOf(checksum, lastCount).orElse(changeCount);
+                : changes.changeCount(checksum, lastCount).orElse(changeCount);
     }
 
     /** As the enforcer looks policies up. */

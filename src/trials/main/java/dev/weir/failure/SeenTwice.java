@@ -72,7 +72,7 @@ final class SeenTwice {
                 same = isOfSame(decision, later);
             } else if (order.isSame(aborted, later)) {
                 notes.count("decisions");
-                same = decision.equals(later.in(decision.context()));
+                same = decision.equals(later.withContext(decision.context()));
             } else {
                 notes.count("in another order");
                 same = isOfSameRequest(decision, later);

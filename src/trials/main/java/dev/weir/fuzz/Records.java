@@ -117,7 +117,7 @@ final class Records {
             records.add(new AdmissionAvro()
                     .encode(new Admission(
                             request(random),
-                            new IdempotentAnswer.Sent(
+                            new IdempotentAnswer.SentToQueue(
                                     "sms", new PolicyVersion("p", 2), LimitStatus.of("gcra 5/1s", 5L)),
                             Map.of(),
                             repeated,

@@ -45,8 +45,8 @@ final class Served implements AutoCloseable {
         service = WeirService.open(config, Map.of(WeirConfig.Service.TOKEN_VARIABLE, TOKEN));
         enforcer = Enforcer.start(config, Optional.of(service.address()));
         enforcer.awaitRunning(PATIENCE);
-        service.tellHealth(enforcer::health);
-        service.speakFor(enforcer.policies(), enforcer.questions());
+        service.setHealth(enforcer::health);
+        service.attachEnforcer(enforcer.policies(), enforcer.questions());
     }
 
     /** One who does not show the token. */

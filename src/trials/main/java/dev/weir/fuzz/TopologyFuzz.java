@@ -7,7 +7,7 @@ import dev.weir.event.Decision;
 import dev.weir.event.Release;
 import dev.weir.event.Request;
 import dev.weir.policy.RequestRules;
-import dev.weir.processor.PolicyUpdateProcessor;
+import dev.weir.processor.UpdatePolicies;
 import dev.weir.wire.DecisionAvro;
 import dev.weir.wire.PolicyAvro;
 import dev.weir.wire.ReleaseAvro;
@@ -81,7 +81,7 @@ final class TopologyFuzz implements Fuzz.Case {
     @Override
     public void run(Trial trial) throws Exception {
         Path directory = Files.createTempDirectory("weir-fuzz");
-        try (LogLines log = new LogLines(PolicyUpdateProcessor.class);
+        try (LogLines log = new LogLines(UpdatePolicies.class);
                 Weir weir = new Weir(directory.resolve("all"));
                 Weir good = new Weir(directory.resolve("good"))) {
             apply(weir);

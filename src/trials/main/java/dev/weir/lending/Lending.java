@@ -1,6 +1,6 @@
 package dev.weir.lending;
 
-import dev.weir.lease.ClockSteps;
+import dev.weir.lease.ClockStepDetector;
 import dev.weir.lease.LeaseBook;
 import dev.weir.lease.LeaseHolder;
 import dev.weir.lease.LeaseRequest;
@@ -11,7 +11,7 @@ import dev.weir.limit.CalendarWindow;
 import dev.weir.limit.Limit;
 import dev.weir.limit.LimitAccount;
 import dev.weir.limit.LogSegment;
-import dev.weir.limit.Segments;
+import dev.weir.limit.SegmentStore;
 import dev.weir.limit.SlidingWindowLog;
 import dev.weir.testing.Promise;
 import dev.weir.testing.Promise.Use;
@@ -155,7 +155,7 @@ final class Lending {
 
         /** A new process. */
         void begin() {
-            ClockSteps steps = new ClockSteps();
+            ClockStepDetector steps = new ClockStepDetector();
             session = new LeaseSession(
                     index + "/" + lives++,
                     1,
@@ -181,8 +181,8 @@ final class Lending {
             long clockMs = clock(nowMs);
             requests++;
             requested.add(new Use(nowMs, cost));
-            leases.put(leases.book().wanted(cost, clockMs));
-            if (!leases.isAwaited() && isAvailable(cost, clockMs)) {
+            leases.setBook(leases.book().withDemand(cost, clockMs));
+            if (!leases.hasWaiting() && isAvailable(cost, clockMs)) {
                 use(cost, nowMs);
             } else {
                 waited++;
@@ -193,18 +193,18 @@ final class Lending {
 
         private boolean isAvailable(long cost, long clockMs) {
             LeaseBook book = leases.book();
-            return cost <= book.available(clockMs, book.timeMs(clockMs));
+            return cost <= book.available(clockMs, book.decisionTimeMs(clockMs));
         }
 
         private void use(long cost, long nowMs) {
             long clockMs = clock(nowMs);
             LeaseBook book = leases.book();
-            long atMs = book.timeMs(clockMs);
+            long atMs = book.decisionTimeMs(clockMs);
             uses.add(new Use(atMs, cost));
             mostBehindMs = Math.max(mostBehindMs, nowMs + brokerAheadMs - atMs);
             mostAheadMs = Math.max(mostAheadMs, atMs - nowMs - brokerAheadMs);
             admitted += cost;
-            leases.put(book.take(cost, clockMs, atMs));
+            leases.setBook(book.take(cost, clockMs, atMs));
         }
 
         /** More was used than was requested. If less was, only a foreign holder claims a refund: the ledger ignores it. */
@@ -216,13 +216,13 @@ final class Lending {
             session.checkClock();
             long clockMs = clock(nowMs);
             LeaseBook book = leases.book();
-            long atMs = book.timeMs(clockMs);
+            long atMs = book.decisionTimeMs(clockMs);
             long here = Math.max(0, Math.min(cost, book.available(clockMs, atMs)));
             if (here > 0) {
                 uses.add(new Use(atMs, here));
             }
             settled += cost - here;
-            leases.put(book.settle(cost, clockMs, atMs));
+            leases.setBook(book.settle(cost, clockMs, atMs));
             work(nowMs);
         }
 
@@ -280,7 +280,7 @@ final class Lending {
                     .map(account -> maxUsed(account.limit()))
                     .toList();
             List<Long> before = usedAndLent();
-            Ledger.Answer answer = ledger.ask(message, scene.terms, maxUsed, appendMs);
+            Ledger.Result answer = ledger.handle(message, scene.terms, maxUsed, appendMs);
             ledger = answer.ledger();
             if (message.settled() > 0) {
                 checkUsed(before);
@@ -295,7 +295,7 @@ final class Lending {
             Step take = at -> {
                 if (life == lives) {
                     session.checkClock();
-                    leases.respond(answer.response(), clock(at));
+                    leases.handleResponse(answer.response(), clock(at));
                     work(at);
                 }
             };
@@ -355,7 +355,7 @@ final class Lending {
                 .<LimitAccount<?>>map(limit -> open(limit, startMs))
                 .toList();
         ledger = Ledger.open(limits, startMs);
-        ledger = new Ledger(startMs, startMs, era, List.of(), List.of(), ledger.nextLease());
+        ledger = new Ledger(startMs, startMs, era, List.of(), List.of(), ledger.nextLeaseId());
         for (int i = 0; i < scene.perSecond.length; i++) {
             holders.add(new Holder(i, clocks.isEmpty() ? anyClocks() : clocks.get(i)));
         }
@@ -380,11 +380,11 @@ final class Lending {
     private LimitAccount<?> shelved(LimitAccount<?> account) {
         return account.limit() instanceof SlidingWindowLog log
                         && ((SlidingWindowLog.Log) account.state()).segments() == null
-                ? new LimitAccount<>(log, ((SlidingWindowLog.Log) account.state()).on(0, new Shelf()))
+                ? new LimitAccount<>(log, ((SlidingWindowLog.Log) account.state()).withSegments(0, new Shelf()))
                 : account;
     }
 
-    private static final class Shelf implements Segments {
+    private static final class Shelf implements SegmentStore {
         private final Map<Long, LogSegment> segments = new HashMap<>();
 
         @Override
@@ -404,13 +404,13 @@ final class Lending {
     }
 
     private void change(long nowMs, List<Limit<?>> limits) {
-        ledger = ledger.at(nowMs + brokerAheadMs);
+        ledger = ledger.advancedTo(nowMs + brokerAheadMs);
         endEra(ledger.clockMs());
         List<LimitAccount<?>> next = new ArrayList<>();
         for (int i = 0; i < limits.size(); i++) {
-            next.add(shelved(ledger.accounts().get(i).under(limits.get(i), ledger.clockMs())));
+            next.add(shelved(ledger.accounts().get(i).migrateTo(limits.get(i), ledger.clockMs())));
         }
-        ledger = ledger.under(next);
+        ledger = ledger.withAccounts(next);
         era = next;
         eraFromMs = ledger.clockMs();
         eraLent = ledger.lent();
@@ -561,7 +561,7 @@ final class Lending {
 
     /** After all slices have ended, all that is not used is free again: what the ledger says then. */
     Ledger after(long ms) {
-        ledger = ledger.at(Math.max(ledger.clockMs(), startMs + scene.forMs) + ms);
+        ledger = ledger.advancedTo(Math.max(ledger.clockMs(), startMs + scene.forMs) + ms);
         return ledger;
     }
 }

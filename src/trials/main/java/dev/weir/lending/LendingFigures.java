@@ -61,7 +61,7 @@ public final class LendingFigures {
     }
 
     private static Lending run(Limit<?> limit, double[] perSecond, long forMs) {
-        LeaseTerms terms = LeaseTerms.DEFAULTS.within(limit.windowMs(0));
+        LeaseTerms terms = LeaseTerms.DEFAULTS.forWindow(limit.windowMs(0));
         return new Lending(
                         new Scene(List.of(List.of(limit)), terms, perSecond, 40, 0.01, 100, 1, forMs, Mishaps.NONE), 1)
                 .run();

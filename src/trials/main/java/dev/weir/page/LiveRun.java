@@ -141,10 +141,10 @@ final class LiveRun implements AutoCloseable {
     }
 
     private void show(WeirService shown) {
-        shown.tellHealth(enforcer::health);
-        shown.tellMetrics(enforcer.metrics()::scrape);
-        shown.tellLive(enforcer.live(), enforcer::others);
-        shown.speakFor(enforcer.policies(), enforcer.questions());
+        shown.setHealth(enforcer::health);
+        shown.setMetrics(enforcer.metrics()::scrape);
+        shown.startLiveFeed(enforcer.live(), enforcer::others);
+        shown.attachEnforcer(enforcer.policies(), enforcer.questions());
     }
 
     private void send() {

@@ -12,7 +12,7 @@ import dev.weir.event.RequestKind;
 import dev.weir.event.StateKey;
 import dev.weir.lease.LeaseBook;
 import dev.weir.lease.LeaseTerms;
-import dev.weir.lease.RoundTrip;
+import dev.weir.lease.RoundTripEstimator;
 
 /** What there was at hand of shared quota when a request was answered, as the answer tells it; of what it does not tell, plenty. */
 final class AtHand implements HeldLeases {
@@ -86,7 +86,7 @@ final class AtHand implements HeldLeases {
     }
 
     @Override
-    public boolean isAwaited(StateKey key) {
+    public boolean hasWaiting(StateKey key) {
         return standsBehind && key.policyId().equals(tellsOf);
     }
 
@@ -102,7 +102,7 @@ final class AtHand implements HeldLeases {
 
     @Override
     public long leaseWaitMs() {
-        return RoundTrip.MAX_WAIT_MS;
+        return RoundTripEstimator.MAX_WAIT_MS;
     }
 
     @Override

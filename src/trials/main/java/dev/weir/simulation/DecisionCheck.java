@@ -195,8 +195,8 @@ final class DecisionCheck {
         DecisionContext context = context(answer);
         checkContext(asked.request, context, used);
         return ruling instanceof Admission admission
-                ? admission.with(asked.headers, context)
-                : ruling instanceof Decision decision ? decision.in(context) : ruling;
+                ? admission.withHeadersAndContext(asked.headers, context)
+                : ruling instanceof Decision decision ? decision.withContext(context) : ruling;
     }
 
     private static DecisionContext context(DecisionResult answer) {
@@ -239,7 +239,7 @@ final class DecisionCheck {
 
     private static Admission keyed(Admission admission) {
         return Rulebook.isKeyed(admission.queue())
-                ? admission.to(Map.of("client", admission.request().client()))
+                ? admission.withKey(Map.of("client", admission.request().client()))
                 : admission;
     }
 

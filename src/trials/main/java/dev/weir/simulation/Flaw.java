@@ -117,14 +117,15 @@ enum Flaw {
     LeaseRequest asked(LeaseRequest r) {
         return this != SETTLES_LOST
                 ? r
-                : new LeaseRequest(r.number(), r.holder(), r.least(), r.want(), r.reports(), 0, r.roundTripMs());
+                : new LeaseRequest(
+                        r.number(), r.holder(), r.minTokens(), r.requestedTokens(), r.reports(), 0, r.roundTripMs());
     }
 
     /** What a ledger answers. */
     LeaseResponse granted(LeaseResponse response) {
         return this == LENT_TWICE && response instanceof LeaseResponse.Granted g
                 ? new LeaseResponse.Granted(
-                        g.number(), g.lease(), 2 * g.amount(), g.atMs(), g.fromMs(), g.untilMs(), g.isLast())
+                        g.number(), g.leaseId(), 2 * g.amount(), g.appendedAtMs(), g.fromMs(), g.untilMs(), g.isLast())
                 : response;
     }
 

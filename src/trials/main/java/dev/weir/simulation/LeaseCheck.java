@@ -134,7 +134,7 @@ final class LeaseCheck {
             StateKey key = KeyCodec.decode(bytes.get());
             Ledger ledger = LeaseCodec.decodeLedger(stored, shelf -> new MapSegments())
                     .ledger()
-                    .at(nowMs + MOST_TERM_MS);
+                    .advancedTo(nowMs + MOST_TERM_MS);
             Violation.unless(ledger.lent() == 0, ACCOUNTED_FOR, key + " has " + ledger.loans());
             if (key.policyId().equals(Rulebook.HOUR)) {
                 checkCharged(key, ledger.accounts().get(0).used(nowMs));

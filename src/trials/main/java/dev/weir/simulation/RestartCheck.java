@@ -6,7 +6,7 @@ import static dev.weir.simulation.Violation.Promise.RESTORED_AS_IT_WAS;
 import dev.weir.config.WeirConfig;
 import dev.weir.processor.EnforcerMetrics;
 import dev.weir.processor.QueueRegistry;
-import dev.weir.processor.ShapeProcessor;
+import dev.weir.processor.Shape;
 import dev.weir.shape.QueueView;
 import dev.weir.storage.WaiterCodec;
 import dev.weir.storage.WaiterCodec.Waiter;
@@ -113,7 +113,7 @@ final class RestartCheck {
         LocalState restored = new LocalState(task.slot, cluster, flaw);
         restored.restore();
         QueueRegistry queues = new QueueRegistry();
-        ShapeProcessor shape = new ShapeProcessor(
+        Shape shape = new Shape(
                 instance.policies, queues, new EnforcerMetrics(), config, Task.SHAPE_STORES, Task.SHAPE_OUTLETS);
         Context<byte[], Object> context = new Context<>(
                 task.slot.partition(), instance::nowMs, new SimulatedTimers(Flaw.NONE), (record, node) -> {});

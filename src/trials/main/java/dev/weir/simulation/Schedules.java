@@ -1,6 +1,6 @@
 package dev.weir.simulation;
 
-import dev.weir.processor.PolicyUpdateProcessor;
+import dev.weir.processor.UpdatePolicies;
 import java.lang.management.ManagementFactory;
 import java.util.Map;
 import java.util.TreeMap;
@@ -53,7 +53,7 @@ public final class Schedules {
 
     /** Runs one schedule. */
     static Trace run(long seed, Flaw flaw) {
-        Configurator.setLevel(PolicyUpdateProcessor.class, Level.ERROR); // bad policies are part of it
+        Configurator.setLevel(UpdatePolicies.class, Level.ERROR); // bad policies are part of it
         Simulation simulation = new Simulation(seed, flaw);
         try {
             simulation.run();

@@ -2,8 +2,8 @@ package dev.weir.simulation;
 
 import dev.weir.config.WeirConfig;
 import dev.weir.processor.PolicyRegistry;
-import dev.weir.processor.PolicyUpdateProcessor;
 import dev.weir.processor.QueueRegistry;
+import dev.weir.processor.UpdatePolicies;
 import dev.weir.storage.CacheBudget;
 import dev.weir.topology.Stores;
 import java.nio.charset.StandardCharsets;
@@ -26,7 +26,7 @@ final class SimulatedInstance {
 
     private final Cluster cluster;
     private final Clock clock;
-    private final PolicyUpdateProcessor updates = new PolicyUpdateProcessor(policies, Stores.POLICIES);
+    private final UpdatePolicies updates = new UpdatePolicies(policies, Stores.POLICIES);
     private final Flaw flaw;
     private long policiesRead;
     private int heard;

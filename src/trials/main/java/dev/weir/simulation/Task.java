@@ -8,17 +8,17 @@ import dev.weir.event.Release;
 import dev.weir.event.Request;
 import dev.weir.lease.Ledger;
 import dev.weir.policy.PolicyTable;
-import dev.weir.processor.DecideProcessor;
+import dev.weir.processor.CheckPolicies;
+import dev.weir.processor.Decide;
 import dev.weir.processor.EnforcerMetrics;
-import dev.weir.processor.LeaseResponseProcessor;
-import dev.weir.processor.LedgerProcessor;
-import dev.weir.processor.PolicyValidationProcessor;
+import dev.weir.processor.Lend;
+import dev.weir.processor.ReadLeaseResponses;
+import dev.weir.processor.ReadRequests;
+import dev.weir.processor.ReadRoutedRequests;
 import dev.weir.processor.RecordOrigin;
 import dev.weir.processor.RequestPlacement;
-import dev.weir.processor.RequestProcessor;
 import dev.weir.processor.RequestReader;
-import dev.weir.processor.RoutedRequestProcessor;
-import dev.weir.processor.ShapeProcessor;
+import dev.weir.processor.Shape;
 import dev.weir.shape.total.SlotGrant;
 import dev.weir.shape.total.SlotReport;
 import dev.weir.simulation.Partition.Entry;
@@ -65,7 +65,7 @@ final class Task {
     private static final String POLICIES = SimulatedSlot.TOPICS.policies();
     private static final String DEAD_LETTERS = SimulatedSlot.TOPICS.deadLetters();
 
-    static final DecideProcessor.StoreNames DECIDE_STORES = new DecideProcessor.StoreNames(
+    static final Decide.StoreNames DECIDE_STORES = new Decide.StoreNames(
             Stores.POLICY_STATES,
             Stores.LOG_SEGMENTS,
             Stores.FIRST_ANSWERS,
@@ -79,8 +79,8 @@ final class Task {
             Stores.QUEUE_ALARMS,
             Stores.QUEUE_TIMERS,
             Stores.QUEUE_FIRST_ANSWERS);
-    static final ShapeProcessor.Outlets SHAPE_OUTLETS =
-            new ShapeProcessor.Outlets(DECISIONS, RELEASES, ADMISSIONS, ADMISSIONS, DEAD_LETTERS);
+    static final Shape.Outlets SHAPE_OUTLETS =
+            new Shape.Outlets(DECISIONS, RELEASES, ADMISSIONS, ADMISSIONS, DEAD_LETTERS);
 
     private static final Set<String> HOT = Set.of(Stores.POLICY_STATES, Stores.LEASE_BOOKS);
 
@@ -152,27 +152,27 @@ final class Task {
             case DECIDE -> {
                 RequestReader reader = new RequestReader(
                         new RequestAvro(), WeirConfig.DEFAULTS.requests().rules());
-                RequestPlacement placement = new RequestPlacement(partitions, WeirConfig.Misplaced.ROUTE);
-                RequestProcessor read = new RequestProcessor(
+                RequestPlacement placement = new RequestPlacement(partitions, WeirConfig.MisplacedAction.ROUTE);
+                ReadRequests read = new ReadRequests(
                         reader,
                         placement,
                         config.requests().maxAhead(),
                         new EnforcerMetrics(),
-                        new RequestProcessor.Outlets(DECIDE, ROUTED, DEAD_LETTERS));
-                RoutedRequestProcessor readRouted = new RoutedRequestProcessor(
+                        new ReadRequests.Outlets(DECIDE, ROUTED, DEAD_LETTERS));
+                ReadRoutedRequests readRouted = new ReadRoutedRequests(
                         reader,
                         placement,
                         new EnforcerMetrics(),
                         SimulatedSlot.TOPICS.requests(),
-                        new RoutedRequestProcessor.Outlets(DECIDE, DEAD_LETTERS));
-                decide = new DecideProcessor(
+                        new ReadRoutedRequests.Outlets(DECIDE, DEAD_LETTERS));
+                decide = new Decide(
                         instance.policies,
                         new EnforcerMetrics(),
                         config,
                         DECIDE_STORES,
-                        new DecideProcessor.Outlets(DECISIONS, ADMISSIONS, LEASE_ASKS),
+                        new Decide.Outlets(DECISIONS, ADMISSIONS, LEASE_ASKS),
                         () -> 0);
-                LeaseResponseProcessor readGrants = new LeaseResponseProcessor(
+                ReadLeaseResponses readGrants = new ReadLeaseResponses(
                         new EnforcerMetrics(), new HolderNames(config.applicationId()), DECIDE, DEAD_LETTERS);
                 processors.addAll(List.of(read, readRouted, readGrants, decide));
                 first.put(SimulatedSlot.TOPICS.requests(), read::process);
@@ -180,26 +180,24 @@ final class Task {
                 first.put(LEASE_GRANTS, readGrants::process);
             }
             case SHAPE -> {
-                ShapeProcessor shape = new ShapeProcessor(
+                Shape shape = new Shape(
                         instance.policies, instance.queues, new EnforcerMetrics(), config, SHAPE_STORES, SHAPE_OUTLETS);
                 processors.add(shape);
                 first.put(ADMISSIONS, shape::process);
             }
             case LEND -> {
-                LedgerProcessor lend = new LedgerProcessor(
+                Lend lend = new Lend(
                         instance.policies,
                         new EnforcerMetrics(),
                         config,
-                        new LedgerProcessor.StoreNames(Stores.LEDGERS, Stores.LEDGER_SEGMENTS),
-                        new LedgerProcessor.Outlets(LEASE_GRANTS, DEAD_LETTERS));
+                        new Lend.StoreNames(Stores.LEDGERS, Stores.LEDGER_SEGMENTS),
+                        new Lend.Outlets(LEASE_GRANTS, DEAD_LETTERS));
                 processors.add(lend);
                 first.put(LEASE_ASKS, lend::process);
             }
             case CHECK -> {
-                PolicyValidationProcessor check = new PolicyValidationProcessor(
-                        new EnforcerMetrics(),
-                        Stores.GOOD_POLICIES,
-                        new PolicyValidationProcessor.Outlets(POLICIES, DEAD_LETTERS));
+                CheckPolicies check = new CheckPolicies(
+                        new EnforcerMetrics(), Stores.GOOD_POLICIES, new CheckPolicies.Outlets(POLICIES, DEAD_LETTERS));
                 processors.add(check);
                 first.put(POLICIES, check::process);
             }
@@ -233,9 +231,9 @@ final class Task {
             state.store(Stores.LEDGERS).replaceAll((key, bytes) -> {
                 PolicyLedger of = LeaseCodec.decodeLedger(bytes, shelf -> null);
                 Ledger l = of.ledger();
-                Ledger left =
-                        new Ledger(l.clockMs(), l.chargedMs(), l.accounts(), List.of(), l.refusals(), l.nextLease());
-                return LeaseCodec.encode(new PolicyLedger(left, of.retired()));
+                Ledger left = new Ledger(
+                        l.clockMs(), l.lastChargeMs(), l.accounts(), List.of(), l.refusals(), l.nextLeaseId());
+                return LeaseCodec.encode(new PolicyLedger(left, of.retiredLogs()));
             });
         }
     }

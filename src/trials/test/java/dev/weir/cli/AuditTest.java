@@ -141,7 +141,7 @@ class AuditTest {
             queues:
               - {id: mail, limit: 20, per: 1s, capacity: 60, max-wait: 2s}
             """;
-    private static final Audit.Range ALL = new Audit.Range(null, null, Duration.ofSeconds(30));
+    private static final Audit.TimeRange ALL = new Audit.TimeRange(null, null, Duration.ofSeconds(30));
 
     private static EmbeddedBroker broker;
     private static WeirConfig config;
@@ -471,7 +471,7 @@ class AuditTest {
                 (topic, partition, index) ->
                         (topic + partition).equals("decisions0") && index == 0 ? List.of(new byte[] {1}) : null);
         WeirConfig passing = config("passing.");
-        Audit.Range all = new Audit.Range(null, null, Duration.ofSeconds(30));
+        Audit.TimeRange all = new Audit.TimeRange(null, null, Duration.ofSeconds(30));
         List<Mismatch.Kind> found = new ArrayList<>();
         AuditSummary totals = Audit.run(
                 passing,
@@ -481,7 +481,7 @@ class AuditTest {
                     delete("passing.requests", 1, 300);
                 });
         assertThat(found).containsExactlyInAnyOrder(Mismatch.Kind.UNREADABLE, Mismatch.Kind.UNDECIDED);
-        assertThat(totals.unjudged().get(UnverifiedReason.BEFORE_THE_LOG)).isPositive();
+        assertThat(totals.unverified().get(UnverifiedReason.BEFORE_THE_LOG)).isPositive();
 
         assertThatThrownBy(() -> Audit.run(passing, all, difference -> delete("passing.releases", 0, 1)))
                 .isInstanceOf(UnreachableException.class)
@@ -575,7 +575,7 @@ class AuditTest {
         assertThat(found).isEmpty();
         assertThat(totals.requests()).isEqualTo(SHARED_ROUNDS * A_SHARED_ROUND);
         assertThat(totals.summed()).isPositive();
-        assertThat(totals.unjudged().keySet()).isSubsetOf(UnverifiedReason.LIMITS_CHANGE);
+        assertThat(totals.unverified().keySet()).isSubsetOf(UnverifiedReason.LIMITS_CHANGE);
         assertThat(totals.equal()).isGreaterThan(totals.requests() / 2);
         assertThat(sharedDecisions().stream().filter(one -> isShared(one) && one.outcome() == Outcome.DENIED))
                 .isNotEmpty();
@@ -595,8 +595,8 @@ class AuditTest {
     @Test
     void what_is_sent_to_a_queue_while_another_one_waits_for_quota_is_judged() throws Exception {
         AuditSummary totals = Audit.run(leasing, ALL, difference -> {});
-        assertThat(totals.sent()).isPositive();
-        assertThat(totals.unjudged().keySet()).isSubsetOf(UnverifiedReason.LIMITS_CHANGE);
+        assertThat(totals.sentToQueue()).isPositive();
+        assertThat(totals.unverified().keySet()).isSubsetOf(UnverifiedReason.LIMITS_CHANGE);
     }
 
     @Test
@@ -662,7 +662,7 @@ class AuditTest {
         assertThat(found).singleElement().satisfies(difference -> {
             assertThat(difference.kind()).isEqualTo(Mismatch.Kind.SUM_ABOVE);
             assertThat(difference.note()).startsWith("policy all: 301 of 300 by sliding-window-log 300/1h at ");
-            Mismatch.Place place = difference.answer();
+            Mismatch.RecordPosition place = difference.answer();
             Decision last = read("above.decisions", place.partition())
                     .get((int) place.offset())
                     .decision();
@@ -691,7 +691,9 @@ class AuditTest {
             assertThat(found).isNotEmpty();
             assertThat(found.get(0).kind()).isEqualTo(Mismatch.Kind.DIFFERS);
             assertThat(found.get(0).request()).isEqualTo(any.source());
-            assertThat(found.get(0).fields()).extracting(Mismatch.Field::name).contains("outcome");
+            assertThat(found.get(0).fields())
+                    .extracting(Mismatch.FieldMismatch::name)
+                    .contains("outcome");
         }
     }
 
@@ -796,7 +798,7 @@ class AuditTest {
                 decision.resetAfterMs());
         return AVRO.encode(new Decision(identity, status, decision.timing())
                 .withLimit(policy, limit)
-                .in(decision.context()));
+                .withContext(decision.context()));
     }
 
     /** What a client tells that it has decided by itself, all at one time. */

@@ -146,7 +146,7 @@ class EvidenceTest {
                     .filter(one -> one.queueing() == null && !one.repeated())
                     .findFirst()
                     .orElseThrow();
-            byte[] other = new DecisionAvro().encode(decision.again(decision.source()));
+            byte[] other = new DecisionAvro().encode(decision.asRepeated(decision.source()));
             producer.send(new ProducerRecord<>(topics.decisions(), 0, null, other))
                     .get();
             byte[] release = evidence.releases().get(0).value();

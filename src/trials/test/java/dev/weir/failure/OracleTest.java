@@ -143,7 +143,8 @@ class OracleTest {
                                 entry.offset(),
                                 entry.timestampMs(),
                                 null,
-                                DECISIONS.encode(other.in(entry.decision().context()))));
+                                DECISIONS.encode(
+                                        other.withContext(entry.decision().context()))));
         assertThat(only("7 seen-twice-alike").faults())
                 .singleElement()
                 .asString()
@@ -385,7 +386,7 @@ class OracleTest {
 
     private void change(int index, UnaryOperator<Decision> how, DecisionContext context) {
         Entry entry = evidence.decisions().get(index);
-        byte[] changed = DECISIONS.encode(how.apply(entry.decision()).in(context));
+        byte[] changed = DECISIONS.encode(how.apply(entry.decision()).withContext(context));
         evidence.decisions()
                 .set(index, new Entry(entry.partition(), entry.offset(), entry.timestampMs(), entry.key(), changed));
     }
@@ -418,7 +419,7 @@ class OracleTest {
         LimitStatus changed = limit == null
                 ? null
                 : new LimitStatus(limit.label(), limit.limit(), limit.windowMs(), remaining, limit.resetAfterMs());
-        return decision.withStatus(status).withLimit(decision.policy(), changed).in(DecisionContext.UNKNOWN);
+        return decision.withStatus(status).withLimit(decision.policy(), changed).withContext(DecisionContext.UNKNOWN);
     }
 
     private static Release with(Release release, long sequence, long releaseAtNanos) {

@@ -160,7 +160,8 @@ class OverloadTest {
 
     private static void assertAnswered(long requests, WeirConfig config) throws Exception {
         List<Mismatch> differences = new ArrayList<>();
-        AuditSummary totals = Audit.run(config, new Audit.Range(null, null, Duration.ofSeconds(30)), differences::add);
+        AuditSummary totals =
+                Audit.run(config, new Audit.TimeRange(null, null, Duration.ofSeconds(30)), differences::add);
         assertThat(differences).isEmpty();
         assertThat(totals.requests()).isEqualTo(requests);
         assertThat(totals.equal()).isEqualTo(requests);

@@ -80,7 +80,7 @@ class LeaseClocksTest {
     private static Lending run(Row row, long skewMs, Event event, double drift, long seed) {
         Scene scene = new Scene(
                 List.of(List.of(row.limit)),
-                LeaseTerms.DEFAULTS.within(row.limit.windowMs(0)),
+                LeaseTerms.DEFAULTS.forWindow(row.limit.windowMs(0)),
                 new double[] {row.perSecond, row.perSecond},
                 DELAY_MS,
                 0,

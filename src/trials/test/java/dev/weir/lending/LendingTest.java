@@ -166,7 +166,7 @@ class LendingTest {
         return new Lending(
                         new Scene(
                                 List.of(List.of(limit)),
-                                LeaseTerms.DEFAULTS.within(limit.windowMs(0)),
+                                LeaseTerms.DEFAULTS.forWindow(limit.windowMs(0)),
                                 perSecond,
                                 40,
                                 0.01,

@@ -7,14 +7,14 @@ import java.util.List;
  *
  * @param flows those with requests waiting, in the order in which {@link FlowTable} lists them
  * @param order the tags of fair queueing; null if at most one flow waits and none is remembered beside it
- * @param alarms by slot
+ * @param expiryTimers by slot
  */
-public record BucketContents(List<FlowFigures> flows, FlowOrder order, List<AlarmCount> alarms) {
+public record BucketContents(List<FlowSummary> flows, FlowOrder order, List<ExpiryTimerCount> expiryTimers) {
 
     public static final BucketContents EMPTY = new BucketContents(List.of(), null, List.of());
 
     /** The figures of a {@link FlowQueue} in which at least one request waits. */
-    public record FlowFigures(
+    public record FlowSummary(
             Flow flow,
             long first,
             long last,
@@ -28,8 +28,8 @@ public record BucketContents(List<FlowFigures> flows, FlowOrder order, List<Alar
             long latestExpiryMs) {
 
         /** The tokens that count of the cost of a request. */
-        public static long counted(long cost) {
-            return QueueOccupancy.counted(cost);
+        public static long cappedCost(long cost) {
+            return QueueOccupancy.cappedCost(cost);
         }
     }
 
@@ -53,16 +53,16 @@ public record BucketContents(List<FlowFigures> flows, FlowOrder order, List<Alar
     public record MemberTag(String member, long start, long weight, boolean isAway) {}
 
     /** The {@link ExpiryTimers} of one tenth of a second. */
-    public record AlarmCount(long bucket, long next, long live, long cursor) {}
+    public record ExpiryTimerCount(long bucket, long next, long live, long cursor) {}
 
     public BucketContents {
         flows = List.copyOf(flows);
-        alarms = List.copyOf(alarms);
+        expiryTimers = List.copyOf(expiryTimers);
     }
 
     /** How many requests wait. */
     public long size() {
-        return flows.stream().mapToLong(FlowFigures::size).sum();
+        return flows.stream().mapToLong(FlowSummary::size).sum();
     }
 
     /** When the request that has waited longest began to wait, ms since the epoch; null if none waits. */
@@ -70,14 +70,14 @@ public record BucketContents(List<FlowFigures> flows, FlowOrder order, List<Alar
         return flows.isEmpty()
                 ? null
                 : (Long) flows.stream()
-                        .mapToLong(FlowFigures::headEnqueuedAtMs)
+                        .mapToLong(FlowSummary::headEnqueuedAtMs)
                         .min()
                         .getAsLong();
     }
 
     /** Adds what waits to that of the queue. */
     public void addTo(QueueBacklog backlog) {
-        for (FlowFigures flow : flows) {
+        for (FlowSummary flow : flows) {
             backlog.add(flow.flow().tier(), flow.size(), flow.tokens());
             backlog.addHead(flow.headEnqueuedAtMs());
         }

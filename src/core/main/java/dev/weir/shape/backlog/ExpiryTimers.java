@@ -1,8 +1,8 @@
 package dev.weir.shape.backlog;
 
 import dev.weir.decision.KeyValueTable;
-import dev.weir.shape.backlog.BucketContents.AlarmCount;
-import dev.weir.shape.backlog.QueueStore.Alarm;
+import dev.weir.shape.backlog.BucketContents.ExpiryTimerCount;
+import dev.weir.shape.backlog.QueueStore.ExpiryTimer;
 import dev.weir.shape.backlog.QueueStore.Place;
 import java.util.ArrayList;
 import java.util.List;
@@ -16,7 +16,7 @@ import java.util.TreeMap;
  */
 final class ExpiryTimers {
 
-    private static final long BUCKET_MS = 100;
+    private static final long SLOT_MS = 100;
 
     private static final class Bucket {
         long next;
@@ -24,16 +24,16 @@ final class ExpiryTimers {
         long cursor;
     }
 
-    private final KeyValueTable<Alarm, Place> table;
+    private final KeyValueTable<ExpiryTimer, Place> table;
     private final TreeMap<Long, Bucket> buckets = new TreeMap<>();
 
-    ExpiryTimers(KeyValueTable<Alarm, Place> table) {
+    ExpiryTimers(KeyValueTable<ExpiryTimer, Place> table) {
         this.table = table;
     }
 
     /** Continues from what {@link #counts} returned. */
-    void restore(List<AlarmCount> counts) {
-        for (AlarmCount count : counts) {
+    void restore(List<ExpiryTimerCount> counts) {
+        for (ExpiryTimerCount count : counts) {
             Bucket bucket = bucket(count.bucket());
             bucket.next = count.next();
             bucket.live = count.live();
@@ -42,10 +42,10 @@ final class ExpiryTimers {
     }
 
     /** The counts of each tenth of a second that has alarms. */
-    List<AlarmCount> counts() {
-        List<AlarmCount> counts = new ArrayList<>(buckets.size());
+    List<ExpiryTimerCount> counts() {
+        List<ExpiryTimerCount> counts = new ArrayList<>(buckets.size());
         buckets.forEach(
-                (number, bucket) -> counts.add(new AlarmCount(number, bucket.next, bucket.live, bucket.cursor)));
+                (number, bucket) -> counts.add(new ExpiryTimerCount(number, bucket.next, bucket.live, bucket.cursor)));
         return counts;
     }
 
@@ -55,23 +55,23 @@ final class ExpiryTimers {
     }
 
     /** Sets an alarm; it rings within a tenth of a second after the time. */
-    Alarm set(long expiresAtMs, Place place) {
-        long bucket = Math.floorDiv(expiresAtMs, BUCKET_MS);
-        Alarm alarm = new Alarm(bucket, bucket(bucket).next);
+    ExpiryTimer set(long expiresAtMs, Place place) {
+        long bucket = Math.floorDiv(expiresAtMs, SLOT_MS);
+        ExpiryTimer alarm = new ExpiryTimer(bucket, bucket(bucket).next);
         table.put(alarm, place);
         restore(alarm);
         return alarm;
     }
 
     /** Takes note of an alarm that is set. */
-    void restore(Alarm alarm) {
+    void restore(ExpiryTimer alarm) {
         Bucket bucket = bucket(alarm.bucket());
         bucket.next = Math.max(bucket.next, alarm.index() + 1);
         bucket.live++;
     }
 
     /** Calls an alarm off. */
-    void clear(Alarm alarm) {
+    void cancel(ExpiryTimer alarm) {
         table.delete(alarm);
         Bucket bucket = bucket(alarm.bucket());
         if (--bucket.live == 0) {
@@ -81,14 +81,14 @@ final class ExpiryTimers {
 
     /** When the next alarm may ring, in ms; {@link Long#MAX_VALUE} if none is set. */
     long dueMs() {
-        return buckets.isEmpty() ? Long.MAX_VALUE : (buckets.firstKey() + 1) * BUCKET_MS;
+        return buckets.isEmpty() ? Long.MAX_VALUE : (buckets.firstKey() + 1) * SLOT_MS;
     }
 
     /** Who is to be woken, null if nobody is or the budget is spent. Goes on with the next one when it is asked again. */
-    Place ringing(long nowMs, WorkBudget budget) {
-        while (dueMs() <= nowMs && budget.spend()) {
+    Place nextDue(long nowMs, WorkBudget budget) {
+        while (dueMs() <= nowMs && budget.trySpend()) {
             Map.Entry<Long, Bucket> first = buckets.firstEntry();
-            Place place = table.get(new Alarm(first.getKey(), first.getValue().cursor++));
+            Place place = table.get(new ExpiryTimer(first.getKey(), first.getValue().cursor++));
             if (place != null) {
                 return place;
             }

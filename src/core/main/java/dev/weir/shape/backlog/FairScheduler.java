@@ -19,7 +19,7 @@ import java.util.TreeMap;
 public final class FairScheduler {
 
     private Map<String, TierShare> shares;
-    private Flow only; // while one flow waits and none is remembered beside it, it needs no tags
+    private Flow onlyFlow; // while one flow waits and none is remembered beside it, it needs no tags
     private long onlyWeight;
     private Tags tags; // null until a second flow enters, and again when none waits
 
@@ -55,7 +55,7 @@ public final class FairScheduler {
         }
         int count = tags.tiers.tags();
         for (StartTimeFairQueue<String> clients : tags.clientsByTier.values()) {
-            count += clients.remembered();
+            count += clients.tagCount();
         }
         return count;
     }
@@ -75,22 +75,22 @@ public final class FairScheduler {
 
     /** Lets a flow in, none of which waited, that gets so many times the share of one of weight 1. */
     public void enter(Flow flow, long weight) {
-        if (tags == null && only == null) {
-            only = flow;
+        if (tags == null && onlyFlow == null) {
+            onlyFlow = flow;
             onlyWeight = weight;
             return;
         }
         if (tags == null) {
             tags = new Tags(shares);
-            tags.enter(only, onlyWeight);
-            only = null;
+            tags.enter(onlyFlow, onlyWeight);
+            onlyFlow = null;
         }
         tags.enter(flow, weight);
     }
 
     /** The flow whose head leaves next. */
     public Optional<Flow> next() {
-        return tags == null ? Optional.ofNullable(only) : Optional.of(tags.next());
+        return tags == null ? Optional.ofNullable(onlyFlow) : Optional.of(tags.next());
     }
 
     /**
@@ -111,17 +111,17 @@ public final class FairScheduler {
         } else if (waitsOn) {
             onlyWeight = weight;
         } else {
-            only = null;
+            onlyFlow = null;
         }
     }
 
     /** Takes note that a flow has nothing left that waits, though its head was not served. */
-    public void left(Flow flow) {
+    public void leave(Flow flow) {
         if (tags != null) {
-            tags.left(flow);
+            tags.leave(flow);
             forget();
         } else {
-            only = null;
+            onlyFlow = null;
         }
     }
 
@@ -161,7 +161,7 @@ public final class FairScheduler {
             forget(flow.tier(), clients);
         }
 
-        void left(Flow flow) {
+        void leave(Flow flow) {
             StartTimeFairQueue<String> clients = clientsByTier.get(flow.tier());
             clients.leave(flow.client());
             if (clients.isEmpty()) {
@@ -171,7 +171,7 @@ public final class FairScheduler {
         }
 
         private void forget(String tier, StartTimeFairQueue<String> clients) {
-            if (clients.isForgettable()) {
+            if (clients.hasNoTags()) {
                 clientsByTier.remove(tier);
             }
         }

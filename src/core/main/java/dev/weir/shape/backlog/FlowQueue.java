@@ -1,7 +1,7 @@
 package dev.weir.shape.backlog;
 
 import dev.weir.decision.KeyValueTable;
-import dev.weir.shape.backlog.BucketContents.FlowFigures;
+import dev.weir.shape.backlog.BucketContents.FlowSummary;
 import dev.weir.shape.backlog.QueueStore.Place;
 import dev.weir.shape.backlog.Slot.Gap;
 import dev.weir.shape.backlog.Slot.Waiting;
@@ -43,8 +43,8 @@ public final class FlowQueue {
         this.latestExpiryMs = Long.MIN_VALUE;
     }
 
-    /** Continues from what {@link #figures} returned. */
-    FlowQueue(FlowFigures figures, KeyValueTable<Place, Slot> slots) {
+    /** Continues from what {@link #summary} returned. */
+    FlowQueue(FlowSummary figures, KeyValueTable<Place, Slot> slots) {
         flow = figures.flow();
         this.slots = slots;
         first = figures.first();
@@ -59,8 +59,8 @@ public final class FlowQueue {
         latestExpiryMs = figures.latestExpiryMs();
     }
 
-    FlowFigures figures() {
-        return new FlowFigures(
+    FlowSummary summary() {
+        return new FlowSummary(
                 flow,
                 first,
                 last,
@@ -133,7 +133,7 @@ public final class FlowQueue {
     /** Lets one wait behind the others. */
     void append(Waiting waiting) {
         slots.put(next(), waiting);
-        take(last + 1, waiting);
+        recordLast(last + 1, waiting);
     }
 
     /** Takes note of what a slot holds, in the order of the slots, when the line is built anew from its store. */
@@ -141,20 +141,20 @@ public final class FlowQueue {
         if (isEmpty()) {
             first = position;
         }
-        take(position, waiting);
+        recordLast(position, waiting);
     }
 
     /** Lets one go, from wherever it waits. */
     void remove(long position, Waiting waiting) {
         size--;
-        tokens -= QueueOccupancy.counted(waiting.cost());
+        tokens -= QueueOccupancy.cappedCost(waiting.cost());
         if (size == 0) {
             slots.delete(place(position));
         } else if (position == first) {
             slots.delete(place(position));
             Found next = next(position, 1);
             first = next.position;
-            noteHead(next.waiting);
+            setHead(next.waiting);
         } else if (position == last) {
             slots.delete(place(position));
             Found next = next(position, -1);
@@ -165,19 +165,19 @@ public final class FlowQueue {
         }
     }
 
-    private void take(long position, Waiting waiting) {
+    private void recordLast(long position, Waiting waiting) {
         last = position;
         tailNumber = waiting.number();
         if (size++ == 0) {
-            noteHead(waiting);
+            setHead(waiting);
         }
-        tokens += QueueOccupancy.counted(waiting.cost());
-        if (waiting.alarm() == null) {
+        tokens += QueueOccupancy.cappedCost(waiting.cost());
+        if (waiting.expiryTimer() == null) {
             latestExpiryMs = waiting.expiresAtMs();
         }
     }
 
-    private void noteHead(Waiting waiting) {
+    private void setHead(Waiting waiting) {
         headCost = waiting.cost();
         headNumber = waiting.number();
         headEnqueuedAtMs = waiting.enqueuedAtMs();

@@ -8,13 +8,13 @@ import java.util.Map;
 import java.util.TreeSet;
 
 /**
- * The lines of a bucket that are not empty, by flow, by expiry of their heads, and as a {@link QueueOccupancy}. Up to {@value #FEW} lines are kept in a
+ * The lines of a bucket that are not empty, by flow, by expiry of their heads, and as a {@link QueueOccupancy}. Up to {@value #MAX_UNINDEXED} lines are kept in a
  * list and compared one by one: most keys of a keyed queue have one client. More are indexed.
  */
 final class FlowTable {
 
     /** How many lines are compared one by one. */
-    static final int FEW = 4;
+    static final int MAX_UNINDEXED = 4;
 
     private static final Comparator<FlowQueue> SOONEST_EXPIRY_FIRST = Comparator.comparingLong(
                     FlowQueue::headExpiresAtMs)
@@ -29,27 +29,27 @@ final class FlowTable {
         final Map<Flow, FlowQueue> byFlow = new HashMap<>();
         final TreeSet<FlowQueue> byExpiry = new TreeSet<>(SOONEST_EXPIRY_FIRST);
         final TreeSet<FlowQueue> byAge = new TreeSet<>(OLDEST_FIRST);
-        final QueueOccupancy crowd;
+        final QueueOccupancy occupancy;
 
         Index(QueueRules rules) {
-            crowd = new QueueOccupancy(rules);
+            occupancy = new QueueOccupancy(rules);
         }
 
         void add(FlowQueue line) {
             byExpiry.add(line);
             byAge.add(line);
-            crowd.add(line);
+            occupancy.add(line);
         }
 
         void remove(FlowQueue line) {
             byExpiry.remove(line);
             byAge.remove(line);
-            crowd.remove(line);
+            occupancy.remove(line);
         }
     }
 
     private QueueRules rules;
-    private List<FlowQueue> few = new ArrayList<>(1);
+    private List<FlowQueue> unindexed = new ArrayList<>(1);
     private Index index; // null while there are few lines
 
     FlowTable(QueueRules rules) {
@@ -60,22 +60,22 @@ final class FlowTable {
     void setRules(QueueRules newRules) {
         rules = newRules;
         if (index != null) {
-            index.crowd.setRules(newRules);
+            index.occupancy.setRules(newRules);
         }
     }
 
     /** How many flows have requests waiting. */
     int flows() {
-        return index == null ? few.size() : index.byFlow.size();
+        return index == null ? unindexed.size() : index.byFlow.size();
     }
 
     /** How many requests wait. */
     long size() {
         if (index != null) {
-            return index.crowd.size();
+            return index.occupancy.size();
         }
         long size = 0;
-        for (FlowQueue line : few) {
+        for (FlowQueue line : unindexed) {
             size += line.size();
         }
         return size;
@@ -86,7 +86,7 @@ final class FlowTable {
         if (index != null) {
             return index.byFlow.get(flow);
         }
-        for (FlowQueue line : few) {
+        for (FlowQueue line : unindexed) {
             if (line.flow().equals(flow)) {
                 return line;
             }
@@ -97,8 +97,8 @@ final class FlowTable {
     /** Adds a line that is not empty, or adds it again after it changed. */
     void add(FlowQueue line) {
         if (index == null) {
-            few.add(line);
-            if (few.size() > FEW) {
+            unindexed.add(line);
+            if (unindexed.size() > MAX_UNINDEXED) {
                 buildIndex();
             }
         } else {
@@ -110,7 +110,7 @@ final class FlowTable {
     /** Removes a line: call before it changes, and {@link #add} afterwards if it is not empty. */
     void remove(FlowQueue line) {
         if (index == null) {
-            few.remove(line);
+            unindexed.remove(line);
         } else {
             index.remove(line);
         }
@@ -120,9 +120,9 @@ final class FlowTable {
     void forget(FlowQueue line) {
         if (index != null) {
             index.byFlow.remove(line.flow());
-            index.crowd.forget(line.flow().tier());
-            if (index.byFlow.size() <= FEW / 2) {
-                few = new ArrayList<>(index.byExpiry);
+            index.occupancy.forget(line.flow().tier());
+            if (index.byFlow.size() <= MAX_UNINDEXED / 2) {
+                unindexed = new ArrayList<>(index.byExpiry);
                 index = null;
             }
         }
@@ -134,7 +134,7 @@ final class FlowTable {
             return index.byExpiry.first();
         }
         FlowQueue soonest = null;
-        for (FlowQueue line : few) {
+        for (FlowQueue line : unindexed) {
             if (soonest == null || SOONEST_EXPIRY_FIRST.compare(line, soonest) < 0) {
                 soonest = line;
             }
@@ -148,33 +148,33 @@ final class FlowTable {
             return index.byAge.first().headEnqueuedAtMs();
         }
         Long oldestMs = null;
-        for (FlowQueue line : few) {
+        for (FlowQueue line : unindexed) {
             oldestMs = oldestMs == null ? line.headEnqueuedAtMs() : Math.min(oldestMs, line.headEnqueuedAtMs());
         }
         return oldestMs;
     }
 
     /** All lines, in an order that depends on nothing but them and the calls so far. */
-    Iterable<FlowQueue> lines() {
-        return index == null ? few : index.byExpiry;
+    Iterable<FlowQueue> flowQueues() {
+        return index == null ? unindexed : index.byExpiry;
     }
 
     /** What waits, by priority and tier; valid until the next change. */
-    QueueOccupancy crowd() {
+    QueueOccupancy occupancy() {
         if (index != null) {
-            return index.crowd;
+            return index.occupancy;
         }
         QueueOccupancy crowd = new QueueOccupancy(rules);
-        few.forEach(crowd::add);
+        unindexed.forEach(crowd::add);
         return crowd;
     }
 
     private void buildIndex() {
         index = new Index(rules);
-        for (FlowQueue line : few) {
+        for (FlowQueue line : unindexed) {
             index.byFlow.put(line.flow(), line);
             index.add(line);
         }
-        few = List.of();
+        unindexed = List.of();
     }
 }

@@ -21,7 +21,7 @@ public final class Pacing {
     private static final long MAX_PER_MS = 30 * 24 * 60 * 60 * 1000L;
 
     /** No arrival is put later, in nanoseconds since the epoch: in the year 2223. */
-    private static final long LAST_NANOS = 8_000_000_000_000_000_000L;
+    private static final long MAX_ARRIVAL_NANOS = 8_000_000_000_000_000_000L;
 
     private final Rate rate; // its units are those of a nanosecond: one has rate.unitsPerMs() of them
     private final long burst;
@@ -84,7 +84,7 @@ public final class Pacing {
         long part = (idle ? 0 : arrival.part) + slots.part;
         long carry = part / rate.unitsPerMs();
         long from = (idle ? atNanos : arrival.nanos) + carry;
-        long nanos = slots.nanos > LAST_NANOS - from ? LAST_NANOS : from + slots.nanos;
+        long nanos = slots.nanos > MAX_ARRIVAL_NANOS - from ? MAX_ARRIVAL_NANOS : from + slots.nanos;
         return new Arrival(nanos, part % rate.unitsPerMs());
     }
 
@@ -119,7 +119,7 @@ public final class Pacing {
                 .multiply(BigInteger.valueOf(rate.perMs()));
         BigInteger divisor = BigInteger.valueOf(old.rate.perMs()).multiply(BigInteger.valueOf(rate.tokens()));
         BigInteger roundedUp = scaled.add(divisor).subtract(BigInteger.ONE).divide(divisor);
-        return new Arrival(nowNanos + cut(roundedUp), 0);
+        return new Arrival(nowNanos + saturate(roundedUp), 0);
     }
 
     private Span span(long tokens) {
@@ -131,11 +131,11 @@ public final class Pacing {
         BigInteger[] parts = BigInteger.valueOf(tokens)
                 .multiply(BigInteger.valueOf(units))
                 .divideAndRemainder(BigInteger.valueOf(rate.unitsPerMs()));
-        return new Span(cut(parts[0]), parts[1].longValueExact());
+        return new Span(saturate(parts[0]), parts[1].longValueExact());
     }
 
     /** Some 73 years at most: longer is as long. */
-    private static long cut(BigInteger nanos) {
+    private static long saturate(BigInteger nanos) {
         return nanos.min(BigInteger.valueOf(Limit.MAX_LEVEL)).longValueExact();
     }
 

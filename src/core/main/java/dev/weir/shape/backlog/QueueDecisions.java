@@ -22,16 +22,16 @@ public final class QueueDecisions {
      *
      * @param rules the queue's, null if there is none
      */
-    public static Decision unplaced(Admission admission, QueueRules rules, long nowMs) {
+    public static Decision provisional(Admission admission, QueueRules rules, long nowMs) {
         if (admission.repeated()) {
-            return taken(admission, nowMs);
+            return acceptedRepeat(admission, nowMs);
         }
         return rules == null ? noQueue(admission, nowMs) : queued(admission, null, null, nowMs);
     }
 
     /** It came before and was taken in, as far as is known. */
-    public static Decision taken(Admission repeat, long nowMs) {
-        return queued(repeat, null, null, nowMs).again(repeat.request().source());
+    public static Decision acceptedRepeat(Admission repeat, long nowMs) {
+        return queued(repeat, null, null, nowMs).asRepeated(repeat.request().source());
     }
 
     /**
@@ -75,32 +75,32 @@ public final class QueueDecisions {
 
     /** It waited for too long. */
     public static Decision expired(Admission admission, String limitedBy, Long retryAfterMs, long atMs) {
-        return Decision.expired(admission.request(), nowhere(admission), atMs)
+        return Decision.expired(admission.request(), notQueued(admission), atMs)
                 .withLimit(admission.policy(), LimitStatus.of(limitedBy, null))
                 .withRetryAfterMs(retryAfterMs);
     }
 
     /** It was withdrawn. */
-    public static Decision withdrawn(Admission admission, long nowMs) {
+    public static Decision cancelled(Admission admission, long nowMs) {
         return denied(admission, Reason.CANCELLED, GONE, null, nowMs);
     }
 
     /** The answer to who withdraws. */
-    public static Decision cancel(Admission cancel, boolean found, long nowMs) {
+    public static Decision cancelResult(Admission cancel, boolean found, long nowMs) {
         return found
                 ? Decision.allowed(cancel.request(), Reason.CANCELLED, nowMs)
                         .withLimit(cancel.policy(), null)
-                        .withQueueing(nowhere(cancel))
+                        .withQueueing(notQueued(cancel))
                 : denied(cancel, Reason.NOT_WAITING, NOT_FOUND, null, nowMs);
     }
 
     private static Decision denied(Admission admission, Reason reason, int httpStatus, LimitStatus bound, long nowMs) {
         return Decision.denied(admission.request(), reason, httpStatus, nowMs)
                 .withLimit(admission.policy(), bound)
-                .withQueueing(nowhere(admission));
+                .withQueueing(notQueued(admission));
     }
 
-    private static Decision.Queueing nowhere(Admission admission) {
+    private static Decision.Queueing notQueued(Admission admission) {
         return new Decision.Queueing(admission.queue(), admission.key(), null, null);
     }
 }

@@ -16,7 +16,7 @@ public final class QueueOccupancy {
     private static final long MAX_COUNTED_COST = 1L << 35;
 
     /** Beyond so many tiers of one priority, those beside the newcomer's are counted as one. */
-    private static final int MAX_TIERS_ASKED = 64;
+    private static final int MAX_TIERS_COMPARED = 64;
 
     /** What is ahead of somebody. */
     public record Ahead(long requests, long tokens) {}
@@ -29,18 +29,18 @@ public final class QueueOccupancy {
         long tokens;
     }
 
-    private static final class Rank {
+    private static final class PriorityLevel {
         final Set<Tier> tiers = new HashSet<>(); // only sums are taken over it
         final TreeSet<FlowQueue> newestLast =
                 new TreeSet<>(Comparator.comparingLong(FlowQueue::tailNumber).thenComparing(FlowQueue::flow));
         long requests;
         long tokens;
-        long weights;
+        long totalWeight;
     }
 
     private QueueRules rules;
     private final Map<String, Tier> tiers = new HashMap<>();
-    private final TreeMap<Integer, Rank> ranks = new TreeMap<>();
+    private final TreeMap<Integer, PriorityLevel> byPriority = new TreeMap<>();
     private long size;
     private long tokens;
 
@@ -49,7 +49,7 @@ public final class QueueOccupancy {
     }
 
     /** The tokens that count of a request's cost. */
-    static long counted(long cost) {
+    static long cappedCost(long cost) {
         return Math.min(cost, MAX_COUNTED_COST);
     }
 
@@ -77,15 +77,15 @@ public final class QueueOccupancy {
     /** Changes what the tiers get, for those who wait as well. */
     void setRules(QueueRules newRules) {
         rules = newRules;
-        List<Rank> old = List.copyOf(ranks.values());
-        ranks.clear();
+        List<PriorityLevel> old = List.copyOf(byPriority.values());
+        byPriority.clear();
         tiers.forEach((name, tier) -> {
             tier.share = rules.share(name);
-            Rank rank = rank(tier);
+            PriorityLevel rank = rank(tier);
             rank.requests += tier.requests;
             rank.tokens += tier.tokens;
         });
-        for (Rank rank : old) {
+        for (PriorityLevel rank : old) {
             for (FlowQueue line : rank.newestLast) {
                 rank(tiers.get(line.flow().tier())).newestLast.add(line);
             }
@@ -99,7 +99,7 @@ public final class QueueOccupancy {
             fresh.share = rules.share(name);
             return fresh;
         });
-        Rank rank = rank(tier);
+        PriorityLevel rank = rank(tier);
         rank.newestLast.add(line);
         count(tier, rank, line.size(), line.tokens());
         tier.requestsByClient.add(line.size());
@@ -109,7 +109,7 @@ public final class QueueOccupancy {
     /** Takes a line out, as it was when it was taken in: to change it, or for good if {@link #forget} follows. */
     void remove(FlowQueue line) {
         Tier tier = tiers.get(line.flow().tier());
-        Rank rank = rank(tier);
+        PriorityLevel rank = rank(tier);
         rank.newestLast.remove(line);
         tier.requestsByClient.remove(line.size());
         tier.tokensByClient.remove(line.tokens());
@@ -121,30 +121,31 @@ public final class QueueOccupancy {
         Tier tier = tiers.get(name);
         if (tier.requests == 0) {
             tiers.remove(name);
-            Rank rank = rank(tier);
+            PriorityLevel rank = rank(tier);
             rank.tiers.remove(tier);
-            rank.weights -= tier.share.weight();
+            rank.totalWeight -= tier.share.weight();
             if (rank.tiers.isEmpty()) {
-                ranks.remove(tier.share.priority());
+                byPriority.remove(tier.share.priority());
             }
         }
     }
 
     /** The lowest priority of those who wait. */
     public int lowestPriority() {
-        return ranks.firstKey();
+        return byPriority.firstKey();
     }
 
     /** The line whose tail came last of all who have the lowest priority. */
     public FlowQueue newestOfLowest() {
-        return ranks.firstEntry().getValue().newestLast.last();
+        return byPriority.firstEntry().getValue().newestLast.last();
     }
 
     /** All of a higher priority than a tier's. */
     Ahead above(String tier) {
         long requests = 0;
         long tokens = 0;
-        for (Rank higher : ranks.tailMap(rules.share(tier).priority(), false).values()) {
+        for (PriorityLevel higher :
+                byPriority.tailMap(rules.share(tier).priority(), false).values()) {
             requests += higher.requests;
             tokens += higher.tokens;
         }
@@ -158,17 +159,17 @@ public final class QueueOccupancy {
     Ahead ahead(String tier, long requestsEach, long tokensEach) {
         TierShare share = rules.share(tier);
         Tier own = tiers.get(tier);
-        long ownRequests = own == null ? 0 : own.requestsByClient.upTo(requestsEach);
-        long ownTokens = own == null ? 0 : own.tokensByClient.upTo(tokensEach);
+        long ownRequests = own == null ? 0 : own.requestsByClient.sumCappedAt(requestsEach);
+        long ownTokens = own == null ? 0 : own.tokensByClient.sumCappedAt(tokensEach);
         Ahead above = above(tier);
         long requests = above.requests + ownRequests;
         long tokens = above.tokens + ownTokens;
-        Rank rank = ranks.get(share.priority());
+        PriorityLevel rank = byPriority.get(share.priority());
         if (rank == null) {
             return new Ahead(requests, tokens);
         }
-        if (rank.tiers.size() > MAX_TIERS_ASKED) {
-            long weights = rank.weights - (own == null ? 0 : share.weight());
+        if (rank.tiers.size() > MAX_TIERS_COMPARED) {
+            long weights = rank.totalWeight - (own == null ? 0 : share.weight());
             requests += beside(rank.requests - (own == null ? 0 : own.requests), ownRequests, weights, share.weight());
             tokens += beside(rank.tokens - (own == null ? 0 : own.tokens), ownTokens, weights, share.weight());
             return new Ahead(requests, tokens);
@@ -188,7 +189,7 @@ public final class QueueOccupancy {
         return more ? waiting : Math.min(waiting, meanwhile * weight / ownWeight);
     }
 
-    private void count(Tier tier, Rank rank, long requests, long moreTokens) {
+    private void count(Tier tier, PriorityLevel rank, long requests, long moreTokens) {
         tier.requests += requests;
         tier.tokens += moreTokens;
         rank.requests += requests;
@@ -197,10 +198,10 @@ public final class QueueOccupancy {
         tokens += moreTokens;
     }
 
-    private Rank rank(Tier tier) {
-        Rank rank = ranks.computeIfAbsent(tier.share.priority(), priority -> new Rank());
+    private PriorityLevel rank(Tier tier) {
+        PriorityLevel rank = byPriority.computeIfAbsent(tier.share.priority(), priority -> new PriorityLevel());
         if (rank.tiers.add(tier)) {
-            rank.weights += tier.share.weight();
+            rank.totalWeight += tier.share.weight();
         }
         return rank;
     }

@@ -42,7 +42,7 @@ public record QueueRules(
     public static final long DEFAULT_LOOK_AHEAD_MS = 100;
     public static final long MAX_LOOK_AHEAD_MS = 10_000;
     public static final int MAX_TIERS = 1_000;
-    public static final long ALWAYS_FITS = 1_000;
+    public static final long MIN_COST_BOUND = 1_000;
 
     private static final long HOUR_MS = 3_600_000;
 
@@ -108,7 +108,7 @@ public record QueueRules(
     }
 
     /**
-     * The largest cost that is let in: what leaves in an hour, by the total if that is less, but at least the burst and {@value #ALWAYS_FITS}. A
+     * The largest cost that is let in: what leaves in an hour, by the total if that is less, but at least the burst and {@value #MIN_COST_BOUND}. A
      * larger one would stand in everybody's way.
      */
     public long maxCost() {
@@ -119,7 +119,7 @@ public record QueueRules(
     private static long maxCost(long limit, long perMs, long burst) {
         long periods = Math.max(1, HOUR_MS / perMs);
         long anHours = limit > Long.MAX_VALUE / periods ? Long.MAX_VALUE : limit * periods;
-        return Math.max(Math.max(anHours, burst), ALWAYS_FITS);
+        return Math.max(Math.max(anHours, burst), MIN_COST_BOUND);
     }
 
     /** The same with another look-ahead. */
@@ -134,7 +134,7 @@ public record QueueRules(
     }
 
     /** Whether what waits leaves at the same times and in the same order under these rules. */
-    public boolean hasPaceOf(QueueRules other) {
+    public boolean hasSamePaceAs(QueueRules other) {
         return limit == other.limit
                 && perMs == other.perMs
                 && burst == other.burst
@@ -153,8 +153,8 @@ public record QueueRules(
      *
      * @param rules those of its queue, null if there is none
      */
-    public static Admission keyed(Admission admission, QueueRules rules) {
-        return rules == null ? admission : admission.to(rules.keyOf(admission.request()));
+    public static Admission withKey(Admission admission, QueueRules rules) {
+        return rules == null ? admission : admission.withKey(rules.keyOf(admission.request()));
     }
 
     private static void requireRange(String part, long value, long min, long max) {

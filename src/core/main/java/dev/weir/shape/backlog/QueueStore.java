@@ -7,10 +7,12 @@ import dev.weir.decision.KeyValueTable;
  *
  * @param slots each flow's slots
  * @param tickets where a request waits; of several with one ticket, the newest
- * @param alarms where the requests wait that may expire before others that are ahead of them
+ * @param expiryTimers where the requests wait that may expire before others that are ahead of them
  */
 public record QueueStore(
-        KeyValueTable<Place, Slot> slots, KeyValueTable<Ticket, Place> tickets, KeyValueTable<Alarm, Place> alarms) {
+        KeyValueTable<Place, Slot> slots,
+        KeyValueTable<Ticket, Place> tickets,
+        KeyValueTable<ExpiryTimer, Place> expiryTimers) {
 
     /**
      * A slot of a flow.
@@ -28,5 +30,5 @@ public record QueueStore(
      * @param bucket the tenth of a second in which it does
      * @param index counts the notes of the bucket
      */
-    public record Alarm(long bucket, long index) {}
+    public record ExpiryTimer(long bucket, long index) {}
 }

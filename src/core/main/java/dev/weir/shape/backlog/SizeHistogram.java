@@ -29,7 +29,7 @@ final class SizeHistogram {
     }
 
     /** The sum of all sizes, none of which counts for more than {@code most}. */
-    long upTo(long most) {
+    long sumCappedAt(long most) {
         int power = power(most);
         long sum = 0;
         for (int p = 0; p < counts.length; p++) {

@@ -12,7 +12,7 @@ public sealed interface Slot {
      * @param enqueuedAtMs when it began to wait, ms since the epoch
      * @param expiresAtMs the last moment at which it may leave, {@link #NEVER} if it may wait for as long as it takes
      * @param hasTicket whether it is found by its ticket: not if a newer one has the same
-     * @param alarm the note of when it expires, null if it expires no earlier than those ahead of it in its flow
+     * @param expiryTimer the note of when it expires, null if it expires no earlier than those ahead of it in its flow
      */
     record Waiting(
             Admission admission,
@@ -20,14 +20,14 @@ public sealed interface Slot {
             long enqueuedAtMs,
             long expiresAtMs,
             boolean hasTicket,
-            QueueStore.Alarm alarm)
+            QueueStore.ExpiryTimer expiryTimer)
             implements Slot {
 
         public static final long NEVER = Long.MAX_VALUE;
 
         /** The same, to be found no more. */
         Waiting withoutTicket() {
-            return new Waiting(admission, number, enqueuedAtMs, expiresAtMs, false, alarm);
+            return new Waiting(admission, number, enqueuedAtMs, expiresAtMs, false, expiryTimer);
         }
 
         /** In tokens. */

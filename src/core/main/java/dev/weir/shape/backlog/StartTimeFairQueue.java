@@ -69,7 +69,7 @@ public final class StartTimeFairQueue<K> {
     private long virtualTime; // the mean, rounded down
     private long weights; // of those that wait or are away
     private long ahead; // sum of weight * (tag - virtual time) of the same: 0 but for rounding and changed weights
-    private long orders;
+    private long nextOrder;
 
     StartTimeFairQueue() {}
 
@@ -79,7 +79,7 @@ public final class StartTimeFairQueue<K> {
         queue.virtualTime = state.virtualTime();
         queue.ahead = state.ahead();
         for (BucketContents.MemberTag member : state.members()) {
-            Tag<String> tag = new Tag<>(member.start(), member.weight(), queue.orders++, member.member());
+            Tag<String> tag = new Tag<>(member.start(), member.weight(), queue.nextOrder++, member.member());
             (member.isAway() ? queue.away : queue.waiting).put(member.member(), tag);
             (member.isAway() ? queue.awayByFinish : queue.byStart).add(tag);
             queue.weights += member.weight();
@@ -110,12 +110,12 @@ public final class StartTimeFairQueue<K> {
     }
 
     /** Whether it remembers nobody, so that a new one would do the same. */
-    boolean isForgettable() {
+    boolean hasNoTags() {
         return waiting.isEmpty() && away.isEmpty();
     }
 
     /** How many members it remembers, those that wait and those that were served ahead of their time. */
-    int remembered() {
+    int tagCount() {
         return waiting.size() + away.size();
     }
 
@@ -181,7 +181,7 @@ public final class StartTimeFairQueue<K> {
     }
 
     private void put(K member, long start, long weight) {
-        Tag<K> tag = new Tag<>(start, weight, orders++, member);
+        Tag<K> tag = new Tag<>(start, weight, nextOrder++, member);
         waiting.put(member, tag);
         byStart.add(tag);
         count(tag);
@@ -190,7 +190,7 @@ public final class StartTimeFairQueue<K> {
     /** Only those ahead: the others would start at the virtual time anyway. */
     private void remember(K member, long finish, long weight) {
         if (finish > virtualTime) {
-            Tag<K> tag = new Tag<>(finish, weight, orders++, member);
+            Tag<K> tag = new Tag<>(finish, weight, nextOrder++, member);
             away.put(member, tag);
             awayByFinish.add(tag);
             count(tag);

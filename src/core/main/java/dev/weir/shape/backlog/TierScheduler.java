@@ -51,7 +51,7 @@ public final class TierScheduler {
     int tags() {
         int count = 0;
         for (StartTimeFairQueue<String> tiers : byPriority.values()) {
-            count += tiers.remembered();
+            count += tiers.tagCount();
         }
         return count;
     }

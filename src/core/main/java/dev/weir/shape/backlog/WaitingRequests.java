@@ -2,7 +2,7 @@ package dev.weir.shape.backlog;
 
 import dev.weir.event.Admission;
 import dev.weir.shape.backlog.QueueOccupancy.Ahead;
-import dev.weir.shape.backlog.QueueStore.Alarm;
+import dev.weir.shape.backlog.QueueStore.ExpiryTimer;
 import dev.weir.shape.backlog.QueueStore.Place;
 import dev.weir.shape.backlog.QueueStore.Ticket;
 import dev.weir.shape.backlog.Slot.Waiting;
@@ -23,8 +23,8 @@ public final class WaitingRequests {
 
     private final QueueStore store;
     private final QueueBacklog backlog;
-    private final FlowTable lines;
-    private final ExpiryTimers alarms;
+    private final FlowTable flowTable;
+    private final ExpiryTimers expiryTimers;
     private final FairScheduler scheduler;
     private boolean isChanged;
     private Map<Flow, FlowQueue> restored; // null unless slots are being read
@@ -38,8 +38,8 @@ public final class WaitingRequests {
     public WaitingRequests(QueueRules rules, BucketContents contents, QueueStore store, QueueBacklog backlog) {
         this.store = store;
         this.backlog = backlog;
-        alarms = new ExpiryTimers(store.alarms());
-        lines = new FlowTable(rules);
+        expiryTimers = new ExpiryTimers(store.expiryTimers());
+        flowTable = new FlowTable(rules);
         scheduler = new FairScheduler(rules.tiers());
         if (contents != null) {
             restore(contents);
@@ -47,12 +47,12 @@ public final class WaitingRequests {
     }
 
     private void restore(BucketContents contents) {
-        contents.flows().forEach(figures -> lines.add(new FlowQueue(figures, store.slots())));
-        alarms.restore(contents.alarms());
+        contents.flows().forEach(figures -> flowTable.add(new FlowQueue(figures, store.slots())));
+        expiryTimers.restore(contents.expiryTimers());
         if (contents.order() != null) {
             scheduler.restore(contents.order());
         } else {
-            lines.lines().forEach(line -> scheduler.enter(line.flow()));
+            flowTable.flowQueues().forEach(line -> scheduler.enter(line.flow()));
         }
     }
 
@@ -61,18 +61,18 @@ public final class WaitingRequests {
         if (isEmpty()) {
             return BucketContents.EMPTY;
         }
-        List<BucketContents.FlowFigures> flows = new ArrayList<>(lines.flows());
-        lines.lines().forEach(line -> flows.add(line.figures()));
-        return new BucketContents(flows, scheduler.state(), alarms.counts());
+        List<BucketContents.FlowSummary> flows = new ArrayList<>(flowTable.flows());
+        flowTable.flowQueues().forEach(line -> flows.add(line.summary()));
+        return new BucketContents(flows, scheduler.state(), expiryTimers.counts());
     }
 
     /** How many parts {@link #contents} has: flows, tags and slots of alarms. */
-    public int parts() {
-        return lines.flows() + scheduler.tags() + alarms.buckets();
+    public int partCount() {
+        return flowTable.flows() + scheduler.tags() + expiryTimers.buckets();
     }
 
     /** Whether {@link #contents} may have changed since this was called last. */
-    public boolean takeChanged() {
+    public boolean testAndClearChanged() {
         boolean changed = isChanged;
         isChanged = false;
         return changed;
@@ -85,8 +85,8 @@ public final class WaitingRequests {
         }
         restored.computeIfAbsent(waiting.flow(), flow -> new FlowQueue(flow, store.slots()))
                 .restore(position, waiting);
-        if (waiting.alarm() != null) {
-            alarms.restore(waiting.alarm());
+        if (waiting.expiryTimer() != null) {
+            expiryTimers.restore(waiting.expiryTimer());
         }
     }
 
@@ -99,7 +99,7 @@ public final class WaitingRequests {
         restored = null;
         all.sort(Comparator.comparingLong(FlowQueue::headNumber).thenComparing(FlowQueue::flow));
         for (FlowQueue line : all) {
-            lines.add(line);
+            flowTable.add(line);
             scheduler.enter(line.flow());
             backlog.add(line.flow().tier(), line.size(), line.tokens());
             backlog.addHead(line.headEnqueuedAtMs());
@@ -109,45 +109,45 @@ public final class WaitingRequests {
     /** Changes what the tiers get. */
     public void setRules(QueueRules rules) {
         scheduler.setShares(rules.tiers());
-        lines.setRules(rules);
+        flowTable.setRules(rules);
     }
 
     /** What waits, by priority and tier; valid until the next change. */
-    public QueueOccupancy crowd() {
-        return lines.crowd();
+    public QueueOccupancy occupancy() {
+        return flowTable.occupancy();
     }
 
     /** How many wait. */
     public long size() {
-        return lines.size();
+        return flowTable.size();
     }
 
     public boolean isEmpty() {
-        return lines.flows() == 0;
+        return flowTable.flows() == 0;
     }
 
     /** The flow whose head leaves next, null if nobody waits. */
     public FlowQueue next() {
-        return scheduler.next().map(lines::get).orElse(null);
+        return scheduler.next().map(flowTable::get).orElse(null);
     }
 
     /** When the one came that has waited longest, ms since the epoch; null if nobody waits. */
     public Long oldestEnqueuedAtMs() {
-        return lines.oldestEnqueuedAtMs();
+        return flowTable.oldestEnqueuedAtMs();
     }
 
     /** When the next one may expire, in ms; {@link Waiting#NEVER} if nobody ever does. */
     public long nextExpiryMs() {
-        return isEmpty() ? Waiting.NEVER : Math.min(lines.soonestExpiry().headExpiresAtMs(), alarms.dueMs());
+        return isEmpty() ? Waiting.NEVER : Math.min(flowTable.soonestExpiry().headExpiresAtMs(), expiryTimers.dueMs());
     }
 
     /** Who has expired, null if nobody has or the budget is spent. */
-    public Place expired(long nowMs, WorkBudget budget) {
-        FlowQueue soonest = lines.soonestExpiry();
+    public Place nextExpired(long nowMs, WorkBudget budget) {
+        FlowQueue soonest = flowTable.soonestExpiry();
         if (soonest != null && soonest.headExpiresAtMs() <= nowMs) {
-            return budget.spend() ? soonest.head() : null;
+            return budget.trySpend() ? soonest.head() : null;
         }
-        return alarms.ringing(nowMs, budget);
+        return expiryTimers.nextDue(nowMs, budget);
     }
 
     /** Where the newest of those with a ticket waits, null if none does. */
@@ -156,7 +156,7 @@ public final class WaitingRequests {
     }
 
     /** Who waits at a place. */
-    public Waiting at(Place place) {
+    public Waiting get(Place place) {
         if (store.slots().get(place) instanceof Waiting waiting) {
             return waiting;
         }
@@ -167,19 +167,20 @@ public final class WaitingRequests {
     public void enter(Admission admission, long number, long enqueuedAtMs, long expiresAtMs) {
         isChanged = true;
         Flow flow = Waiting.flowOf(admission);
-        FlowQueue line = lines.get(flow);
+        FlowQueue line = flowTable.get(flow);
         if (line == null) {
             backlog.addHead(enqueuedAtMs);
             line = new FlowQueue(flow, store.slots());
             scheduler.enter(flow);
         } else {
-            lines.remove(line);
+            flowTable.remove(line);
         }
-        Alarm alarm = line.expiresInOrder(expiresAtMs) ? null : alarms.set(expiresAtMs, line.next());
+        ExpiryTimer alarm = line.expiresInOrder(expiresAtMs) ? null : expiryTimers.set(expiresAtMs, line.next());
         takeTicket(ticket(admission), line.next());
         line.append(new Waiting(admission, number, enqueuedAtMs, expiresAtMs, true, alarm));
-        lines.add(line);
-        backlog.add(flow.tier(), 1, QueueOccupancy.counted(admission.request().cost()));
+        flowTable.add(line);
+        backlog.add(
+                flow.tier(), 1, QueueOccupancy.cappedCost(admission.request().cost()));
     }
 
     /** Lets the head of a flow go, since its turn has come. */
@@ -191,26 +192,26 @@ public final class WaitingRequests {
     /** Lets one go whose turn has not come. */
     public void leave(Place place, Waiting waiting) {
         remove(place, waiting);
-        if (lines.get(place.flow()) == null) {
-            scheduler.left(place.flow());
+        if (flowTable.get(place.flow()) == null) {
+            scheduler.leave(place.flow());
         }
     }
 
     /** Who leaves before one that comes now to a flow, however the others share: its own and all of a higher priority. */
-    public Ahead surelyAhead(Flow flow) {
-        FlowQueue line = lines.get(flow);
-        Ahead above = crowd().above(flow.tier());
+    public Ahead minAhead(Flow flow) {
+        FlowQueue line = flowTable.get(flow);
+        Ahead above = occupancy().above(flow.tier());
         return line == null ? above : new Ahead(above.requests() + line.size(), above.tokens() + line.tokens());
     }
 
     /** Who leaves before it if half of the tier's other clients have had their turn of this round. */
     public Ahead expectedAhead(Flow flow, long cost) {
-        FlowQueue line = lines.get(flow);
+        FlowQueue line = flowTable.get(flow);
         long size = line == null ? 0 : line.size();
         long tokens = line == null ? 0 : line.tokens();
-        QueueOccupancy crowd = crowd();
+        QueueOccupancy crowd = occupancy();
         Ahead least = crowd.ahead(flow.tier(), size, tokens);
-        Ahead most = crowd.ahead(flow.tier(), size + 1, tokens + QueueOccupancy.counted(cost));
+        Ahead most = crowd.ahead(flow.tier(), size + 1, tokens + QueueOccupancy.cappedCost(cost));
         return new Ahead((least.requests() + most.requests()) / 2, (least.tokens() + most.tokens()) / 2);
     }
 
@@ -220,20 +221,20 @@ public final class WaitingRequests {
 
     private void remove(Place place, Waiting waiting) {
         isChanged = true;
-        FlowQueue line = lines.get(place.flow());
-        lines.remove(line);
+        FlowQueue line = flowTable.get(place.flow());
+        flowTable.remove(line);
         long headEnqueuedAtMs = line.headEnqueuedAtMs();
         line.remove(place.position(), waiting);
-        backlog.add(place.flow().tier(), -1, -QueueOccupancy.counted(waiting.cost()));
+        backlog.add(place.flow().tier(), -1, -QueueOccupancy.cappedCost(waiting.cost()));
         backlog.removeHead(headEnqueuedAtMs);
         if (line.isEmpty()) {
-            lines.forget(line);
+            flowTable.forget(line);
         } else {
             backlog.addHead(line.headEnqueuedAtMs());
-            lines.add(line);
+            flowTable.add(line);
         }
-        if (waiting.alarm() != null) {
-            alarms.clear(waiting.alarm());
+        if (waiting.expiryTimer() != null) {
+            expiryTimers.cancel(waiting.expiryTimer());
         }
         if (waiting.hasTicket()) {
             store.tickets().delete(ticket(waiting.admission()));
@@ -243,7 +244,7 @@ public final class WaitingRequests {
     private void takeTicket(Ticket ticket, Place place) {
         Place older = store.tickets().get(ticket);
         if (older != null) {
-            store.slots().put(older, at(older).withoutTicket());
+            store.slots().put(older, get(older).withoutTicket());
         }
         store.tickets().put(ticket, place);
     }

@@ -4,24 +4,24 @@ package dev.weir.shape.backlog;
 public final class WorkBudget {
 
     private final int steps;
-    private int left;
+    private int remaining;
 
     public WorkBudget(int steps) {
         this.steps = steps;
-        left = steps;
+        remaining = steps;
     }
 
     /** Takes a step, if there is one left. */
-    public boolean spend() {
-        if (left == 0) {
+    public boolean trySpend() {
+        if (remaining == 0) {
             return false;
         }
-        left--;
+        remaining--;
         return true;
     }
 
     /** How many steps were taken. */
     public int spent() {
-        return steps - left;
+        return steps - remaining;
     }
 }

@@ -4,21 +4,21 @@ import dev.weir.shape.backlog.Pacing;
 import java.util.TreeMap;
 
 /**
- * The slots of a queue's total that a partition may use. A slot is lost if it is not used {@value #LATE_MS} ms
+ * The slots of a queue's total that a partition may use. A slot is lost if it is not used {@value #MAX_LATENESS_MS} ms
  * after its time.
  */
 public final class LeasedSlots {
 
     /** A slot may be used this long after its time: work is done in ticks. */
-    static final long LATE_MS = 100;
+    static final long MAX_LATENESS_MS = 100;
 
     /** More runs are not kept; the ledger gives fewer. */
     private static final int MAX_RUNS = 4_096;
 
-    private static final long LATE_NANOS = LATE_MS * 1_000_000;
+    private static final long MAX_LATENESS_NANOS = MAX_LATENESS_MS * 1_000_000;
 
     /** The slots {@code from} to {@code to} − 1, counted from {@code start}. */
-    private record Part(Pacing pacing, Pacing.Arrival start, long from, long to) {
+    private record SlotRange(Pacing pacing, Pacing.Arrival start, long from, long to) {
 
         long nanos(long slot) {
             return pacing.after(start, slot).ceilNanos();
@@ -38,17 +38,17 @@ public final class LeasedSlots {
     }
 
     /** Where a request can go. */
-    private record Found(Part part, long slot) {}
+    private record Found(SlotRange part, long slot) {}
 
-    private final TreeMap<Long, Part> parts = new TreeMap<>(); // by the time of the first slot
+    private final TreeMap<Long, SlotRange> ranges = new TreeMap<>(); // by the time of the first slot
     private long coveredUntilNanos;
 
     /** Adds what was granted. */
     public void add(SlotGrant grant) {
         Pacing pacing = Pacing.of(grant.limit(), grant.perMs(), 1);
         for (SlotRun run : grant.runs()) {
-            if (parts.size() < MAX_RUNS) {
-                put(new Part(pacing, run.start(), 0, run.slots()));
+            if (ranges.size() < MAX_RUNS) {
+                put(new SlotRange(pacing, run.start(), 0, run.slots()));
             }
             coveredUntilNanos = Math.max(
                     coveredUntilNanos, pacing.after(run.start(), run.slots()).ceilNanos());
@@ -62,10 +62,10 @@ public final class LeasedSlots {
 
     /** How many slots are left, of which so many at least are consecutive. */
     public long left(long consecutive, long nowNanos) {
-        forgetBefore(nowNanos - LATE_NANOS);
+        forgetBefore(nowNanos - MAX_LATENESS_NANOS);
         long left = 0;
-        for (Part part : parts.values()) {
-            long ofPart = part.to - part.firstFrom(nowNanos - LATE_NANOS);
+        for (SlotRange part : ranges.values()) {
+            long ofPart = part.to - part.firstFrom(nowNanos - MAX_LATENESS_NANOS);
             left += ofPart >= consecutive ? ofPart : 0;
         }
         return left;
@@ -73,37 +73,37 @@ public final class LeasedSlots {
 
     /** The first slot that a request of this cost can have from a time on; {@link Long#MAX_VALUE} if there is none. */
     public long firstNanos(long cost, long fromNanos, long nowNanos) {
-        Found found = find(cost, Math.max(fromNanos, nowNanos - LATE_NANOS));
+        Found found = find(cost, Math.max(fromNanos, nowNanos - MAX_LATENESS_NANOS));
         return found == null ? Long.MAX_VALUE : found.part.nanos(found.slot);
     }
 
     /** Uses what {@link #firstNanos} has found. */
     public void take(long cost, long fromNanos, long nowNanos) {
-        Found found = find(cost, Math.max(fromNanos, nowNanos - LATE_NANOS));
-        Part part = found.part;
-        parts.remove(part.nanos(part.from));
+        Found found = find(cost, Math.max(fromNanos, nowNanos - MAX_LATENESS_NANOS));
+        SlotRange part = found.part;
+        ranges.remove(part.nanos(part.from));
         if (found.slot + cost < part.to) {
-            put(new Part(part.pacing, part.start, found.slot + cost, part.to));
+            put(new SlotRange(part.pacing, part.start, found.slot + cost, part.to));
         }
         if (part.from < found.slot) {
-            put(new Part(part.pacing, part.start, part.from, found.slot));
+            put(new SlotRange(part.pacing, part.start, part.from, found.slot));
         }
-        forgetBefore(nowNanos - LATE_NANOS);
+        forgetBefore(nowNanos - MAX_LATENESS_NANOS);
     }
 
     /** Forgets all slots: their times were wrong. */
     public void clear() {
-        parts.clear();
+        ranges.clear();
         coveredUntilNanos = 0;
     }
 
-    private void put(Part part) {
-        parts.put(part.nanos(part.from), part);
+    private void put(SlotRange part) {
+        ranges.put(part.nanos(part.from), part);
     }
 
     private Found find(long cost, long fromNanos) {
-        Long before = parts.floorKey(fromNanos);
-        for (Part part : (before == null ? parts : parts.tailMap(before, true)).values()) {
+        Long before = ranges.floorKey(fromNanos);
+        for (SlotRange part : (before == null ? ranges : ranges.tailMap(before, true)).values()) {
             if (part.to - part.from >= cost) {
                 long slot = part.firstFrom(fromNanos);
                 if (part.to - slot >= cost) {
@@ -115,12 +115,12 @@ public final class LeasedSlots {
     }
 
     private void forgetBefore(long nanos) {
-        while (!parts.isEmpty()) {
-            Part first = parts.firstEntry().getValue();
+        while (!ranges.isEmpty()) {
+            SlotRange first = ranges.firstEntry().getValue();
             if (first.nanos(first.to - 1) >= nanos) {
                 return;
             }
-            parts.pollFirstEntry();
+            ranges.pollFirstEntry();
         }
     }
 }

@@ -17,15 +17,15 @@ import java.util.TreeMap;
 public final class SlotContenders {
 
     /** No more tokens are assumed for a bucket that is not here. */
-    private static final long MOST_TOKENS = 1_000_000;
+    private static final long MAX_ASSUMED_TOKENS = 1_000_000;
 
-    private static final class Lane {
+    private static final class TierContenders {
         final String tier;
-        final Timers<BucketId> soonestFirst = new Timers<>();
+        final TimerQueue<BucketId> soonestFirst = new TimerQueue<>();
         final TreeMap<Long, Integer> costs = new TreeMap<>();
         long tokens;
 
-        Lane(String tier) {
+        TierContenders(String tier) {
             this.tier = tier;
         }
     }
@@ -43,44 +43,44 @@ public final class SlotContenders {
     private record Entry(String tier, long cost, long tokens) {}
 
     private final Map<BucketId, Entry> entries = new HashMap<>();
-    private final Map<String, Lane> lanes = new HashMap<>();
-    private final TreeMap<Rank, Lane> byRank = new TreeMap<>();
-    private final TreeMap<Rank, Lane> ofSeveral = new TreeMap<>(); // the lanes in which more than one is
-    private final Map<String, Long> parked = new HashMap<>(); // how many more there are that are not on the heap
+    private final Map<String, TierContenders> byTier = new HashMap<>();
+    private final TreeMap<Rank, TierContenders> byRank = new TreeMap<>();
+    private final TreeMap<Rank, TierContenders> withSeveral = new TreeMap<>(); // the lanes in which more than one is
+    private final Map<String, Long> coldByTier = new HashMap<>(); // how many more there are that are not on the heap
     private final TreeMap<Long, Integer> costs = new TreeMap<>(); // of all lanes
-    private final Timers<String> firsts = new Timers<>(); // of all lanes
-    private final Timers<String> upcoming = new Timers<>(); // of the lanes that the scheduler does not have
+    private final TimerQueue<String> firsts = new TimerQueue<>(); // of all lanes
+    private final TimerQueue<String> upcoming = new TimerQueue<>(); // of the lanes that the scheduler does not have
     private final TierScheduler scheduler;
-    private Map<String, TierShare> tiers;
+    private Map<String, TierShare> shares;
     private long tokens;
-    private long parkedInAll;
+    private long coldTotal;
 
     public SlotContenders(Map<String, TierShare> tiers) {
-        this.tiers = tiers;
+        this.shares = tiers;
         scheduler = new TierScheduler(tiers);
     }
 
     public void setShares(Map<String, TierShare> newTiers) {
-        tiers = newTiers;
+        shares = newTiers;
         scheduler.setShares(newTiers);
         byRank.clear();
-        ofSeveral.clear();
-        lanes.forEach((tier, lane) -> {
+        withSeveral.clear();
+        byTier.forEach((tier, lane) -> {
             byRank.put(rank(tier), lane);
             noteSize(lane);
         });
     }
 
-    private void noteSize(Lane lane) {
+    private void noteSize(TierContenders lane) {
         if (lane.soonestFirst.size() > 1) {
-            ofSeveral.put(rank(lane.tier), lane);
+            withSeveral.put(rank(lane.tier), lane);
         } else {
-            ofSeveral.remove(rank(lane.tier));
+            withSeveral.remove(rank(lane.tier));
         }
     }
 
     private Rank rank(String tier) {
-        return new Rank(tiers.getOrDefault(tier, TierShare.DEFAULT).priority(), tier);
+        return new Rank(shares.getOrDefault(tier, TierShare.DEFAULT).priority(), tier);
     }
 
     /**
@@ -97,10 +97,10 @@ public final class SlotContenders {
             remove(bucket);
             before = null;
         }
-        Lane lane = lanes.get(tier);
+        TierContenders lane = byTier.get(tier);
         if (lane == null) {
-            lane = new Lane(tier);
-            lanes.put(tier, lane);
+            lane = new TierContenders(tier);
+            byTier.put(tier, lane);
             byRank.put(rank(tier), lane);
         }
         if (before != null) { // never away in between: a tier that goes away gives up what it is owed
@@ -119,7 +119,7 @@ public final class SlotContenders {
         if (entry == null) {
             return;
         }
-        Lane lane = lanes.get(entry.tier);
+        TierContenders lane = byTier.get(entry.tier);
         lane.soonestFirst.cancel(bucket);
         count(lane, entry, -1);
         setTimers(entry.tier, lane);
@@ -127,9 +127,9 @@ public final class SlotContenders {
         removeIfEmpty(lane);
     }
 
-    private void removeIfEmpty(Lane lane) {
-        if (lane.soonestFirst.isEmpty() && !parked.containsKey(lane.tier)) {
-            lanes.remove(lane.tier);
+    private void removeIfEmpty(TierContenders lane) {
+        if (lane.soonestFirst.isEmpty() && !coldByTier.containsKey(lane.tier)) {
+            byTier.remove(lane.tier);
             byRank.remove(rank(lane.tier));
             if (scheduler.isWaiting(lane.tier)) {
                 scheduler.leave(lane.tier);
@@ -138,7 +138,7 @@ public final class SlotContenders {
     }
 
     /** Adds an entry to the sums, or takes it from them if {@code by} is −1. */
-    private void count(Lane lane, Entry entry, int by) {
+    private void count(TierContenders lane, Entry entry, int by) {
         lane.tokens += by * entry.tokens;
         tokens += by * entry.tokens;
         for (TreeMap<Long, Integer> each : List.of(lane.costs, costs)) {
@@ -146,7 +146,7 @@ public final class SlotContenders {
         }
     }
 
-    private void setTimers(String tier, Lane lane) {
+    private void setTimers(String tier, TierContenders lane) {
         long nanos = lane.soonestFirst.firstNanos();
         firsts.set(tier, nanos);
         upcoming.set(tier, scheduler.isWaiting(tier) ? Long.MAX_VALUE : nanos);
@@ -160,26 +160,26 @@ public final class SlotContenders {
 
     /** When the first one of a tier may leave by its own pace; {@link Long#MAX_VALUE} if there is none. */
     public long firstNanos(String tier) {
-        Lane lane = lanes.get(tier);
+        TierContenders lane = byTier.get(tier);
         return lane == null ? Long.MAX_VALUE : lane.soonestFirst.firstNanos();
     }
 
     /** The buckets that are not needed soon: of the lowest tier in which there are several, those whose turn comes last. */
-    public Iterable<BucketId> last() {
-        return ofSeveral.isEmpty()
+    public Iterable<BucketId> leastUrgent() {
+        return withSeveral.isEmpty()
                 ? List.of()
-                : ofSeveral.lastEntry().getValue().soonestFirst.lastFirst();
+                : withSeveral.lastEntry().getValue().soonestFirst.latestFirst();
     }
 
     /** Records how many more buckets of a tier contend that are not here; the tier stays as long as there are any. */
-    public void setParked(String tier, long number) {
-        long more = number - parked.getOrDefault(tier, 0L);
+    public void setColdCount(String tier, long number) {
+        long more = number - coldByTier.getOrDefault(tier, 0L);
         if (more != 0) {
-            parkedInAll += more;
-            parked.merge(tier, more, (had, change) -> had + change == 0 ? null : (Long) (had + change));
+            coldTotal += more;
+            coldByTier.merge(tier, more, (had, change) -> had + change == 0 ? null : (Long) (had + change));
         }
-        if (number == 0 && lanes.containsKey(tier)) {
-            removeIfEmpty(lanes.get(tier));
+        if (number == 0 && byTier.containsKey(tier)) {
+            removeIfEmpty(byTier.get(tier));
         }
     }
 
@@ -190,7 +190,7 @@ public final class SlotContenders {
             upcoming.cancel(upcoming.first());
         }
         for (String tier = scheduler.first(); tier != null; tier = scheduler.first()) {
-            Timers<BucketId> lane = lanes.get(tier).soonestFirst;
+            TimerQueue<BucketId> lane = byTier.get(tier).soonestFirst;
             if (lane.firstNanos() <= untilNanos) {
                 return lane.first();
             }
@@ -218,15 +218,15 @@ public final class SlotContenders {
     public List<SlotReport.Demand> demands() {
         List<SlotReport.Demand> demands = new ArrayList<>();
         long moreKeys = entries.size();
-        long moreParked = parkedInAll;
+        long moreParked = coldTotal;
         long moreTokens = tokens;
-        for (Lane lane : byRank.values()) {
+        for (TierContenders lane : byRank.values()) {
             if (demands.size() == SlotReport.MAX_DEMANDS - 1 && byRank.size() > SlotReport.MAX_DEMANDS) {
                 demands.add(demand(lane.tier, moreKeys, moreParked, moreTokens, costs));
                 break;
             }
             int keys = lane.soonestFirst.size();
-            long parkedKeys = parked.getOrDefault(lane.tier, 0L);
+            long parkedKeys = coldByTier.getOrDefault(lane.tier, 0L);
             demands.add(demand(lane.tier, keys, parkedKeys, lane.tokens, lane.costs));
             moreKeys -= keys;
             moreParked -= parkedKeys;
@@ -237,7 +237,7 @@ public final class SlotContenders {
 
     private static SlotReport.Demand demand(
             String tier, long keys, long parkedKeys, long tokens, TreeMap<Long, Integer> costs) {
-        long each = keys == 0 ? 1 : Math.min(tokens / keys, MOST_TOKENS);
+        long each = keys == 0 ? 1 : Math.min(tokens / keys, MAX_ASSUMED_TOKENS);
         long largestCost = costs.isEmpty() ? 1 : costs.lastKey();
         return new SlotReport.Demand(tier, keys + parkedKeys, tokens + parkedKeys * each, largestCost);
     }

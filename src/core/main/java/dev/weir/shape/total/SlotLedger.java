@@ -39,16 +39,16 @@ import java.util.TreeMap;
 public final class SlotLedger {
 
     /** Slots are given out this often. */
-    public static final long GRANT_MS = 50;
+    public static final long GRANT_INTERVAL_MS = 50;
 
     /** If somebody wants slots and hardly any are given out, the next are given out after this. */
-    static final long SOON_MS = 10;
+    static final long SHORT_GRANT_INTERVAL_MS = 10;
 
     /** Partitions report this often while something waits. */
-    public static final long REPORT_MS = 100;
+    public static final long REPORT_INTERVAL_MS = 100;
 
     /** A partition that has not reported for this long gets nothing more. */
-    static final long FORGET_MS = 3_000;
+    static final long REPORT_TIMEOUT_MS = 3_000;
 
     /** Grants that take longer do not make the ledger look further ahead. */
     public static final long MAX_LAG_MS = 5_000;
@@ -64,16 +64,16 @@ public final class SlotLedger {
 
     private static final long NANOS_PER_MS = 1_000_000;
 
-    private static final class Want {
+    private static final class PartitionDemand {
         long tokens;
         long keys;
         long largestCost;
     }
 
-    private static final class Holder {
+    private static final class PartitionState {
         final int partition;
-        final Map<String, Want> wants = new TreeMap<>();
-        final Deque<long[]> unseen =
+        final Map<String, PartitionDemand> demands = new TreeMap<>();
+        final Deque<long[]> unacknowledged =
                 new ArrayDeque<>(0); // end and slots of the runs that its last report did not know of
         final List<SlotRun> runs = new ArrayList<>();
         Pacing.Arrival endOfRuns;
@@ -82,19 +82,19 @@ public final class SlotLedger {
         long reportedNanos;
         long grantedNanos = Long.MIN_VALUE;
 
-        Holder(int partition) {
+        PartitionState(int partition) {
             this.partition = partition;
         }
     }
 
     private final String queue;
-    private final Map<Integer, Holder> holders = new TreeMap<>();
+    private final Map<Integer, PartitionState> partitions = new TreeMap<>();
     private final FairScheduler scheduler;
     private Map<String, TierShare> tiers;
     private long limit;
     private long perMs;
     private Pacing pacing;
-    private OutflowState given;
+    private OutflowState granted;
     private int nextSpare;
     private boolean isChanged;
 
@@ -105,7 +105,7 @@ public final class SlotLedger {
      */
     public SlotLedger(String queue, OutflowState given) {
         this.queue = queue;
-        this.given = given;
+        this.granted = given;
         scheduler = new FairScheduler(Map.of());
         tiers = Map.of();
     }
@@ -117,11 +117,11 @@ public final class SlotLedger {
 
     /** What it has given out. */
     public OutflowState state() {
-        return given;
+        return granted;
     }
 
     /** Whether {@link #state} has changed since it was asked last. */
-    public boolean takeChanged() {
+    public boolean testAndClearChanged() {
         boolean changed = isChanged;
         isChanged = false;
         return changed;
@@ -129,7 +129,7 @@ public final class SlotLedger {
 
     /** Whether nobody wants anything, and all slots that were given out are in the past, so that a fresh ledger would do the same. */
     public boolean isIdle(long nowNanos) {
-        return holders.isEmpty() && given.arrival().ceilNanos() <= nowNanos;
+        return partitions.isEmpty() && granted.arrival().ceilNanos() <= nowNanos;
     }
 
     /** Sets the total and the shares; slots that were given out stay with who has them. */
@@ -146,11 +146,11 @@ public final class SlotLedger {
             limit = newLimit;
             perMs = newPerMs;
             pacing = Pacing.of(limit, perMs, 1);
-            given = new OutflowState(
-                    new Pacing.Arrival(given.arrival().ceilNanos(), 0), // its part is one of the pace before
-                    given.lastNanos(),
-                    given.sequence(),
-                    given.clockNanos());
+            granted = new OutflowState(
+                    new Pacing.Arrival(granted.arrival().ceilNanos(), 0), // its part is one of the pace before
+                    granted.lastNanos(),
+                    granted.sequence(),
+                    granted.clockNanos());
         }
     }
 
@@ -165,24 +165,24 @@ public final class SlotLedger {
         } else {
             setPace(report.limit(), report.perMs());
         }
-        Holder holder = holders.computeIfAbsent(report.partition(), Holder::new);
+        PartitionState holder = partitions.computeIfAbsent(report.partition(), PartitionState::new);
         holder.reportedNanos = nowNanos;
         holder.waiting = report.waiting();
         holder.lagMs = Math.max(0, Math.min(MAX_LAG_MS, report.lagMs()));
         long seenUntilNanos =
                 Math.max(report.coveredUntilNanos(), nowNanos); // a holder that was opened anew has lost some
-        holder.unseen.removeIf(run -> run[0] <= seenUntilNanos);
+        holder.unacknowledged.removeIf(run -> run[0] <= seenUntilNanos);
         long has = report.slots();
         long largestCost = SlotReport.largestCost(report.demands());
-        for (long[] run : holder.unseen) {
+        for (long[] run : holder.unacknowledged) {
             has += run[1] >= largestCost ? run[1] : 0;
         }
-        Map<String, Want> wants = new TreeMap<>();
+        Map<String, PartitionDemand> wants = new TreeMap<>();
         for (SlotReport.Demand demand : report.demands()) {
             long covered = Math.min(has, demand.tokens());
             has -= covered;
             if (covered < demand.tokens()) {
-                Want want = new Want();
+                PartitionDemand want = new PartitionDemand();
                 want.tokens = demand.tokens() - covered;
                 want.keys = Math.max(1, demand.keys());
                 want.largestCost = demand.largestCost();
@@ -192,54 +192,54 @@ public final class SlotLedger {
         boolean wantsNothing = report.waiting() == 0;
         replace(holder, wantsNothing ? Map.of() : wants);
         if (wantsNothing) {
-            holders.remove(holder.partition);
+            partitions.remove(holder.partition);
         }
     }
 
-    private void replace(Holder holder, Map<String, Want> wants) {
-        for (String tier : List.copyOf(holder.wants.keySet())) {
+    private void replace(PartitionState holder, Map<String, PartitionDemand> wants) {
+        for (String tier : List.copyOf(holder.demands.keySet())) {
             if (!wants.containsKey(tier)) {
-                scheduler.left(flow(tier, holder));
+                scheduler.leave(flow(tier, holder));
             }
         }
         wants.keySet().forEach(tier -> {
-            if (!holder.wants.containsKey(tier)) {
+            if (!holder.demands.containsKey(tier)) {
                 scheduler.enter(flow(tier, holder), wants.get(tier).keys);
             }
         });
-        holder.wants.clear();
-        holder.wants.putAll(wants);
+        holder.demands.clear();
+        holder.demands.putAll(wants);
     }
 
-    private static Flow flow(String tier, Holder holder) {
+    private static Flow flow(String tier, PartitionState holder) {
         return new Flow(tier, Integer.toString(holder.partition));
     }
 
     /** When slots are to be given out; if nobody is there to get any, when it is {@linkplain #isIdle idle}. */
     public long dueNanos() {
-        if (holders.isEmpty()) {
-            return given.arrival().ceilNanos();
+        if (partitions.isEmpty()) {
+            return granted.arrival().ceilNanos();
         }
         boolean isShort = scheduler.next().isPresent()
-                && given.arrival().ceilNanos() < given.clockNanos() + (leadMs() + GRANT_MS) * NANOS_PER_MS;
-        return given.clockNanos() + (isShort ? SOON_MS : GRANT_MS) * NANOS_PER_MS;
+                && granted.arrival().ceilNanos() < granted.clockNanos() + (leadMs() + GRANT_INTERVAL_MS) * NANOS_PER_MS;
+        return granted.clockNanos() + (isShort ? SHORT_GRANT_INTERVAL_MS : GRANT_INTERVAL_MS) * NANOS_PER_MS;
     }
 
     /** Gives out slots, up to a little ahead of now. */
     public List<SlotGrant> grant(long nowNanos) {
-        forgetSilent(nowNanos);
+        removeSilent(nowNanos);
         long leadNanos = leadMs() * NANOS_PER_MS;
-        long untilNanos = nowNanos + leadNanos + 2 * GRANT_MS * NANOS_PER_MS;
+        long untilNanos = nowNanos + leadNanos + 2 * GRANT_INTERVAL_MS * NANOS_PER_MS;
         startAt(nowNanos + leadNanos, nowNanos);
-        int pieces = giveWanted(untilNanos);
-        giveSpare(untilNanos, MAX_PIECES - pieces);
+        int pieces = grantDemanded(untilNanos);
+        grantSpare(untilNanos, MAX_PIECES - pieces);
         isChanged = true;
         List<SlotGrant> grants = new ArrayList<>();
         long waiting =
-                holders.values().stream().mapToLong(holder -> holder.waiting).sum();
-        for (Holder holder : holders.values()) {
-            boolean isDue =
-                    nowNanos - holder.grantedNanos >= REPORT_MS * NANOS_PER_MS || holder.grantedNanos > nowNanos;
+                partitions.values().stream().mapToLong(holder -> holder.waiting).sum();
+        for (PartitionState holder : partitions.values()) {
+            boolean isDue = nowNanos - holder.grantedNanos >= REPORT_INTERVAL_MS * NANOS_PER_MS
+                    || holder.grantedNanos > nowNanos;
             if (!holder.runs.isEmpty() || isDue) {
                 grants.add(new SlotGrant(
                         queue,
@@ -250,7 +250,7 @@ public final class SlotLedger {
                         waiting - holder.waiting,
                         holder.runs));
                 holder.grantedNanos = nowNanos;
-                holder.runs.forEach(run -> holder.unseen.add(
+                holder.runs.forEach(run -> holder.unacknowledged.add(
                         new long[] {pacing.after(run.start(), run.slots()).ceilNanos(), run.slots()}));
                 holder.runs.clear();
                 holder.endOfRuns = null;
@@ -261,20 +261,20 @@ public final class SlotLedger {
 
     /** Sets the time back, because it was wrong. Slots that were given out keep their distance from now. */
     public void stepBack(long nowNanos) {
-        if (given.clockNanos() > nowNanos) {
-            given = given.movedTo(nowNanos);
+        if (granted.clockNanos() > nowNanos) {
+            granted = granted.movedTo(nowNanos);
             isChanged = true;
         }
-        holders.values().forEach(holder -> {
+        partitions.values().forEach(holder -> {
             holder.reportedNanos = Math.min(holder.reportedNanos, nowNanos);
-            holder.unseen.clear();
+            holder.unacknowledged.clear();
         });
     }
 
-    private void forgetSilent(long nowNanos) {
-        for (Iterator<Holder> all = holders.values().iterator(); all.hasNext(); ) {
-            Holder holder = all.next();
-            if (nowNanos - holder.reportedNanos > FORGET_MS * NANOS_PER_MS) {
+    private void removeSilent(long nowNanos) {
+        for (Iterator<PartitionState> all = partitions.values().iterator(); all.hasNext(); ) {
+            PartitionState holder = all.next();
+            if (nowNanos - holder.reportedNanos > REPORT_TIMEOUT_MS * NANOS_PER_MS) {
                 replace(holder, Map.of());
                 all.remove();
             }
@@ -283,7 +283,7 @@ public final class SlotLedger {
 
     /** Slots that begin sooner would arrive too late. */
     private long leadMs() {
-        long lagMs = holders.values().stream()
+        long lagMs = partitions.values().stream()
                 .mapToLong(holder -> holder.lagMs)
                 .max()
                 .orElse(0);
@@ -291,29 +291,29 @@ public final class SlotLedger {
     }
 
     private void startAt(long firstNanos, long nowNanos) {
-        Pacing.Arrival next = given.arrival();
-        given = new OutflowState(
+        Pacing.Arrival next = granted.arrival();
+        granted = new OutflowState(
                 next.ceilNanos() < firstNanos ? new Pacing.Arrival(firstNanos, 0) : next,
-                given.lastNanos(),
-                given.sequence(),
+                granted.lastNanos(),
+                granted.sequence(),
                 nowNanos);
     }
 
-    private int giveWanted(long untilNanos) {
+    private int grantDemanded(long untilNanos) {
         long piece = Math.max(1, pacing.slotsIn(PIECE_NANOS));
         int pieces = 0;
         for (Flow flow = scheduler.next().orElse(null);
-                flow != null && given.arrival().ceilNanos() < untilNanos && pieces < MAX_PIECES;
+                flow != null && granted.arrival().ceilNanos() < untilNanos && pieces < MAX_PIECES;
                 flow = scheduler.next().orElse(null)) {
-            Holder holder = holders.get(Integer.parseInt(flow.client()));
-            Want want = holder.wants.get(flow.tier());
+            PartitionState holder = partitions.get(Integer.parseInt(flow.client()));
+            PartitionDemand want = holder.demands.get(flow.tier());
             long ofLargest = want.largestCost == 1 ? 1 : REQUESTS_PER_PIECE * want.largestCost;
             long slots = Math.max(want.largestCost, Math.min(want.tokens, Math.max(piece, ofLargest)));
-            give(holder, slots);
+            addGrant(holder, slots);
             want.tokens -= slots;
             boolean wantsMore = want.tokens > 0;
             if (!wantsMore) {
-                holder.wants.remove(flow.tier());
+                holder.demands.remove(flow.tier());
             }
             scheduler.served(flow, slots, want.keys, wantsMore);
             pieces++;
@@ -322,22 +322,22 @@ public final class SlotLedger {
     }
 
     /** Gives what nobody wants to all that have something waiting, if it is enough for all. */
-    private void giveSpare(long untilNanos, int most) {
-        List<Holder> all = List.copyOf(holders.values());
-        long spareNanos = untilNanos - given.arrival().ceilNanos();
+    private void grantSpare(long untilNanos, int most) {
+        List<PartitionState> all = List.copyOf(partitions.values());
+        long spareNanos = untilNanos - granted.arrival().ceilNanos();
         long each = all.isEmpty() || spareNanos <= 0 ? 0 : pacing.slotsIn(spareNanos) / all.size();
         if (each == 0) {
             return;
         }
         long piece = Math.min(each, Math.max(1, pacing.slotsIn(PIECE_NANOS)));
-        for (int pieces = 0; pieces < most && given.arrival().ceilNanos() < untilNanos; pieces++) {
-            give(all.get(nextSpare++ % all.size()), piece);
+        for (int pieces = 0; pieces < most && granted.arrival().ceilNanos() < untilNanos; pieces++) {
+            addGrant(all.get(nextSpare++ % all.size()), piece);
             nextSpare %= all.size();
         }
     }
 
-    private void give(Holder holder, long slots) {
-        Pacing.Arrival start = given.arrival();
+    private void addGrant(PartitionState holder, long slots) {
+        Pacing.Arrival start = granted.arrival();
         Pacing.Arrival end = pacing.after(start, slots);
         int last = holder.runs.size() - 1;
         if (start.equals(holder.endOfRuns)) {
@@ -347,6 +347,6 @@ public final class SlotLedger {
             holder.runs.add(new SlotRun(start, slots));
         }
         holder.endOfRuns = end;
-        given = new OutflowState(end, start.ceilNanos(), given.sequence() + slots, given.clockNanos());
+        granted = new OutflowState(end, start.ceilNanos(), granted.sequence() + slots, granted.clockNanos());
     }
 }

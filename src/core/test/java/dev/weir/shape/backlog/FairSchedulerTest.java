@@ -136,7 +136,7 @@ class FairSchedulerTest {
         Waiting waiting = new Waiting(Map.of());
         waiting.add("free", "a", 0);
         waiting.add("free", "b", 1);
-        waiting.scheduler.left(new Flow("free", "a"));
+        waiting.scheduler.leave(new Flow("free", "a"));
         waiting.flows.remove(new Flow("free", "a"));
         assertThat(waiting.scheduler.next()).contains(new Flow("free", "b")); // a came first
         waiting.add("free", "a", 2);
@@ -166,7 +166,7 @@ class FairSchedulerTest {
                     Flow flow = new Flow("t" + random.nextInt(4), "c" + random.nextInt(50));
                     if (waiting.isWaiting(flow)) {
                         gone += waiting.flows.remove(flow).size();
-                        waiting.scheduler.left(flow);
+                        waiting.scheduler.leave(flow);
                     }
                 }
             }

@@ -143,12 +143,12 @@ class QueueTotalTest {
             };
             Outlet outlet = new Outlet() {
                 @Override
-                public void decide(Admission of, Decision decision) {
+                public void emitDecision(Admission of, Decision decision) {
                     decisions.add(decision);
                 }
 
                 @Override
-                public void release(Admission of, Release release) {
+                public void emitRelease(Admission of, Release release) {
                     releases.add(release);
                 }
             };
@@ -200,7 +200,7 @@ class QueueTotalTest {
                     0,
                     new Request.Source(0, 0));
             Admission admission =
-                    Admission.of(request, "q", new PolicyVersion("p", 1), null).to(rules.keyOf(request));
+                    Admission.of(request, "q", new PolicyVersion("p", 1), null).withKey(rules.keyOf(request));
             int partition = Math.floorMod(key.hashCode(), shapers.size());
             shapers.get(partition).admit(admission, requests, nanos(partition) / MS, nanos(partition));
         }
@@ -820,7 +820,7 @@ class QueueTotalTest {
         Request.Source source = new Request.Source(0, 0);
         Request request =
                 new Request(id, "c", RequestKind.CONSUME, null, 1, null, Map.of("k", key), null, null, null, 0, source);
-        return Admission.of(request, "paced", new PolicyVersion("p", 1), null).to(Map.of("k", key));
+        return Admission.of(request, "paced", new PolicyVersion("p", 1), null).withKey(Map.of("k", key));
     }
 
     @Test

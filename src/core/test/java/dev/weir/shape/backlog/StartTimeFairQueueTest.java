@@ -161,7 +161,7 @@ class StartTimeFairQueueTest {
         StartTimeFairQueue<String> queue = new StartTimeFairQueue<>();
         queue.enter("a", 1);
         queue.serve("a", 5, 1, false);
-        assertThat(queue.isForgettable()).isTrue();
+        assertThat(queue.hasNoTags()).isTrue();
         queue.enter("b", 1);
         queue.enter("a", 1);
         assertThat(serve(queue, 2)).containsExactly("b", "a");
@@ -275,12 +275,12 @@ class StartTimeFairQueueTest {
             if (name >= waiting) {
                 queue.serve(queue.first(), random.nextInt(20), 1, false);
             }
-            most = Math.max(most, queue.remembered());
+            most = Math.max(most, queue.tagCount());
         }
         assertThat(most).isLessThan(3 * waiting);
         while (!queue.isEmpty()) {
             queue.serve(queue.first(), 1, 1, false);
         }
-        assertThat(queue.remembered()).isZero();
+        assertThat(queue.tagCount()).isZero();
     }
 }

@@ -1,0 +1,98 @@
+package dev.weir.bench.cli;
+
+import dev.weir.bench.MachineInfo;
+import dev.weir.bench.ResultTable;
+import dev.weir.cli.RootCommand;
+import java.io.IOException;
+import java.io.PrintWriter;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import picocli.CommandLine;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.ScopeType;
+
+@Command(
+        name = "weir-bench",
+        mixinStandardHelpOptions = true,
+        versionProvider = RootCommand.Version.class,
+        description = "Measures Weir on this machine, side by side with what it is compared with.",
+        synopsisSubcommandLabel = "[COMMAND]",
+        footer = {"", "Without a command: all of them, one after the other, which takes an hour and more."},
+        subcommands = {
+            BenchDecideCommand.class,
+            BenchLatencyCommand.class,
+            BenchPeersCommand.class,
+            BenchShapeCommand.class,
+            BenchKeysCommand.class,
+            BenchShareCommand.class,
+            BenchLendCommand.class,
+            BenchRedisCommand.class,
+            BenchBacktestCommand.class,
+            BenchGrowthCommand.class,
+            CommandLine.HelpCommand.class
+        })
+public final class BenchCommand extends RootCommand {
+
+    @Option(names = "--json", scope = ScopeType.INHERIT, description = "Print each table as a line of JSON.")
+    private boolean json;
+
+    @Option(
+            names = "--report",
+            paramLabel = "FILE",
+            scope = ScopeType.INHERIT,
+            description = "A Markdown page whose tables of what is measured are replaced; made if it is not there.")
+    private Path report;
+
+    public static void main(String[] args) {
+        new BenchCommand().runAndExit(args);
+    }
+
+    @Override
+    public Integer call() {
+        List<String> options = new ArrayList<>();
+        if (json) {
+            options.add("--json");
+        }
+        if (report != null) {
+            options.add("--report=" + report);
+        }
+        CommandLine own = spec().commandLine();
+        for (CommandLine command : own.getSubcommands().values()) {
+            if (command.getCommand() instanceof CommandLine.HelpCommand) {
+                continue;
+            }
+            int exit = command.execute(options.toArray(String[]::new));
+            if (exit != 0) {
+                return exit;
+            }
+        }
+        return 0;
+    }
+
+    /** Where a measurement tells how far it is. */
+    PrintWriter progress() {
+        return spec().commandLine().getErr();
+    }
+
+    /** Prints the tables of one measure. */
+    void print(List<ResultTable> tables) throws IOException {
+        String machine = MachineInfo.describe();
+        PrintWriter out = spec().commandLine().getOut();
+        for (ResultTable table : tables) {
+            if (json) {
+                out.println(BenchTables.json(table, machine));
+            } else {
+                BenchTables.print(table, out);
+            }
+        }
+        if (!json) {
+            out.println(machine);
+        }
+        out.flush();
+        if (report != null) {
+            BenchTables.report(tables, machine, report);
+        }
+    }
+}

@@ -1,0 +1,32 @@
+package dev.weir.decision;
+
+import dev.weir.event.IdempotentAnswer;
+import dev.weir.event.StateKey;
+import dev.weir.limit.SegmentStore;
+import dev.weir.policy.ContentHash;
+import dev.weir.policy.RequestKey;
+
+/** States that a decision reads, but does not change: its writes are discarded. */
+record ReadOnlyStates(PolicyStates states) implements WritablePolicyStates {
+
+    @Override
+    public PolicyState get(StateKey key) {
+        return states.get(key);
+    }
+
+    @Override
+    public SegmentStore segments(StateKey key, int slot) {
+        return states.segments(key, slot);
+    }
+
+    @Override
+    public IdempotencyCache.Entry firstAnswer(RequestKey key) {
+        return states.firstAnswer(key);
+    }
+
+    @Override
+    public void put(StateKey key, PolicyState state) {}
+
+    @Override
+    public void storeAnswer(RequestKey key, ContentHash content, IdempotentAnswer answer, long atMs, long untilMs) {}
+}

@@ -1,0 +1,122 @@
+package dev.weir.policy;
+
+import dev.weir.event.Request;
+import java.util.Collections;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.TreeMap;
+
+/**
+ * Which requests a policy is for: each named field ({@code client}, {@code tier} or an attribute) must match one of its
+ * patterns. A request that lacks the field does not match. No condition: every request.
+ */
+public final class RequestMatcher {
+
+    /** The most fields of one policy, and the most patterns of one field. */
+    public static final int MAX_FIELDS = 32;
+
+    public static final int MAX_PATTERNS = 1000;
+
+    /** Matches every request. */
+    public static final RequestMatcher ALL = new RequestMatcher(Map.of());
+
+    private final TreeMap<String, List<Glob>> conditions = new TreeMap<>();
+    private final Condition[] all;
+
+    /** A field and its patterns, as they are looked at for each request. */
+    @SuppressWarnings("ArrayRecordComponent") // never compared
+    private record Condition(String field, Glob[] globs) {
+        boolean holds(String value) {
+            for (Glob glob : globs) {
+                if (glob.matches(value)) {
+                    return true;
+                }
+            }
+            return false;
+        }
+
+        boolean mayOverlap(Glob other) {
+            for (Glob glob : globs) {
+                if (glob.mayOverlap(other)) {
+                    return true;
+                }
+            }
+            return false;
+        }
+    }
+
+    /**
+     * @param conditions field to the patterns of which one must match
+     * @throws IllegalArgumentException if there are too many, or none for a field
+     */
+    public RequestMatcher(Map<String, List<Glob>> conditions) {
+        if (conditions.size() > MAX_FIELDS) {
+            throw new IllegalArgumentException("a policy matches on at most " + MAX_FIELDS + " fields");
+        }
+        conditions.forEach((field, globs) -> {
+            if (globs.isEmpty() || globs.size() > MAX_PATTERNS) {
+                throw new IllegalArgumentException(
+                        field + " must have 1 to " + MAX_PATTERNS + " values, has " + globs.size());
+            }
+            this.conditions.put(field, List.copyOf(globs));
+        });
+        all = this.conditions.entrySet().stream()
+                .map(condition ->
+                        new Condition(condition.getKey(), condition.getValue().toArray(Glob[]::new)))
+                .toArray(Condition[]::new);
+    }
+
+    /** The patterns of each field, fields in alphabetical order. */
+    public Map<String, List<Glob>> conditions() {
+        return Collections.unmodifiableMap(conditions);
+    }
+
+    public boolean matches(Request request) {
+        for (Condition condition : all) {
+            String value = request.field(condition.field);
+            if (value == null || !condition.holds(value)) {
+                return false;
+            }
+        }
+        return true;
+    }
+
+    /** Whether some request may match both; true if that cannot be told from the patterns ({@link Glob#mayOverlap}). */
+    boolean mayOverlap(RequestMatcher other) {
+        for (Condition condition : all) {
+            List<Glob> others = other.conditions.get(condition.field);
+            boolean overlaps = others == null;
+            for (int i = 0; others != null && i < others.size() && !overlaps; i++) {
+                overlaps = condition.mayOverlap(others.get(i));
+            }
+            if (!overlaps) {
+                return false;
+            }
+        }
+        return true;
+    }
+
+    /** The values of a field that match, if they are listed without wildcards; empty if they are not, or if any value matches. */
+    Optional<List<String>> literalValues(String field) {
+        List<Glob> globs = conditions.get(field);
+        return globs == null || !globs.stream().allMatch(Glob::isLiteral)
+                ? Optional.empty()
+                : Optional.of(globs.stream().map(Glob::literalPrefix).toList());
+    }
+
+    @Override
+    public boolean equals(Object other) {
+        return other instanceof RequestMatcher match && match.conditions.equals(conditions);
+    }
+
+    @Override
+    public int hashCode() {
+        return conditions.hashCode();
+    }
+
+    @Override
+    public String toString() {
+        return conditions.toString();
+    }
+}

@@ -1,0 +1,83 @@
+package dev.weir.config;
+
+import dev.weir.config.WeirConfig.Leases;
+import dev.weir.config.WeirConfig.Requests;
+import dev.weir.config.WeirConfig.Service;
+import dev.weir.config.WeirConfig.Service.Tls;
+import dev.weir.config.WeirConfig.Shaping;
+import dev.weir.config.WeirConfig.State;
+import dev.weir.config.WeirConfig.Topics;
+import dev.weir.definition.YamlTree;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.Optional;
+
+/** Builds each section of the configuration from its section of the file; a missing or faulty value is the default. */
+final class SettingsReader {
+
+    private SettingsReader() {}
+
+    static Topics topics(ConfigSection section, Topics defaults) {
+        return new Topics(
+                section.read(Topics.PREFIX, defaults.prefix()),
+                section.read(Topics.PARTITIONS, defaults.partitions()),
+                section.read(Topics.REPLICATION_FACTOR, defaults.replicationFactor()));
+    }
+
+    static State state(ConfigSection section, State defaults) {
+        return new State(
+                section.read(State.DIRECTORY, defaults.directory()),
+                section.read(State.MEMORY, defaults.memoryBytes()),
+                section.read(State.HOT_MEMORY, defaults.hotMemoryBytes()),
+                section.read(State.SWEEP_EVERY, defaults.sweepEvery()),
+                section.read(State.SWEEP_KEYS, defaults.sweepKeys()),
+                section.read(State.FORGET_AFTER, defaults.forgetAfter()),
+                section.read(State.REMEMBERED, defaults.maxRemembered()));
+    }
+
+    static Requests requests(ConfigSection section, Requests defaults) {
+        return new Requests(
+                section.read(Requests.PAYLOAD, defaults.maxPayloadBytes()),
+                section.read(Requests.ATTRIBUTES, defaults.maxAttributes()),
+                section.read(Requests.ATTRIBUTE_LENGTH, defaults.maxAttributeLength()),
+                section.read(Requests.COST, defaults.maxCost()),
+                section.read(Requests.MISPLACED, defaults.misplaced()),
+                section.read(Requests.AHEAD, defaults.maxAhead()));
+    }
+
+    static Shaping shaping(ConfigSection section, Shaping defaults) {
+        return new Shaping(
+                section.read(Shaping.THREADS, defaults.threads()),
+                section.read(Shaping.COMMIT_EVERY, defaults.commitEvery()),
+                section.read(Shaping.HOT_KEYS, defaults.hotKeys()));
+    }
+
+    static Leases leases(ConfigSection section, Leases defaults) {
+        return new Leases(section.read(Leases.TERM, defaults.term()), section.read(Leases.LEAD, defaults.lead()));
+    }
+
+    static Service service(ConfigSection section, Service defaults) {
+        return new Service(
+                section.read(Service.ENABLED, defaults.enabled()),
+                section.read(Service.HOST, defaults.host()),
+                section.read(Service.PORT, defaults.port()),
+                section.read(Service.ADVERTISE, defaults.advertise()),
+                section.read(Service.TOKEN_FILE, defaults.tokenFile()),
+                section.read(Service.HEALTH_PORT, defaults.healthPort()),
+                section.read(Service.READ_TOKEN, defaults.readToken()),
+                section.read(Service.REQUEST_TIMEOUT, defaults.requestTimeout()),
+                section.read(Service.BACKTEST_TIMEOUT, defaults.backtestTimeout()),
+                tls(section.get("tls"), defaults.tls()));
+    }
+
+    private static Optional<Tls> tls(YamlTree mapping, Optional<Tls> otherwise) {
+        if (!mapping.isThere()) {
+            return otherwise;
+        }
+        mapping.fields(List.of("certificate", "key", "ca"));
+        Path certificate = Tls.CERTIFICATE.read(mapping.require("certificate"), null);
+        Path key = Tls.KEY.read(mapping.require("key"), null);
+        Optional<Path> ca = Tls.CA.optional().read(mapping.get("ca"), Optional.empty());
+        return certificate == null || key == null ? otherwise : Optional.of(new Tls(certificate, key, ca));
+    }
+}

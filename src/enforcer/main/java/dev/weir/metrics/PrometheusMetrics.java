@@ -1,0 +1,44 @@
+package dev.weir.metrics;
+
+import io.micrometer.core.instrument.binder.jvm.JvmGcMetrics;
+import io.micrometer.core.instrument.binder.jvm.JvmMemoryMetrics;
+import io.micrometer.core.instrument.binder.jvm.JvmThreadMetrics;
+import io.micrometer.core.instrument.binder.system.FileDescriptorMetrics;
+import io.micrometer.core.instrument.binder.system.ProcessorMetrics;
+import io.micrometer.core.instrument.binder.system.UptimeMetrics;
+import io.micrometer.prometheusmetrics.PrometheusConfig;
+import io.micrometer.prometheusmetrics.PrometheusMeterRegistry;
+
+/**
+ * What an instance tells Prometheus: Weir's own figures, those of Kafka Streams and RocksDB that tell how Weir does, and
+ * the JVM's. No label has a client; {@code topology-docs/operating.md} names all of them.
+ */
+public final class PrometheusMetrics implements AutoCloseable {
+
+    private final PrometheusMeterRegistry registry = new PrometheusMeterRegistry(PrometheusConfig.DEFAULT);
+    private final JvmGcMetrics collections = new JvmGcMetrics();
+
+    /** @param restores told by each application */
+    public PrometheusMetrics(MetricSource source, RestoreProgress restores) {
+        new JvmMemoryMetrics().bindTo(registry);
+        new JvmThreadMetrics().bindTo(registry);
+        new ProcessorMetrics().bindTo(registry);
+        new UptimeMetrics().bindTo(registry);
+        new FileDescriptorMetrics().bindTo(registry);
+        collections.bindTo(registry);
+        registry.getPrometheusRegistry().register(new WeirMetricsCollector(source));
+        registry.getPrometheusRegistry().register(new StreamsMetricsCollector(source.applications()));
+        registry.getPrometheusRegistry().register(restores);
+    }
+
+    /** All of it, in Prometheus' text format 0.0.4. */
+    public String scrape() {
+        return registry.scrape();
+    }
+
+    @Override
+    public void close() {
+        collections.close();
+        registry.close();
+    }
+}

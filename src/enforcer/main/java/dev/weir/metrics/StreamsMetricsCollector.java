@@ -1,0 +1,192 @@
+package dev.weir.metrics;
+
+import io.prometheus.metrics.model.registry.MultiCollector;
+import io.prometheus.metrics.model.snapshots.MetricSnapshots;
+import java.util.ArrayList;
+import java.util.Collection;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.TreeMap;
+import java.util.function.Function;
+import java.util.stream.Collectors;
+import org.apache.kafka.common.Metric;
+import org.apache.kafka.streams.KafkaStreams;
+import org.apache.kafka.streams.ThreadMetadata;
+
+/** What of Kafka Streams' own metrics tells how Weir does, summed up over threads and tasks. */
+final class StreamsMetricsCollector implements MultiCollector {
+
+    private static final String APPLICATION = "application";
+    private static final String STORE = "store";
+    private static final double MS_PER_SECOND = 1_000;
+
+    /** How figures of several threads or tasks become one. */
+    private enum Aggregation {
+        SUM,
+        MAX
+    }
+
+    /**
+     * One of Kafka's metrics.
+     *
+     * @param group Kafka's
+     * @param metric Kafka's
+     * @param tag Kafka's, which becomes the second label; null: there is none
+     * @param divisor of Kafka's unit
+     */
+    private record Meter(
+            String name,
+            String help,
+            String group,
+            String metric,
+            String tag,
+            String label,
+            Aggregation aggregation,
+            double divisor) {
+
+        boolean matches(Metric found) {
+            return found.metricName().name().equals(metric)
+                    && found.metricName().group().equals(group);
+        }
+
+        MetricFamily family() {
+            return tag == null
+                    ? new MetricFamily(name, help, APPLICATION)
+                    : new MetricFamily(name, help, APPLICATION, label);
+        }
+    }
+
+    private static final List<Meter> COUNTERS =
+            List.of(thread("weir_commits", "Commits", "commit-total", Aggregation.SUM, 1));
+
+    private static final List<Meter> GAUGES = List.of(
+            new Meter(
+                    "weir_lag_records",
+                    "Records that are not read yet",
+                    "consumer-fetch-manager-metrics",
+                    "records-lag",
+                    "topic",
+                    "topic",
+                    Aggregation.SUM,
+                    1),
+            thread(
+                    "weir_commit_avg_seconds",
+                    "How long commits took lately",
+                    "commit-latency-avg",
+                    Aggregation.MAX,
+                    MS_PER_SECOND),
+            thread(
+                    "weir_commit_max_seconds",
+                    "The longest one of late",
+                    "commit-latency-max",
+                    Aggregation.MAX,
+                    MS_PER_SECOND),
+            store("weir_store_keys", "Keys in RocksDB, about", "estimate-num-keys"),
+            store("weir_store_disk_bytes", "What RocksDB's files have", "total-sst-files-size"),
+            store("weir_store_buffer_bytes", "What RocksDB's write buffers have", "size-all-mem-tables"),
+            store("weir_store_compaction_bytes", "What is to be compacted", "estimate-pending-compaction-bytes"),
+            store("weir_store_errors", "Errors of RocksDB's own threads", "background-errors"));
+
+    private final Map<String, KafkaStreams> applications;
+
+    StreamsMetricsCollector(Map<String, KafkaStreams> applications) {
+        this.applications = applications;
+    }
+
+    private static Meter thread(String name, String help, String metric, Aggregation by, double divisor) {
+        return new Meter(name, help, "stream-thread-metrics", metric, null, null, by, divisor);
+    }
+
+    private static Meter store(String name, String help, String metric) {
+        return new Meter(name, help, "stream-state-metrics", metric, "rocksdb-state-id", STORE, Aggregation.SUM, 1);
+    }
+
+    @Override
+    public MetricSnapshots collect() {
+        MetricSnapshots.Builder all = MetricSnapshots.builder();
+        Map<String, Collection<? extends Metric>> metrics = new TreeMap<>(); // each look makes a copy of some thousand
+        applications.forEach((application, streams) ->
+                metrics.put(application, streams.metrics().values()));
+        COUNTERS.forEach(meter -> all.metricSnapshot(read(meter, metrics).counter()));
+        GAUGES.forEach(meter -> all.metricSnapshot(read(meter, metrics).gauge()));
+        all.metricSnapshot(threads().gauge());
+        all.metricSnapshot(tasks().gauge());
+        return all.build();
+    }
+
+    /** Kafka reports the metrics of a topic whose name has dots a second time, under a name with underscores instead (KIP-1109). */
+    private static Set<String> outdatedTopics(Meter meter, Collection<? extends Metric> all) {
+        if (!"topic".equals(meter.tag)) {
+            return new HashSet<>(); // unlike Set.of(), it can be asked for null
+        }
+        return all.stream()
+                .filter(meter::matches)
+                .map(metric -> metric.metricName().tags().get("topic"))
+                .filter(topic -> topic != null && topic.contains("."))
+                .map(topic -> topic.replace('.', '_'))
+                .collect(Collectors.toSet());
+    }
+
+    private static MetricFamily read(Meter meter, Map<String, Collection<? extends Metric>> metrics) {
+        MetricFamily family = meter.family();
+        metrics.forEach((application, all) -> {
+            Set<String> outdated = outdatedTopics(meter, all);
+            for (Metric metric : all) {
+                if (meter.matches(metric)
+                        && isProcessing(metric)
+                        && !outdated.contains(metric.metricName().tags().get("topic"))
+                        && metric.metricValue() instanceof Number value) {
+                    add(family, meter, value.doubleValue() / meter.divisor, labels(application, meter, metric));
+                }
+            }
+        });
+        return family;
+    }
+
+    /** The consumers that restore, and that of the policies, have lags of their own, which are no work. */
+    private static boolean isProcessing(Metric metric) {
+        String client = metric.metricName().tags().getOrDefault("client-id", "");
+        return !client.endsWith("-restore-consumer") && !client.endsWith("-global-consumer");
+    }
+
+    private static String[] labels(String application, Meter meter, Metric metric) {
+        List<String> labels = new ArrayList<>(List.of(application));
+        if (meter.tag != null) {
+            labels.add(metric.metricName().tags().getOrDefault(meter.tag, ""));
+        }
+        return labels.toArray(String[]::new);
+    }
+
+    /** What has not been measured yet is not told. */
+    private static void add(MetricFamily family, Meter meter, double value, String... labels) {
+        if (Double.isNaN(value)) {
+            return;
+        }
+        switch (meter.aggregation) {
+            case SUM -> family.add(value, labels);
+            case MAX -> family.max(value, labels);
+        }
+    }
+
+    private MetricFamily threads() {
+        MetricFamily threads = new MetricFamily("weir_threads", "Stream threads by their states", APPLICATION, "state");
+        applications.forEach((application, streams) ->
+                streams.metadataForLocalThreads().forEach(thread -> threads.add(1, application, thread.threadState())));
+        return threads;
+    }
+
+    private MetricFamily tasks() {
+        MetricFamily tasks = new MetricFamily("weir_tasks", "Partitions that the instance has", APPLICATION, "kind");
+        applications.forEach((application, streams) -> {
+            tasks.add(sum(streams, thread -> thread.activeTasks().size()), application, "active");
+            tasks.add(sum(streams, thread -> thread.standbyTasks().size()), application, "standby");
+        });
+        return tasks;
+    }
+
+    private static int sum(KafkaStreams streams, Function<ThreadMetadata, Integer> count) {
+        return streams.metadataForLocalThreads().stream().mapToInt(count::apply).sum();
+    }
+}

@@ -1,0 +1,162 @@
+package dev.weir.metrics;
+
+import dev.weir.processor.EnforcerMetrics;
+import dev.weir.shape.QueueView;
+import io.prometheus.metrics.model.registry.MultiCollector;
+import io.prometheus.metrics.model.snapshots.MetricSnapshot;
+import io.prometheus.metrics.model.snapshots.MetricSnapshots;
+import java.util.List;
+import java.util.Locale;
+
+/** What this process has decided, released and put aside, and what waits in its queues. */
+final class WeirMetricsCollector implements MultiCollector {
+
+    private static final double MS_PER_SECOND = 1_000;
+
+    private final MetricSource source;
+
+    WeirMetricsCollector(MetricSource source) {
+        this.source = source;
+    }
+
+    @Override
+    public MetricSnapshots collect() {
+        EnforcerMetrics counts = source.counts();
+        List<QueueView> queues = source.queues().get();
+        return MetricSnapshots.of(
+                decisions(counts),
+                new MetricFamily("weir_decision_latency_seconds", "From the time of a request's record to its decision")
+                        .addHistogram(counts.latenciesMs())
+                        .histogram(),
+                deadLetters(counts),
+                new MetricFamily("weir_requests_misplaced", "Requests that were not in the partition of their client")
+                        .add((double) counts.misplacedRequests())
+                        .counter(),
+                quotaWaits(counts),
+                leasing(counts),
+                waits(counts),
+                new MetricFamily(
+                                "weir_release_lateness_seconds",
+                                "By how much a release was written after its releaseAt")
+                        .addHistogram(counts.latenessMs())
+                        .histogram(),
+                waiting(queues),
+                oldest(queues),
+                keys(queues),
+                hotKeys(queues),
+                policies(),
+                new MetricFamily("weir_hot_state_bytes", "Heap that states of clients take, an estimate")
+                        .add((double) source.memory().usedBytes())
+                        .gauge(),
+                new MetricFamily("weir_hot_state_limit_bytes", "The most heap that states of clients may take")
+                        .add((double) source.memory().bytes())
+                        .gauge(),
+                health());
+    }
+
+    private static MetricSnapshot decisions(EnforcerMetrics counts) {
+        MetricFamily decisions = new MetricFamily("weir_decisions", "Decisions", "policy", "outcome", "reason");
+        counts.decisions()
+                .forEach((kind, count) -> decisions.add(
+                        count,
+                        kind.policy(),
+                        kind.outcome().name(),
+                        kind.reason().name()));
+        return decisions.counter();
+    }
+
+    private static MetricSnapshot deadLetters(EnforcerMetrics counts) {
+        MetricFamily letters =
+                new MetricFamily("weir_dead_letters", "Records that are no request or no rule", "reason");
+        counts.deadLetters().forEach((reason, count) -> letters.add(count, reason.name()));
+        return letters.counter();
+    }
+
+    private static MetricSnapshot quotaWaits(EnforcerMetrics counts) {
+        MetricFamily waits =
+                new MetricFamily("weir_quota_waits", "Requests that waited for a part of a shared quota", "policy");
+        counts.waitedForQuota().forEach((policy, count) -> waits.add(count, policy));
+        return waits.counter();
+    }
+
+    private static MetricSnapshot leasing(EnforcerMetrics counts) {
+        MetricFamily messages = new MetricFamily(
+                "weir_lease_messages", "Messages between holders of shared quota and ledgers", "policy", "message");
+        counts.leasing().forEach((of, count) -> {
+            String message =
+                    of.isAnswer() ? of.isOfNothing() ? "REFUSED" : "GRANTED" : of.isOfNothing() ? "REPORTED" : "ASKED";
+            messages.add(count, of.policy(), message);
+        });
+        return messages.counter();
+    }
+
+    private static MetricSnapshot waits(EnforcerMetrics counts) {
+        MetricFamily waits =
+                new MetricFamily("weir_release_wait_seconds", "How long releases had waited", "queue", "tier");
+        counts.waitsMs().forEach((line, wait) -> waits.addHistogram(wait, line.queue(), line.tier()));
+        return waits.histogram();
+    }
+
+    private static MetricSnapshot waiting(List<QueueView> queues) {
+        MetricFamily waiting = new MetricFamily("weir_queue_waiting", "Requests that wait", "queue", "tier");
+        int told = 0; // producers make up tiers
+        for (QueueView queue : queues) {
+            for (QueueView.TierView tier : queue.tiers()) {
+                String name = tier.tier() == null ? EnforcerMetrics.NONE : tier.tier();
+                boolean isTold = ++told <= EnforcerMetrics.MOST;
+                waiting.add((double) tier.waiting(), queue.rules().id(), isTold ? name : EnforcerMetrics.OTHER);
+            }
+        }
+        return waiting.gauge();
+    }
+
+    private static MetricSnapshot oldest(List<QueueView> queues) {
+        MetricFamily oldest =
+                new MetricFamily("weir_queue_oldest_wait_seconds", "How long the oldest one has waited", "queue");
+        for (QueueView queue : queues) {
+            Long waitMs = queue.oldestWaitMs();
+            oldest.max(
+                    waitMs == null ? 0 : waitMs / MS_PER_SECOND, queue.rules().id());
+        }
+        return oldest.gauge();
+    }
+
+    private static MetricSnapshot keys(List<QueueView> queues) {
+        MetricFamily keys = new MetricFamily("weir_queue_keys", "Keys of a keyed queue that are in use", "queue");
+        for (QueueView queue : queues) {
+            if (queue.keys() != null) {
+                keys.add(queue.keys(), queue.rules().id());
+            }
+        }
+        return keys.gauge();
+    }
+
+    private static MetricSnapshot hotKeys(List<QueueView> queues) {
+        MetricFamily hotKeys =
+                new MetricFamily("weir_queue_hot_keys", "Keys of a keyed queue that are on the heap", "queue");
+        for (QueueView queue : queues) {
+            if (queue.hotKeys() != null) {
+                hotKeys.add(queue.hotKeys(), queue.rules().id());
+            }
+        }
+        return hotKeys.gauge();
+    }
+
+    private MetricSnapshot health() {
+        MetricFamily health =
+                new MetricFamily("weir_health", "1 for the state that the instance is in, 0 for the others", "state");
+        Enum<?> current = source.health().get();
+        for (Enum<?> each : current.getDeclaringClass().getEnumConstants()) {
+            health.add(each == current ? 1 : 0, each.name());
+        }
+        return health.gauge();
+    }
+
+    private MetricSnapshot policies() {
+        MetricFamily policies = new MetricFamily("weir_policies", "Policies and queues in force", "kind");
+        source.policies()
+                .applied()
+                .forEach(applied -> policies.add(1, applied.kind().name().toLowerCase(Locale.ROOT)));
+        return policies.gauge();
+    }
+}

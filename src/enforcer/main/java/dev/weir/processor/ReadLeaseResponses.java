@@ -1,0 +1,54 @@
+package dev.weir.processor;
+
+import dev.weir.storage.HolderNames;
+import dev.weir.storage.LeaseKeys;
+import dev.weir.wire.LeaseResponseAvro;
+import dev.weir.wire.UnreadableException;
+import org.apache.kafka.streams.processor.api.Processor;
+import org.apache.kafka.streams.processor.api.ProcessorContext;
+import org.apache.kafka.streams.processor.api.Record;
+import org.apache.kafka.streams.processor.api.RecordMetadata;
+
+/** Takes what ledgers have answered to the task of this partition; what is for others who read here is theirs. */
+public final class ReadLeaseResponses implements Processor<byte[], byte[], byte[], Object> {
+
+    private final LeaseResponseAvro avro = new LeaseResponseAvro();
+    private final EnforcerMetrics counts;
+    private final HolderNames holders;
+    private final String next;
+    private final String deadLetters;
+    private ProcessorContext<byte[], Object> context;
+    private DeadLetterForwarder rejections;
+
+    /**
+     * @param holders of this application
+     * @param next the node that takes answers
+     * @param deadLetters the node that takes what is none
+     */
+    public ReadLeaseResponses(EnforcerMetrics counts, HolderNames holders, String next, String deadLetters) {
+        this.counts = counts;
+        this.holders = holders;
+        this.next = next;
+        this.deadLetters = deadLetters;
+    }
+
+    @Override
+    public void init(ProcessorContext<byte[], Object> processorContext) {
+        context = processorContext;
+        rejections = new DeadLetterForwarder(context, counts, deadLetters);
+    }
+
+    @Override
+    public void process(Record<byte[], byte[]> record) {
+        RecordMetadata metadata = context.recordMetadata().orElseThrow();
+        try {
+            LeaseResponseAvro.Addressed answer = avro.decode(record.value(), metadata.partition());
+            if (answer.holder().equals(holders.name(metadata.partition()))) {
+                context.forward(
+                        record.withValue(new LeaseGranted(LeaseKeys.read(record.key()), answer.response())), next);
+            }
+        } catch (UnreadableException e) {
+            rejections.reject(record, e);
+        }
+    }
+}

@@ -1,0 +1,102 @@
+package dev.weir.processor;
+
+import dev.weir.config.WeirConfig.MisplacedAction;
+import dev.weir.event.Rejection;
+import dev.weir.event.Request;
+import dev.weir.wire.UnreadableException;
+import java.time.Duration;
+import org.apache.kafka.streams.processor.api.Processor;
+import org.apache.kafka.streams.processor.api.ProcessorContext;
+import org.apache.kafka.streams.processor.api.Record;
+import org.apache.kafka.streams.processor.api.RecordMetadata;
+
+/**
+ * Reads records of the request topic. A request that is in the partition of its client is decided here, keyed by its client;
+ * one that is in another partition is misplaced, and is routed. A record that is no request goes to the dead letters as it
+ * is, with the reason in headers.
+ */
+public final class ReadRequests implements Processor<byte[], byte[], byte[], Object> {
+
+    private final RequestReader reader;
+    private final RequestPlacement placement;
+    private final long maxAheadMs;
+    private final EnforcerMetrics counts;
+    private final Outlets outlets;
+    private ProcessorContext<byte[], Object> context;
+    private DeadLetterForwarder rejections;
+
+    /**
+     * The nodes that take what comes out.
+     *
+     * @param requests takes requests that are decided here
+     * @param misplaced takes records of requests that are decided in another partition
+     * @param deadLetters takes records that are no requests
+     */
+    public record Outlets(String requests, String misplaced, String deadLetters) {}
+
+    /** @param maxAhead how far ahead of the clock a producer may stamp a request */
+    public ReadRequests(
+            RequestReader reader,
+            RequestPlacement placement,
+            Duration maxAhead,
+            EnforcerMetrics counts,
+            Outlets outlets) {
+        this.reader = reader;
+        this.placement = placement;
+        maxAheadMs = maxAhead.toMillis();
+        this.counts = counts;
+        this.outlets = outlets;
+    }
+
+    @Override
+    public void init(ProcessorContext<byte[], Object> processorContext) {
+        context = processorContext;
+        rejections = new DeadLetterForwarder(context, counts, outlets.deadLetters);
+    }
+
+    @Override
+    public void process(Record<byte[], byte[]> record) {
+        RecordMetadata metadata = context.recordMetadata().orElseThrow();
+        Request.Source source = new Request.Source(metadata.partition(), metadata.offset());
+        boolean isStampedByProducer = ProducerTimestamps.takeMark(record.headers());
+        Request request;
+        try {
+            request = reader.read(record.key(), record.value(), record.headers(), record.timestamp(), source);
+            if (isStampedByProducer) {
+                requireNotAhead(record.timestamp());
+            }
+        } catch (UnreadableException e) {
+            rejections.reject(record, e);
+            return;
+        }
+        byte[] client = RequestReader.utf8(request.client(), record.key());
+        int partition = placement.partitionOf(client);
+        if (partition == metadata.partition()) {
+            context.forward(new Record<>(client, request, record.timestamp(), record.headers()), outlets.requests);
+            return;
+        }
+        counts.misplaced();
+        if (placement.misplaced() == MisplacedAction.ROUTE) {
+            RecordOrigin origin = new RecordOrigin(source, record.timestamp(), record.key());
+            context.forward(
+                    new Record<>(client, record.value(), record.timestamp(), origin.addTo(record.headers())),
+                    outlets.misplaced);
+        } else {
+            rejections.reject(
+                    record,
+                    Rejection.MISPLACED,
+                    "the client belongs in partition " + partition + ": set partitioner=murmur2_random in the producer,"
+                            + " and send the client as the key");
+        }
+    }
+
+    /** One record from the future would lock its client out until then, because a key's time does not run backwards. */
+    private void requireNotAhead(long timestampMs) throws UnreadableException {
+        long aheadMs = timestampMs - context.currentSystemTimeMs();
+        if (aheadMs > maxAheadMs) {
+            throw new UnreadableException(
+                    Rejection.TIMESTAMP_AHEAD,
+                    "timestamp is " + aheadMs + " ms ahead of the clock, the most is " + maxAheadMs);
+        }
+    }
+}

@@ -1,0 +1,93 @@
+package dev.weir.processor;
+
+import dev.weir.event.Rejection;
+import dev.weir.event.Request;
+import dev.weir.wire.UnreadableException;
+import java.util.Optional;
+import org.apache.kafka.common.header.Headers;
+import org.apache.kafka.streams.processor.api.Processor;
+import org.apache.kafka.streams.processor.api.ProcessorContext;
+import org.apache.kafka.streams.processor.api.Record;
+import org.apache.kafka.streams.processor.api.RecordMetadata;
+
+/**
+ * Reads records of the topic of routed requests, whose time is that of the original record. Requests and dead letters name
+ * the original partition and offset. A record whose origin cannot be read, or that is not in the partition of its client, is
+ * a dead letter and is not routed again.
+ */
+public final class ReadRoutedRequests implements Processor<byte[], byte[], byte[], Object> {
+
+    private final RequestReader reader;
+    private final RequestPlacement placement;
+    private final EnforcerMetrics counts;
+    private final String requests;
+    private final Outlets outlets;
+    private ProcessorContext<byte[], Object> context;
+    private DeadLetterForwarder rejections;
+
+    /**
+     * The nodes that take what comes out.
+     *
+     * @param requests takes requests
+     * @param deadLetters takes records that are no requests, or are in the wrong partition
+     */
+    public record Outlets(String requests, String deadLetters) {}
+
+    /** @param requests the name of the request topic, where the records were before */
+    public ReadRoutedRequests(
+            RequestReader reader,
+            RequestPlacement placement,
+            EnforcerMetrics counts,
+            String requests,
+            Outlets outlets) {
+        this.reader = reader;
+        this.placement = placement;
+        this.counts = counts;
+        this.requests = requests;
+        this.outlets = outlets;
+    }
+
+    @Override
+    public void init(ProcessorContext<byte[], Object> processorContext) {
+        context = processorContext;
+        rejections = new DeadLetterForwarder(context, counts, outlets.deadLetters);
+    }
+
+    @Override
+    public void process(Record<byte[], byte[]> record) {
+        RecordMetadata metadata = context.recordMetadata().orElseThrow();
+        Optional<RecordOrigin> origin = RecordOrigin.read(record.headers())
+                .filter(read -> placement.isAnother(read.source().partition(), metadata.partition()));
+        if (origin.isEmpty()) {
+            String detail = "the last header of a routed request must be " + RecordOrigin.HEADER
+                    + ", with another partition, the offset and the time of the original record";
+            rejections.reject(record, Rejection.INVALID_ROUTING, detail);
+            return;
+        }
+        decide(original(record, origin.get()), origin.get().source(), metadata.partition());
+    }
+
+    /** The record as it was before it was routed. */
+    private static Record<byte[], byte[]> original(Record<byte[], byte[]> routed, RecordOrigin origin) {
+        Headers headers = RecordOrigin.removeFrom(routed.headers());
+        return new Record<>(origin.key(), routed.value(), origin.timestampMs(), headers);
+    }
+
+    private void decide(Record<byte[], byte[]> original, Request.Source source, int here) {
+        Request request;
+        try {
+            request = reader.read(original.key(), original.value(), original.headers(), original.timestamp(), source);
+        } catch (UnreadableException e) {
+            rejections.reject(original, e.rejection(), e.getMessage(), requests, source);
+            return;
+        }
+        byte[] client = RequestReader.utf8(request.client(), original.key());
+        int partition = placement.partitionOf(client);
+        if (partition == here) {
+            context.forward(new Record<>(client, request, original.timestamp(), original.headers()), outlets.requests);
+        } else {
+            String detail = "was routed to partition " + here + ", but the client belongs in " + partition;
+            rejections.reject(original, Rejection.INVALID_ROUTING, detail, requests, source);
+        }
+    }
+}

@@ -1,0 +1,215 @@
+package dev.weir.service;
+
+import com.fasterxml.jackson.core.JsonProcessingException;
+import com.fasterxml.jackson.databind.DeserializationFeature;
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import dev.weir.query.InstanceQueries.Answer;
+import dev.weir.service.http.ProblemDetails;
+import dev.weir.shape.QueueView;
+import dev.weir.shape.backlog.QueueRules;
+import dev.weir.shape.backlog.TierShare;
+import dev.weir.wire.Json;
+import java.math.BigDecimal;
+import java.net.URLEncoder;
+import java.nio.charset.StandardCharsets;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.Iterator;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.TreeMap;
+import java.util.TreeSet;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.Semaphore;
+
+/**
+ * Adds up a queue whose buckets are spread over several instances. A few of the others are asked at once, each once; those that do not answer
+ * in time are named in the result.
+ */
+final class QueueAggregator {
+
+    private static final int MAX_AT_ONCE = 8;
+    private static final int MAX_GATHERED = 16;
+    private static final Duration ANSWER_TIMEOUT = Duration.ofSeconds(3);
+    private static final Duration TOTAL_TIMEOUT = Duration.ofSeconds(6);
+    private static final BigDecimal NANOS_PER_MS = BigDecimal.valueOf(1_000_000);
+
+    private final PeerInstances peers;
+    private final Semaphore gatherPermits = new Semaphore(MAX_GATHERED);
+
+    /**
+     * A queue, as far as the instances that have it have answered.
+     *
+     * @param view null if none of them has anything of it
+     * @param missing the addresses of the instances that have not answered
+     */
+    record MergedQueue(QueueView view, Set<String> missing) {}
+
+    QueueAggregator(PeerInstances peers) {
+        this.peers = peers;
+    }
+
+    /**
+     * Asks the other instances for their parts.
+     *
+     * @param own the part of this instance
+     * @throws ProblemDetails.ProblemException if too many queues are added up at once, 503
+     */
+    CompletableFuture<MergedQueue> gather(String id, Answer.Part<QueueView> own) {
+        if (!gatherPermits.tryAcquire()) {
+            throw ProblemDetails.unavailable("too many questions at once to other instances")
+                    .exception();
+        }
+        Gathering gathering = new Gathering(id, own);
+        List<CompletableFuture<Void>> lanes = new ArrayList<>();
+        for (int lane = 0; lane < MAX_AT_ONCE; lane++) {
+            lanes.add(gathering.askNext());
+        }
+        return CompletableFuture.allOf(lanes.toArray(CompletableFuture[]::new))
+                .whenComplete((all, failure) -> gatherPermits.release())
+                .thenApply(all -> gathering.merged());
+    }
+
+    private final class Gathering {
+        final String target;
+        final Iterator<String> addresses;
+        final long endNanos = System.nanoTime() + TOTAL_TIMEOUT.toNanos();
+        final Set<String> missing = new TreeSet<>();
+        QueueView view;
+
+        Gathering(String id, Answer.Part<QueueView> own) {
+            target = "/v1/queues/" + URLEncoder.encode(id, StandardCharsets.UTF_8);
+            addresses = own.others().iterator();
+            view = own.value();
+        }
+
+        /** Asks the next instance, and then the one after it, until all have been asked. */
+        CompletableFuture<Void> askNext() {
+            String address = next();
+            if (address == null) {
+                return CompletableFuture.completedFuture(null);
+            }
+            return peers.get(address, target, remainingTime())
+                    .thenApply(QueueAggregator::read)
+                    .handle((part, failure) -> {
+                        add(address, part, failure);
+                        return null;
+                    })
+                    .thenCompose(done -> askNext());
+        }
+
+        private Duration remainingTime() {
+            long leftNanos = Math.max(1_000_000, endNanos - System.nanoTime());
+            return Duration.ofNanos(Math.min(leftNanos, ANSWER_TIMEOUT.toNanos()));
+        }
+
+        private synchronized String next() {
+            return addresses.hasNext() ? addresses.next() : null;
+        }
+
+        /** @param part null if the instance has nothing of the queue */
+        private synchronized void add(String address, QueueView part, Throwable failure) {
+            if (failure != null) {
+                missing.add(address);
+            } else if (part != null) {
+                view = view == null ? part : view.mergedWith(part);
+            }
+        }
+
+        synchronized MergedQueue merged() {
+            return new MergedQueue(view, missing);
+        }
+    }
+
+    /** What an instance answers to another one: its part, which may be null. */
+    static ObjectNode json(QueueView part) {
+        ObjectNode json = JsonViews.object();
+        json.put("id", part == null ? null : part.rules().id());
+        json.put("version", part == null ? null : (Long) part.rules().version());
+        json.set("state", part == null ? null : JsonViews.queueState(part));
+        return json;
+    }
+
+    /** A part as another instance wrote it; of its rules, what a view does not show is at its default. */
+    static QueueView read(String json) {
+        try {
+            JsonNode part = Json.MAPPER
+                    .reader()
+                    .with(DeserializationFeature.USE_BIG_DECIMAL_FOR_FLOATS)
+                    .readTree(json);
+            JsonNode state = part.get("state");
+            return state.isNull() ? null : view(part, state);
+        } catch (JsonProcessingException e) {
+            throw new IllegalArgumentException(e.getOriginalMessage(), e);
+        }
+    }
+
+    private static QueueView view(JsonNode part, JsonNode state) {
+        Map<String, TierShare> shares = new HashMap<>();
+        List<QueueView.TierView> tiers = new ArrayList<>();
+        for (JsonNode tier : state.get("tiers")) {
+            String name = tier.get("tier").textValue();
+            TierShare share = new TierShare(
+                    tier.get("priority").intValue(), tier.get("weight").intValue());
+            tiers.add(new QueueView.TierView(name, share, tier.get("waiting").longValue()));
+            if (!share.equals(TierShare.DEFAULT)) {
+                shares.put(name, share);
+            }
+        }
+        JsonNode rate = state.get("rate");
+        QueueRules rules = new QueueRules(
+                part.get("id").textValue(),
+                part.get("version").longValue(),
+                rate.get("limit").longValue(),
+                rate.get("perMs").longValue(),
+                rate.get("burst").longValue(),
+                QueueRules.DEFAULT_CAPACITY,
+                QueueRules.NO_MAX_WAIT,
+                QueueRules.DEFAULT_LOOK_AHEAD_MS,
+                shares);
+        List<QueueView.KeyView> longest = new ArrayList<>();
+        for (JsonNode key : state.get("longest")) {
+            longest.add(key(key));
+        }
+        JsonNode nextReleaseAtMs = state.get("nextReleaseAt");
+        return new QueueView(
+                rules,
+                state.get("deleted").booleanValue(),
+                state.get("waiting").longValue(),
+                state.get("waitingTokens").longValue(),
+                tiers,
+                number(state.get("oldestWaitMs")),
+                number(state.get("released")),
+                nextReleaseAtMs.isNull()
+                        ? null
+                        : (Long) nextReleaseAtMs
+                                .decimalValue()
+                                .multiply(NANOS_PER_MS)
+                                .longValueExact(),
+                number(state.get("keys")),
+                null,
+                state.get("drainMs").longValue(),
+                longest);
+    }
+
+    private static QueueView.KeyView key(JsonNode key) {
+        Map<String, String> values = new TreeMap<>();
+        key.get("key")
+                .fields()
+                .forEachRemaining(
+                        field -> values.put(field.getKey(), field.getValue().textValue()));
+        return new QueueView.KeyView(
+                values,
+                key.get("waiting").longValue(),
+                key.get("waitingTokens").longValue(),
+                key.get("oldestWaitMs").longValue(),
+                key.get("drainMs").longValue());
+    }
+
+    private static Long number(JsonNode number) {
+        return number.isNull() ? null : (Long) number.longValue();
+    }
+}

@@ -1,0 +1,230 @@
+package dev.weir.service.http;
+
+import dev.weir.wire.ChangeAuthor;
+import io.javalin.http.Context;
+import io.javalin.security.RouteRole;
+import java.nio.charset.StandardCharsets;
+import java.util.Locale;
+import java.util.Map;
+import java.util.Optional;
+import java.util.Set;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+
+/**
+ * Who may do what. The token permits everything, the token for reading permits reading, the token for deciding permits
+ * asking how requests would be decided. Without one, on loopback only, everything can be read, if the request names this
+ * host (a web page whose name was made to lead here, by DNS rebinding, names its own) and no proxy has forwarded it.
+ *
+ * <p>Requests that a browser sends on behalf of another site are refused, whatever they show: nothing here is meant for pages of others.
+ */
+public final class AccessControl {
+
+    /** What a route does. */
+    public enum Permission implements RouteRole {
+        HEALTH,
+        PAGE,
+        READ,
+        CHANGE
+    }
+
+    /** What a request shows. */
+    private enum Credential {
+        NONE,
+        DECIDE_TOKEN,
+        READ_TOKEN,
+        CHANGE_TOKEN
+    }
+
+    /** The paths that need nothing: a supervisor has no token, and calls this host by its address. */
+    public static final String LIVENESS_PATH = "/health/live";
+
+    public static final String READINESS_PATH = "/health/ready";
+
+    /** The live page, which has no figures of its own: what fills it is read with the token. */
+    public static final String LIVE_PAGE_PATH = "/live";
+
+    /** Asks how a request would be decided, and counts nothing. */
+    public static final String CHECK_PATH = "/v1/check";
+
+    private static final String AUTHOR_HEADER = "X-Weir-Author";
+    private static final String REASON_HEADER = "X-Weir-Reason";
+
+    /** The attribute of a request with the name of its token. */
+    private static final String TOKEN_NAME = "weir.token-name";
+
+    private static final Pattern HOST = Pattern.compile("(\\[[^\\]]*]|[^:]*)(:[0-9]*)?");
+    private static final Map<String, String> CHALLENGE = Map.of("WWW-Authenticate", "Bearer realm=\"weir\"");
+    private static final Map<String, String> INVALID_TOKEN =
+            Map.of("WWW-Authenticate", "Bearer realm=\"weir\", error=\"invalid_token\"");
+
+    private final AccessTokens tokens;
+    private final boolean readableWithoutToken;
+    private final Set<String> hosts;
+    private final TokenThrottle wrongTokens;
+
+    /** @param hosts in lower case, what requests without the token may call this host */
+    public AccessControl(
+            AccessTokens tokens, boolean readableWithoutToken, Set<String> hosts, TokenThrottle wrongTokens) {
+        this.tokens = tokens;
+        this.readableWithoutToken = readableWithoutToken;
+        this.hosts = Set.copyOf(hosts);
+        this.wrongTokens = wrongTokens;
+    }
+
+    /** For every request, also one to nowhere: whether it comes from a page of another site, or is not what it seems. */
+    public static void checkOrigin(Context request) {
+        if (request.header("X-HTTP-Method-Override") != null) {
+            throw ProblemDetails.of(400, "X-HTTP-Method-Override is not supported")
+                    .exception();
+        }
+        String site = request.header("Sec-Fetch-Site");
+        boolean isForeign = site == null || site.equals("same-site")
+                ? !isSameOrigin(request.header("Origin"), request)
+                : site.equals("cross-site") && !opensPage(request);
+        if (isForeign) {
+            throw ProblemDetails.of(403, "requests from pages of other sites are refused")
+                    .exception();
+        }
+    }
+
+    /** Whether a link to the live page was followed. */
+    private static boolean opensPage(Context request) {
+        return isPublic(request.path())
+                && "navigate".equals(request.header("Sec-Fetch-Mode"))
+                && "document".equals(request.header("Sec-Fetch-Dest"));
+    }
+
+    /** @param origin null if the request names none */
+    private static boolean isSameOrigin(String origin, Context request) {
+        if (origin == null) {
+            return true;
+        }
+        int start = origin.indexOf("://");
+        return start > 0 && origin.substring(start + 3).equalsIgnoreCase(String.valueOf(request.header("Host")));
+    }
+
+    /** For every request, also one to nowhere. */
+    public void checkRead(Context request) {
+        if (isPublic(request.path())) {
+            return;
+        }
+        Credential shown = credential(request);
+        if (shown == Credential.DECIDE_TOKEN && !request.path().equals(CHECK_PATH)) {
+            throw ProblemDetails.of(403, "this token permits " + CHECK_PATH + " only")
+                    .exception();
+        }
+        if (shown != Credential.NONE) {
+            return;
+        }
+        if (!readableWithoutToken) {
+            throw ProblemDetails.of(401, "this needs the token", CHALLENGE).exception();
+        }
+        if (isForwarded(request)) {
+            throw ProblemDetails.of(401, "a request that a proxy forwards needs the token", CHALLENGE)
+                    .exception();
+        }
+        String host = String.valueOf(request.header("Host"));
+        if (!hosts.contains(name(host))) {
+            throw ProblemDetails.of(421, "without the token this host answers as " + String.join(", ", hosts) + " only")
+                    .exception();
+        }
+    }
+
+    private static boolean isForwarded(Context request) {
+        return request.headerMap().keySet().stream()
+                .map(name -> name.toLowerCase(Locale.ROOT))
+                .anyMatch(name -> name.equals("forwarded") || name.equals("via") || name.startsWith("x-forwarded-"));
+    }
+
+    private static boolean isPublic(String path) {
+        return path.equals(LIVENESS_PATH)
+                || path.equals(READINESS_PATH)
+                || path.equals("/")
+                || path.equals(LIVE_PAGE_PATH)
+                || path.startsWith(LIVE_PAGE_PATH + "/");
+    }
+
+    /** For a request that a route was found for. */
+    public void checkChange(Context request) {
+        if (!request.routeRoles().contains(Permission.CHANGE)) {
+            return;
+        }
+        Credential shown = credential(request);
+        if (shown == Credential.CHANGE_TOKEN) {
+            return;
+        }
+        if (shown == Credential.READ_TOKEN) {
+            throw ProblemDetails.of(403, "this token permits reading only").exception();
+        }
+        if (!tokens.changeTokens().isEmpty()) {
+            throw ProblemDetails.of(401, "changes need the token", CHALLENGE).exception();
+        }
+        throw ProblemDetails.of(
+                        403,
+                        "changes need a token, and none is configured: start `weir run` with the environment variable"
+                                + " WEIR_TOKEN, or with service.token-file")
+                .exception();
+    }
+
+    /** @throws ProblemDetails.ProblemException if it shows a token that is wrong */
+    private Credential credential(Context request) {
+        String authorization = request.header("Authorization");
+        if (authorization == null || tokens.isEmpty()) {
+            return Credential.NONE;
+        }
+        for (AccessToken token : tokens.changeTokens()) {
+            if (token.matches(authorization)) {
+                request.attribute(TOKEN_NAME, token.name());
+                return Credential.CHANGE_TOKEN;
+            }
+        }
+        if (tokens.readToken().filter(token -> token.matches(authorization)).isPresent()) {
+            return Credential.READ_TOKEN;
+        }
+        if (tokens.decideToken().filter(token -> token.matches(authorization)).isPresent()) {
+            return Credential.DECIDE_TOKEN;
+        }
+        wrongTokens.recordAndDelay(request.ip());
+        throw ProblemDetails.of(401, "the token is wrong", INVALID_TOKEN).exception();
+    }
+
+    /**
+     * Who makes a change, by the name of the token and by what the request says, and why.
+     *
+     * @throws ProblemDetails.ProblemException if a header is too long, 400
+     */
+    public static ChangeAuthor changedBy(Context request) {
+        String tokenName = String.valueOf((Object) request.attribute(TOKEN_NAME));
+        Optional<String> said = text(request, AUTHOR_HEADER);
+        if (said.filter(name -> name.matches(".*[()].*")).isPresent()) { // or it would look like the name of a token
+            throw ProblemDetails.of(400, AUTHOR_HEADER + " must not have parentheses")
+                    .exception();
+        }
+        Optional<String> author = tokenName.isEmpty()
+                ? said
+                : Optional.of(said.map(name -> name + " (" + tokenName + ")").orElse(tokenName));
+        try {
+            return new ChangeAuthor(author, text(request, REASON_HEADER));
+        } catch (IllegalArgumentException e) {
+            throw ProblemDetails.of(400, AUTHOR_HEADER + ", " + REASON_HEADER + ": " + e.getMessage())
+                    .exception();
+        }
+    }
+
+    /** A header's bytes as UTF-8, which is what command lines send; Jetty reads them as ISO 8859-1. */
+    private static Optional<String> text(Context request, String header) {
+        return Optional.ofNullable(request.header(header))
+                .filter(text -> !text.isBlank())
+                .map(text -> {
+                    byte[] bytes = text.getBytes(StandardCharsets.ISO_8859_1);
+                    String utf8 = new String(bytes, StandardCharsets.UTF_8);
+                    return utf8.indexOf('\uFFFD') < 0 ? utf8 : text;
+                });
+    }
+
+    private static String name(String host) {
+        Matcher parts = HOST.matcher(host.toLowerCase(Locale.ROOT));
+        return parts.matches() ? parts.group(1) : "";
+    }
+}

@@ -1,0 +1,136 @@
+package dev.weir.service.http;
+
+import com.fasterxml.jackson.core.JsonProcessingException;
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import dev.weir.definition.YamlText;
+import dev.weir.wire.Json;
+import io.javalin.http.Context;
+import java.io.UncheckedIOException;
+import java.nio.charset.StandardCharsets;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+
+/** How bodies are written: what the caller sends, and what it accepts. */
+public enum BodyFormat {
+    JSON("application/json", Json.MAPPER),
+    YAML("application/yaml", YamlMapper.MAPPER);
+
+    /** YAML had these names before RFC 9512 gave it one. */
+    private static final Map<String, BodyFormat> NAMES = Map.of(
+            "application/json", JSON,
+            "application/yaml", YAML,
+            "application/x-yaml", YAML,
+            "text/yaml", YAML);
+
+    private final String contentType;
+    private final ObjectMapper mapper;
+
+    BodyFormat(String contentType, ObjectMapper mapper) {
+        this.contentType = contentType;
+        this.mapper = mapper;
+    }
+
+    public String contentType() {
+        return contentType;
+    }
+
+    byte[] write(JsonNode value) {
+        try {
+            return mapper.writeValueAsBytes(value);
+        } catch (JsonProcessingException e) {
+            throw new UncheckedIOException(e);
+        }
+    }
+
+    /**
+     * Reads a text.
+     *
+     * @throws JsonProcessingException if it is not of this format, or has a key twice
+     * @throws IllegalArgumentException if it would take long to read; the message follows the name of the text
+     */
+    public JsonNode read(String text) throws JsonProcessingException {
+        if (this == YAML) {
+            YamlText.requireReadable(text);
+        }
+        return mapper.readTree(text);
+    }
+
+    /**
+     * What the caller accepts best (RFC 9110, 12.5.1); JSON if it does not care.
+     *
+     * @throws ProblemDetails.ProblemException if it accepts neither, 406
+     */
+    public static BodyFormat ofAcceptHeader(Context request) {
+        String header = request.header("Accept");
+        if (header == null || header.isBlank()) {
+            return JSON;
+        }
+        BodyFormat best = null;
+        double bestQuality = 0;
+        for (BodyFormat format : List.of(JSON, YAML)) {
+            double quality = quality(format, header);
+            if (quality > bestQuality) {
+                best = format;
+                bestQuality = quality;
+            }
+        }
+        if (best == null) {
+            throw ProblemDetails.of(406, "this comes as application/json or application/yaml")
+                    .exception();
+        }
+        return best;
+    }
+
+    /**
+     * How the body is written.
+     *
+     * @throws ProblemDetails.ProblemException if it is neither, 415
+     */
+    public static BodyFormat ofContentType(Context request) {
+        String[] parts = String.valueOf(request.contentType()).split(";", 2);
+        BodyFormat format = NAMES.get(parts[0].strip().toLowerCase(Locale.ROOT));
+        if (format == null) {
+            throw ProblemDetails.of(
+                            415, "the body must be application/json or application/yaml, and Content-Type say so")
+                    .exception();
+        }
+        String charset = request.req().getCharacterEncoding();
+        if (charset != null && !charset.equalsIgnoreCase(StandardCharsets.UTF_8.name())) {
+            throw ProblemDetails.of(415, "the body must be in UTF-8").exception();
+        }
+        return format;
+    }
+
+    /** From 0 to 1; of the ranges that hold it, the most exact counts. */
+    private static double quality(BodyFormat format, String accept) {
+        double quality = 0;
+        int exactness = -1;
+        for (String element : accept.split(",", -1)) {
+            String[] parts = element.split(";", -1);
+            String range = parts[0].strip().toLowerCase(Locale.ROOT);
+            int exact =
+                    NAMES.get(range) == format ? 2 : range.equals("application/*") ? 1 : range.equals("*/*") ? 0 : -1;
+            if (exact > exactness) {
+                exactness = exact;
+                quality = weight(parts);
+            }
+        }
+        return quality;
+    }
+
+    private static double weight(String[] parts) {
+        for (int i = 1; i < parts.length; i++) {
+            String parameter = parts[i].strip().toLowerCase(Locale.ROOT);
+            if (parameter.startsWith("q=")) {
+                try {
+                    return Math.min(1, Math.max(0, Double.parseDouble(parameter.substring(2))));
+                } catch (NumberFormatException e) {
+                    return 0;
+                }
+            }
+        }
+        return 1;
+    }
+}

@@ -1,0 +1,38 @@
+package dev.weir.service.http;
+
+import io.javalin.http.Context;
+import java.io.IOException;
+import java.io.InputStream;
+import java.io.UncheckedIOException;
+import java.nio.ByteBuffer;
+import java.nio.charset.CharacterCodingException;
+import java.nio.charset.StandardCharsets;
+
+/** Bodies of requests, up to a length. */
+public final class RequestBody {
+
+    /** Room for any policy and any payload; files that are larger are for the command line. */
+    public static final int MAX_BYTES = 2 << 20;
+
+    static final String TOO_LONG = "the body has more than " + MAX_BYTES + " bytes";
+
+    private RequestBody() {}
+
+    /**
+     * The body as text. {@link BodyLoader} has seen to its length.
+     *
+     * @throws ProblemDetails.ProblemException if it is not UTF-8, 400
+     */
+    public static String text(Context request) {
+        try (InputStream in = request.bodyInputStream()) {
+            return StandardCharsets.UTF_8
+                    .newDecoder()
+                    .decode(ByteBuffer.wrap(in.readAllBytes()))
+                    .toString();
+        } catch (CharacterCodingException e) {
+            throw ProblemDetails.of(400, "the body is not UTF-8").exception();
+        } catch (IOException e) {
+            throw new UncheckedIOException(e); // it is here already
+        }
+    }
+}

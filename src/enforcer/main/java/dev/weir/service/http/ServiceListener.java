@@ -1,0 +1,84 @@
+package dev.weir.service.http;
+
+import dev.weir.config.WeirConfig.Service;
+import dev.weir.topics.UnreachableException;
+import java.io.IOException;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.net.UnknownHostException;
+import java.nio.channels.ServerSocketChannel;
+import java.util.Locale;
+import java.util.Set;
+import java.util.TreeSet;
+
+/**
+ * Where the service listens.
+ *
+ * @param address at which other instances reach it, {@code host:port}
+ * @param isLoopback only this machine reaches it
+ * @param hostNames what callers on this machine may call it, without the port
+ */
+public record ServiceListener(ServerSocketChannel socket, String address, boolean isLoopback, Set<String> hostNames) {
+
+    /**
+     * Takes the port.
+     *
+     * @throws BadSettingException if the host is not usable
+     * @throws UnreachableException if the port is not free
+     */
+    public static ServiceListener open(Service service) {
+        return open(service, service.port(), "port");
+    }
+
+    /** Takes the port for the health checks, as {@link #open} does. */
+    public static ServiceListener openForHealth(Service service) {
+        return open(service, service.effectiveHealthPort(), "health-port");
+    }
+
+    private static ServiceListener open(Service service, int asked, String setting) {
+        InetAddress host = resolve(service.host());
+        if (host.isAnyLocalAddress() && service.advertise().isEmpty()) {
+            throw new BadSettingException(
+                    "service.host is " + service.host()
+                            + ", so service.advertise must say at which host:port other instances reach this one",
+                    null);
+        }
+        try {
+            ServerSocketChannel socket = ServerSocketChannel.open();
+            try {
+                socket.bind(new InetSocketAddress(host, asked));
+                int port = ((InetSocketAddress) socket.getLocalAddress()).getPort();
+                String address = service.advertise().orElse(bracketed(service.host()) + ":" + port);
+                return new ServiceListener(socket, address, host.isLoopbackAddress(), hostNames(service, address));
+            } catch (IOException e) {
+                socket.close();
+                throw e;
+            }
+        } catch (IOException e) {
+            throw new UnreachableException(
+                    "service." + setting + ": cannot listen at " + bracketed(service.host()) + ":" + asked + ": "
+                            + e.getMessage() + " (--" + (setting.equals("port") ? "service-port" : setting)
+                            + " takes another; another instance may run on this machine)",
+                    e);
+        }
+    }
+
+    private static InetAddress resolve(String host) {
+        try {
+            return InetAddress.getByName(host);
+        } catch (UnknownHostException e) {
+            throw new BadSettingException("service.host: there is no host " + host, e);
+        }
+    }
+
+    private static Set<String> hostNames(Service service, String address) {
+        Set<String> names = new TreeSet<>(Set.of("localhost", "127.0.0.1", "[::1]"));
+        names.add(bracketed(service.host()).toLowerCase(Locale.ROOT));
+        names.add(address.substring(0, address.lastIndexOf(':')).toLowerCase(Locale.ROOT));
+        return names;
+    }
+
+    private static String bracketed(String host) {
+        return host.contains(":") && !host.startsWith("[") ? "[" + host + "]" : host;
+    }
+}

@@ -1,0 +1,50 @@
+package dev.weir.metrics;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.weir.processor.EnforcerMetrics;
+import dev.weir.processor.PolicyRegistry;
+import dev.weir.shape.QueueView;
+import dev.weir.shape.backlog.QueueRules;
+import dev.weir.shape.backlog.TierShare;
+import dev.weir.storage.CacheBudget;
+import io.prometheus.metrics.model.snapshots.GaugeSnapshot;
+import io.prometheus.metrics.model.snapshots.GaugeSnapshot.GaugeDataPointSnapshot;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import org.junit.jupiter.api.Test;
+
+class WeirMetricsCollectorTest {
+
+    private enum Health {
+        WELL
+    }
+
+    @Test
+    void tiers_that_producers_make_up_are_told_together_once_there_are_too_many() {
+        List<QueueView.TierView> tiers = new ArrayList<>();
+        for (int i = 0; i < EnforcerMetrics.MOST + 500; i++) {
+            tiers.add(new QueueView.TierView("tier " + i, new TierShare(0, 1), 1));
+        }
+        QueueRules rules =
+                new QueueRules("q", 1, 1, 1, 1, QueueRules.MAX_CAPACITY, QueueRules.NO_MAX_WAIT, 0, Map.of());
+        QueueView queue = new QueueView(rules, false, tiers.size(), tiers.size(), tiers, 0L, 0L, 0L, 0);
+        MetricSource source = new MetricSource(
+                Map.of(),
+                new EnforcerMetrics(),
+                new PolicyRegistry(),
+                new CacheBudget(0),
+                () -> List.of(queue),
+                () -> Health.WELL);
+
+        GaugeSnapshot waiting = (GaugeSnapshot) new WeirMetricsCollector(source)
+                .collect().stream()
+                        .filter(snapshot -> snapshot.getMetadata().getName().equals("weir_queue_waiting"))
+                        .findFirst()
+                        .orElseThrow();
+        assertThat(waiting.getDataPoints()).hasSize(EnforcerMetrics.MOST + 1);
+        assertThat(waiting.getDataPoints().stream().mapToDouble(GaugeDataPointSnapshot::getValue))
+                .contains(500.0);
+    }
+}

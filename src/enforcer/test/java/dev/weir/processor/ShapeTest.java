@@ -1,0 +1,484 @@
+package dev.weir.processor;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import dev.weir.config.WeirConfig;
+import dev.weir.event.Admission;
+import dev.weir.event.Decision;
+import dev.weir.event.DecisionContext;
+import dev.weir.event.Outcome;
+import dev.weir.event.PolicyVersion;
+import dev.weir.event.Reason;
+import dev.weir.event.Release;
+import dev.weir.event.Request;
+import dev.weir.event.RequestKind;
+import dev.weir.shape.QueueView;
+import dev.weir.shape.backlog.QueueRules;
+import dev.weir.storage.DamagedStoreException;
+import dev.weir.storage.QueueMarker;
+import dev.weir.storage.StoredQueues;
+import dev.weir.wire.AdmissionAvro;
+import java.lang.reflect.Proxy;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Properties;
+import java.util.Set;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.apache.kafka.common.serialization.Serdes;
+import org.apache.kafka.common.utils.Bytes;
+import org.apache.kafka.streams.KeyValue;
+import org.apache.kafka.streams.StreamsConfig;
+import org.apache.kafka.streams.processor.TaskId;
+import org.apache.kafka.streams.processor.api.MockProcessorContext;
+import org.apache.kafka.streams.processor.api.MockProcessorContext.CapturedForward;
+import org.apache.kafka.streams.processor.api.MockProcessorContext.CapturedPunctuator;
+import org.apache.kafka.streams.processor.api.Record;
+import org.apache.kafka.streams.state.KeyValueIterator;
+import org.apache.kafka.streams.state.KeyValueStore;
+import org.apache.kafka.streams.state.Stores;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/** The processor over RocksDB stores that outlive it, as after a crash; its clock and punctuators are the test's. */
+class ShapeTest {
+
+    private static final StoredQueues.StoreNames STORES =
+            new StoredQueues.StoreNames("states", "slots", "tickets", "alarms", "timers", "answers");
+    private static final Shape.Outlets OUTLETS =
+            new Shape.Outlets("decisions", "releases", "markers", "slots", "dead-letters");
+
+    @TempDir
+    private Path directory;
+
+    private final PolicyRegistry policies = new PolicyRegistry();
+    private final QueueRegistry live = new QueueRegistry();
+    private final List<KeyValueStore<Bytes, byte[]>> stores = new ArrayList<>();
+    private MockProcessorContext<byte[], Object> context;
+    private Shape shape;
+    private final Set<QueueMarker> delivered = new HashSet<>();
+    private long nowMs = 1_000_000; // of the broker
+    private long aheadMs; // of the instance's clock
+    private long offset;
+
+    @BeforeEach
+    void openStores() {
+        policies.put(rules(1, 100));
+        MockProcessorContext<byte[], Object> opening = context();
+        for (String name : List.of(
+                STORES.states(),
+                STORES.slots(),
+                STORES.tickets(),
+                STORES.alarms(),
+                STORES.timers(),
+                STORES.answers())) {
+            stores.add(open(name, opening));
+        }
+        start();
+    }
+
+    private static KeyValueStore<Bytes, byte[]> open(String name, MockProcessorContext<?, ?> context) {
+        KeyValueStore<Bytes, byte[]> store = Stores.keyValueStoreBuilder(
+                        Stores.persistentKeyValueStore(name), Serdes.Bytes(), Serdes.ByteArray())
+                .withLoggingDisabled()
+                .withCachingDisabled()
+                .build();
+        store.init(context.getStateStoreContext(), store);
+        return store;
+    }
+
+    @AfterEach
+    void closeStores() {
+        stores.forEach(KeyValueStore::close);
+    }
+
+    private static QueueRules rules(long version, long limit) {
+        return new QueueRules("q", version, limit, 1_000, 1, 1_000, QueueRules.NO_MAX_WAIT, 0, Map.of());
+    }
+
+    private MockProcessorContext<byte[], Object> context() {
+        Properties settings = new Properties();
+        settings.put(StreamsConfig.PROCESSING_GUARANTEE_CONFIG, StreamsConfig.EXACTLY_ONCE_V2);
+        return new MockProcessorContext<>(settings, new TaskId(0, 0), directory.toFile());
+    }
+
+    /** A new processor on the stores as they are. */
+    private void start() {
+        context = context();
+        stores.forEach(context::addStateStore);
+        tellTime();
+        shape = new Shape(policies, live, new EnforcerMetrics(), WeirConfig.DEFAULTS, STORES, OUTLETS);
+        shape.init(context);
+    }
+
+    private void admit(RequestKind kind, String id, String client) {
+        Request request =
+                new Request(id, client, kind, null, 1, null, Map.of(), null, null, null, 0, new Request.Source(0, 0));
+        byte[] trace = "t".getBytes(StandardCharsets.UTF_8);
+        Admission admission = Admission.of(request, "q", new PolicyVersion("p", 1), null)
+                .withHeadersAndContext(List.of(new Admission.Header("trace", trace)), DecisionContext.UNKNOWN);
+        raw(new AdmissionAvro().encode(admission));
+    }
+
+    private void raw(byte[] value) {
+        append("q".getBytes(StandardCharsets.UTF_8), value);
+    }
+
+    private void append(byte[] key, byte[] value) {
+        context.setRecordMetadata("weir.admissions.weir", 0, offset++);
+        shape.process(new Record<>(key, value, nowMs));
+    }
+
+    private void tellTime() {
+        context.setCurrentSystemTimeMs(nowMs + aheadMs);
+    }
+
+    /** Brings the task the markers that it has sent. */
+    private void deliverMarkers() {
+        for (CapturedForward<? extends byte[], ?> forward : context.forwarded(OUTLETS.markers())) {
+            QueueMarker marker = (QueueMarker) forward.record().value();
+            if (delivered.add(marker)) {
+                append(null, marker.encode());
+            }
+        }
+    }
+
+    /** Lets time pass, and what is scheduled happen at its time. */
+    private void pass(long ms) {
+        long untilMs = nowMs + ms;
+        deliverMarkers();
+        for (CapturedPunctuator next = next(); next != null && nowMs < untilMs; next = next()) {
+            nowMs = Math.min(untilMs, nowMs + next.getInterval().toMillis());
+            tellTime();
+            next.getPunctuator().punctuate(nowMs + aheadMs);
+            deliverMarkers();
+        }
+        nowMs = untilMs;
+        tellTime();
+    }
+
+    private CapturedPunctuator next() {
+        return context.scheduledPunctuators().stream()
+                .filter(punctuator -> !punctuator.cancelled())
+                .findFirst()
+                .orElse(null);
+    }
+
+    private <T> List<T> taken(String node, Class<T> type) {
+        List<T> taken = context.forwarded(node).stream()
+                .map(forward -> type.cast(forward.record().value()))
+                .toList();
+        if (node.equals(OUTLETS.releases())) {
+            context.resetForwards();
+        }
+        return taken;
+    }
+
+    @Test
+    void an_idle_queue_schedules_nothing() {
+        assertThat(next()).isNull();
+        admit(RequestKind.CONSUME, "a", "c");
+        assertThat(next()).isNotNull();
+        pass(100);
+        assertThat(taken(OUTLETS.releases(), Release.class)).hasSize(1);
+        assertThat(next()).isNull();
+    }
+
+    @Test
+    void answers_and_releases_are_keyed_by_client_and_carry_the_requests_headers() {
+        admit(RequestKind.CONSUME, "a", "c");
+        pass(20);
+        List<CapturedForward<? extends byte[], ?>> forwards = new ArrayList<>(context.forwarded(OUTLETS.decisions()));
+        forwards.addAll(context.forwarded(OUTLETS.releases()));
+        for (CapturedForward<? extends byte[], ?> forward : forwards) {
+            assertThat(forward.record().key()).isEqualTo("c".getBytes(StandardCharsets.UTF_8));
+            assertThat(forward.record().headers().lastHeader("trace").value()).containsExactly('t');
+        }
+        assertThat(forwards).hasSize(2);
+    }
+
+    @Test
+    void what_waited_at_a_crash_is_released_once_at_the_pace_and_in_the_order_of_before() {
+        for (int i = 0; i < 10; i++) {
+            admit(RequestKind.CONSUME, "r" + i, i < 5 ? "a" : "b");
+        }
+        admit(RequestKind.CANCEL, "r2", "a");
+        pass(25);
+        List<Release> before = taken(OUTLETS.releases(), Release.class);
+        start();
+        pass(1_000);
+        List<Release> after = taken(OUTLETS.releases(), Release.class);
+        List<Release> all = new ArrayList<>(before);
+        all.addAll(after);
+        assertThat(before).hasSizeBetween(2, 4);
+        assertThat(all).extracting(Release::sequence).containsExactly(1L, 2L, 3L, 4L, 5L, 6L, 7L, 8L, 9L);
+        assertThat(all)
+                .extracting(Release::requestId)
+                .containsExactlyInAnyOrder("r0", "r1", "r3", "r4", "r5", "r6", "r7", "r8", "r9");
+        for (int i = 1; i < all.size(); i++) {
+            assertThat(all.get(i).releaseAtNanos() - all.get(i - 1).releaseAtNanos())
+                    .isGreaterThanOrEqualTo(10_000_000);
+        }
+        for (String client : List.of("a", "b")) {
+            assertThat(all)
+                    .filteredOn(release -> release.client().equals(client))
+                    .extracting(Release::requestId)
+                    .isSorted();
+        }
+        for (KeyValueStore<Bytes, byte[]> store : stores.subList(1, 4)) {
+            try (var left = store.all()) {
+                assertThat(left.hasNext()).isFalse();
+            }
+        }
+    }
+
+    @Test
+    void who_came_first_is_first_after_a_restart_too() {
+        for (String client : List.of("c", "b", "a")) {
+            admit(RequestKind.CONSUME, "r", client);
+        }
+        start();
+        pass(1_000);
+        assertThat(taken(OUTLETS.releases(), Release.class))
+                .extracting(Release::client)
+                .containsExactly("c", "b", "a");
+    }
+
+    private List<Release> releasesWithin(long ms) {
+        pass(ms);
+        return taken(OUTLETS.releases(), Release.class);
+    }
+
+    private static void assertPace(List<Release> releases) {
+        for (int i = 1; i < releases.size(); i++) {
+            assertThat(releases.get(i).releaseAtNanos() - releases.get(i - 1).releaseAtNanos())
+                    .isGreaterThanOrEqualTo(10_000_000);
+        }
+    }
+
+    @ParameterizedTest
+    @ValueSource(longs = {-3_600_000, -2_000, -250, 250, 2_000, 3_600_000})
+    void a_takeover_by_an_instance_with_another_clock_neither_stalls_nor_hurries_a_queue(long skewMs) {
+        for (int i = 0; i < 150; i++) {
+            admit(RequestKind.CONSUME, "r" + i, "c");
+        }
+        List<Release> all = new ArrayList<>(releasesWithin(500));
+        aheadMs = skewMs;
+        start();
+        List<Release> after = releasesWithin(500);
+        assertThat(after).hasSizeBetween(45, 50);
+        all.addAll(after);
+        aheadMs = -skewMs;
+        start();
+        all.addAll(releasesWithin(600));
+        assertThat(all).hasSize(150);
+        assertPace(all);
+        assertThat(all.get(149).releaseAtNanos()).isLessThanOrEqualTo(nowMs * 1_000_000);
+    }
+
+    @Test
+    void without_an_answer_to_its_marker_a_task_releases_nothing_and_sends_another() {
+        admit(RequestKind.CONSUME, "a", "c");
+        start();
+        for (int i = 0; i < 30; i++) {
+            nowMs += 100;
+            tellTime();
+            next().getPunctuator().punctuate(nowMs);
+        }
+        assertThat(context.forwarded(OUTLETS.releases())).isEmpty();
+        assertThat(context.forwarded(OUTLETS.markers())).hasSize(3);
+        assertThat(releasesWithin(100)).hasSize(1);
+    }
+
+    @Test
+    void the_marker_of_another_task_does_not_start_releases() {
+        admit(RequestKind.CONSUME, "a", "c");
+        CapturedForward<? extends byte[], ?> sent =
+                context.forwarded(OUTLETS.markers()).get(0);
+        aheadMs = 5_000;
+        start();
+        append(null, ((QueueMarker) sent.record().value()).encode());
+        next().getPunctuator().punctuate(nowMs);
+        assertThat(context.forwarded(OUTLETS.releases())).isEmpty();
+        assertThat(releasesWithin(100)).hasSize(1);
+    }
+
+    /** The broker's clock was an hour ahead for a second. */
+    @Test
+    void a_queue_that_is_ahead_of_the_brokers_time_goes_on_at_its_rate() {
+        policies.put(new QueueRules("q", 1, 100, 1_000, 1, 1_000, 1_000, 0, Map.of()));
+        nowMs += 3_600_000;
+        tellTime();
+        for (int i = 0; i < 5; i++) {
+            admit(RequestKind.CONSUME, "r" + i, "c");
+        }
+        assertThat(releasesWithin(1_000)).hasSize(5);
+        nowMs -= 3_600_000;
+        aheadMs = 3_600_000;
+        admit(RequestKind.CONSUME, "first", "c"); // before a marker shows it
+        pass(2_000);
+        taken(OUTLETS.releases(), Release.class);
+        for (int i = 0; i < 10; i++) {
+            admit(RequestKind.CONSUME, "s" + i, "c");
+        }
+        assertThat(taken(OUTLETS.decisions(), Decision.class))
+                .filteredOn(decision -> decision.requestId().startsWith("s"))
+                .extracting(Decision::outcome)
+                .containsOnly(Outcome.QUEUED);
+        List<Release> releases = releasesWithin(1_000);
+        assertThat(releases).hasSize(10);
+        assertPace(releases);
+    }
+
+    @Test
+    void no_queue_goes_on_if_a_walk_over_the_states_ends_early() {
+        admit(RequestKind.CONSUME, "r", "c");
+        KeyValueStore<Bytes, byte[]> whole = stores.get(0);
+        stores.set(0, cutOff(whole));
+        assertThatThrownBy(this::start).isInstanceOf(DamagedStoreException.class);
+        stores.set(0, whole);
+        start();
+    }
+
+    /** The same store, over which walks find all but the last entry. */
+    @SuppressWarnings("unchecked")
+    private static KeyValueStore<Bytes, byte[]> cutOff(KeyValueStore<Bytes, byte[]> store) {
+        return (KeyValueStore<Bytes, byte[]>) Proxy.newProxyInstance(
+                ShapeTest.class.getClassLoader(), new Class<?>[] {KeyValueStore.class}, (proxy, method, arguments) -> {
+                    if (!method.getName().equals("all")) {
+                        return method.invoke(store, arguments);
+                    }
+                    KeyValueIterator<Bytes, byte[]> all = store.all();
+                    Bytes last = last(store).key;
+                    return Proxy.newProxyInstance(
+                            ShapeTest.class.getClassLoader(),
+                            new Class<?>[] {KeyValueIterator.class},
+                            (walk, step, nothing) -> step.getName().equals("hasNext")
+                                    ? all.hasNext() && !all.peekNextKey().equals(last)
+                                    : step.invoke(all, nothing));
+                });
+    }
+
+    /** As a walk over damaged blocks leaves them out. */
+    @Test
+    void no_queue_goes_on_without_a_request_that_its_stores_have_lost() {
+        for (int i = 0; i < 10; i++) {
+            admit(RequestKind.CONSUME, "r" + i, "c" + i % 3);
+        }
+        admit(RequestKind.CONSUME, "r0", "c0"); // the same id, of the same client: only the newer one is found by it
+        start();
+        for (int store : List.of(1, 2)) {
+            KeyValue<Bytes, byte[]> lost = last(stores.get(store));
+            stores.get(store).delete(lost.key);
+            assertThatThrownBy(this::start).isInstanceOf(DamagedStoreException.class);
+            stores.get(store).put(lost.key, lost.value);
+            start();
+        }
+    }
+
+    private static KeyValue<Bytes, byte[]> last(KeyValueStore<Bytes, byte[]> store) {
+        try (KeyValueIterator<Bytes, byte[]> all = store.reverseAll()) {
+            return all.next();
+        }
+    }
+
+    @Test
+    void changed_rules_are_seen_while_something_waits_and_nothing_comes() {
+        policies.put(new QueueRules("q", 2, 1, 3_600_000, 1, 1_000, QueueRules.NO_MAX_WAIT, 0, Map.of()));
+        admit(RequestKind.CONSUME, "a", "c");
+        admit(RequestKind.CONSUME, "b", "c");
+        pass(1_000);
+        assertThat(taken(OUTLETS.releases(), Release.class)).hasSize(1);
+        policies.put(rules(3, 100));
+        pass(600);
+        assertThat(taken(OUTLETS.releases(), Release.class)).hasSize(1);
+    }
+
+    @Test
+    void a_task_that_failed_in_a_tick_and_is_revived_goes_on() {
+        admit(RequestKind.CONSUME, "a", "c");
+        admit(RequestKind.CONSUME, "b", "c");
+        deliverMarkers();
+        CapturedPunctuator failed = next();
+        stores.get(0).close(); // the tick cannot save the queue's state
+        nowMs += 10;
+        tellTime();
+        assertThatThrownBy(() -> failed.getPunctuator().punctuate(nowMs)).isInstanceOf(RuntimeException.class);
+        stores.set(0, open(STORES.states(), context));
+        context.addStateStore(stores.get(0));
+        shape.init(context); // on the same object, as a task that is revived does
+        assertThat(next()).isNotNull().isNotSameAs(failed);
+    }
+
+    private QueueView view() {
+        return live.ask(0, Duration.ofMinutes(1), (shaper, nowNanos) -> shaper.view("q", nowNanos))
+                .orElseThrow();
+    }
+
+    @Test
+    void its_queues_can_be_asked_while_it_works() {
+        assertThat(view().waiting()).isZero();
+        for (int i = 0; i < 5; i++) {
+            admit(RequestKind.CONSUME, "r" + i, "c");
+        }
+        assertThat(view().waiting()).isEqualTo(5);
+        pass(25);
+        long released = taken(OUTLETS.releases(), Release.class).size();
+        assertThat(view().released()).isEqualTo(released).isPositive();
+        assertThat(view().waiting()).isEqualTo(5 - released);
+        assertThat(live.ask(1, Duration.ZERO, (shaper, nowNanos) -> "another partition"))
+                .isEmpty();
+    }
+
+    @Test
+    void a_task_that_is_closed_answers_no_more_and_closes_no_other() {
+        admit(RequestKind.CONSUME, "a", "c");
+        Shape before = shape;
+        start();
+        before.close();
+        assertThat(view().waiting()).isEqualTo(1);
+        shape.close();
+        assertThat(live.ask(0, Duration.ofMinutes(1), (shaper, nowNanos) -> "here"))
+                .isEmpty();
+        assertThat(before.ask(Duration.ofMinutes(1), (shaper, nowNanos) -> "here"))
+                .isEmpty();
+    }
+
+    @Test
+    void who_asks_gets_in_between_two_records_of_a_task_that_never_rests() throws Exception {
+        AtomicInteger answers = new AtomicInteger();
+        Thread asking = new Thread(() -> {
+            for (int i = 0; i < 100; i++) {
+                view();
+                answers.incrementAndGet();
+            }
+        });
+        asking.start();
+        for (int i = 0; asking.isAlive(); i++) {
+            admit(i % 2 == 0 ? RequestKind.CONSUME : RequestKind.CANCEL, "r" + i / 2, "c");
+            context.resetForwards();
+        }
+        asking.join();
+        assertThat(answers).hasValue(100);
+    }
+
+    @Test
+    void a_record_that_is_no_admission_is_a_dead_letter() {
+        raw(new byte[] {1, 2, 3});
+        raw(null);
+        assertThat(context.forwarded(OUTLETS.deadLetters())).hasSize(2);
+        admit(RequestKind.CONSUME, "a", "c");
+        List<Decision> decisions = taken(OUTLETS.decisions(), Decision.class);
+        assertThat(decisions).extracting(Decision::outcome).containsExactly(Outcome.QUEUED);
+        assertThat(decisions).extracting(Decision::reason).containsExactly(Reason.SHAPED);
+    }
+}

@@ -1,0 +1,112 @@
+package dev.weir.service;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.networknt.schema.InputFormat;
+import com.networknt.schema.JsonSchema;
+import com.networknt.schema.JsonSchemaFactory;
+import com.networknt.schema.SchemaLocation;
+import com.networknt.schema.SpecVersion.VersionFlag;
+import dev.weir.config.WeirConfig;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.HashSet;
+import java.util.Locale;
+import java.util.Map;
+import java.util.Set;
+import java.util.stream.Collectors;
+import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Test;
+
+/** The description of the service, held against what there is. */
+class OpenApiDocumentTest {
+
+    private static WeirService service;
+    private static Caller caller;
+
+    @BeforeAll
+    static void start() throws Exception {
+        service = WeirService.open(
+                WeirConfig.DEFAULTS.withService(WeirConfig.DEFAULTS.service().withPort(0)), Map.of());
+        caller = Caller.of(service.port(), null);
+    }
+
+    @AfterAll
+    static void stop() {
+        service.close();
+    }
+
+    @Test
+    void every_route_is_described_and_there_is_no_other() {
+        Set<String> routes = service.routes().stream()
+                .map(route -> route.method().name() + " " + route.path())
+                .collect(Collectors.toSet());
+        assertThat(caller.document().operations()).isEqualTo(routes);
+    }
+
+    @Test
+    void every_path_is_on_the_page() throws Exception {
+        String page = Files.readString(Path.of("topology-docs/service.md"));
+        for (WeirService.Route route : service.routes()) {
+            assertThat(page).contains("`" + route.path() + "`");
+        }
+    }
+
+    @Test
+    void what_changes_something_needs_the_token_and_health_and_the_page_need_none() {
+        for (WeirService.Route route : service.routes()) {
+            JsonNode security = caller.document()
+                    .tree()
+                    .at("/paths")
+                    .get(route.path())
+                    .get(route.method().name().toLowerCase(Locale.ROOT))
+                    .path("security");
+            assertThat(security.toString())
+                    .as(route.path())
+                    .isEqualTo(
+                            switch (route.permission()) {
+                                case CHANGE -> "[{\"token\":[]}]";
+                                case READ -> "";
+                                case HEALTH, PAGE -> "[]";
+                            });
+        }
+    }
+
+    @Test
+    void it_stands_by_itself() {
+        Set<String> used = new HashSet<>();
+        for (JsonNode reference : caller.document().references()) {
+            String target = reference.textValue();
+            assertThat(target).startsWith("#/components/");
+            assertThat(caller.document().tree().at(target.substring(1)).isMissingNode())
+                    .as(target)
+                    .isFalse();
+            used.add(target);
+        }
+        for (String kind : Set.of("parameters", "headers", "responses", "schemas")) {
+            caller.document().tree().at("/components/" + kind).fieldNames().forEachRemaining(name -> assertThat(used)
+                    .contains("#/components/" + kind + "/" + name));
+        }
+    }
+
+    @Test
+    void yaml_and_json_say_the_same() throws Exception {
+        Reply yaml = caller.get("/v1/openapi.yaml");
+        assertThat(yaml.contentType()).isEqualTo("application/yaml");
+        assertThat(ApiDocument.YAML.readTree(yaml.text()))
+                .isEqualTo(caller.document().tree());
+        assertThat(yaml.text()).startsWith("openapi: 3.1.0\n");
+    }
+
+    @Test
+    void every_schema_is_one() {
+        JsonSchemaFactory factory = JsonSchemaFactory.getInstance(VersionFlag.V202012);
+        JsonSchema metaSchema = factory.getSchema(SchemaLocation.of(VersionFlag.V202012.getId()));
+        caller.document().tree().at("/components/schemas").properties().forEach(schema -> assertThat(
+                        metaSchema.validate(schema.getValue().toString(), InputFormat.JSON))
+                .as(schema.getKey())
+                .isEmpty());
+    }
+}
