@@ -52,7 +52,7 @@ import org.apache.kafka.common.serialization.StringSerializer;
  * }
  * }</pre>
  *
- * <p>{@link #check} always has an {@link ClientDecision}, which says whether it is Weir's; {@link #decide} has Weir's decision or
+ * <p>{@link #check} always has a {@link ClientDecision}, which says whether it is Weir's; {@link #decide} has Weir's decision or
  * fails. A decision {@code QUEUED} is an answer like any other; how the wait ends is told by a release, or a later decision,
  * and not here.
  *

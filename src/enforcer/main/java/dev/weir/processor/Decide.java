@@ -5,32 +5,20 @@ import dev.weir.decision.Decider;
 import dev.weir.decision.IdempotencyCache;
 import dev.weir.decision.LeaseContext;
 import dev.weir.decision.PolicyState;
-import dev.weir.event.Admission;
 import dev.weir.event.AwaitLease;
-import dev.weir.event.Decision;
-import dev.weir.event.DecisionContext;
 import dev.weir.event.DecisionResult;
 import dev.weir.event.Request;
 import dev.weir.event.StateKey;
 import dev.weir.lease.LeaseBook;
-import dev.weir.lease.LeaseRequest;
 import dev.weir.lease.LeaseSession;
 import dev.weir.policy.PolicyTable;
-import dev.weir.shape.backlog.BucketId;
-import dev.weir.shape.backlog.QueueRules;
 import dev.weir.storage.HolderNames;
-import dev.weir.storage.QueueKeys;
-import dev.weir.storage.StateCleaner;
 import dev.weir.storage.StoredAnswers;
 import dev.weir.storage.StoredStates;
 import dev.weir.storage.WaiterCodec.Waiter;
 import dev.weir.storage.WriteBackStore;
-import dev.weir.wire.KeyCodec;
-import dev.weir.wire.LeaseRequestAvro;
 import java.nio.charset.StandardCharsets;
 import java.util.function.LongSupplier;
-import org.apache.kafka.streams.processor.Cancellable;
-import org.apache.kafka.streams.processor.PunctuationType;
 import org.apache.kafka.streams.processor.api.Processor;
 import org.apache.kafka.streams.processor.api.ProcessorContext;
 import org.apache.kafka.streams.processor.api.Record;
@@ -55,21 +43,25 @@ public final class Decide implements Processor<byte[], Object, byte[], Object> {
     private StoredStates states;
     private LeaseStore leases;
     private DecisionSequence sequence;
-    private DecisionContext inOrder = DecisionContext.UNKNOWN; // of the last decision in the order of its own offset
-    private StateCleaner sweep;
-    private StateCleaner sweepOfBooks;
-    private Cancellable sweeping;
+    private DecisionForwarder forwarder;
+    private StateMaintenance maintenance;
     private EarlyCommits early = new EarlyCommits();
 
     /**
-     * The stores: what was used of the policies, the segments of logs, first answers; what is held of shared quota, and who waits
-     * for it; the position of the last decision.
+     * The stores.
+     *
+     * @param states of policies
+     * @param segments of sliding-window logs
+     * @param answers first answers to idempotency keys
+     * @param books lease books
+     * @param waiting requests that wait for a lease
+     * @param order the position of the last decision
      */
     public record StoreNames(
             String states, String segments, String answers, String books, String waiting, String order) {}
 
-    /** The nodes that take what comes out. */
-    public record Outlets(String decisions, String admissions, String asks) {}
+    /** The nodes that the output is forwarded to. */
+    public record Outlets(String decisions, String admissions, String leaseRequests) {}
 
     /** @param clockSteps how often the wall clock of this process was stepped forward: {@link dev.weir.lease.ClockStepDetector} */
     public Decide(
@@ -110,21 +102,12 @@ public final class Decide implements Processor<byte[], Object, byte[], Object> {
                 policies::table,
                 nowMs);
         early = new EarlyCommits();
-        int keys = config.state().sweepKeys();
-        long keepMs = config.state().forgetAfter().toMillis();
-        sweep = new StateCleaner(store, states::forget, keys, keepMs);
-        sweepOfBooks = new StateCleaner(books, (key, book) -> books.deleteUnlessDirty(key), keys, keepMs);
-        if (sweeping != null) { // of a task that failed and is revived
-            sweeping.cancel();
+        forwarder = new DecisionForwarder(context, outlets, counts, policies);
+        if (maintenance != null) {
+            maintenance.stop();
         }
+        maintenance = new StateMaintenance(context, config.state(), store, states, books, leases::earliestMs);
         ticks.open(context);
-        sweeping = context.schedule(config.state().sweepEvery(), PunctuationType.WALL_CLOCK_TIME, sweepMs -> {
-            store.shrink();
-            books.shrink();
-            sweep.observe(leases.earliestMs()); // it will be decided by what is remembered then
-            sweep.run(sweepMs);
-            sweepOfBooks.run(sweepMs);
-        });
         planTick(nowMs);
     }
 
@@ -133,8 +116,7 @@ public final class Decide implements Processor<byte[], Object, byte[], Object> {
         long nowMs = context.currentSystemTimeMs();
         early.resumed(nowMs, leases.roundTripMs());
         if (record.value() instanceof Request request) {
-            sweep.observe(request.timestampMs());
-            sweepOfBooks.observe(request.timestampMs());
+            maintenance.observe(request.timestampMs());
             decide(record, request, nowMs);
         } else {
             LeaseGranted granted = (LeaseGranted) record.value();
@@ -173,13 +155,13 @@ public final class Decide implements Processor<byte[], Object, byte[], Object> {
         }
         PolicyTable table = policies.table();
         LeaseContext quota = new LeaseContext(leases, nowMs, true, leases.hasRoom());
-        DecisionResult ruling = new Decider(states, quota).decide(request, table);
-        if (ruling instanceof AwaitLease wait) {
+        DecisionResult result = new Decider(states, quota).decide(request, table);
+        if (result instanceof AwaitLease wait) {
             counts.waits(wait.key().policyId());
             leases.park(
                     new Waiter(wait.key(), wait.maxWaitMs(), request, CarriedHeaders.from(record.headers())), nowMs);
         } else {
-            forward(record, ruling, isRouted ? outOfOrder(table) : inOrder(table));
+            forwarder.forward(record, result, isRouted ? sequence.outOfOrder(table) : sequence.inOrder(table));
         }
     }
 
@@ -187,19 +169,24 @@ public final class Decide implements Processor<byte[], Object, byte[], Object> {
         for (var ready = leases.nextReady(nowMs); ready.isPresent(); ready = leases.nextReady(nowMs)) {
             decideAgain(ready.get(), nowMs);
         }
-        leases.endStep(nowMs).forEach(message -> send(message, nowMs));
+        for (LeaseStore.Message message : leases.endStep(nowMs)) {
+            forwarder.send(message, nowMs);
+            if (message.request().minTokens() > 0) { // a request waits for the response
+                commitEarly(nowMs);
+            }
+        }
         planTick(nowMs);
     }
 
     private void decideAgain(LeaseStore.Ready ready, long nowMs) {
         PolicyTable table = policies.table();
         LeaseContext quota = new LeaseContext(leases, nowMs, false, nowMs < ready.untilMs());
-        DecisionResult ruling = new Decider(states, quota).decide(ready.waiter().request(), table);
-        if (ruling instanceof AwaitLease wait) {
+        DecisionResult result = new Decider(states, quota).decide(ready.waiter().request(), table);
+        if (result instanceof AwaitLease wait) {
             leases.parkAgain(ready, wait);
         } else {
             leases.remove();
-            forward(record(ready.waiter()), ruling, outOfOrder(table));
+            forwarder.forward(record(ready.waiter()), result, sequence.outOfOrder(table));
         }
     }
 
@@ -208,48 +195,5 @@ public final class Decide implements Processor<byte[], Object, byte[], Object> {
         Request request = waiter.request();
         byte[] key = request.client().getBytes(StandardCharsets.UTF_8);
         return new Record<>(key, null, request.timestampMs(), CarriedHeaders.to(waiter.headers()));
-    }
-
-    /** The context of a decision that is taken in the order of the request's own offset. */
-    private DecisionContext inOrder(PolicyTable table) {
-        Long last = inOrder.policiesChecksum();
-        if (last == null || last != table.checksum()) {
-            inOrder = new DecisionContext(null, table.checksum());
-        }
-        return inOrder;
-    }
-
-    /** The context of a decision that is taken out of that order. */
-    private DecisionContext outOfOrder(PolicyTable table) {
-        return new DecisionContext(sequence.next(), table.checksum());
-    }
-
-    /** Forwards a decision with the record's headers, or an admission that carries them on to the release. */
-    private void forward(Record<byte[], Object> record, DecisionResult ruling, DecisionContext taken) {
-        if (ruling instanceof Decision decision) {
-            Decision decided = decision.withContext(taken);
-            counts.decided(decided);
-            counts.answered(context.currentSystemTimeMs() - record.timestamp());
-            context.forward(record.withValue(decided), outlets.decisions);
-        } else {
-            Admission admission =
-                    ((Admission) ruling).withHeadersAndContext(CarriedHeaders.from(record.headers()), taken);
-            Admission keyed = QueueRules.withKey(admission, policies.queue(admission.queue()));
-            byte[] bucket = QueueKeys.record(BucketId.of(keyed));
-            context.forward(new Record<>(bucket, keyed, record.timestamp()), outlets.admissions);
-        }
-    }
-
-    /** Sends a message to a ledger, which reads it after the commit: where a request waits for the response, that is early. */
-    private void send(LeaseStore.Message message, long nowMs) {
-        StateKey key = message.key();
-        LeaseRequest request = message.request();
-        counts.sent(new EnforcerMetrics.Leasing(key.policyId(), false, !request.requestsLease()));
-        LeaseRequestAvro.Addressed addressed =
-                new LeaseRequestAvro.Addressed(request, context.taskId().partition());
-        context.forward(new Record<>(KeyCodec.encode(key), addressed, nowMs), outlets.asks);
-        if (request.minTokens() > 0) {
-            commitEarly(nowMs);
-        }
     }
 }

@@ -1,6 +1,8 @@
 package dev.weir.processor;
 
+import dev.weir.event.DecisionContext;
 import dev.weir.event.DecisionOrder;
+import dev.weir.policy.PolicyTable;
 import dev.weir.storage.DecisionOrderCodec;
 import org.apache.kafka.common.utils.Bytes;
 import org.apache.kafka.streams.state.KeyValueStore;
@@ -14,6 +16,7 @@ final class DecisionSequence {
     private DecisionOrder stored;
     private long lastOffset;
     private int step;
+    private DecisionContext inOrder = DecisionContext.UNKNOWN;
 
     DecisionSequence(KeyValueStore<Bytes, byte[]> store) {
         this.store = store;
@@ -27,6 +30,20 @@ final class DecisionSequence {
     void advanceTo(long offset) {
         lastOffset = offset;
         step = 0;
+    }
+
+    /** The context of a decision that is taken in the order of the request's own offset. */
+    DecisionContext inOrder(PolicyTable table) {
+        Long last = inOrder.policiesChecksum();
+        if (last == null || last != table.checksum()) {
+            inOrder = new DecisionContext(null, table.checksum());
+        }
+        return inOrder;
+    }
+
+    /** The context of a decision that is taken now, not in the order of its own offset. */
+    DecisionContext outOfOrder(PolicyTable table) {
+        return new DecisionContext(next(), table.checksum());
     }
 
     /** The order of a decision that is taken now, not in the order of its own offset. */

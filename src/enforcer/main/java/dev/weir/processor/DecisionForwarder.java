@@ -1,0 +1,51 @@
+package dev.weir.processor;
+
+import dev.weir.event.Admission;
+import dev.weir.event.Decision;
+import dev.weir.event.DecisionContext;
+import dev.weir.event.DecisionResult;
+import dev.weir.lease.LeaseRequest;
+import dev.weir.shape.backlog.BucketId;
+import dev.weir.shape.backlog.QueueRules;
+import dev.weir.storage.QueueKeys;
+import dev.weir.wire.KeyCodec;
+import dev.weir.wire.LeaseRequestAvro;
+import org.apache.kafka.streams.processor.api.ProcessorContext;
+import org.apache.kafka.streams.processor.api.Record;
+
+/** Forwards the output of {@link Decide}: decisions, admissions to queues, and messages to ledgers. */
+record DecisionForwarder(
+        ProcessorContext<byte[], Object> context,
+        Decide.Outlets outlets,
+        EnforcerMetrics metrics,
+        PolicyRegistry policies) {
+
+    /**
+     * Forwards a decision with the headers of its request, or an admission that carries them on to the release.
+     *
+     * @param record the record of the request; only its key, time and headers are read
+     */
+    void forward(Record<byte[], Object> record, DecisionResult result, DecisionContext taken) {
+        if (result instanceof Decision decision) {
+            Decision decided = decision.withContext(taken);
+            metrics.decided(decided);
+            metrics.answered(context.currentSystemTimeMs() - record.timestamp());
+            context.forward(record.withValue(decided), outlets.decisions());
+        } else {
+            Admission admission =
+                    ((Admission) result).withHeadersAndContext(CarriedHeaders.from(record.headers()), taken);
+            Admission keyed = QueueRules.withKey(admission, policies.queue(admission.queue()));
+            byte[] bucket = QueueKeys.record(BucketId.of(keyed));
+            context.forward(new Record<>(bucket, keyed, record.timestamp()), outlets.admissions());
+        }
+    }
+
+    /** Sends a message to a ledger, which reads it after the next commit. */
+    void send(LeaseStore.Message message, long nowMs) {
+        LeaseRequest request = message.request();
+        metrics.sent(new EnforcerMetrics.Leasing(message.key().policyId(), false, !request.requestsLease()));
+        LeaseRequestAvro.Addressed addressed =
+                new LeaseRequestAvro.Addressed(request, context.taskId().partition());
+        context.forward(new Record<>(KeyCodec.encode(message.key()), addressed, nowMs), outlets.leaseRequests());
+    }
+}
