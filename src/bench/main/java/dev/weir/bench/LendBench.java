@@ -250,7 +250,7 @@ public final class LendBench {
             long startNanos = System.nanoTime();
             while (ends.entrySet().stream().anyMatch(end -> consumer.position(end.getKey()) < end.getValue())) {
                 for (ConsumerRecord<byte[], byte[]> record : consumer.poll(Duration.ofMillis(100))) {
-                    long roundTripMs = avro.decode(record.value()).ask().roundTripMs();
+                    long roundTripMs = avro.decode(record.value()).request().roundTripMs();
                     if (roundTripMs > 0 && record.timestamp() >= fromMs && record.timestamp() < toMs) {
                         roundTripsMs.add((double) roundTripMs);
                     }

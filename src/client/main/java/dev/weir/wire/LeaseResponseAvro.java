@@ -1,58 +1,58 @@
 package dev.weir.wire;
 
-import dev.weir.avro.LeaseGrant;
 import dev.weir.lease.LeaseResponse;
 import java.time.Instant;
 
-/** Answers of ledgers to holders as Avro. Threads may share an instance. */
+/** Responses of ledgers to lease holders as Avro. Threads may share an instance. */
 public final class LeaseResponseAvro {
 
-    private final AvroBytes<LeaseGrant> avro = new AvroBytes<>(new LeaseGrant(), 2);
+    private final AvroBytes<dev.weir.avro.LeaseResponse> avro = new AvroBytes<>(new dev.weir.avro.LeaseResponse(), 0);
 
     /**
-     * An answer, and whom it is for.
+     * A response of a ledger.
      *
-     * @param partition of the topic of grants, in which the holder reads
+     * @param holder the name of the holder that requested the lease
+     * @param partition of the topic of lease responses, in which the holder reads it
      */
     public record Addressed(LeaseResponse response, String holder, int partition) {}
 
-    public byte[] encode(Addressed answer) {
+    public byte[] encode(Addressed message) {
         return avro.encode(
-                answer.response instanceof LeaseResponse.Granted slice
-                        ? new LeaseGrant(
-                                answer.holder,
-                                slice.number(),
-                                Instant.ofEpochMilli(slice.appendedAtMs()),
-                                Instant.ofEpochMilli(slice.fromMs()),
-                                slice.leaseId(),
-                                slice.amount(),
-                                Instant.ofEpochMilli(slice.untilMs()),
+                message.response instanceof LeaseResponse.Granted lease
+                        ? new dev.weir.avro.LeaseResponse(
+                                message.holder,
+                                lease.number(),
+                                Instant.ofEpochMilli(lease.appendedAtMs()),
+                                Instant.ofEpochMilli(lease.fromMs()),
+                                lease.leaseId(),
+                                lease.amount(),
+                                Instant.ofEpochMilli(lease.untilMs()),
                                 0L,
-                                slice.isLast())
-                        : refused(answer.holder, (LeaseResponse.Refused) answer.response));
+                                lease.isLast())
+                        : refused(message.holder, (LeaseResponse.Refused) message.response));
     }
 
-    private static LeaseGrant refused(String holder, LeaseResponse.Refused refused) {
+    private static dev.weir.avro.LeaseResponse refused(String holder, LeaseResponse.Refused refused) {
         Instant at = Instant.ofEpochMilli(refused.appendedAtMs());
-        return new LeaseGrant(
+        return new dev.weir.avro.LeaseResponse(
                 holder, refused.number(), at, Instant.EPOCH, null, 0L, Instant.EPOCH, refused.retryAfterMs(), false);
     }
 
     /**
-     * Reads an answer.
+     * Reads a response.
      *
      * @param partition where it was read
-     * @throws UnreadableException if the bytes are no answer
+     * @throws UnreadableException if the bytes are not a response
      */
     public Addressed decode(byte[] value, int partition) throws UnreadableException {
-        LeaseGrant event = avro.decode(value);
+        dev.weir.avro.LeaseResponse event = avro.decode(value);
         long atMs = event.getAt().toEpochMilli();
-        LeaseResponse response = event.getLease() == null
+        LeaseResponse response = event.getLeaseId() == null
                 ? new LeaseResponse.Refused(event.getNumber(), atMs, event.getRetryAfterMs())
                 : new LeaseResponse.Granted(
                         event.getNumber(),
-                        event.getLease(),
-                        event.getAmount(),
+                        event.getLeaseId(),
+                        event.getTokens(),
                         atMs,
                         event.getFrom().toEpochMilli(),
                         event.getUntil().toEpochMilli(),

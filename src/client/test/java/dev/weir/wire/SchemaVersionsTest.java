@@ -38,9 +38,9 @@ class SchemaVersionsTest {
             "Decision", new DecisionAvro()::decode,
             "Release", new ReleaseAvro()::decode,
             "Admission", new AdmissionAvro()::decode,
-            "LeaseAsk", new LeaseRequestAvro()::decode,
+            "LeaseRequest", new LeaseRequestAvro()::decode,
             "LeaseUsage", new LeaseUsageAvro(Optional.empty())::decode,
-            "LeaseGrant", bytes -> new LeaseResponseAvro().decode(bytes, 3),
+            "LeaseResponse", bytes -> new LeaseResponseAvro().decode(bytes, 3),
             "PolicyRecord", bytes -> new PolicyAvro().decode("policy/id", bytes));
 
     private interface Reading {

@@ -87,14 +87,14 @@ public final class Lend implements Processor<byte[], byte[], byte[], Object> {
         }
         long atMs = record.timestamp(); // the broker's clock, when it appended the record
         sweep.observe(atMs);
-        LeaseResponse response = answer(key, Bytes.wrap(record.key()), question.ask(), atMs);
+        LeaseResponse response = answer(key, Bytes.wrap(record.key()), question.request(), atMs);
         if (response != null) {
             counts.sent(new EnforcerMetrics.Leasing(key.policyId(), true, response instanceof LeaseResponse.Refused));
             context.forward(
                     new Record<>(
                             record.key(),
                             new LeaseResponseAvro.Addressed(
-                                    response, question.ask().holder(), question.partition()),
+                                    response, question.request().holder(), question.partition()),
                             atMs),
                     outlets.grants);
         }

@@ -436,7 +436,7 @@ class SharingTest {
         apply("  - {id: all, key: [], limits: [{algorithm: fixed-window, limit: 10, per: 1h}]}", 1);
         request("alice", 1);
         TestRecord<byte[], byte[]> asked = asksOut.readRecord();
-        long number = new LeaseRequestAvro().decode(asked.value()).ask().number();
+        long number = new LeaseRequestAvro().decode(asked.value()).request().number();
         LeaseResponse granted = new LeaseResponse.Granted(number, 1, 10, nowMs, nowMs, nowMs + 5_000, false);
         for (String another : List.of("another", "p0", "another/0", "weir/1")) {
             grantsIn.pipeInput(
@@ -453,7 +453,8 @@ class SharingTest {
         apply("  - {id: all, key: [], limits: [{algorithm: fixed-window, limit: 10, per: 1h}]}", 1);
         request("alice", 1);
         TestRecord<byte[], byte[]> ask = asksOut.readRecord();
-        assertThat(new LeaseRequestAvro().decode(ask.value()).ask().minTokens()).isEqualTo(1);
+        assertThat(new LeaseRequestAvro().decode(ask.value()).request().minTokens())
+                .isEqualTo(1);
         policies.pipeInput("policy/all", null);
         asksIn.pipeInput(ask.key(), ask.value());
         assertThat(new LeaseResponseAvro().decode(grantsOut.readValue(), 0).response())

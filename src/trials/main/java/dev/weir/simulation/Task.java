@@ -395,7 +395,7 @@ final class Task {
             return ADMISSION.encode(admission);
         }
         if (value instanceof LeaseRequestAvro.Addressed question) {
-            return ASK.encode(new LeaseRequestAvro.Addressed(flaw.asked(question.ask()), question.partition()));
+            return ASK.encode(new LeaseRequestAvro.Addressed(flaw.asked(question.request()), question.partition()));
         }
         if (value instanceof LeaseResponseAvro.Addressed answer) {
             return GRANT.encode(new LeaseResponseAvro.Addressed(
