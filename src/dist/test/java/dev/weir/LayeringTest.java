@@ -156,7 +156,7 @@ class LayeringTest {
 
     @ArchTest
     static final ArchRule http_stays_in_service = noClasses()
-            .that(not(resideInAPackage("dev.weir.service")))
+            .that(not(resideInAPackage("dev.weir.service..")))
             .should()
             .dependOnClassesThat()
             .resideInAnyPackage("io.javalin..", "jakarta..", "org.eclipse.jetty..");
@@ -164,7 +164,7 @@ class LayeringTest {
     @ArchTest
     static final ArchRule only_the_command_line_starts_the_service = noClasses()
             .that()
-            .resideOutsideOfPackages("dev.weir.service", "dev.weir.cli")
+            .resideOutsideOfPackages("dev.weir.service..", "dev.weir.cli")
             .should()
             .dependOnClassesThat()
             .resideInAPackage("dev.weir.service");

@@ -12,9 +12,10 @@ import java.util.Optional;
  * @param allowed whether the request may go on now, or {@code delayMs} from now where the decision says so; what waits in
  *     a queue may not, its release tells when
  * @param decision Weir's, if it answered
- * @param unanswered why there is none
+ * @param noDecisionReason why there is none
  */
-public record ClientDecision(boolean allowed, Optional<Decision> decision, Optional<NoDecisionReason> unanswered) {
+public record ClientDecision(
+        boolean allowed, Optional<Decision> decision, Optional<NoDecisionReason> noDecisionReason) {
 
     private static final int OK = 200;
     private static final int UNAVAILABLE = 503;
@@ -23,7 +24,7 @@ public record ClientDecision(boolean allowed, Optional<Decision> decision, Optio
         return new ClientDecision(decision.outcome() == Outcome.ALLOWED, Optional.of(decision), Optional.empty());
     }
 
-    static ClientDecision madeUp(boolean allowed, NoDecisionReason why) {
+    static ClientDecision fallback(boolean allowed, NoDecisionReason why) {
         return new ClientDecision(allowed, Optional.empty(), Optional.of(why));
     }
 

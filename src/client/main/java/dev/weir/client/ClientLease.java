@@ -47,7 +47,7 @@ final class ClientLease {
     private long lastNowMs;
     private long alarmMs = Long.MAX_VALUE;
     private boolean isDue;
-    private boolean isGone;
+    private boolean isRemoved;
 
     /**
      * What is to be sent.
@@ -98,12 +98,12 @@ final class ClientLease {
     }
 
     /** Whether it is out of use: another one takes its place. */
-    boolean isGone() {
-        return isGone;
+    boolean isRemoved() {
+        return isRemoved;
     }
 
     void go() {
-        isGone = true;
+        isRemoved = true;
     }
 
     /** Schedules maintenance. Returns false if it was already scheduled. */
@@ -251,13 +251,13 @@ final class ClientLease {
         Optional<LeaseRequest> message = holder.nextMessage(nowMs);
         load(nowMs);
         boolean tells = message.isPresent() || isIdle(nowMs);
-        return new Messages(message, tells ? usage.take(policy.policy()) : List.of());
+        return new Messages(message, tells ? usage.drain(policy.policy()) : List.of());
     }
 
     /** What is to be sent if it is not used any more. */
     Messages last() {
         settle();
-        return new Messages(holder.lastMessage(), usage.take(policy.policy()));
+        return new Messages(holder.lastMessage(), usage.drain(policy.policy()));
     }
 
     /** Whether a new one would behave the same. */

@@ -76,7 +76,7 @@ public final class ClientMeters {
             figures.counter("weir.worker.refused", Tags.empty(), WorkerStats::refused);
             figures.counter("weir.worker.given.up", Tags.empty(), WorkerStats::givenUp);
             figures.counter("weir.worker.duplicates", Tags.empty(), WorkerStats::duplicates);
-            figures.gauge("weir.worker.in.hand", Tags.empty(), WorkerStats::inHand);
+            figures.gauge("weir.worker.in.hand", Tags.empty(), WorkerStats::inProgress);
         };
     }
 

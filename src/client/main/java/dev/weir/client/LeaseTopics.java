@@ -46,21 +46,21 @@ final class LeaseTopics implements AutoCloseable {
     private static final Duration START = Duration.ofSeconds(30);
     private static final Duration CLOSE = Duration.ofSeconds(5);
 
-    private final LeaseRequestAvro askAvro = new LeaseRequestAvro();
-    private final LeaseResponseAvro grantAvro = new LeaseResponseAvro();
+    private final LeaseRequestAvro leaseRequestAvro = new LeaseRequestAvro();
+    private final LeaseResponseAvro leaseResponseAvro = new LeaseResponseAvro();
     private final LeaseUsageAvro usageAvro;
     private final ClientBuilder options;
     private final String holder;
     private final ClientPolicyRegistry policies;
     private final TopicFollower follower;
     private final KafkaProducer<byte[], byte[]> producer;
-    private final TopicPartition grants;
-    private final Answers answers;
+    private final TopicPartition responses;
+    private final ResponseHandler answers;
     private volatile RuntimeException notWritten;
 
     /** Who is told what ledgers answer. */
-    interface Answers {
-        void answered(StateKey key, LeaseResponse response);
+    interface ResponseHandler {
+        void handleResponse(StateKey key, LeaseResponse response);
     }
 
     /**
@@ -74,7 +74,7 @@ final class LeaseTopics implements AutoCloseable {
             Optional<SchemaRegistry> registry,
             String holder,
             ClientPolicyRegistry policies,
-            Answers answers) {
+            ResponseHandler answers) {
         this.options = options;
         this.holder = holder;
         this.policies = policies;
@@ -87,10 +87,10 @@ final class LeaseTopics implements AutoCloseable {
         try {
             List<TopicPartition> ofPolicies = follower.partitions(options.policies());
             List<TopicPartition> ofGrants = follower.partitions(options.leaseResponses());
-            grants = ofGrants.get(Math.floorMod(holder.hashCode(), ofGrants.size()));
+            responses = ofGrants.get(Math.floorMod(holder.hashCode(), ofGrants.size()));
             follower.addFromBeginning(ofPolicies);
-            follower.addFromEnd(List.of(grants));
-            follower.readToEnd(ofPolicies, START, this::take);
+            follower.addFromEnd(List.of(responses));
+            follower.readToEnd(ofPolicies, START, this::handleRecord);
             policies.update();
             writing = new KafkaProducer<>(writing(options), new ByteArraySerializer(), new ByteArraySerializer());
             if (writing.partitionsFor(options.leaseRequests()).isEmpty()) {
@@ -170,17 +170,17 @@ final class LeaseTopics implements AutoCloseable {
     }
 
     private void polled(ConsumerRecords<byte[], byte[]> records) {
-        if (take(records)) {
+        if (handleRecord(records)) {
             policies.update();
         }
     }
 
     /** Returns whether policies are among the records. */
-    private boolean take(ConsumerRecords<byte[], byte[]> records) {
+    private boolean handleRecord(ConsumerRecords<byte[], byte[]> records) {
         boolean hasPolicies = false;
         for (ConsumerRecord<byte[], byte[]> record : records) {
-            if (record.topic().equals(grants.topic())) {
-                takeGrant(record);
+            if (record.topic().equals(responses.topic())) {
+                handleResponse(record);
             } else {
                 String key = record.key() == null ? null : new String(record.key(), StandardCharsets.UTF_8);
                 policies.read(key, record.value());
@@ -191,19 +191,19 @@ final class LeaseTopics implements AutoCloseable {
     }
 
     /** What cannot be read is a dead letter to the enforcers, who read it too. */
-    private void takeGrant(ConsumerRecord<byte[], byte[]> record) {
+    private void handleResponse(ConsumerRecord<byte[], byte[]> record) {
         try {
-            LeaseResponseAvro.Addressed answer = grantAvro.decode(record.value(), record.partition());
+            LeaseResponseAvro.Addressed answer = leaseResponseAvro.decode(record.value(), record.partition());
             if (answer.holder().equals(holder) && record.key() != null) {
-                answers.answered(KeyCodec.decode(record.key()), answer.response());
+                answers.handleResponse(KeyCodec.decode(record.key()), answer.response());
             }
         } catch (UnreadableException | BufferUnderflowException e) {
             // see above
         }
     }
 
-    void ask(StateKey key, LeaseRequest ask) {
-        byte[] value = askAvro.encode(new LeaseRequestAvro.Addressed(ask, grants.partition()));
+    void requestLease(StateKey key, LeaseRequest ask) {
+        byte[] value = leaseRequestAvro.encode(new LeaseRequestAvro.Addressed(ask, responses.partition()));
         send(new ProducerRecord<>(options.leaseRequests(), KeyCodec.encode(key), value));
     }
 

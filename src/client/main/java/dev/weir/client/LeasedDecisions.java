@@ -58,7 +58,7 @@ final class LeasedDecisions implements AutoCloseable {
     /** What was asked for before the end is waited for, to be given back. */
     private static final long LAST_ANSWERS_MS = 1_000;
 
-    private static final Comparator<Alarm> BY_TIME = Comparator.comparingLong(Alarm::atMs);
+    private static final Comparator<Timer> BY_TIME = Comparator.comparingLong(Timer::atMs);
 
     private final ClockStepDetector clockSteps = new ClockStepDetector();
     private final LeaseSession session = new LeaseSession(
@@ -71,7 +71,7 @@ final class LeasedDecisions implements AutoCloseable {
     private final AtomicLong numbers = new AtomicLong();
     private final Map<StateKey, ClientLease> all = new ConcurrentHashMap<>();
     private final Queue<ClientLease> due = new ConcurrentLinkedQueue<>();
-    private final PriorityQueue<Alarm> alarms = new PriorityQueue<>(BY_TIME);
+    private final PriorityQueue<Timer> timers = new PriorityQueue<>(BY_TIME);
     private final ThreadLocal<Attempt> attempts = ThreadLocal.withInitial(Attempt::new);
     private final Thread thread = new Thread(this::run, "weir-client-leases");
     private final Set<StateKey> open = ConcurrentHashMap.newKeySet();
@@ -79,7 +79,7 @@ final class LeasedDecisions implements AutoCloseable {
     private volatile boolean closed;
     private volatile RuntimeException failure;
 
-    private record Alarm(long atMs, ClientLease held) {}
+    private record Timer(long atMs, ClientLease held) {}
 
     /** Why there is no decision now. */
     enum Undecided {
@@ -261,7 +261,7 @@ final class LeasedDecisions implements AutoCloseable {
             boolean isGone = false;
             for (int i = 0; i < size; i++) {
                 byNumber[i].lock();
-                isGone |= byNumber[i].isGone();
+                isGone |= byNumber[i].isRemoved();
             }
             if (isGone) {
                 unlock();
@@ -471,7 +471,7 @@ final class LeasedDecisions implements AutoCloseable {
             LockSupport.unpark(thread);
         } else if (response instanceof LeaseResponse.Granted granted) {
             LeaseRequest.Report unused = new LeaseRequest.Report(granted.leaseId(), 0, granted.fromMs(), 0);
-            topics.ask(key, LeaseRequest.report(session.name(), List.of(unused), 0));
+            topics.requestLease(key, LeaseRequest.report(session.name(), List.of(unused), 0));
         }
         if (!isTaken && open.remove(key)) {
             lastAnswers.release();
@@ -481,11 +481,11 @@ final class LeasedDecisions implements AutoCloseable {
     private boolean answered(ClientLease held, LeaseResponse response) {
         held.lock();
         try {
-            if (!held.isGone()) {
+            if (!held.isRemoved()) {
                 held.respond(response, nowMs());
                 setDue(held);
             }
-            return !held.isGone();
+            return !held.isRemoved();
         } finally {
             held.unlock();
         }
@@ -508,8 +508,8 @@ final class LeasedDecisions implements AutoCloseable {
         for (ClientLease held = due.poll(); held != null && !closed; held = due.poll()) {
             maintain(held, nowMs);
         }
-        while (!closed && !alarms.isEmpty() && alarms.peek().atMs <= nowMs) {
-            Alarm alarm = alarms.remove();
+        while (!closed && !timers.isEmpty() && timers.peek().atMs <= nowMs) {
+            Timer alarm = timers.remove();
             if (alarm.atMs == alarm.held.alarmMs()) {
                 alarm.held.setAlarm(Long.MAX_VALUE);
                 maintain(alarm.held, nowMs);
@@ -525,7 +525,7 @@ final class LeasedDecisions implements AutoCloseable {
         ClientLease.Messages messages = ClientLease.Messages.NONE;
         held.lock();
         try {
-            if (!held.isGone()) {
+            if (!held.isRemoved()) {
                 long ledgerMs = session.ledgerTimeMs(nowMs, System.currentTimeMillis());
                 LeasedPolicyDecider policy = policies.rules().now(held.key().policyId(), ledgerMs);
                 messages = held.next(policy, nowMs);
@@ -545,12 +545,12 @@ final class LeasedDecisions implements AutoCloseable {
     private void setAlarm(ClientLease held, long atMs) {
         if (atMs < held.alarmMs()) {
             held.setAlarm(atMs);
-            alarms.add(new Alarm(atMs, held));
+            timers.add(new Timer(atMs, held));
         }
     }
 
     private void send(ClientLease held, ClientLease.Messages messages) {
-        messages.message().ifPresent(message -> topics.ask(held.key(), message));
+        messages.message().ifPresent(message -> topics.requestLease(held.key(), message));
         messages.usage().forEach(usage -> topics.report(held.key(), usage));
     }
 
@@ -633,7 +633,7 @@ final class LeasedDecisions implements AutoCloseable {
         boolean isOpen;
         held.lock();
         try {
-            if (held.isGone()) {
+            if (held.isRemoved()) {
                 return false;
             }
             isOpen = held.book().request().isPending();

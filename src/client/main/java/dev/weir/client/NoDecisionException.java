@@ -5,14 +5,14 @@ public final class NoDecisionException extends RuntimeException {
 
     private static final long serialVersionUID = 1L;
 
-    private final NoDecisionReason why;
+    private final NoDecisionReason reason;
 
     NoDecisionException(NoDecisionReason why, String message, Throwable cause) {
         super(message, cause);
-        this.why = why;
+        this.reason = why;
     }
 
-    public NoDecisionReason why() {
-        return why;
+    public NoDecisionReason reason() {
+        return reason;
     }
 }

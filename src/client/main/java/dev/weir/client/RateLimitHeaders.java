@@ -54,7 +54,7 @@ public final class RateLimitHeaders {
     /** {@code RateLimit-Policy}, {@code RateLimit} and {@code Retry-After}, as far as they apply, by name. */
     public static Map<String, String> of(Decision decision) {
         Map<String, String> fields = new LinkedHashMap<>();
-        if (tellsFigures(decision)) {
+        if (includesRemaining(decision)) {
             String name = quoted(decision.policyId());
             Long windowMs = decision.windowMs();
             fields.put(
@@ -65,7 +65,7 @@ public final class RateLimitHeaders {
                     "RateLimit",
                     name + ";r=" + remaining(decision) + (effectiveMs == null ? "" : ";t=" + seconds(effectiveMs)));
         }
-        if (tellsRetry(decision)) {
+        if (includesRetryAfter(decision)) {
             fields.put("Retry-After", Long.toString(seconds(decision.retryAfterMs())));
         }
         return Collections.unmodifiableMap(fields);
@@ -74,7 +74,7 @@ public final class RateLimitHeaders {
     /** As {@link #of(Decision)}, with the older {@code X-RateLimit-Limit}, {@code -Remaining} and {@code -Reset}. */
     public static Map<String, String> of(Decision decision, Reset reset) {
         Map<String, String> fields = new LinkedHashMap<>(of(decision));
-        if (tellsFigures(decision)) {
+        if (includesRemaining(decision)) {
             long fromMs = reset == Reset.EPOCH_SECONDS ? decision.decidedAtMs() : 0;
             fields.put("X-RateLimit-Limit", Long.toString(integer(decision.limit())));
             fields.put("X-RateLimit-Remaining", Long.toString(remaining(decision)));
@@ -83,7 +83,7 @@ public final class RateLimitHeaders {
         return Collections.unmodifiableMap(fields);
     }
 
-    private static boolean tellsFigures(Decision decision) {
+    private static boolean includesRemaining(Decision decision) {
         boolean bannedFromTheFirst = decision.shadowBanned() && Long.valueOf(0).equals(decision.limit());
         return !decision.observed()
                 && !bannedFromTheFirst
@@ -92,7 +92,7 @@ public final class RateLimitHeaders {
                 && decision.resetAfterMs() != null;
     }
 
-    private static boolean tellsRetry(Decision decision) {
+    private static boolean includesRetryAfter(Decision decision) {
         boolean refused = decision.outcome() == Outcome.DENIED || decision.outcome() == Outcome.EXPIRED;
         return refused && !decision.shadowBanned() && decision.retryAfterMs() != null;
     }
@@ -102,7 +102,7 @@ public final class RateLimitHeaders {
      * which must not be the earlier one. Where all is free, the window in which that much comes; null if there is none.
      */
     private static Long effectiveWindowMs(Decision decision) {
-        if (tellsRetry(decision)) {
+        if (includesRetryAfter(decision)) {
             return Math.min(decision.retryAfterMs(), decision.resetAfterMs());
         }
         return decision.resetAfterMs() == 0 ? decision.windowMs() : decision.resetAfterMs();

@@ -54,7 +54,7 @@ import org.apache.kafka.common.KafkaException;
 // One thread has the consumer and all that is known; handlers, timers and answers report to it by events.
 public final class ReleaseWorker implements AutoCloseable {
 
-    private static final Duration LOOK = Duration.ofMillis(50);
+    private static final Duration POLL_TIMEOUT = Duration.ofMillis(50);
     private static final long COMMIT_NANOS = TimeUnit.MILLISECONDS.toNanos(100);
     private static final long PAUSE_MS = 1_000;
 
@@ -67,9 +67,9 @@ public final class ReleaseWorker implements AutoCloseable {
     private final LinkedBlockingQueue<Runnable> events = new LinkedBlockingQueue<>();
     private final Thread thread = new Thread(this::run, "weir-worker");
 
-    private final TreeMap<Long, Task> inHand = new TreeMap<>();
+    private final TreeMap<Long, Task> inProgress = new TreeMap<>();
     private final Map<Name, Task> byName = new HashMap<>();
-    private final BoundedRecentSet<Name> doneLately;
+    private final BoundedRecentSet<Name> recentlyDone;
     private long handedOut;
     private int busy; // tasks with a handler, or with Weir: what closing waits for
     private int handling; // those with a handler
@@ -84,7 +84,7 @@ public final class ReleaseWorker implements AutoCloseable {
     private volatile int size;
     private volatile boolean closing;
     private volatile RuntimeException failure;
-    private volatile RuntimeException notGivenUp;
+    private volatile RuntimeException giveUpFailure;
 
     private record Name(String queue, String client, String requestId) {}
 
@@ -126,7 +126,7 @@ public final class ReleaseWorker implements AutoCloseable {
 
     ReleaseWorker(WorkerBuilder options) {
         this.options = options;
-        doneLately = new BoundedRecentSet<>(options.ahead());
+        recentlyDone = new BoundedRecentSet<>(options.ahead());
         deadLetters = options.deadLetters();
         try {
             client = options.attempts() > 1 ? options.client() : null;
@@ -157,7 +157,7 @@ public final class ReleaseWorker implements AutoCloseable {
 
     /** What last went wrong with Kafka, or where something was to be given up; none if it has gone well since. */
     public Optional<RuntimeException> failure() {
-        return Optional.ofNullable(failure).or(() -> Optional.ofNullable(notGivenUp));
+        return Optional.ofNullable(failure).or(() -> Optional.ofNullable(giveUpFailure));
     }
 
     /** Hands out no more, waits for what is handed out, and commits it. What waits for its next attempt comes again. */
@@ -188,16 +188,16 @@ public final class ReleaseWorker implements AutoCloseable {
         runEvents(0);
         commitIfDue();
         if (hasRoom()) {
-            consumer.take(LOOK).ifPresent(this::begin);
+            consumer.take(POLL_TIMEOUT).ifPresent(this::begin);
         } else {
-            runEvents(LOOK.toMillis());
+            runEvents(POLL_TIMEOUT.toMillis());
             consumer.keepUp();
         }
     }
 
     private boolean hasRoom() {
         boolean free = handling < options.threads();
-        return free && (inHand.isEmpty() || handedOut - inHand.firstKey() < options.ahead());
+        return free && (inProgress.isEmpty() || handedOut - inProgress.firstKey() < options.ahead());
     }
 
     private void begin(HeldReleases.Held held) {
@@ -207,7 +207,7 @@ public final class ReleaseWorker implements AutoCloseable {
                         held.release().queue(),
                         held.release().client(),
                         held.release().requestId());
-        if (name != null && doneLately.contains(name)) {
+        if (name != null && recentlyDone.contains(name)) {
             duplicates.increment();
             consumer.done(held);
         } else if (name != null && byName.containsKey(name)) {
@@ -215,8 +215,8 @@ public final class ReleaseWorker implements AutoCloseable {
             byName.get(name).records.add(held);
         } else {
             Task task = new Task(handedOut++, name, held);
-            inHand.put(task.number, task);
-            size = inHand.size();
+            inProgress.put(task.number, task);
+            size = inProgress.size();
             if (name == null) {
                 giveUp(task, held.unreadable().fault());
             } else {
@@ -230,7 +230,7 @@ public final class ReleaseWorker implements AutoCloseable {
     private void handle(Task task) {
         ReleaseTask work = task.work;
         handling++;
-        aside(() -> options.handler().handle(work), thrown -> {
+        runAside(() -> options.handler().handle(work), thrown -> {
             handling--;
             if (thrown == null) {
                 handled.increment();
@@ -249,10 +249,10 @@ public final class ReleaseWorker implements AutoCloseable {
             giveUp(task, cause);
             return;
         }
-        after(options.backOff(attempt, atLeast), () -> askAgain(task, cause));
+        after(options.backOff(attempt, atLeast), () -> retry(task, cause));
     }
 
-    private void askAgain(Task task, Throwable cause) {
+    private void retry(Task task, Throwable cause) {
         if (closing) {
             return; // it comes again
         }
@@ -266,7 +266,7 @@ public final class ReleaseWorker implements AutoCloseable {
                     if (decision != null) {
                         goOn(task, attempt, decision, cause);
                     } else if (unanswered instanceof NoDecisionException) {
-                        after(options.backOff(attempt), () -> askAgain(task, cause));
+                        after(options.backOff(attempt), () -> retry(task, cause));
                     } else {
                         giveUp(task, unanswered);
                     }
@@ -291,19 +291,20 @@ public final class ReleaseWorker implements AutoCloseable {
 
     /** As often as it takes: what cannot be told is not lost. */
     private void giveUp(Task task, Throwable cause) {
-        aside(() -> tell(task, cause), thrown -> {
+        runAside(() -> addEvent(task, cause), thrown -> {
             if (thrown == null) {
                 givenUp.increment();
-                notGivenUp = null;
+                giveUpFailure = null;
                 finish(task);
             } else {
-                notGivenUp = new IllegalStateException("a release cannot be given up: " + thrown.getMessage(), thrown);
+                giveUpFailure =
+                        new IllegalStateException("a release cannot be given up: " + thrown.getMessage(), thrown);
                 after(options.backOff(1).plusMillis(PAUSE_MS), () -> giveUp(task, cause));
             }
         });
     }
 
-    private void tell(Task task, Throwable cause) throws Exception {
+    private void addEvent(Task task, Throwable cause) throws Exception {
         if (options.givenUp().isPresent() && task.work != null) {
             options.givenUp().get().handle(task.work, cause);
         } else {
@@ -313,15 +314,15 @@ public final class ReleaseWorker implements AutoCloseable {
 
     private void finish(Task task) {
         task.records.forEach(consumer::done);
-        inHand.remove(task.number);
-        size = inHand.size();
+        inProgress.remove(task.number);
+        size = inProgress.size();
         if (task.name != null) {
             byName.remove(task.name);
-            doneLately.add(task.name);
+            recentlyDone.add(task.name);
         }
     }
 
-    private void aside(Step step, AfterStep next) {
+    private void runAside(Step step, AfterStep next) {
         busy++;
         try {
             handlers.execute(() -> {
@@ -380,7 +381,7 @@ public final class ReleaseWorker implements AutoCloseable {
         long startNanos = System.nanoTime();
         while (busy > 0
                 && System.nanoTime() - startNanos < options.finishWithin().toNanos()) {
-            runEvents(LOOK.toMillis());
+            runEvents(POLL_TIMEOUT.toMillis());
         }
     }
 

@@ -81,7 +81,7 @@ final class UsageAggregator {
     }
 
     /** What is not told yet, which then is. */
-    List<LeaseUsage> take(Policy policy) {
+    List<LeaseUsage> drain(Policy policy) {
         List<LeaseUsage> all = new ArrayList<>(counts.size());
         for (Count count : counts) {
             all.add(usage(policy, count));

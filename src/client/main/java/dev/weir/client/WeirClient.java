@@ -113,13 +113,13 @@ public final class WeirClient implements AutoCloseable {
     }
 
     /** A request that waits for a slice. */
-    private final class ForSlice implements LeasedDecisions.Waiter {
+    private final class LeasedCall implements LeasedDecisions.Waiter {
         private final Request request;
         private final List<Header> headers;
         private final Call call;
         private volatile long number;
 
-        ForSlice(Request request, List<Header> headers, Duration within) {
+        LeasedCall(Request request, List<Header> headers, Duration within) {
             this.request = request;
             this.headers = headers;
             call = new Call(within, true);
@@ -250,7 +250,7 @@ public final class WeirClient implements AutoCloseable {
             if (failure == null) {
                 answer.complete(ClientDecision.of(decision));
             } else if (failure instanceof NoDecisionException none && options.fallback() != Fallback.FAIL) {
-                answer.complete(madeUp(none.why()));
+                answer.complete(fallbackDecision(none.reason()));
             } else {
                 answer.completeExceptionally(failure);
             }
@@ -308,16 +308,16 @@ public final class WeirClient implements AutoCloseable {
             return CompletableFuture.failedFuture(new IllegalArgumentException(fault.get()));
         }
         if (closed) {
-            return notAsked(NoDecisionReason.CLOSED);
+            return notSent(NoDecisionReason.CLOSED);
         }
         Duration shortest = within.compareTo(options.timeout()) < 0 ? within : options.timeout();
         return leases == null
                 ? decideOverTopic(request, headers, shortest)
-                : decideBySlices(request, headers, shortest);
+                : decideByLeases(request, headers, shortest);
     }
 
-    private CompletableFuture<Decision> decideBySlices(Request request, List<Header> headers, Duration within) {
-        ForSlice waiter = new ForSlice(request, headers, within);
+    private CompletableFuture<Decision> decideByLeases(Request request, List<Header> headers, Duration within) {
+        LeasedCall waiter = new LeasedCall(request, headers, within);
         LeasedDecisions.Reply reply = leases.decide(request, waiter);
         if (reply.decision() != null) {
             tally.decidedHere.increment();
@@ -325,27 +325,27 @@ public final class WeirClient implements AutoCloseable {
         }
         return switch (reply.undecided()) {
             case WAITS -> waiter.call.future;
-            case NO_ROOM -> notAsked(NoDecisionReason.TOO_MANY_WAITING);
-            case NO_LEASE -> notAsked(NoDecisionReason.NO_LEASE);
+            case NO_ROOM -> notSent(NoDecisionReason.TOO_MANY_WAITING);
+            case NO_LEASE -> notSent(NoDecisionReason.NO_LEASE);
             case OVER_TOPIC -> decideOverTopic(request, headers, within);
         };
     }
 
     private CompletableFuture<Decision> decideOverTopic(Request request, List<Header> headers, Duration within) {
         if (closed) {
-            return notAsked(NoDecisionReason.CLOSED);
+            return notSent(NoDecisionReason.CLOSED);
         }
         if (!breaker.tryAcquirePermission()) {
-            return notAsked(NoDecisionReason.CIRCUIT_OPEN);
+            return notSent(NoDecisionReason.CIRCUIT_OPEN);
         }
         if (!hasRoom()) {
             breaker.releasePermission();
-            return notAsked(NoDecisionReason.TOO_MANY_WAITING);
+            return notSent(NoDecisionReason.TOO_MANY_WAITING);
         }
-        return ask(request, headers, within);
+        return sendRequest(request, headers, within);
     }
 
-    private CompletableFuture<Decision> ask(Request request, List<Header> headers, Duration within) {
+    private CompletableFuture<Decision> sendRequest(Request request, List<Header> headers, Duration within) {
         long number = numbers.incrementAndGet();
         Call call = new Call(within, false);
         begin(number, call, NoDecisionReason.TIMED_OUT);
@@ -442,7 +442,7 @@ public final class WeirClient implements AutoCloseable {
 
     private void read(ConsumerRecord<byte[], byte[]> record) {
         Header header = record.headers().lastHeader(CORRELATION);
-        if (header == null || !isMine(header.value())) {
+        if (header == null || !isOwn(header.value())) {
             return;
         }
         long number = ByteBuffer.wrap(header.value()).getLong(2 * Long.BYTES);
@@ -524,7 +524,7 @@ public final class WeirClient implements AutoCloseable {
         }
     }
 
-    private CompletableFuture<Decision> notAsked(NoDecisionReason why) {
+    private CompletableFuture<Decision> notSent(NoDecisionReason why) {
         return CompletableFuture.failedFuture(none(why, options.timeout(), null));
     }
 
@@ -551,10 +551,10 @@ public final class WeirClient implements AutoCloseable {
         };
     }
 
-    private ClientDecision madeUp(NoDecisionReason why) {
+    private ClientDecision fallbackDecision(NoDecisionReason why) {
         boolean open = options.fallback() == Fallback.FAIL_OPEN;
         (open ? tally.failedOpen : tally.failedClosed).increment();
-        return ClientDecision.madeUp(open, why);
+        return ClientDecision.fallback(open, why);
     }
 
     private byte[] correlation(long number) {
@@ -565,7 +565,7 @@ public final class WeirClient implements AutoCloseable {
                 .array();
     }
 
-    private boolean isMine(byte[] value) {
+    private boolean isOwn(byte[] value) {
         if (value == null || value.length != CORRELATION_BYTES) {
             return false;
         }

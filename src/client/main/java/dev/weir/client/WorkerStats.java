@@ -9,7 +9,7 @@ package dev.weir.client;
  * @param refused next attempts that Weir refused
  * @param givenUp releases that are not tried any more, those of no release among them
  * @param duplicates releases that came again and were left alone
- * @param inHand releases that were handed out, or wait for their next attempt to be asked for
+ * @param inProgress releases that were handed out, or wait for their next attempt to be asked for
  */
 public record WorkerStats(
-        long handled, long failed, long retried, long refused, long givenUp, long duplicates, int inHand) {}
+        long handled, long failed, long retried, long refused, long givenUp, long duplicates, int inProgress) {}

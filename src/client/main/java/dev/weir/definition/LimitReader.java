@@ -75,7 +75,7 @@ final class LimitReader {
     }
 
     /** Keys that only some algorithms have. */
-    private static final Map<String, Set<String>> HAVE = Map.of(
+    private static final Map<String, Set<String>> KEYS_OF_ALGORITHMS = Map.of(
             "timezone", Set.of(FIXED_WINDOW),
             "burst", Set.of("token-bucket", "leaky-bucket", "gcra"),
             "refill", Set.of("token-bucket"),
@@ -92,7 +92,7 @@ final class LimitReader {
 
     private static Policy.Term unlimited(YamlTree tree) {
         for (String key : KEYS) {
-            if (!key.equals("unlimited") && tree.get(key).isThere()) {
+            if (!key.equals("unlimited") && tree.get(key).isPresent()) {
                 tree.get(key).fault("must be left out where unlimited is true");
             }
         }
@@ -123,9 +123,10 @@ final class LimitReader {
 
     private static void requireApplicable(YamlTree tree, String algorithm) {
         for (String key : KEYS) {
-            boolean applies =
-                    algorithm == null || !HAVE.containsKey(key) || HAVE.get(key).contains(algorithm);
-            if (!applies && tree.get(key).isThere()) {
+            boolean applies = algorithm == null
+                    || !KEYS_OF_ALGORITHMS.containsKey(key)
+                    || KEYS_OF_ALGORITHMS.get(key).contains(algorithm);
+            if (!applies && tree.get(key).isPresent()) {
                 tree.get(key).fault("does not apply to " + algorithm);
             }
         }

@@ -52,11 +52,11 @@ final class PeriodReader {
 
     /** A period that may be one of a calendar; null if something is wrong with it, or missing. */
     static Per read(YamlTree per, YamlTree timezone) {
-        if (!timezone.isThere() && !isInCalendarUnits(per)) {
+        if (!timezone.isPresent() && !isInCalendarUnits(per)) {
             return duration(per);
         }
         CalendarPeriod period = per.read(PeriodReader::calendarPeriod);
-        ZoneId zone = timezone.isThere() ? timezone.read(PeriodReader::zone) : DEFAULT_ZONE;
+        ZoneId zone = timezone.isPresent() ? timezone.read(PeriodReader::zone) : DEFAULT_ZONE;
         return period == null || zone == null ? null : new Calendar(period, zone);
     }
 

@@ -54,7 +54,7 @@ public final class PolicyFile {
         String json();
 
         /** @param policy of version 1 */
-        record OfPolicy(Policy policy, String json) implements Definition {
+        record PolicyDefinition(Policy policy, String json) implements Definition {
             @Override
             public PolicyAvro.Kind kind() {
                 return PolicyAvro.Kind.POLICY;
@@ -67,7 +67,7 @@ public final class PolicyFile {
         }
 
         /** @param queue of version 1 */
-        record OfQueue(QueueRules queue, String json) implements Definition {
+        record QueueDefinition(QueueRules queue, String json) implements Definition {
             @Override
             public PolicyAvro.Kind kind() {
                 return PolicyAvro.Kind.QUEUE;
@@ -86,7 +86,7 @@ public final class PolicyFile {
      * @param policies ids differ
      * @param queues ids differ; a policy may have the id of a queue
      */
-    public record Contents(List<Definition.OfPolicy> policies, List<Definition.OfQueue> queues) {
+    public record Contents(List<Definition.PolicyDefinition> policies, List<Definition.QueueDefinition> queues) {
 
         public static final Contents NONE = new Contents(List.of(), List.of());
 
@@ -98,12 +98,13 @@ public final class PolicyFile {
         /** The policies by which requests are decided. */
         public PolicyTable table() {
             return new PolicyTable(
-                    policies.stream().map(Definition.OfPolicy::policy).toList());
+                    policies.stream().map(Definition.PolicyDefinition::policy).toList());
         }
 
         /** The queues by id. */
         public Map<String, QueueRules> queueRules() {
-            return queues.stream().collect(Collectors.toMap(Definition.OfQueue::id, Definition.OfQueue::queue));
+            return queues.stream()
+                    .collect(Collectors.toMap(Definition.QueueDefinition::id, Definition.QueueDefinition::queue));
         }
 
         public boolean isEmpty() {
@@ -168,13 +169,13 @@ public final class PolicyFile {
             Policy policy = PolicyReader.read(tree, 1);
             requireDefined(List.of(tree), List.of(), existingQueues, faults);
             faults.throwIfAny();
-            Contents contents = new Contents(List.of(new Definition.OfPolicy(policy, json(tree))), List.of());
+            Contents contents = new Contents(List.of(new Definition.PolicyDefinition(policy, json(tree))), List.of());
             faults.throwIfAny();
             return contents;
         }
         QueueRules queue = QueueReader.read(tree, 1);
         faults.throwIfAny();
-        Contents contents = new Contents(List.of(), List.of(new Definition.OfQueue(queue, json(tree))));
+        Contents contents = new Contents(List.of(), List.of(new Definition.QueueDefinition(queue, json(tree))));
         faults.throwIfAny();
         return contents;
     }
@@ -184,7 +185,7 @@ public final class PolicyFile {
             return;
         }
         YamlTree written = tree.get("id");
-        if (!written.isThere()) {
+        if (!written.isPresent()) {
             tree.putFirst("id", id);
         } else if (written.isScalar() && !written.text().equals(id)) {
             written.fault("must be '" + id + "', which it is asked for by, is '" + written.text() + "'");
@@ -232,20 +233,20 @@ public final class PolicyFile {
         List<QueueRules> queues = new ArrayList<>(queueTrees.size());
         queueTrees.forEach(tree -> queues.add(QueueReader.read(tree, 1)));
         requireDifferentIds(queueTrees, "queue");
-        boolean queuesReadable = queueList.isList() || queueList.isEmpty() || !queueList.isThere();
+        boolean queuesReadable = queueList.isList() || queueList.isEmpty() || !queueList.isPresent();
         requireNoConflicts(policyTrees, policies);
         if (queuesReadable) {
             requireDefined(policyTrees, queueList.isList() ? queueList.items() : List.of(), existingQueues, faults);
         }
         faults.throwIfAny();
 
-        List<Definition.OfPolicy> policyDefinitions = new ArrayList<>(policies.size());
+        List<Definition.PolicyDefinition> policyDefinitions = new ArrayList<>(policies.size());
         for (int i = 0; i < policies.size(); i++) {
-            policyDefinitions.add(new Definition.OfPolicy(policies.get(i), json(policyTrees.get(i))));
+            policyDefinitions.add(new Definition.PolicyDefinition(policies.get(i), json(policyTrees.get(i))));
         }
-        List<Definition.OfQueue> queueDefinitions = new ArrayList<>(queues.size());
+        List<Definition.QueueDefinition> queueDefinitions = new ArrayList<>(queues.size());
         for (int i = 0; i < queues.size(); i++) {
-            queueDefinitions.add(new Definition.OfQueue(queues.get(i), json(queueTrees.get(i))));
+            queueDefinitions.add(new Definition.QueueDefinition(queues.get(i), json(queueTrees.get(i))));
         }
         faults.throwIfAny();
         return new Contents(policyDefinitions, queueDefinitions);

@@ -141,14 +141,14 @@ final class PolicyReader {
         boolean waits = !Boolean.FALSE.equals(tree.get("when-empty").oneOf(WHEN_EMPTY_WAITS));
         if (key.contains("client") && !byClients) {
             for (String word : List.of("max-wait", "when-empty")) {
-                if (tree.get(word).isThere()) {
+                if (tree.get(word).isPresent()) {
                     tree.get(word).fault("needs a key without client, or lease: client");
                 }
             }
             return null;
         }
         YamlTree maxWait = tree.get("max-wait");
-        if (!waits && maxWait.isThere()) {
+        if (!waits && maxWait.isPresent()) {
             maxWait.fault("needs when-empty: wait");
         }
         Long maxWaitMs = maxWait.read(DurationsAndSizes::durationMs);
@@ -165,10 +165,10 @@ final class PolicyReader {
     }
 
     private static List<Policy.Term> terms(YamlTree tree, String word) {
-        if (SHAPE.equals(word) && !tree.get("limits").isThere()) {
+        if (SHAPE.equals(word) && !tree.get("limits").isPresent()) {
             return List.of();
         }
-        YamlTree limits = tree.get("queue").isThere() ? tree.get("limits") : tree.require("limits");
+        YamlTree limits = tree.get("queue").isPresent() ? tree.get("limits") : tree.require("limits");
         List<Policy.Term> terms = new ArrayList<>();
         for (YamlTree limit : limits.items()) {
             terms.add(Objects.requireNonNullElse(LimitReader.read(limit), HARMLESS_TERM));
@@ -193,9 +193,9 @@ final class PolicyReader {
     /** What is written; if nothing is, a queue without limits shapes everything. Null if it cannot be read. */
     private static String word(YamlTree tree) {
         YamlTree written = tree.get("on-exceed");
-        if (!written.isThere()) {
+        if (!written.isPresent()) {
             boolean shapesAll =
-                    tree.get("queue").isThere() && !tree.get("limits").isThere();
+                    tree.get("queue").isPresent() && !tree.get("limits").isPresent();
             return shapesAll ? SHAPE : DENY;
         }
         return written.oneOf(ON_EXCEED);
@@ -204,7 +204,7 @@ final class PolicyReader {
     /** Null if it cannot be read. */
     private static OnExceed onExceed(YamlTree tree, String word) {
         OF.keySet().stream().sorted().forEach(key -> {
-            if (word != null && tree.get(key).isThere() && !OF.get(key).equals(word)) {
+            if (word != null && tree.get(key).isPresent() && !OF.get(key).equals(word)) {
                 tree.get(key).fault("needs on-exceed: " + OF.get(key));
             }
         });

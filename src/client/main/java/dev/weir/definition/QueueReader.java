@@ -59,7 +59,7 @@ final class QueueReader {
 
     /** Null if there is none. */
     private static QueueTotal total(YamlTree tree) {
-        if (!tree.isThere()) {
+        if (!tree.isPresent()) {
             return null;
         }
         tree.fields(TOTAL_KEYS);

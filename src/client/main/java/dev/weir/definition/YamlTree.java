@@ -153,7 +153,7 @@ public final class YamlTree {
     }
 
     /** Whether it is there at all. */
-    public boolean isThere() {
+    public boolean isPresent() {
         return kind != Kind.MISSING;
     }
 
@@ -291,7 +291,7 @@ public final class YamlTree {
     }
 
     private void expected(String what) {
-        if (isThere()) {
+        if (isPresent()) {
             fault("must be " + what + ", " + (isScalar() ? "is '" + text + "'" : kind.description));
         }
     }

@@ -20,7 +20,7 @@ public final class AdmissionAvro {
     private static final long SCHEMA = 0x1C852D964AEB152AL;
 
     private final AvroBytes<dev.weir.avro.Admission> avro =
-            AvroBytes.besides(SCHEMA, new dev.weir.avro.Admission(), 3, MAX_HEADERS);
+            AvroBytes.withRegistry(SCHEMA, new dev.weir.avro.Admission(), 3, MAX_HEADERS);
     private final RequestAvro requests = new RequestAvro();
     private final byte[] header = AvroBytes.header(SCHEMA);
 

@@ -70,16 +70,16 @@ final class AvroBytes<T extends SpecificRecord> {
      * @param registry has the schemas of records in Confluent's wire format
      * @throws IllegalStateException if there is a newer one
      */
-    static <T extends SpecificRecord> AvroBytes<T> besides(
+    static <T extends SpecificRecord> AvroBytes<T> withRegistry(
             long known, T prototype, int earlier, Optional<SchemaRegistry> registry) {
-        return besides(known, new AvroBytes<>(prototype, earlier, MAX_ITEMS, registry));
+        return withRegistry(known, new AvroBytes<>(prototype, earlier, MAX_ITEMS, registry));
     }
 
-    static <T extends SpecificRecord> AvroBytes<T> besides(long known, T prototype, int earlier, int maxItems) {
-        return besides(known, new AvroBytes<>(prototype, earlier, maxItems, Optional.empty()));
+    static <T extends SpecificRecord> AvroBytes<T> withRegistry(long known, T prototype, int earlier, int maxItems) {
+        return withRegistry(known, new AvroBytes<>(prototype, earlier, maxItems, Optional.empty()));
     }
 
-    private static <T extends SpecificRecord> AvroBytes<T> besides(long known, AvroBytes<T> avro) {
+    private static <T extends SpecificRecord> AvroBytes<T> withRegistry(long known, AvroBytes<T> avro) {
         if (avro.newest != known) {
             throw new IllegalStateException(
                     avro.schema.getName() + " has fields that its codec does not know: see schemas/");

@@ -35,7 +35,7 @@ public final class DecisionAvro {
 
     /** Reads what is in Confluent's wire format too, if there is a registry; writes single-object encoding. */
     public DecisionAvro(Optional<SchemaRegistry> registry) {
-        avro = AvroBytes.besides(SCHEMA, new dev.weir.avro.Decision(), 6, registry);
+        avro = AvroBytes.withRegistry(SCHEMA, new dev.weir.avro.Decision(), 6, registry);
         header = AvroBytes.header(SCHEMA);
     }
 
@@ -46,7 +46,7 @@ public final class DecisionAvro {
      * @throws RegistryException if the registry does not answer, or does not take the schema
      */
     public DecisionAvro(Optional<SchemaRegistry> registry, String topic) {
-        avro = AvroBytes.besides(SCHEMA, new dev.weir.avro.Decision(), 6, registry);
+        avro = AvroBytes.withRegistry(SCHEMA, new dev.weir.avro.Decision(), 6, registry);
         header = avro.header(registry, topic);
     }
 

@@ -15,7 +15,7 @@ public final class LeaseUsageAvro {
 
     /** Reads Confluent's wire format too if there is a registry; writes single-object encoding. */
     public LeaseUsageAvro(Optional<SchemaRegistry> registry) {
-        avro = AvroBytes.besides(SCHEMA, new dev.weir.avro.LeaseUsage(), 0, registry);
+        avro = AvroBytes.withRegistry(SCHEMA, new dev.weir.avro.LeaseUsage(), 0, registry);
         header = AvroBytes.header(SCHEMA);
     }
 
@@ -26,7 +26,7 @@ public final class LeaseUsageAvro {
      * @throws RegistryException if the registry does not answer, or rejects the schema
      */
     public LeaseUsageAvro(Optional<SchemaRegistry> registry, String topic) {
-        avro = AvroBytes.besides(SCHEMA, new dev.weir.avro.LeaseUsage(), 0, registry);
+        avro = AvroBytes.withRegistry(SCHEMA, new dev.weir.avro.LeaseUsage(), 0, registry);
         header = avro.header(registry, topic);
     }
 

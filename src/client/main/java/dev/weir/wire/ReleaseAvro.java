@@ -23,7 +23,7 @@ public final class ReleaseAvro {
 
     /** Reads what is in Confluent's wire format too, if there is a registry; writes single-object encoding. */
     public ReleaseAvro(Optional<SchemaRegistry> registry) {
-        avro = AvroBytes.besides(SCHEMA, new dev.weir.avro.Release(), 1, registry);
+        avro = AvroBytes.withRegistry(SCHEMA, new dev.weir.avro.Release(), 1, registry);
         header = AvroBytes.header(SCHEMA);
     }
 
@@ -34,7 +34,7 @@ public final class ReleaseAvro {
      * @throws RegistryException if the registry does not answer, or does not take the schema
      */
     public ReleaseAvro(Optional<SchemaRegistry> registry, String topic) {
-        avro = AvroBytes.besides(SCHEMA, new dev.weir.avro.Release(), 1, registry);
+        avro = AvroBytes.withRegistry(SCHEMA, new dev.weir.avro.Release(), 1, registry);
         header = avro.header(registry, topic);
     }
 

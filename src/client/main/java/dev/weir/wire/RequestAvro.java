@@ -31,7 +31,7 @@ public final class RequestAvro {
 
     /** Reads what is in Confluent's wire format too, if there is a registry; writes single-object encoding. */
     public RequestAvro(Optional<SchemaRegistry> registry) {
-        avro = AvroBytes.besides(SCHEMA, new RequestEvent(), 1, registry);
+        avro = AvroBytes.withRegistry(SCHEMA, new RequestEvent(), 1, registry);
         header = AvroBytes.header(SCHEMA);
     }
 
@@ -42,7 +42,7 @@ public final class RequestAvro {
      * @throws RegistryException if the registry does not answer, or does not take the schema
      */
     public RequestAvro(Optional<SchemaRegistry> registry, String topic) {
-        avro = AvroBytes.besides(SCHEMA, new RequestEvent(), 1, registry);
+        avro = AvroBytes.withRegistry(SCHEMA, new RequestEvent(), 1, registry);
         header = avro.header(registry, topic);
     }
 

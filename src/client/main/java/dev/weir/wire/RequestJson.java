@@ -86,15 +86,15 @@ public final class RequestJson {
                 case "client" -> client = string(field, json);
                 case "kind" -> kind = kind(string(field, json));
                 case "tier" -> tier = isNull ? null : string(field, json);
-                case "cost" -> cost = whole(field, json);
-                case "sizeBytes" -> sizeBytes = isNull ? null : (Long) whole(field, json);
+                case "cost" -> cost = wholeNumber(field, json);
+                case "sizeBytes" -> sizeBytes = isNull ? null : (Long) wholeNumber(field, json);
                 case "attributes" -> attributes = attributes(json);
-                case "deadline" -> deadlineMs = isNull ? null : (Long) whole(field, json);
+                case "deadline" -> deadlineMs = isNull ? null : (Long) wholeNumber(field, json);
                 case "payload" -> payload = isNull ? null : base64(json);
                 case "queue" -> queue = isNull ? null : string(field, json);
-                case "timestamp" -> timestampMs = whole(field, json);
-                case "partition" -> partition = partition(whole(field, json));
-                case "offset" -> offset = whole(field, json);
+                case "timestamp" -> timestampMs = wholeNumber(field, json);
+                case "partition" -> partition = partition(wholeNumber(field, json));
+                case "offset" -> offset = wholeNumber(field, json);
                 default -> throw new IllegalArgumentException("has no field '" + field + "'");
             }
         }
@@ -144,7 +144,7 @@ public final class RequestJson {
             return true;
         }
 
-        private static long whole(String field, JsonParser json) throws IOException {
+        private static long wholeNumber(String field, JsonParser json) throws IOException {
             if (json.currentToken() != JsonToken.VALUE_NUMBER_INT
                     || json.getNumberType() == JsonParser.NumberType.BIG_INTEGER) {
                 throw new IllegalArgumentException(field + " must be a whole number");

@@ -80,7 +80,7 @@ final class WriterSchemas<T> {
         int id = (bytes[1] & 0xFF) << 24 | (bytes[2] & 0xFF) << 16 | (bytes[3] & 0xFF) << 8 | (bytes[4] & 0xFF);
         Writer<T> writer = known.get(id);
         if (writer == null) {
-            writer = ask(id);
+            writer = lookUp(id);
             if (known.size() >= MAX_KNOWN) {
                 known.clear();
             }
@@ -92,7 +92,7 @@ final class WriterSchemas<T> {
         return writer;
     }
 
-    private Writer<T> ask(int id) throws UnreadableException {
+    private Writer<T> lookUp(int id) throws UnreadableException {
         Long sinceNanos = missingSinceNanos.get(id);
         boolean isMissing = sinceNanos != null && nanoTime.getAsLong() - sinceNanos < MISSING_NANOS;
         Optional<List<String>> texts = isMissing ? Optional.empty() : registry.schema(id);
@@ -114,13 +114,13 @@ final class WriterSchemas<T> {
     }
 
     /** Of a budget of parts, what is left behind a schema; a named type counts wherever it is used. */
-    private static int left(Schema schema, int budget) {
+    private static int remaining(Schema schema, int budget) {
         int left = budget - 1;
         for (Schema part : parts(schema)) {
             if (left <= 0) {
                 return 0;
             }
-            left = left(part, left);
+            left = remaining(part, left);
         }
         return Math.max(0, left);
     }
@@ -145,7 +145,7 @@ final class WriterSchemas<T> {
     }
 
     private Writer<T> writer(Schema written) {
-        if (left(written, MAX_PARTS) == 0) {
+        if (remaining(written, MAX_PARTS) == 0) {
             return new Writer<>(null, false, "has more than " + MAX_PARTS + " parts, or holds itself");
         }
         SchemaCompatibilityType compatible = SchemaCompatibility.checkReaderWriterCompatibility(wanted, written)

@@ -37,12 +37,12 @@ class UsageAggregatorTest {
     @Test
     void its_times_are_those_of_what_was_allowed() {
         usage.allowed(lent, lent.take(1, 1_000, 1_000), 1, 1_000, 1_000);
-        usage.take(POLICY);
+        usage.drain(POLICY);
         LeaseBook later = lent.take(2, 1_200, 1_200);
         usage.denied(1_100);
         usage.allowed(lent, later, 2, 1_200, 1_300);
         usage.denied(1_400);
-        LeaseUsage told = usage.take(POLICY).get(0);
+        LeaseUsage told = usage.drain(POLICY).get(0);
         assertThat(told.sinceMs()).isEqualTo(1_200);
         assertThat(told.untilMs()).isEqualTo(1_300);
         assertThat(told.amount().requests()).isEqualTo(2);
@@ -53,7 +53,7 @@ class UsageAggregatorTest {
     void they_are_those_of_the_denied_if_nothing_was_allowed() {
         usage.denied(1_100);
         usage.denied(1_400);
-        LeaseUsage told = usage.take(POLICY).get(0);
+        LeaseUsage told = usage.drain(POLICY).get(0);
         assertThat(told.sinceMs()).isEqualTo(1_100);
         assertThat(told.untilMs()).isEqualTo(1_400);
     }

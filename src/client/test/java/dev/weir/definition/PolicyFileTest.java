@@ -99,8 +99,8 @@ class PolicyFileTest {
                 + "'max-size':'64KiB','on-exceed':'deny'}";
 
         assertThat(PolicyFile.read("policies.yaml", DESIGN))
-                .isEqualTo(
-                        new Contents(List.of(new Definition.OfPolicy(expected, json.replace('\'', '"'))), List.of()));
+                .isEqualTo(new Contents(
+                        List.of(new Definition.PolicyDefinition(expected, json.replace('\'', '"'))), List.of()));
     }
 
     @Test
@@ -753,11 +753,11 @@ class PolicyFileTest {
     @MethodSource("goodDocuments")
     void a_definition_reads_back_as_the_same(String document) throws FaultsException {
         Contents contents = PolicyFile.read("policies.yaml", document);
-        for (Definition.OfPolicy definition : contents.policies()) {
+        for (Definition.PolicyDefinition definition : contents.policies()) {
             assertThat(definition.id()).isEqualTo(definition.policy().id());
             assertThat(PolicyFile.parse("weir.policies", definition.json(), 1)).isEqualTo(definition.policy());
         }
-        for (Definition.OfQueue definition : contents.queues()) {
+        for (Definition.QueueDefinition definition : contents.queues()) {
             assertThat(definition.id()).isEqualTo(definition.queue().id());
             assertThat(PolicyFile.parseQueue("weir.policies", definition.json(), 1))
                     .isEqualTo(definition.queue());
@@ -858,7 +858,7 @@ class PolicyFileTest {
                         .mapToObj(i -> one.replace("free-articles", "policy-" + i))
                         .collect(Collectors.joining());
 
-        List<Definition.OfPolicy> definitions =
+        List<Definition.PolicyDefinition> definitions =
                 PolicyFile.read("policies.yaml", text).policies();
 
         assertThat(definitions).hasSize(10_000);
@@ -908,12 +908,12 @@ class PolicyFileTest {
     private static boolean readsOrRefuses(String document) {
         try {
             Contents contents = PolicyFile.read("f.yaml", document);
-            for (Definition.OfPolicy definition : contents.policies()) {
+            for (Definition.PolicyDefinition definition : contents.policies()) {
                 assertThat(PolicyFile.parse("json", definition.json(), 1))
                         .as(document)
                         .isEqualTo(definition.policy());
             }
-            for (Definition.OfQueue definition : contents.queues()) {
+            for (Definition.QueueDefinition definition : contents.queues()) {
                 assertThat(PolicyFile.parseQueue("json", definition.json(), 1))
                         .as(document)
                         .isEqualTo(definition.queue());
@@ -935,7 +935,7 @@ class PolicyFileTest {
     }
 
     static Policy policy(String text) throws FaultsException {
-        List<Definition.OfPolicy> definitions =
+        List<Definition.PolicyDefinition> definitions =
                 PolicyFile.read("policies.yaml", text).policies();
         assertThat(definitions).hasSize(1);
         return definitions.get(0).policy();

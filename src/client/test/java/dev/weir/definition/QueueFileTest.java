@@ -69,9 +69,10 @@ class QueueFileTest {
 
         Contents contents = PolicyFile.read("policies.yaml", SHAPING);
 
-        assertThat(contents.queues()).containsExactly(new Definition.OfQueue(expected, json.replace('\'', '"')));
+        assertThat(contents.queues())
+                .containsExactly(new Definition.QueueDefinition(expected, json.replace('\'', '"')));
         assertThat(contents.policies())
-                .extracting(Definition.OfPolicy::policy)
+                .extracting(Definition.PolicyDefinition::policy)
                 .singleElement()
                 .extracting(Policy::onExceed, Policy::queue, policy -> policy.terms()
                         .size())
@@ -171,7 +172,7 @@ class QueueFileTest {
     @MethodSource("queues")
     void reads_every_part_of_a_queue(String yaml, QueueRules expected) throws FaultsException {
         assertThat(PolicyFile.read("policies.yaml", withQueue(yaml)).queues())
-                .extracting(Definition.OfQueue::queue)
+                .extracting(Definition.QueueDefinition::queue)
                 .containsExactly(expected);
     }
 

@@ -61,7 +61,7 @@ class YamlTreeTest {
     void what_is_not_there_is_null_and_no_fault() {
         YamlTree missing = YamlTree.read("a: 1", faults).get("b").get("c");
 
-        assertThat(missing.isThere()).isFalse();
+        assertThat(missing.isPresent()).isFalse();
         assertThat(missing.isEmpty()).isFalse();
         assertThat(missing.text()).isNull();
         assertThat(missing.flag()).isNull();
@@ -219,7 +219,7 @@ class YamlTreeTest {
         YamlTree tree = YamlTree.read("- {a: 1}", faults).items().get(0);
 
         assertThat(tree.require("a").text()).isEqualTo("1");
-        assertThat(tree.require("b").isThere()).isFalse();
+        assertThat(tree.require("b").isPresent()).isFalse();
         assertThat(lines()).containsExactly("f.yaml:1: [0].b: is missing");
     }
 
@@ -269,7 +269,7 @@ class YamlTreeTest {
 
     @Test
     void what_cannot_be_read_at_all_is_not_there() {
-        assertThat(YamlTree.read("a: [", faults).isThere()).isFalse();
+        assertThat(YamlTree.read("a: [", faults).isPresent()).isFalse();
         assertThat(lines()).hasSize(1);
     }
 
@@ -402,7 +402,7 @@ class YamlTreeTest {
         Path file = directory.resolve("a.yaml");
         Files.write(file, "a: 1\nb: é\n".getBytes(StandardCharsets.ISO_8859_1));
 
-        assertThat(YamlTree.read(file, faults).isThere()).isFalse();
+        assertThat(YamlTree.read(file, faults).isPresent()).isFalse();
         assertThat(lines()).containsExactly("f.yaml:2: is not UTF-8");
     }
 

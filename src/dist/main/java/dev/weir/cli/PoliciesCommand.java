@@ -149,7 +149,7 @@ final class PoliciesCommand implements Runnable {
         @Override
         public Integer call() throws FaultsException {
             new PolicyTopic(cluster.read())
-                    .readHeldFrom(System.currentTimeMillis())
+                    .readInForceFrom(System.currentTimeMillis())
                     .forEach(applied -> spec.commandLine()
                             .getOut()
                             .printf(

@@ -181,7 +181,7 @@ public abstract class RootCommand implements Callable<Integer> {
             return "the kafka section: " + failure.getMessage();
         }
         if (failure instanceof KafkaException) {
-            return UnreachableException.why(failure);
+            return UnreachableException.causeMessage(failure);
         }
         boolean expected = isBadInput(failure)
                 || failure instanceof UnreachableException

@@ -265,7 +265,7 @@ final class RunCommand implements Callable<Integer> {
             if (running.stopping().get()) {
                 return false;
             }
-            if (enforcer.mustStartOver()) {
+            if (enforcer.mustRestart()) {
                 LOG.warn("starts over: {}", e.getMessage());
                 enforcer.close();
                 return true;

@@ -111,7 +111,8 @@ final class ServiceClient {
             return http.send(request, BodyHandlers.ofString());
         } catch (SSLException e) {
             throw new UnreachableException(
-                    url + " does not speak TLS, or its certificate is not trusted (" + UnreachableException.why(e)
+                    url + " does not speak TLS, or its certificate is not trusted ("
+                            + UnreachableException.causeMessage(e)
                             + "); --service-ca names the file of its certificate authority",
                     e);
         } catch (IOException e) {

@@ -199,7 +199,7 @@ class SecuredClusterTest {
                 .contains("\"client\":\"client-0\"");
         assertThat(firstRelease()).isEqualTo("client-0");
         try (WeirClient weir = gateway()) {
-            assertThat(weir.check(RequestBuilder.of("client-0").build()).join().unanswered())
+            assertThat(weir.check(RequestBuilder.of("client-0").build()).join().noDecisionReason())
                     .isEmpty();
         }
         slicesAreHeldAndTheFallbackDecidesWithoutTheRightToAskForThem();
@@ -220,7 +220,7 @@ class SecuredClusterTest {
             await("decision in process", PATIENCE, () -> isDecidedHere(closed, "one"));
             List<ClientDecision> without = without(asking(), () -> List.of(answer(closed, "two"), answer(open, "two")));
             assertThat(without)
-                    .extracting(ClientDecision::unanswered)
+                    .extracting(ClientDecision::noDecisionReason)
                     .containsOnly(Optional.of(NoDecisionReason.NO_LEASE));
             assertThat(without).extracting(ClientDecision::allowed).containsExactly(false, true);
             await("decision when it may ask again", PATIENCE, () -> isDecidedHere(closed, "two"));
@@ -334,7 +334,7 @@ class SecuredClusterTest {
         }
         try (ReleaseWorker worker = worker(givesUp ? 1 : 2)) {
             return awaitValue("failure", PATIENCE, () -> worker.failure()
-                    .map(failure -> UnreachableException.why(failure))
+                    .map(failure -> UnreachableException.causeMessage(failure))
                     .orElse(null));
         }
     }
@@ -517,7 +517,7 @@ class SecuredClusterTest {
         } catch (UnreachableException e) {
             return e.getMessage();
         } catch (KafkaException e) {
-            return UnreachableException.why(e);
+            return UnreachableException.causeMessage(e);
         } catch (Exception e) {
             throw new IllegalStateException(e);
         }
@@ -567,7 +567,7 @@ class SecuredClusterTest {
 
     private static String end(Enforcer enforcer) {
         try {
-            return enforcer.awaitEnd().map(UnreachableException::why).orElse("it ended");
+            return enforcer.awaitEnd().map(UnreachableException::causeMessage).orElse("it ended");
         } catch (InterruptedException e) {
             throw new IllegalStateException(e);
         }

@@ -477,7 +477,7 @@ public final class Audit implements AutoCloseable {
 
     private static UnreachableException failure(String what, Exception e) {
         Throwable why = e instanceof ExecutionException ? e.getCause() : e;
-        return new UnreachableException("cannot read " + what + ": " + UnreachableException.why(why), e);
+        return new UnreachableException("cannot read " + what + ": " + UnreachableException.causeMessage(why), e);
     }
 
     private static UnreachableException interrupted(InterruptedException e) {

@@ -97,7 +97,7 @@ public final class Backtest {
             for (Request request = requests.next(); request != null; request = requests.next()) {
                 run.check();
                 states.observe(request.timestampMs());
-                run.passUntil(request.timestampMs());
+                run.advanceTo(request.timestampMs());
                 DecisionResult ruling = decider.decide(request, policies);
                 if (ruling instanceof Admission admission) {
                     run.admit(admission);
@@ -105,11 +105,11 @@ public final class Backtest {
                     run.emitDecision(request, (Decision) ruling);
                 }
             }
-            run.runDry();
+            run.drain();
         } catch (UncheckedIOException e) {
             throw e.getCause();
         }
-        return run.tally;
+        return run.stats;
     }
 
     /** Requests as lines, each held against the rules. */
@@ -130,7 +130,7 @@ public final class Backtest {
 
     /** The queues on their clock, and where it all goes. */
     private final class Run implements Outlet {
-        final DecisionStats tally = new DecisionStats();
+        final DecisionStats stats = new DecisionStats();
         private final DecisionJson decisions;
         private final ReleaseJson releases;
         private final DecisionContext context = new DecisionContext(null, policies.checksum());
@@ -159,7 +159,7 @@ public final class Backtest {
         }
 
         /** What falls due before a time happens before it; what falls due then, after the requests of that time. */
-        void passUntil(long timestampMs) {
+        void advanceTo(long timestampMs) {
             nowMs = Math.max(nowMs, Math.min(timestampMs, Shaper.MAX_TIME_MS));
             while (shaper.dueNanos() < nowMs * NANOS_PER_MS) {
                 tick();
@@ -167,7 +167,7 @@ public final class Backtest {
         }
 
         /** @throws IllegalStateException if that takes until the year 2200 */
-        void runDry() {
+        void drain() {
             while (shaper.hasWaiting()) {
                 if (shaper.dueNanos() > Shaper.MAX_TIME_MS * NANOS_PER_MS) {
                     throw new IllegalStateException("the queues would drain beyond the year 2200");
@@ -187,7 +187,7 @@ public final class Backtest {
         }
 
         void emitDecision(Request request, Decision decision) {
-            tally.add(request.tier(), decision);
+            stats.add(request.tier(), decision);
             if (decisions != null) {
                 try {
                     decisions.write(decision.withContext(context));
@@ -199,7 +199,7 @@ public final class Backtest {
 
         @Override
         public void emitRelease(Admission of, Release release) {
-            tally.add(release);
+            stats.add(release);
             if (releases != null) {
                 try {
                     releases.write(release);

@@ -13,13 +13,13 @@ public final class BacktestBudget {
     /** A trial may take two of so many parts of the heap. */
     private static final int HEAP_PARTS = 16;
 
-    private static final long LOOK_EVERY_NANOS = 100_000_000;
+    private static final long CHECK_EVERY_NANOS = 100_000_000;
 
     private final Duration time;
     private final BooleanSupplier isAwaited;
     private final long heapBytes;
     private final long startNanos = System.nanoTime();
-    private long lookedNanos = startNanos;
+    private long checkedNanos = startNanos;
 
     /**
      * The budget of a trial that begins now.
@@ -60,8 +60,8 @@ public final class BacktestBudget {
                     "deciding the requests of this time takes longer than service.backtest-timeout, " + time.toSeconds()
                             + " s: take fewer minutes");
         }
-        if (nowNanos - lookedNanos > LOOK_EVERY_NANOS) {
-            lookedNanos = nowNanos;
+        if (nowNanos - checkedNanos > CHECK_EVERY_NANOS) {
+            checkedNanos = nowNanos;
             if (!isAwaited.getAsBoolean()) {
                 throw new CancellationException("the caller has left");
             }

@@ -31,7 +31,7 @@ public record WhatIf(RecentRequests requests, DecisionStats before, DecisionStat
     private static final int MOST_COMPARED = 10_000;
 
     /** How often a client was denied, at most: {@link HeavyHitters}. */
-    public record OfClient(String client, long deniedBefore, long deniedAfter) {
+    public record ClientComparison(String client, long deniedBefore, long deniedAfter) {
         long difference() {
             return Math.abs(deniedAfter - deniedBefore);
         }
@@ -71,20 +71,20 @@ public record WhatIf(RecentRequests requests, DecisionStats before, DecisionStat
     }
 
     /** Those whose denials differ most. */
-    public List<OfClient> clients(int most) {
+    public List<ClientComparison> clients(int most) {
         Map<String, Long> denied = new HashMap<>();
         before.topLimited(MOST_COMPARED).forEach(hitter -> denied.put(hitter.name(), hitter.count()));
-        Map<String, OfClient> clients = new HashMap<>();
-        denied.forEach((client, count) -> clients.put(client, new OfClient(client, count, 0)));
+        Map<String, ClientComparison> clients = new HashMap<>();
+        denied.forEach((client, count) -> clients.put(client, new ClientComparison(client, count, 0)));
         after.topLimited(MOST_COMPARED)
                 .forEach(hitter -> clients.put(
                         hitter.name(),
-                        new OfClient(hitter.name(), denied.getOrDefault(hitter.name(), 0L), hitter.count())));
+                        new ClientComparison(hitter.name(), denied.getOrDefault(hitter.name(), 0L), hitter.count())));
         return clients.values().stream()
                 .filter(client -> client.difference() > 0)
-                .sorted(Comparator.comparingLong(OfClient::difference)
+                .sorted(Comparator.comparingLong(ClientComparison::difference)
                         .reversed()
-                        .thenComparing(OfClient::client))
+                        .thenComparing(ClientComparison::client))
                 .limit(most)
                 .toList();
     }

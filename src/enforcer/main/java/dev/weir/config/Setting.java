@@ -89,7 +89,7 @@ record Setting<T>(String key, Function<YamlTree, T> reader, Consumer<T> check) {
 
     /** The value in the file; {@code otherwise} if there is none, or if it is at fault, which is noted. */
     T read(YamlTree value, T otherwise) {
-        T read = value.isThere() ? reader.apply(value) : null;
+        T read = value.isPresent() ? reader.apply(value) : null;
         return read != null && value.noting(() -> accepted(read)) != null ? read : otherwise;
     }
 

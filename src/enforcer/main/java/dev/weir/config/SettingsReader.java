@@ -71,7 +71,7 @@ final class SettingsReader {
     }
 
     private static Optional<Tls> tls(YamlTree mapping, Optional<Tls> otherwise) {
-        if (!mapping.isThere()) {
+        if (!mapping.isPresent()) {
             return otherwise;
         }
         mapping.fields(List.of("certificate", "key", "ca"));

@@ -78,7 +78,7 @@ final class BrokerChecks {
             cluster.await(alone.describeCluster().nodes());
             return Optional.empty();
         } catch (KafkaException | UnreachableException e) {
-            return Optional.of(UnreachableException.why(e));
+            return Optional.of(UnreachableException.causeMessage(e));
         } finally {
             alone.close(java.time.Duration.ZERO);
         }

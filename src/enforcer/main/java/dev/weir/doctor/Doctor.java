@@ -87,9 +87,10 @@ public final class Doctor {
             throw e;
         } catch (KafkaException | UnreachableException e) {
             if (isAuthorizationFailure(e)) {
-                notes.skip("not allowed: " + UnreachableException.why(e));
+                notes.skip("not allowed: " + UnreachableException.causeMessage(e));
             } else {
-                notes.fail("cannot be looked at: " + UnreachableException.why(e), "look again, with --verbose");
+                notes.fail(
+                        "cannot be looked at: " + UnreachableException.causeMessage(e), "look again, with --verbose");
             }
         }
     }

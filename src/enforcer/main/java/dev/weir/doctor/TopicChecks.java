@@ -78,8 +78,8 @@ final class TopicChecks {
             return;
         }
         TopicCheck.Judgement found = TopicCheck.judge(cluster.admin(), cluster.config());
-        found.faults().forEach(fault -> notes.fail(fault.topic() + ": " + fault.what(), lines(fault.mend())));
-        found.warnings().forEach(warning -> notes.warn(warning.what(), lines(warning.mend())));
+        found.faults().forEach(fault -> notes.fail(fault.topic() + ": " + fault.what(), lines(fault.fix())));
+        found.warnings().forEach(warning -> notes.warn(warning.what(), lines(warning.fix())));
         List<String> early = changelogsRejectingTimestamps(cluster);
         for (String changelog : early) {
             notes.fail(

@@ -48,7 +48,7 @@ final class RecentCounts {
     }
 
     /** Where more were denied than are kept, each of those that are kept stands for several. */
-    private void count(DeniedClients.Look look, HeavyHitters hitters) {
+    private void count(DeniedClients.Snapshot look, HeavyHitters hitters) {
         Map<String, Long> looked = new HashMap<>();
         look.clients().forEach(client -> looked.merge(client, 1L, Long::sum));
         long all = look.added() - denied;

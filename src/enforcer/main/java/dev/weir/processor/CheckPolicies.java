@@ -25,7 +25,7 @@ public final class CheckPolicies implements Processor<byte[], byte[], byte[], by
     private final Outlets outlets;
     private ProcessorContext<byte[], byte[]> context;
     private DeadLetterForwarder rejections;
-    private KeyValueStore<Bytes, byte[]> good;
+    private KeyValueStore<Bytes, byte[]> lastGood;
 
     /** The nodes that take what comes out. */
     public record Outlets(String policies, String deadLetters) {}
@@ -41,22 +41,22 @@ public final class CheckPolicies implements Processor<byte[], byte[], byte[], by
     public void init(ProcessorContext<byte[], byte[]> processorContext) {
         context = processorContext;
         rejections = new DeadLetterForwarder(context, counts, outlets.deadLetters);
-        good = context.getStateStore(storeName);
+        lastGood = context.getStateStore(storeName);
     }
 
     @Override
     public void process(Record<byte[], byte[]> record) {
         Bytes key = record.key() == null ? null : Bytes.wrap(record.key());
         String text = key == null ? null : new String(record.key(), StandardCharsets.UTF_8);
-        byte[] last = key == null ? null : good.get(key);
+        byte[] last = key == null ? null : lastGood.get(key);
         PolicyFold.Step step = PolicyFold.step(text, record.value(), version(text, last));
         if (step instanceof PolicyFold.Step.Reject reject) {
             rejections.reject(record, reject.fault());
             restore(record, last);
         } else if (step instanceof PolicyFold.Step.Remove) {
-            good.delete(key);
+            lastGood.delete(key);
         } else if (!Arrays.equals(record.value(), last)) {
-            good.put(key, record.value());
+            lastGood.put(key, record.value());
         }
     }
 

@@ -14,13 +14,13 @@ import org.apache.kafka.streams.processor.api.RecordMetadata;
 final class DeadLetterForwarder {
 
     private final ProcessorContext<byte[], ? super byte[]> context;
-    private final EnforcerMetrics counts;
+    private final EnforcerMetrics metrics;
     private final String deadLetters;
 
     /** @param deadLetters the node that takes dead letters */
     DeadLetterForwarder(ProcessorContext<byte[], ? super byte[]> context, EnforcerMetrics counts, String deadLetters) {
         this.context = context;
-        this.counts = counts;
+        this.metrics = counts;
         this.deadLetters = deadLetters;
     }
 
@@ -39,7 +39,7 @@ final class DeadLetterForwarder {
     /** Rejects a record that is from another topic and place than the one being processed. */
     void reject(
             Record<byte[], byte[]> record, Rejection rejection, String detail, String topic, Request.Source source) {
-        counts.rejected(rejection);
+        metrics.rejected(rejection);
         context.forward(DeadLetterRecord.of(record, rejection, detail, topic, source), deadLetters);
     }
 }

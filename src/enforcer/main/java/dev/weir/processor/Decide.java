@@ -34,7 +34,7 @@ public final class Decide implements Processor<byte[], Object, byte[], Object> {
 
     private final PolicyRegistry policies;
     private final WeirConfig config;
-    private final EnforcerMetrics counts;
+    private final EnforcerMetrics metrics;
     private final StoreNames stores;
     private final Outlets outlets;
     private final LongSupplier clockSteps;
@@ -72,7 +72,7 @@ public final class Decide implements Processor<byte[], Object, byte[], Object> {
             Outlets outlets,
             LongSupplier clockSteps) {
         this.policies = policies;
-        this.counts = counts;
+        this.metrics = counts;
         this.config = config;
         this.stores = stores;
         this.outlets = outlets;
@@ -102,7 +102,7 @@ public final class Decide implements Processor<byte[], Object, byte[], Object> {
                 policies::table,
                 nowMs);
         early = new EarlyCommits();
-        forwarder = new DecisionForwarder(context, outlets, counts, policies);
+        forwarder = new DecisionForwarder(context, outlets, metrics, policies);
         if (maintenance != null) {
             maintenance.stop();
         }
@@ -157,7 +157,7 @@ public final class Decide implements Processor<byte[], Object, byte[], Object> {
         LeaseContext quota = new LeaseContext(leases, nowMs, true, leases.hasRoom());
         DecisionResult result = new Decider(states, quota).decide(request, table);
         if (result instanceof AwaitLease wait) {
-            counts.waits(wait.key().policyId());
+            metrics.waits(wait.key().policyId());
             leases.park(
                     new Waiter(wait.key(), wait.maxWaitMs(), request, CarriedHeaders.from(record.headers())), nowMs);
         } else {

@@ -9,33 +9,33 @@ import java.util.concurrent.atomic.AtomicReferenceArray;
 public final class DeniedClients {
 
     /** How many are kept. */
-    public static final int MOST = 4_096;
+    public static final int MAX_CLIENTS = 4_096;
 
-    private final AtomicReferenceArray<String> last = new AtomicReferenceArray<>(MOST);
+    private final AtomicReferenceArray<String> last = new AtomicReferenceArray<>(MAX_CLIENTS);
     private final AtomicLong added = new AtomicLong();
 
     /**
      * Those that were added since an earlier look.
      *
      * @param added how many were added since the process started
-     * @param clients those that came since the earlier look, or the last {@value #MOST} of them
+     * @param clients those that came since the earlier look, or the last {@value #MAX_CLIENTS} of them
      */
-    public record Look(long added, List<String> clients) {}
+    public record Snapshot(long added, List<String> clients) {}
 
     void add(String client) {
-        last.set((int) (added.getAndIncrement() % MOST), client);
+        last.set((int) (added.getAndIncrement() % MAX_CLIENTS), client);
     }
 
-    /** @param since what {@link Look#added} was then; 0: all */
-    public Look since(long since) {
+    /** @param since what {@link Snapshot#added} was then; 0: all */
+    public Snapshot since(long since) {
         long now = added.get();
         List<String> clients = new ArrayList<>();
-        for (long i = Math.max(since, now - MOST); i < now; i++) {
-            String client = last.get((int) (i % MOST));
+        for (long i = Math.max(since, now - MAX_CLIENTS); i < now; i++) {
+            String client = last.get((int) (i % MAX_CLIENTS));
             if (client != null) { // else it is being added
                 clients.add(client);
             }
         }
-        return new Look(now, clients);
+        return new Snapshot(now, clients);
     }
 }

@@ -54,10 +54,10 @@ public final class EnforcerMetrics {
     /**
      * Messages between holders of shared quota and its ledgers that count together.
      *
-     * @param isAnswer whether a ledger said it
-     * @param isOfNothing whether it asked for nothing, or there was nothing to be had
+     * @param isResponse whether a ledger said it
+     * @param isEmpty whether it asked for nothing, or there was nothing to be had
      */
-    public record Leasing(String policy, boolean isAnswer, boolean isOfNothing) {}
+    public record Leasing(String policy, boolean isResponse, boolean isEmpty) {}
 
     /** Releases that count together. */
     public record Line(String queue, String tier) {}
@@ -86,7 +86,7 @@ public final class EnforcerMetrics {
     }
 
     void sent(Leasing message) {
-        of(leasing, message, m -> new Leasing(OTHER, m.isAnswer, m.isOfNothing), m -> new LongAdder())
+        of(leasing, message, m -> new Leasing(OTHER, m.isResponse, m.isEmpty), m -> new LongAdder())
                 .increment();
     }
 

@@ -67,7 +67,7 @@ final class LeaseStore implements WritableLeases {
     private final List<Entry> touched = new ArrayList<>();
     private final List<Entry> changed = new ArrayList<>();
     private final Deque<Entry> served = new ArrayDeque<>();
-    private final PriorityQueue<Alarm> alarms = new PriorityQueue<>(Comparator.comparingLong(Alarm::atMs));
+    private final PriorityQueue<Timer> timers = new PriorityQueue<>(Comparator.comparingLong(Timer::atMs));
     private int mostDecoded = MAX_DECODED;
     private int places;
     private long nextNumber;
@@ -87,7 +87,7 @@ final class LeaseStore implements WritableLeases {
         private final LeaseHolder<Place> holder;
         private LeaseBook written;
         private PolicyTable termsOf;
-        private long alarmMs = Long.MAX_VALUE;
+        private long timerMs = Long.MAX_VALUE;
         private boolean isTouched;
         private boolean isChanged;
 
@@ -105,7 +105,7 @@ final class LeaseStore implements WritableLeases {
      */
     private record Place(long number, long timestampMs) {}
 
-    private record Alarm(long atMs, Entry entry) {}
+    private record Timer(long atMs, Entry entry) {}
 
     /**
      * Opens the store.
@@ -233,7 +233,7 @@ final class LeaseStore implements WritableLeases {
     }
 
     private Entry place(Waiter waiter, long number, long untilMs) {
-        Entry entry = entry(waiter.on());
+        Entry entry = entry(waiter.key());
         Request request = waiter.request();
         entry.holder.park(new Place(number, request.timestampMs()), request.cost(), untilMs);
         places++;
@@ -250,16 +250,16 @@ final class LeaseStore implements WritableLeases {
 
     /** When it is to be {@linkplain #wake woken}, {@link Long#MAX_VALUE} if not at all. */
     long dueMs() {
-        return alarms.isEmpty() ? Long.MAX_VALUE : alarms.peek().atMs;
+        return timers.isEmpty() ? Long.MAX_VALUE : timers.peek().atMs;
     }
 
     /** Handles the alarms that are due. Requests may be {@linkplain #nextReady ready} then. */
     void wake(long nowMs) {
         session.checkClock();
         while (dueMs() <= nowMs) {
-            Alarm alarm = alarms.remove();
-            if (alarm.entry.alarmMs == alarm.atMs) {
-                alarm.entry.alarmMs = Long.MAX_VALUE;
+            Timer alarm = timers.remove();
+            if (alarm.entry.timerMs == alarm.atMs) {
+                alarm.entry.timerMs = Long.MAX_VALUE;
                 served.add(touch(alarm.entry.key));
             }
         }
@@ -300,7 +300,7 @@ final class LeaseStore implements WritableLeases {
             served.remove();
         } else {
             remove();
-            parkUntil(ready.waiter.on(wait.key()), ready.untilMs);
+            parkUntil(ready.waiter.key(wait.key()), ready.untilMs);
         }
     }
 
@@ -313,7 +313,7 @@ final class LeaseStore implements WritableLeases {
         touched.clear();
         if (entries.size() > mostDecoded) {
             write();
-            entries.values().removeIf(entry -> entry.alarmMs == Long.MAX_VALUE && entry.holder.isIdle(nowMs));
+            entries.values().removeIf(entry -> entry.timerMs == Long.MAX_VALUE && entry.holder.isIdle(nowMs));
             mostDecoded = Math.max(MAX_DECODED, 2 * entries.size());
         }
         return messages;
@@ -331,10 +331,10 @@ final class LeaseStore implements WritableLeases {
     }
 
     private void setAlarm(Entry entry, long atMs) {
-        if (entry.alarmMs != atMs) {
-            entry.alarmMs = atMs;
+        if (entry.timerMs != atMs) {
+            entry.timerMs = atMs;
             if (atMs != Long.MAX_VALUE) {
-                alarms.add(new Alarm(atMs, entry));
+                timers.add(new Timer(atMs, entry));
             }
         }
     }

@@ -33,7 +33,7 @@ public final class Lend implements Processor<byte[], byte[], byte[], Object> {
 
     private final LeaseRequestAvro avro = new LeaseRequestAvro();
     private final PolicyRegistry policies;
-    private final EnforcerMetrics counts;
+    private final EnforcerMetrics metrics;
     private final WeirConfig config;
     private final StoreNames stores;
     private final Outlets outlets;
@@ -41,19 +41,19 @@ public final class Lend implements Processor<byte[], byte[], byte[], Object> {
     private DeadLetterForwarder rejections;
     private KeyValueStore<Bytes, byte[]> ledgers;
     private KeyValueStore<Bytes, byte[]> segments;
-    private StateCleaner sweep;
-    private Cancellable sweeping;
+    private StateCleaner cleaner;
+    private Cancellable cleaning;
 
     /** The stores: ledgers, and the segments of their logs. */
     public record StoreNames(String ledgers, String segments) {}
 
     /** The nodes that take what comes out. */
-    public record Outlets(String grants, String deadLetters) {}
+    public record Outlets(String leaseResponses, String deadLetters) {}
 
     public Lend(
             PolicyRegistry policies, EnforcerMetrics counts, WeirConfig config, StoreNames stores, Outlets outlets) {
         this.policies = policies;
-        this.counts = counts;
+        this.metrics = counts;
         this.config = config;
         this.stores = stores;
         this.outlets = outlets;
@@ -62,16 +62,16 @@ public final class Lend implements Processor<byte[], byte[], byte[], Object> {
     @Override
     public void init(ProcessorContext<byte[], Object> processorContext) {
         context = processorContext;
-        rejections = new DeadLetterForwarder(context, counts, outlets.deadLetters);
+        rejections = new DeadLetterForwarder(context, metrics, outlets.deadLetters);
         ledgers = context.getStateStore(stores.ledgers);
         segments = context.getStateStore(stores.segments);
         WeirConfig.State state = config.state();
-        sweep = new StateCleaner(
+        cleaner = new StateCleaner(
                 ledgers, this::forget, state.sweepKeys(), state.forgetAfter().toMillis());
-        if (sweeping != null) {
-            sweeping.cancel(); // of a task that failed and is revived
+        if (cleaning != null) {
+            cleaning.cancel(); // of a task that failed and is revived
         }
-        sweeping = context.schedule(state.sweepEvery(), PunctuationType.WALL_CLOCK_TIME, sweep::run);
+        cleaning = context.schedule(state.sweepEvery(), PunctuationType.WALL_CLOCK_TIME, cleaner::run);
     }
 
     @Override
@@ -86,36 +86,36 @@ public final class Lend implements Processor<byte[], byte[], byte[], Object> {
             return;
         }
         long atMs = record.timestamp(); // the broker's clock, when it appended the record
-        sweep.observe(atMs);
-        LeaseResponse response = answer(key, Bytes.wrap(record.key()), question.request(), atMs);
+        cleaner.observe(atMs);
+        LeaseResponse response = respond(key, Bytes.wrap(record.key()), question.request(), atMs);
         if (response != null) {
-            counts.sent(new EnforcerMetrics.Leasing(key.policyId(), true, response instanceof LeaseResponse.Refused));
+            metrics.sent(new EnforcerMetrics.Leasing(key.policyId(), true, response instanceof LeaseResponse.Refused));
             context.forward(
                     new Record<>(
                             record.key(),
                             new LeaseResponseAvro.Addressed(
                                     response, question.request().holder(), question.partition()),
                             atMs),
-                    outlets.grants);
+                    outlets.leaseResponses);
         }
     }
 
     /** Null if nothing was requested. The ledger's clock decides which version of a policy is in force. */
-    private LeaseResponse answer(StateKey key, Bytes storeKey, LeaseRequest ask, long atMs) {
-        IntFunction<SegmentStore> shelves = shelves(storeKey);
+    private LeaseResponse respond(StateKey key, Bytes storeKey, LeaseRequest ask, long atMs) {
+        IntFunction<SegmentStore> shelves = logIds(storeKey);
         byte[] stored = ledgers.get(storeKey);
         PolicyLedger ledger = stored == null ? null : LeaseCodec.decodeLedger(stored, shelves);
         long nowMs = ledger == null ? atMs : Math.max(atMs, ledger.ledger().clockMs());
         Policy policy = policies.table().inForce(key.policyId(), nowMs);
         boolean isKnown = policy != null && policy.countsUnder(key);
         if (ledger == null && !isKnown) {
-            return ofUnknownPolicy(ask, atMs);
+            return refuseUnknownPolicy(ask, atMs);
         }
         LeaseTerms terms = config.leases().terms();
         if (!isKnown) {
             LeaseRequest report = LeaseRequest.report(ask.holder(), ask.reports(), ask.settled());
             ledgers.put(storeKey, LeaseCodec.encode(ledger.handleReport(report, terms, atMs)));
-            return ofUnknownPolicy(ask, atMs);
+            return refuseUnknownPolicy(ask, atMs);
         }
         ledger = ledger == null ? PolicyLedger.open(policy, nowMs, shelves) : ledger.migrateTo(policy, nowMs, shelves);
         PolicyLedger.Result answer = ledger.handle(ask, policy, policy.terms(terms), atMs);
@@ -124,20 +124,20 @@ public final class Lend implements Processor<byte[], byte[], byte[], Object> {
     }
 
     /** Null if nothing was requested. */
-    private static LeaseResponse ofUnknownPolicy(LeaseRequest ask, long atMs) {
+    private static LeaseResponse refuseUnknownPolicy(LeaseRequest ask, long atMs) {
         return ask.requestsLease() ? new LeaseResponse.Refused(ask.number(), atMs, RETRY_UNKNOWN_MS) : null;
     }
 
     /** Forgets a ledger, or a bounded part of it. */
     private void forget(Bytes key, byte[] ledger) {
-        PolicyLedger left = LeaseCodec.decodeLedger(ledger, shelves(key));
-        for (int i = 0; left != null && i < StoredStates.FORGETS_AT_ONCE; i++) {
+        PolicyLedger left = LeaseCodec.decodeLedger(ledger, logIds(key));
+        for (int i = 0; left != null && i < StoredStates.MAX_DELETES; i++) {
             left = left.purge();
         }
         ledgers.put(key, left == null ? null : LeaseCodec.encode(left));
     }
 
-    private IntFunction<SegmentStore> shelves(Bytes key) {
+    private IntFunction<SegmentStore> logIds(Bytes key) {
         return shelf -> new StoredSegments(segments, key.get(), shelf, () -> {});
     }
 }

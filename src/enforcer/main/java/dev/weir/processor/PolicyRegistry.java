@@ -49,7 +49,7 @@ public final class PolicyRegistry {
     }
 
     /** {@link #table} as it would be with these in the places of those that have the same ids, at all times. */
-    public PolicyTable tableWith(List<PolicyFile.Definition.OfPolicy> tried) {
+    public PolicyTable tableWith(List<PolicyFile.Definition.PolicyDefinition> tried) {
         Set<String> ids = tried.stream().map(PolicyFile.Definition::id).collect(Collectors.toSet());
         Stream<Policy> others = rules.all().stream()
                 .flatMap(one -> one.policies().stream())
@@ -57,13 +57,13 @@ public final class PolicyRegistry {
         return new PolicyTable(Stream.concat(
                         others,
                         tried.stream()
-                                .map(PolicyFile.Definition.OfPolicy::policy)
+                                .map(PolicyFile.Definition.PolicyDefinition::policy)
                                 .map(Policy::withoutEffectiveFrom))
                 .toList());
     }
 
     /** {@link #queues} as they would be with these in the places of those that have the same ids. */
-    public Map<String, QueueRules> queuesWith(List<PolicyFile.Definition.OfQueue> tried) {
+    public Map<String, QueueRules> queuesWith(List<PolicyFile.Definition.QueueDefinition> tried) {
         Map<String, QueueRules> with = new HashMap<>(queues);
         tried.forEach(queue -> with.put(queue.id(), queue.queue()));
         return with;

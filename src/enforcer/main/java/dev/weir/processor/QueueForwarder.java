@@ -19,7 +19,7 @@ import org.apache.kafka.streams.processor.api.Record;
  * @param nowMs returns queue time
  */
 record QueueForwarder(
-        ProcessorContext<byte[], Object> context, Shape.Outlets outlets, EnforcerMetrics counts, LongSupplier nowMs)
+        ProcessorContext<byte[], Object> context, Shape.Outlets outlets, EnforcerMetrics metrics, LongSupplier nowMs)
         implements Outlet, SlotMessenger {
 
     /** A message is read when the transaction that it is in is committed. */
@@ -27,13 +27,13 @@ record QueueForwarder(
 
     @Override
     public void emitDecision(Admission of, Decision decision) {
-        counts.decided(decision);
+        metrics.decided(decision);
         forward(of, decision.withContext(of.context()), outlets.decisions());
     }
 
     @Override
     public void emitRelease(Admission of, Release release) {
-        counts.released(release, nowMs.getAsLong());
+        metrics.released(release, nowMs.getAsLong());
         forward(of, release, outlets.releases());
     }
 

@@ -20,9 +20,9 @@ public final class QueueRegistry {
      * @param patience how long to wait for the task's own work
      * @return none if no task of this application has the partition, or it is busy
      */
-    public <T> Optional<T> ask(int partition, Duration patience, Shape.Question<T> question) {
+    public <T> Optional<T> query(int partition, Duration patience, Shape.QueueQuery<T> question) {
         Shape task = tasks.get(partition);
-        return task == null ? Optional.empty() : task.ask(patience, question);
+        return task == null ? Optional.empty() : task.query(patience, question);
     }
 
     /**
@@ -32,7 +32,7 @@ public final class QueueRegistry {
     public List<QueueView> views(int most, Duration patience) {
         Map<String, QueueView> views = new TreeMap<>();
         for (Shape task : tasks.values()) {
-            task.ask(patience, (shaper, nowNanos) -> shaper.views(most, nowNanos))
+            task.query(patience, (shaper, nowNanos) -> shaper.views(most, nowNanos))
                     .orElse(List.of())
                     .forEach(view -> views.merge(view.rules().id(), view, QueueView::mergedWith));
         }
@@ -51,7 +51,7 @@ public final class QueueRegistry {
         for (Shape task : tasks.values()) {
             Duration left = Duration.ofNanos(Math.max(0, deadlineNanos - System.nanoTime()));
             Optional<Optional<QueueView>> part =
-                    task.ask(left, (shaper, nowNanos) -> Optional.ofNullable(shaper.view(queue, nowNanos)));
+                    task.query(left, (shaper, nowNanos) -> Optional.ofNullable(shaper.view(queue, nowNanos)));
             if (part.isEmpty()) {
                 return Optional.empty();
             }

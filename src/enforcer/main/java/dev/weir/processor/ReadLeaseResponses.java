@@ -13,7 +13,7 @@ import org.apache.kafka.streams.processor.api.RecordMetadata;
 public final class ReadLeaseResponses implements Processor<byte[], byte[], byte[], Object> {
 
     private final LeaseResponseAvro avro = new LeaseResponseAvro();
-    private final EnforcerMetrics counts;
+    private final EnforcerMetrics metrics;
     private final HolderNames holders;
     private final String next;
     private final String deadLetters;
@@ -26,7 +26,7 @@ public final class ReadLeaseResponses implements Processor<byte[], byte[], byte[
      * @param deadLetters the node that takes what is none
      */
     public ReadLeaseResponses(EnforcerMetrics counts, HolderNames holders, String next, String deadLetters) {
-        this.counts = counts;
+        this.metrics = counts;
         this.holders = holders;
         this.next = next;
         this.deadLetters = deadLetters;
@@ -35,7 +35,7 @@ public final class ReadLeaseResponses implements Processor<byte[], byte[], byte[
     @Override
     public void init(ProcessorContext<byte[], Object> processorContext) {
         context = processorContext;
-        rejections = new DeadLetterForwarder(context, counts, deadLetters);
+        rejections = new DeadLetterForwarder(context, metrics, deadLetters);
     }
 
     @Override

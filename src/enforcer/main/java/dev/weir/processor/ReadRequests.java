@@ -20,7 +20,7 @@ public final class ReadRequests implements Processor<byte[], byte[], byte[], Obj
     private final RequestReader reader;
     private final RequestPlacement placement;
     private final long maxAheadMs;
-    private final EnforcerMetrics counts;
+    private final EnforcerMetrics metrics;
     private final Outlets outlets;
     private ProcessorContext<byte[], Object> context;
     private DeadLetterForwarder rejections;
@@ -44,14 +44,14 @@ public final class ReadRequests implements Processor<byte[], byte[], byte[], Obj
         this.reader = reader;
         this.placement = placement;
         maxAheadMs = maxAhead.toMillis();
-        this.counts = counts;
+        this.metrics = counts;
         this.outlets = outlets;
     }
 
     @Override
     public void init(ProcessorContext<byte[], Object> processorContext) {
         context = processorContext;
-        rejections = new DeadLetterForwarder(context, counts, outlets.deadLetters);
+        rejections = new DeadLetterForwarder(context, metrics, outlets.deadLetters);
     }
 
     @Override
@@ -75,7 +75,7 @@ public final class ReadRequests implements Processor<byte[], byte[], byte[], Obj
             context.forward(new Record<>(client, request, record.timestamp(), record.headers()), outlets.requests);
             return;
         }
-        counts.misplaced();
+        metrics.misplaced();
         if (placement.misplaced() == MisplacedAction.ROUTE) {
             RecordOrigin origin = new RecordOrigin(source, record.timestamp(), record.key());
             context.forward(

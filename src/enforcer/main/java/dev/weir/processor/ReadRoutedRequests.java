@@ -19,7 +19,7 @@ public final class ReadRoutedRequests implements Processor<byte[], byte[], byte[
 
     private final RequestReader reader;
     private final RequestPlacement placement;
-    private final EnforcerMetrics counts;
+    private final EnforcerMetrics metrics;
     private final String requests;
     private final Outlets outlets;
     private ProcessorContext<byte[], Object> context;
@@ -42,7 +42,7 @@ public final class ReadRoutedRequests implements Processor<byte[], byte[], byte[
             Outlets outlets) {
         this.reader = reader;
         this.placement = placement;
-        this.counts = counts;
+        this.metrics = counts;
         this.requests = requests;
         this.outlets = outlets;
     }
@@ -50,14 +50,14 @@ public final class ReadRoutedRequests implements Processor<byte[], byte[], byte[
     @Override
     public void init(ProcessorContext<byte[], Object> processorContext) {
         context = processorContext;
-        rejections = new DeadLetterForwarder(context, counts, outlets.deadLetters);
+        rejections = new DeadLetterForwarder(context, metrics, outlets.deadLetters);
     }
 
     @Override
     public void process(Record<byte[], byte[]> record) {
         RecordMetadata metadata = context.recordMetadata().orElseThrow();
         Optional<RecordOrigin> origin = RecordOrigin.read(record.headers())
-                .filter(read -> placement.isAnother(read.source().partition(), metadata.partition()));
+                .filter(read -> placement.isMisplaced(read.source().partition(), metadata.partition()));
         if (origin.isEmpty()) {
             String detail = "the last header of a routed request must be " + RecordOrigin.HEADER
                     + ", with another partition, the offset and the time of the original record";

@@ -13,7 +13,7 @@ import org.apache.kafka.clients.producer.internals.BuiltInPartitioner;
 public record RequestPlacement(int partitions, MisplacedAction misplaced) {
 
     /** Whether there is such a partition, and it is another one than this. */
-    boolean isAnother(int partition, int than) {
+    boolean isMisplaced(int partition, int than) {
         return partition < partitions && partition != than;
     }
 

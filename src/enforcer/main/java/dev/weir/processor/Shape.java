@@ -40,7 +40,7 @@ public final class Shape implements Processor<byte[], byte[], byte[], Object> {
      *
      * @param <T> the answer
      */
-    public interface Question<T> {
+    public interface QueueQuery<T> {
 
         /** @param nowNanos queue time */
         T answer(Shaper shaper, long nowNanos);
@@ -49,7 +49,7 @@ public final class Shape implements Processor<byte[], byte[], byte[], Object> {
     private final AdmissionAvro avro = new AdmissionAvro();
     private final PolicyRegistry policies;
     private final WeirConfig config;
-    private final EnforcerMetrics counts;
+    private final EnforcerMetrics metrics;
     private final StoredQueues.StoreNames stores;
     private final Outlets outlets;
     private final QueueRegistry live;
@@ -69,7 +69,7 @@ public final class Shape implements Processor<byte[], byte[], byte[], Object> {
             StoredQueues.StoreNames stores,
             Outlets outlets) {
         this.policies = policies;
-        this.counts = counts;
+        this.metrics = counts;
         this.config = config;
         this.stores = stores;
         this.outlets = outlets;
@@ -79,9 +79,9 @@ public final class Shape implements Processor<byte[], byte[], byte[], Object> {
     @Override
     public void init(ProcessorContext<byte[], Object> processorContext) {
         context = processorContext;
-        rejections = new DeadLetterForwarder(context, counts, outlets.deadLetters);
+        rejections = new DeadLetterForwarder(context, metrics, outlets.deadLetters);
         StoredQueues queues = StoredQueues.open(stores, config.state(), context);
-        QueueForwarder forwarder = new QueueForwarder(context, outlets, counts, this::nowMs);
+        QueueForwarder forwarder = new QueueForwarder(context, outlets, metrics, this::nowMs);
         Shaper restored = new Shaper(
                 policies::queue, queues, forwarder, forwarder, config.shaping().hotKeys());
         queues.restore(restored);
@@ -164,7 +164,7 @@ public final class Shape implements Processor<byte[], byte[], byte[], Object> {
     }
 
     /** Asks the queues something that leaves them as they are; none if they are busy for longer, or there are none. */
-    <T> Optional<T> ask(Duration patience, Question<T> question) {
+    <T> Optional<T> query(Duration patience, QueueQuery<T> question) {
         try {
             if (!working.tryLock(patience.toNanos(), TimeUnit.NANOSECONDS)) {
                 return Optional.empty();

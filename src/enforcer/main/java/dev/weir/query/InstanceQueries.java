@@ -13,12 +13,12 @@ import java.util.Set;
 public interface InstanceQueries {
 
     /** An answer, or who has it. */
-    sealed interface Answer<T> {
+    sealed interface Result<T> {
 
-        record Here<T>(T value) implements Answer<T> {}
+        record Local<T>(T value) implements Result<T> {}
 
         /** @param address {@code host:port} of the instance that owns the partition */
-        record Elsewhere<T>(String address) implements Answer<T> {}
+        record Remote<T>(String address) implements Result<T> {}
 
         /**
          * What the partitions of this instance hold of something that is spread over several instances.
@@ -26,23 +26,23 @@ public interface InstanceQueries {
          * @param value null if they hold nothing of it
          * @param others {@code host:port} of the instances with the other partitions; the port is 0 if one answers no questions
          */
-        record Part<T>(T value, Set<String> others) implements Answer<T> {}
+        record Partial<T>(T value, Set<String> others) implements Result<T> {}
 
         /** Partitions are moving, or the state is being restored: ask again. */
-        record NotNow<T>(String why) implements Answer<T> {}
+        record NotReady<T>(String reason) implements Result<T> {}
     }
 
     /**
      * What a client has used, at the request's time: of each policy that applies to the request, and of each other that
      * it has a state of. By policy id, then key.
      */
-    Answer<List<PolicyUsage>> usage(Request request);
+    Result<List<PolicyUsage>> usage(Request request);
 
     /**
      * How a request would be decided now if nothing else comes first, but for a requestId that came before. If its queue is
      * on another instance, all that is known is that it would be sent there.
      */
-    Answer<Decision> check(Request request);
+    Result<Decision> check(Request request);
 
     /**
      * What all clients have used of a policy that is shared, and what of it is lent to whom. The value is null if no such policy
@@ -50,13 +50,13 @@ public interface InstanceQueries {
      *
      * @param key the values of its key fields by their names; one that is missing is empty
      */
-    Answer<SharedPolicyUsage> shared(String policyId, Map<String, String> key);
+    Result<SharedPolicyUsage> shared(String policyId, Map<String, String> key);
 
     /**
      * A queue as it is now; a queue that nothing has been sent to yet is empty. The value is null if there is none. A queue with key fields is
      * answered in parts, and so is one that was deleted.
      */
-    Answer<QueueView> queue(String id);
+    Result<QueueView> queue(String id);
 
     /**
      * One bucket of a queue with key fields as it is now; one that is not in use is empty. The value is null if there is no such queue.
@@ -64,5 +64,5 @@ public interface InstanceQueries {
      * @param key the values of the key fields, by name. Other fields than those of the queue's {@link QueueView#rules rules} name no bucket:
      *     the view is then that of an empty one
      */
-    Answer<QueueView> key(String id, Map<String, String> key);
+    Result<QueueView> key(String id, Map<String, String> key);
 }

@@ -1,6 +1,6 @@
 package dev.weir.query;
 
-import dev.weir.query.InstanceQueries.Answer;
+import dev.weir.query.InstanceQueries.Result;
 import java.nio.charset.StandardCharsets;
 import java.util.Optional;
 import java.util.Set;
@@ -58,7 +58,7 @@ public record PartitionOwners(KafkaStreams application, HostInfo self) {
      *
      * @param here given the partition; what it asks of a store that closes meanwhile may throw
      */
-    <T> Answer<T> answer(String store, String key, IntFunction<Answer<T>> here) {
+    <T> Result<T> answer(String store, String key, IntFunction<Result<T>> here) {
         return answer(store, key.getBytes(StandardCharsets.UTF_8), here);
     }
 
@@ -67,7 +67,7 @@ public record PartitionOwners(KafkaStreams application, HostInfo self) {
      *
      * @param here given the addresses of the other instances that have partitions of the store
      */
-    <T> Answer<T> part(String store, Function<Set<String>, Answer<T>> here) {
+    <T> Result<T> part(String store, Function<Set<String>, Result<T>> here) {
         return whileRunning(() -> here.apply(application.streamsMetadataForStore(store).stream()
                 .map(StreamsMetadata::hostInfo)
                 .filter(host -> !host.equals(self) && !host.equals(HostInfo.unavailable()))
@@ -76,33 +76,33 @@ public record PartitionOwners(KafkaStreams application, HostInfo self) {
     }
 
     /** As {@link #answer(String, String, IntFunction)}, for a key that is no text. */
-    <T> Answer<T> answer(String store, byte[] key, IntFunction<Answer<T>> here) {
+    <T> Result<T> answer(String store, byte[] key, IntFunction<Result<T>> here) {
         return whileRunning(() -> {
             KeyQueryMetadata owner = application.queryMetadataForKey(store, key, new ByteArraySerializer());
             if (owner == null
                     || owner.equals(KeyQueryMetadata.NOT_AVAILABLE)
                     || owner.activeHost().equals(HostInfo.unavailable())) {
-                return new Answer.NotNow<>("the partitions are not assigned yet");
+                return new Result.NotReady<>("the partitions are not assigned yet");
             }
             if (owner.activeHost().equals(self)) {
                 return here.apply(owner.partition());
             }
             return owner.activeHost().port() == NO_PORT
-                    ? new Answer.NotNow<>("the instance that has the partition answers no questions")
-                    : new Answer.Elsewhere<>(address(owner.activeHost()));
+                    ? new Result.NotReady<>("the instance that has the partition answers no questions")
+                    : new Result.Remote<>(address(owner.activeHost()));
         });
     }
 
-    private <T> Answer<T> whileRunning(Supplier<Answer<T>> answer) {
+    private <T> Result<T> whileRunning(Supplier<Result<T>> answer) {
         try {
             return answer.get();
         } catch (InvalidStateStoreException e) {
-            return new Answer.NotNow<>(e.getMessage());
+            return new Result.NotReady<>(e.getMessage());
         } catch (IllegalStateException e) {
             if (application.state().isRunningOrRebalancing()) {
                 throw e;
             }
-            return new Answer.NotNow<>("the instance is not running");
+            return new Result.NotReady<>("the instance is not running");
         }
     }
 }

@@ -77,9 +77,9 @@ public final class QueryService implements InstanceQueries {
     }
 
     @Override
-    public Answer<List<PolicyUsage>> usage(Request request) {
+    public Result<List<PolicyUsage>> usage(Request request) {
         return clients.answer(Stores.POLICY_STATES, request.client(), partition -> {
-            SnapshotStates trials = trials(partition);
+            SnapshotStates trials = snapshots(partition);
             PolicyTable table = policies.table();
             List<StateKey> stored = trials.keys(request.client(), MAX_STATES);
             List<PolicyUsage> usages = new ArrayList<>();
@@ -95,30 +95,30 @@ public final class QueryService implements InstanceQueries {
                 }
                 usages.add(usage.get());
             }
-            return new Answer.Here<>(usages);
+            return new Result.Local<>(usages);
         });
     }
 
     @Override
-    public Answer<Decision> check(Request request) {
+    public Result<Decision> check(Request request) {
         if (request.kind() == RequestKind.CANCEL) {
             Admission cancel = keyed(cancel(request));
-            return ask(BucketId.of(cancel), (shaper, nowNanos) -> shaper.check(cancel, nowNanos));
+            return query(BucketId.of(cancel), (shaper, nowNanos) -> shaper.check(cancel, nowNanos));
         }
         return clients.answer(Stores.POLICY_STATES, request.client(), partition -> {
             PolicyTable table = policies.table();
             LeaseContext leases = LeaseContext.readOnly(held(partition), clock.millis(), true, true);
-            Optional<DecisionResult> ruling = trials(partition)
+            Optional<DecisionResult> ruling = snapshots(partition)
                     .attempt(states -> Decider.readOnly(states, leases).decide(request, table));
             if (ruling.isEmpty()) {
                 return changesTooFast();
             }
             if (ruling.get() instanceof AwaitLease) {
-                return new Answer.NotNow<>("it would wait for a part of a shared quota, and then be decided");
+                return new Result.NotReady<>("it would wait for a part of a shared quota, and then be decided");
             }
             return ruling.get() instanceof Admission admission
                     ? place(admission)
-                    : new Answer.Here<>((Decision) ruling.get());
+                    : new Result.Local<>((Decision) ruling.get());
         });
     }
 
@@ -134,10 +134,10 @@ public final class QueryService implements InstanceQueries {
     }
 
     @Override
-    public Answer<SharedPolicyUsage> shared(String policyId, Map<String, String> key) {
+    public Result<SharedPolicyUsage> shared(String policyId, Map<String, String> key) {
         Policy policy = policies.table().inForce(policyId, clock.millis());
         if (policy == null || !policy.isShared()) {
-            return new Answer.Here<>(null);
+            return new Result.Local<>(null);
         }
         StateKey of = policy.sharedKey(key);
         byte[] bytes = KeyCodec.encode(of);
@@ -149,39 +149,39 @@ public final class QueryService implements InstanceQueries {
                         bytes,
                         clock.millis(),
                         ledger -> UsageReport.of(new UsageReport.Subject(policy, of), ledger))
-                .<Answer<SharedPolicyUsage>>map(Answer.Here::new)
+                .<Result<SharedPolicyUsage>>map(Result.Local::new)
                 .orElseGet(QueryService::changesTooFast));
     }
 
     @Override
-    public Answer<QueueView> queue(String id) {
+    public Result<QueueView> queue(String id) {
         QueueRules rules = policies.queue(id);
         if (rules != null && !rules.isKeyed()) {
             return key(id, Map.of());
         }
         return queueOwners.part(Stores.QUEUE_STATES, others -> queues.parts(id, PATIENCE)
-                .<Answer<QueueView>>map(parts -> new Answer.Part<>(together(parts, rules), others))
-                .orElseGet(() -> new Answer.NotNow<>("a part of the queue is being moved, or it is too busy")));
+                .<Result<QueueView>>map(parts -> new Result.Partial<>(merged(parts, rules), others))
+                .orElseGet(() -> new Result.NotReady<>("a part of the queue is being moved, or it is too busy")));
     }
 
-    private static QueueView together(List<QueueView> parts, QueueRules rules) {
+    private static QueueView merged(List<QueueView> parts, QueueRules rules) {
         return parts.stream()
                 .reduce(QueueView::mergedWith)
                 .orElseGet(() -> rules == null ? null : QueueView.ofNoBuckets(rules));
     }
 
     @Override
-    public Answer<QueueView> key(String id, Map<String, String> key) {
+    public Result<QueueView> key(String id, Map<String, String> key) {
         BucketId bucket = BucketId.of(id, key);
-        return ask(bucket, (shaper, nowNanos) -> shaper.view(bucket, nowNanos));
+        return query(bucket, (shaper, nowNanos) -> shaper.view(bucket, nowNanos));
     }
 
     /** What the queue would say; if it is elsewhere, as much of it as is known here. */
-    private Answer<Decision> place(Admission admission) {
+    private Result<Decision> place(Admission admission) {
         Admission keyed = keyed(admission);
-        Answer<Decision> answer = ask(BucketId.of(keyed), (shaper, nowNanos) -> shaper.check(keyed, nowNanos));
-        return answer instanceof Answer.Elsewhere
-                ? new Answer.Here<>(QueueDecisions.provisional(keyed, policies.queue(keyed.queue()), clock.millis()))
+        Result<Decision> answer = query(BucketId.of(keyed), (shaper, nowNanos) -> shaper.check(keyed, nowNanos));
+        return answer instanceof Result.Remote
+                ? new Result.Local<>(QueueDecisions.provisional(keyed, policies.queue(keyed.queue()), clock.millis()))
                 : answer;
     }
 
@@ -189,10 +189,12 @@ public final class QueryService implements InstanceQueries {
         return QueueRules.withKey(admission, policies.queue(admission.queue()));
     }
 
-    private <T> Answer<T> ask(BucketId bucket, Shape.Question<T> question) {
-        return queueOwners.answer(Stores.QUEUE_STATES, QueueKeys.record(bucket), partition -> queues.<Answer<T>>ask(
-                        partition, PATIENCE, (shaper, nowNanos) -> new Answer.Here<>(question.answer(shaper, nowNanos)))
-                .orElseGet(() -> new Answer.NotNow<>("the queue is being moved, or it is too busy")));
+    private <T> Result<T> query(BucketId bucket, Shape.QueueQuery<T> question) {
+        return queueOwners.answer(Stores.QUEUE_STATES, QueueKeys.record(bucket), partition -> queues.<Result<T>>query(
+                        partition,
+                        PATIENCE,
+                        (shaper, nowNanos) -> new Result.Local<>(question.answer(shaper, nowNanos)))
+                .orElseGet(() -> new Result.NotReady<>("the queue is being moved, or it is too busy")));
     }
 
     private static Admission cancel(Request request) {
@@ -200,7 +202,7 @@ public final class QueryService implements InstanceQueries {
                 Decider.readOnly(PolicyStates.NONE, QuotaSource.local()).decide(request, PolicyTable.EMPTY);
     }
 
-    private SnapshotStates trials(int partition) {
+    private SnapshotStates snapshots(int partition) {
         return new SnapshotStates(
                 store(clients, Stores.POLICY_STATES, partition),
                 store(clients, Stores.LOG_SEGMENTS, partition),
@@ -213,7 +215,7 @@ public final class QueryService implements InstanceQueries {
                         .withPartition(partition));
     }
 
-    private static <T> Answer<T> changesTooFast() {
-        return new Answer.NotNow<>("the client's state changes faster than it can be read");
+    private static <T> Result<T> changesTooFast() {
+        return new Result.NotReady<>("the client's state changes faster than it can be read");
     }
 }

@@ -214,8 +214,8 @@ final class PolicyChangeSet {
 
     /** What a definition takes over from: not what was applied last, if that is still to come. */
     private String replaced(PolicyFile.Definition definition, PolicyAvro.Applied old) {
-        return definition instanceof PolicyFile.Definition.OfPolicy of
-                ? PolicyVersions.heldAt(old, Math.max(nowMs, of.policy().effectiveFromMs()))
+        return definition instanceof PolicyFile.Definition.PolicyDefinition of
+                ? PolicyVersions.inForceAt(old, Math.max(nowMs, of.policy().effectiveFromMs()))
                 : old.definition();
     }
 

@@ -145,11 +145,11 @@ public final class PolicyTopic {
      *
      * @throws UnreachableException if the topic cannot be read
      */
-    public List<PolicyAvro.Applied> readHeldFrom(long nowMs) {
+    public List<PolicyAvro.Applied> readInForceFrom(long nowMs) {
         return read().stream()
                 .flatMap(applied -> applied.kind() == PolicyAvro.Kind.QUEUE
                         ? Stream.of(applied)
-                        : PolicyVersions.heldFrom(applied, nowMs).stream())
+                        : PolicyVersions.inForceFrom(applied, nowMs).stream())
                 .toList();
     }
 

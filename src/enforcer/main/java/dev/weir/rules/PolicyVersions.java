@@ -22,20 +22,20 @@ public final class PolicyVersions {
      *
      * @param untilMs from when on a later version holds, ms since the epoch
      */
-    record Holding(PolicyAvro.Earlier version, Policy policy, long untilMs) {}
+    record VersionInForce(PolicyAvro.Earlier version, Policy policy, long untilMs) {}
 
     /** The versions that hold at some time, newest first; those that cannot be read never do. */
-    static List<Holding> of(PolicyAvro.Applied applied) {
+    static List<VersionInForce> of(PolicyAvro.Applied applied) {
         List<PolicyAvro.Earlier> all = new ArrayList<>();
         all.add(new PolicyAvro.Earlier(applied.version(), applied.definition(), applied.appliedAtMs()));
         all.addAll(applied.before());
-        List<Holding> holding = new ArrayList<>();
+        List<VersionInForce> holding = new ArrayList<>();
         long untilMs = Long.MAX_VALUE;
         for (PolicyAvro.Earlier version : all) {
             try {
                 Policy policy = PolicyFile.parse(applied.key(), version.definition(), version.version());
                 if (policy.effectiveFromMs() < untilMs) {
-                    holding.add(new Holding(version, policy, untilMs));
+                    holding.add(new VersionInForce(version, policy, untilMs));
                     untilMs = policy.effectiveFromMs();
                 }
             } catch (FaultsException e) {
@@ -59,11 +59,11 @@ public final class PolicyVersions {
         List<PolicyAvro.Earlier> before = new ArrayList<>();
         before.add(new PolicyAvro.Earlier(old.version(), old.definition(), old.appliedAtMs()));
         before.addAll(old.before());
-        List<Holding> holding = new ArrayList<>(of(next.withBefore(before)));
+        List<VersionInForce> holding = new ArrayList<>(of(next.withBefore(before)));
         holding.remove(0);
         PolicyAvro.Applied record = next.withBefore(versions(holding));
         while (holding.size() > MAX_BEFORE || AVRO.encode(record).length > PolicyAvro.MAX_BYTES) {
-            Holding oldest = holding.remove(holding.size() - 1);
+            VersionInForce oldest = holding.remove(holding.size() - 1);
             if (oldest.untilMs() > nowMs) {
                 throw new RefusedChangeException("nothing was changed: policy " + next.id() + " has more versions in"
                         + " force or to come than fit: " + MAX_BEFORE + " before the newest, " + PolicyAvro.MAX_BYTES
@@ -75,8 +75,8 @@ public final class PolicyVersions {
     }
 
     /** The definition that holds at a record time; that of the newest version if none does yet. */
-    static String heldAt(PolicyAvro.Applied applied, long timestampMs) {
-        for (Holding holding : of(applied)) {
+    static String inForceAt(PolicyAvro.Applied applied, long timestampMs) {
+        for (VersionInForce holding : of(applied)) {
             if (holding.policy().effectiveFromMs() <= timestampMs && timestampMs < holding.untilMs()) {
                 return holding.version().definition();
             }
@@ -85,9 +85,9 @@ public final class PolicyVersions {
     }
 
     /** The versions that hold at a record time or later, each alone, oldest first. */
-    static List<PolicyAvro.Applied> heldFrom(PolicyAvro.Applied applied, long timestampMs) {
+    static List<PolicyAvro.Applied> inForceFrom(PolicyAvro.Applied applied, long timestampMs) {
         List<PolicyAvro.Applied> held = new ArrayList<>();
-        for (Holding holding : of(applied)) {
+        for (VersionInForce holding : of(applied)) {
             if (timestampMs < holding.untilMs()) {
                 PolicyAvro.Earlier version = holding.version();
                 held.add(
@@ -103,7 +103,7 @@ public final class PolicyVersions {
         return held;
     }
 
-    private static List<PolicyAvro.Earlier> versions(List<Holding> holding) {
-        return holding.stream().map(Holding::version).toList();
+    private static List<PolicyAvro.Earlier> versions(List<VersionInForce> holding) {
+        return holding.stream().map(VersionInForce::version).toList();
     }
 }

@@ -85,7 +85,7 @@ final class PolicyWriter implements AutoCloseable {
                 return false;
             }
             throw new UnreachableException(
-                    "cannot write to the topic " + topics.policies() + ": " + UnreachableException.why(e), e);
+                    "cannot write to the topic " + topics.policies() + ": " + UnreachableException.causeMessage(e), e);
         }
     }
 

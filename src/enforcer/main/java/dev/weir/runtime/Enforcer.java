@@ -58,7 +58,7 @@ public final class Enforcer implements AutoCloseable {
     private static final int MOST_QUEUES = 1_000;
 
     /** How often the wall clock is looked at. */
-    private static final long LOOK_MS = 100;
+    private static final long CLOCK_CHECK_MS = 100;
 
     private static final Logger LOG = LoggerFactory.getLogger(Enforcer.class);
 
@@ -72,12 +72,12 @@ public final class Enforcer implements AutoCloseable {
     private final CompletableFuture<Void> running = new CompletableFuture<>();
     private final CompletableFuture<Optional<Throwable>> ended = new CompletableFuture<>();
     private final ClockWatch clock;
-    private final Duration mostBehind;
-    private final ScheduledExecutorService looks = Executors.newSingleThreadScheduledExecutor(Enforcer::looking);
+    private final Duration maxBehindMs;
+    private final ScheduledExecutorService looks = Executors.newSingleThreadScheduledExecutor(Enforcer::checkingClock);
 
     private Enforcer(WeirConfig config, Optional<String> reachableAt, LongSupplier wallMs) {
         clock = new ClockWatch(wallMs);
-        mostBehind = KafkaSettings.session(config).dividedBy(2);
+        maxBehindMs = KafkaSettings.session(config).dividedBy(2);
         policies = new PolicyRegistry();
         Optional<SchemaRegistry> registry = SchemaRegistries.of(config).map(RetryingRegistry::new);
         QueueRegistry queues = new QueueRegistry();
@@ -188,21 +188,21 @@ public final class Enforcer implements AutoCloseable {
 
     /** Starts to restore and decide. If it throws, it is to be closed all the same. */
     public void begin() {
-        var unused = looks.scheduleWithFixedDelay(this::lookAtClock, 0, LOOK_MS, TimeUnit.MILLISECONDS);
+        var unused = looks.scheduleWithFixedDelay(this::checkClock, 0, CLOCK_CHECK_MS, TimeUnit.MILLISECONDS);
         applications.forEach(StreamsApplication::start);
     }
 
-    private void lookAtClock() {
+    private void checkClock() {
         Duration behind = clock.behind();
         if (!behind.isZero()) {
             applications.forEach(StreamsApplication::wake);
         }
-        if (behind.compareTo(mostBehind) > 0) { // by then, or soon, the brokers take the instance for dead
+        if (behind.compareTo(maxBehindMs) > 0) { // by then, or soon, the brokers take the instance for dead
             end(Optional.of(new ClockStepException(behind)));
         }
     }
 
-    private static Thread looking(Runnable looks) {
+    private static Thread checkingClock(Runnable looks) {
         Thread thread = new Thread(looks, "clock");
         thread.setDaemon(true);
         return thread;
@@ -245,7 +245,7 @@ public final class Enforcer implements AutoCloseable {
     }
 
     public Health health() {
-        if (ended.isDone() && !mustStartOver()) {
+        if (ended.isDone() && !mustRestart()) {
             return Health.FAILED;
         }
         if (ended.isDone() || !running.isDone()) {
@@ -254,13 +254,13 @@ public final class Enforcer implements AutoCloseable {
         if (!applications.stream().allMatch(StreamsApplication::isRunning)) {
             return Health.REBALANCING;
         }
-        return applications.stream().anyMatch(application -> application.standsStill(STANDSTILL))
+        return applications.stream().anyMatch(application -> application.isStalled(STANDSTILL))
                 ? Health.STANDSTILL
                 : Health.RUNNING;
     }
 
     /** Whether it ended because the wall clock went back: once it is closed, another one can go on in its place. */
-    public boolean mustStartOver() {
+    public boolean mustRestart() {
         return ended.isDone()
                 && ended.join().filter(ClockStepException.class::isInstance).isPresent();
     }
@@ -304,7 +304,7 @@ public final class Enforcer implements AutoCloseable {
     public void close() {
         List<CompletableFuture<Boolean>> stops = applications.stream()
                 .map(application ->
-                        CompletableFuture.supplyAsync(() -> application.close(STOPS_WITHIN), Enforcer::runAside))
+                        CompletableFuture.supplyAsync(() -> application.close(STOPS_WITHIN), Enforcer::runInBackground))
                 .toList();
         if (!isStoppedBy(stops)) {
             LOG.error(
@@ -336,7 +336,7 @@ public final class Enforcer implements AutoCloseable {
         return stopped;
     }
 
-    private static void runAside(Runnable close) {
+    private static void runInBackground(Runnable close) {
         Thread thread = new Thread(close, "close");
         thread.setDaemon(true);
         thread.start();

@@ -90,7 +90,7 @@ public final class PemFiles {
             PrivateKey read = KeyFactory.getInstance(publicKey.getAlgorithm())
                     .generatePrivate(
                             new PKCS8EncodedKeySpec(Base64.getMimeDecoder().decode(key.group(1))));
-            if (areOne(read, publicKey)) {
+            if (match(read, publicKey)) {
                 return read;
             }
         } catch (GeneralSecurityException | IllegalArgumentException e) {
@@ -100,7 +100,7 @@ public final class PemFiles {
     }
 
     /** Whether a signature of the private key passes with the public key. */
-    private static boolean areOne(PrivateKey key, PublicKey publicKey) throws GeneralSecurityException {
+    private static boolean match(PrivateKey key, PublicKey publicKey) throws GeneralSecurityException {
         Signature signature = Signature.getInstance(
                 switch (publicKey.getAlgorithm()) {
                     case "RSA" -> "SHA256withRSA";

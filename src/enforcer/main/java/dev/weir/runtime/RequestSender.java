@@ -64,7 +64,7 @@ public final class RequestSender implements AutoCloseable {
     private void throwFailure() {
         if (failure.get() != null) {
             throw new UnreachableException(
-                    "cannot write to the topic " + topic + ": " + UnreachableException.why(failure.get()),
+                    "cannot write to the topic " + topic + ": " + UnreachableException.causeMessage(failure.get()),
                     failure.get());
         }
     }

@@ -33,7 +33,7 @@ final class StateDirectoryFailures {
 
     static boolean isFull(Throwable failure) {
         for (Throwable cause = failure; cause != null; cause = cause.getCause()) {
-            if (says(cause, FULL) && (cause instanceof IOException || cause instanceof RocksDBException)) {
+            if (messageContains(cause, FULL) && (cause instanceof IOException || cause instanceof RocksDBException)) {
                 return true;
             }
         }
@@ -52,14 +52,14 @@ final class StateDirectoryFailures {
     }
 
     private static boolean isDamage(RocksDBException failure) {
-        if (says(failure, FULL) || says(failure, LOCKED) || failure.getStatus() == null) {
+        if (messageContains(failure, FULL) || messageContains(failure, LOCKED) || failure.getStatus() == null) {
             return false;
         }
         Status.Code code = failure.getStatus().getCode();
-        return code == Status.Code.Corruption || (code == Status.Code.IOError && says(failure, GONE));
+        return code == Status.Code.Corruption || (code == Status.Code.IOError && messageContains(failure, GONE));
     }
 
-    private static boolean says(Throwable failure, String what) {
+    private static boolean messageContains(Throwable failure, String what) {
         return failure.getMessage() != null && failure.getMessage().contains(what);
     }
 }

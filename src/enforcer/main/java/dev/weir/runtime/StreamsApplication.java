@@ -24,7 +24,7 @@ final class StreamsApplication {
 
     private static final Logger LOG = LoggerFactory.getLogger(StreamsApplication.class);
 
-    private static final int MAX_WHY = 1000;
+    private static final int MAX_REASON_LENGTH = 1000;
 
     /** What a thread that works says of itself. */
     private static final String RUNNING = "RUNNING";
@@ -48,8 +48,9 @@ final class StreamsApplication {
         try {
             return new KafkaStreams(topology, settings, clients, new MonotonicTime());
         } catch (StreamsException e) {
-            if (why(e).contains("state directory")) {
-                throw new UnreachableException("cannot use the state directory " + stateDirectory + ": " + why(e), e);
+            if (reason(e).contains("state directory")) {
+                throw new UnreachableException(
+                        "cannot use the state directory " + stateDirectory + ": " + reason(e), e);
             }
             throw e;
         }
@@ -69,7 +70,7 @@ final class StreamsApplication {
         streams.setUncaughtExceptionHandler(failure -> {
             lastFailure = failure;
             if (failures.isReplaced(failure, System.nanoTime())) {
-                LOG.warn("a thread of {} is replaced: {}", name, why(failure));
+                LOG.warn("a thread of {} is replaced: {}", name, reason(failure));
                 return StreamThreadExceptionResponse.REPLACE_THREAD;
             }
             end.accept(Optional.of(failed(failure)));
@@ -111,7 +112,7 @@ final class StreamsApplication {
         try {
             streams.cleanUp();
         } catch (RuntimeException e) {
-            LOG.error("the state of {} cannot be deleted, so delete {}: {}", name, stateDirectory, why(e));
+            LOG.error("the state of {} cannot be deleted, so delete {}: {}", name, stateDirectory, reason(e));
         }
     }
 
@@ -129,7 +130,7 @@ final class StreamsApplication {
     }
 
     /** Whether a thread has not asked for records for so long: one that works does so all the time, if there are none too. */
-    boolean standsStill(Duration forSo) {
+    boolean isStalled(Duration forSo) {
         Set<String> consumers = streams.metadataForLocalThreads().stream()
                 .map(ThreadMetadata::consumerClientId)
                 .collect(Collectors.toSet());
@@ -145,7 +146,7 @@ final class StreamsApplication {
     }
 
     private IllegalStateException failed(Throwable failure) {
-        String why = failure == null ? "it ended" : why(failure);
+        String why = failure == null ? "it ended" : reason(failure);
         String what = StateDirectoryFailures.advice(failure, stateDirectory)
                 .map(advice -> advice + " (" + why + ")")
                 .orElse(why);
@@ -153,12 +154,12 @@ final class StreamsApplication {
     }
 
     /** All that is said down to the cause, in one line: it may be in the middle, and Streams' own may hold a stack trace. */
-    private static String why(Throwable failure) {
+    private static String reason(Throwable failure) {
         Set<String> said = new LinkedHashSet<>();
         for (Throwable cause = failure; cause != null; cause = cause.getCause()) {
             said.add(cause.getMessage() == null ? cause.getClass().getSimpleName() : cause.getMessage());
         }
         String why = String.join(": ", said).replaceAll("\\s*\\R\\s*", " ");
-        return SafeText.of(why, MAX_WHY);
+        return SafeText.of(why, MAX_REASON_LENGTH);
     }
 }

@@ -214,7 +214,7 @@ final class JsonViews {
             policy.set("after", counts(whatIf.after().byPolicy().get(name)));
         }
         ArrayNode clients = json.putArray("clients");
-        for (WhatIf.OfClient client : whatIf.clients(MAX_CLIENTS)) {
+        for (WhatIf.ClientComparison client : whatIf.clients(MAX_CLIENTS)) {
             clients.addObject()
                     .put("client", client.client())
                     .put("deniedBefore", client.deniedBefore())

@@ -10,7 +10,7 @@ import dev.weir.event.Request;
 import dev.weir.event.RequestKind;
 import dev.weir.policy.RequestRules;
 import dev.weir.query.InstanceQueries;
-import dev.weir.query.InstanceQueries.Answer;
+import dev.weir.query.InstanceQueries.Result;
 import dev.weir.service.QueueAggregator.MergedQueue;
 import dev.weir.service.http.BodyFormat;
 import dev.weir.service.http.ProblemDetails;
@@ -135,8 +135,8 @@ final class QueryApi {
         String id = request.pathParam("id");
         ServedInstance here = instance.get();
         Optional<Applied> applied = here.rules().applied(PolicyAvro.Kind.QUEUE, id);
-        Answer<QueueView> answer = here.questions().queue(id);
-        if (!(answer instanceof Answer.Part<QueueView> part)) {
+        Result<QueueView> answer = here.questions().queue(id);
+        if (!(answer instanceof Result.Partial<QueueView> part)) {
             answer(
                     request,
                     "",
@@ -186,13 +186,13 @@ final class QueryApi {
                 .exception();
     }
 
-    private <T> void answer(Context request, String body, Answer<T> answer, Consumer<T> here) {
-        if (answer instanceof Answer.Here<T> found) {
+    private <T> void answer(Context request, String body, Result<T> answer, Consumer<T> here) {
+        if (answer instanceof Result.Local<T> found) {
             here.accept(found.value());
-        } else if (answer instanceof Answer.Elsewhere<T> elsewhere) {
+        } else if (answer instanceof Result.Remote<T> elsewhere) {
             request.future(() -> peers.forward(elsewhere.address(), request, body));
-        } else if (answer instanceof Answer.NotNow<T> notNow) {
-            throw ProblemDetails.unavailable(notNow.why()).exception();
+        } else if (answer instanceof Result.NotReady<T> notNow) {
+            throw ProblemDetails.unavailable(notNow.reason()).exception();
         }
     }
 

@@ -4,7 +4,7 @@ import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.databind.DeserializationFeature;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
-import dev.weir.query.InstanceQueries.Answer;
+import dev.weir.query.InstanceQueries.Result;
 import dev.weir.service.http.ProblemDetails;
 import dev.weir.shape.QueueView;
 import dev.weir.shape.backlog.QueueRules;
@@ -58,7 +58,7 @@ final class QueueAggregator {
      * @param own the part of this instance
      * @throws ProblemDetails.ProblemException if too many queues are added up at once, 503
      */
-    CompletableFuture<MergedQueue> gather(String id, Answer.Part<QueueView> own) {
+    CompletableFuture<MergedQueue> gather(String id, Result.Partial<QueueView> own) {
         if (!gatherPermits.tryAcquire()) {
             throw ProblemDetails.unavailable("too many questions at once to other instances")
                     .exception();
@@ -80,7 +80,7 @@ final class QueueAggregator {
         final Set<String> missing = new TreeSet<>();
         QueueView view;
 
-        Gathering(String id, Answer.Part<QueueView> own) {
+        Gathering(String id, Result.Partial<QueueView> own) {
             target = "/v1/queues/" + URLEncoder.encode(id, StandardCharsets.UTF_8);
             addresses = own.others().iterator();
             view = own.value();

@@ -13,7 +13,7 @@ final class SnapshotSegments implements SegmentStore {
 
     private final ReadOnlyKeyValueStore<Bytes, byte[]> segments;
     private final byte[] stateKey;
-    private final int shelf;
+    private final int logId;
     private final Map<Long, LogSegment> written = new HashMap<>();
 
     /** The task that goes on working has deleted what the trial reads. */
@@ -28,7 +28,7 @@ final class SnapshotSegments implements SegmentStore {
     SnapshotSegments(ReadOnlyKeyValueStore<Bytes, byte[]> segments, byte[] stateKey, int shelf) {
         this.segments = segments;
         this.stateKey = stateKey;
-        this.shelf = shelf;
+        this.logId = shelf;
     }
 
     @Override
@@ -37,7 +37,7 @@ final class SnapshotSegments implements SegmentStore {
         if (own != null) {
             return own;
         }
-        byte[] segment = segments.get(Bytes.wrap(KeyCodec.segment(stateKey, shelf, number)));
+        byte[] segment = segments.get(Bytes.wrap(KeyCodec.segment(stateKey, logId, number)));
         if (segment == null) {
             throw new GoneException(number);
         }

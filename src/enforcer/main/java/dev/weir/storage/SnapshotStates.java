@@ -55,14 +55,14 @@ public final class SnapshotStates {
     /** What comes of a trial; none if the states changed each time before it was over. */
     public <T> Optional<T> attempt(Function<PolicyStates, T> what) {
         for (int i = 0; i < ATTEMPTS; i++) {
-            Trial trial = new Trial();
+            Attempt trial = new Attempt();
             T outcome;
             try {
                 outcome = what.apply(trial);
             } catch (SnapshotSegments.GoneException e) {
                 continue;
             }
-            if (trial.isOfOneMoment()) {
+            if (trial.isConsistent()) {
                 return Optional.of(outcome);
             }
         }
@@ -85,7 +85,7 @@ public final class SnapshotStates {
         return keys;
     }
 
-    private final class Trial implements PolicyStates {
+    private final class Attempt implements PolicyStates {
         private final Map<Bytes, byte[]> seen = new HashMap<>();
 
         @Override
@@ -109,7 +109,7 @@ public final class SnapshotStates {
             return entry == null ? null : codec.decodeEntry(entry);
         }
 
-        boolean isOfOneMoment() {
+        boolean isConsistent() {
             return seen.entrySet().stream()
                     .allMatch(entry -> Arrays.equals(states.get(entry.getKey()), entry.getValue()));
         }

@@ -21,8 +21,8 @@ public final class StateCleaner {
     private static final int WALKS_WHILE_KEPT = 4;
 
     private final ReadOnlyKeyValueStore<Bytes, byte[]> states;
-    private final BiConsumer<Bytes, byte[]> forget;
-    private final int keysAtOnce;
+    private final BiConsumer<Bytes, byte[]> delete;
+    private final int maxKeys;
     private final long keepMs;
     private Bytes cursor;
     private long nextWalkMs = Long.MIN_VALUE;
@@ -36,8 +36,8 @@ public final class StateCleaner {
             int keysAtOnce,
             long keepMs) {
         this.states = states;
-        this.forget = forget;
-        this.keysAtOnce = keysAtOnce;
+        this.delete = forget;
+        this.maxKeys = keysAtOnce;
         this.keepMs = keepMs;
     }
 
@@ -68,7 +68,7 @@ public final class StateCleaner {
             cursor = null;
             while (iterator.hasNext()) {
                 KeyValue<Bytes, byte[]> entry = iterator.next();
-                if (seen++ == keysAtOnce) {
+                if (seen++ == maxKeys) {
                     cursor = entry.key;
                     break;
                 }
@@ -77,6 +77,6 @@ public final class StateCleaner {
                 }
             }
         }
-        idle.forEach(entry -> forget.accept(entry.key, entry.value));
+        idle.forEach(entry -> delete.accept(entry.key, entry.value));
     }
 }

@@ -11,7 +11,7 @@ public final class StoredSegments implements SegmentStore {
 
     private final KeyValueStore<Bytes, byte[]> store;
     private final byte[] stateKey;
-    private final int shelf;
+    private final int logId;
     private final Runnable changed;
     private long lastNumber;
     private LogSegment last;
@@ -20,7 +20,7 @@ public final class StoredSegments implements SegmentStore {
     public StoredSegments(KeyValueStore<Bytes, byte[]> store, byte[] stateKey, int shelf, Runnable changed) {
         this.store = store;
         this.stateKey = stateKey;
-        this.shelf = shelf;
+        this.logId = shelf;
         this.changed = changed;
     }
 
@@ -29,7 +29,7 @@ public final class StoredSegments implements SegmentStore {
         if (last == null || lastNumber != number) {
             byte[] segment = store.get(key(number));
             if (segment == null) {
-                throw new IllegalStateException("segment " + number + " of shelf " + shelf + " is not in the store");
+                throw new IllegalStateException("segment " + number + " of shelf " + logId + " is not in the store");
             }
             last = StateCodec.decodeSegment(segment);
             lastNumber = number;
@@ -52,6 +52,6 @@ public final class StoredSegments implements SegmentStore {
     }
 
     private Bytes key(long number) {
-        return Bytes.wrap(KeyCodec.segment(stateKey, shelf, number));
+        return Bytes.wrap(KeyCodec.segment(stateKey, logId, number));
     }
 }

@@ -16,7 +16,7 @@ import org.apache.kafka.streams.state.KeyValueStore;
 public final class StoredStates implements WritablePolicyStates {
 
     /** How many bounded parts of one state are forgotten in one visit. */
-    public static final int FORGETS_AT_ONCE = 100;
+    public static final int MAX_DELETES = 100;
 
     private final WriteBackStore<StateKey, PolicyState> states;
     private final PolicyStateCodec codec;
@@ -73,7 +73,7 @@ public final class StoredStates implements WritablePolicyStates {
             return;
         }
         PolicyState left = codec.decode(key.get(), state, state.length);
-        for (int i = 0; left != null && i < FORGETS_AT_ONCE; i++) {
+        for (int i = 0; left != null && i < MAX_DELETES; i++) {
             left = left.purge();
         }
         hasChangedSegments = false;

@@ -25,14 +25,14 @@ public final class WaiterCodec {
     /**
      * A request that waits.
      *
-     * @param on what it waits for
+     * @param key what it waits for
      * @param maxWaitMs for how long at most
      * @param headers of its record
      */
-    public record Waiter(StateKey on, long maxWaitMs, Request request, List<Admission.Header> headers) {
+    public record Waiter(StateKey key, long maxWaitMs, Request request, List<Admission.Header> headers) {
 
         /** The same, waiting for something else. */
-        public Waiter on(StateKey other) {
+        public Waiter key(StateKey other) {
             return new Waiter(other, maxWaitMs, request, headers);
         }
     }
@@ -42,7 +42,7 @@ public final class WaiterCodec {
                 .withHeadersAndContext(waiter.headers, DecisionContext.UNKNOWN));
         StateBytes out = StateBytes.toWrite(VERSION);
         out.writeSigned(waiter.maxWaitMs);
-        out.write(KeyCodec.encode(waiter.on));
+        out.write(KeyCodec.encode(waiter.key));
         out.write(request);
         return out.written();
     }

@@ -44,7 +44,8 @@ public final class ReadPositions {
                     .flatMap(List::stream)
                     .toList();
         } catch (ExecutionException e) {
-            throw new UnreachableException("cannot look where to go on: " + UnreachableException.why(e.getCause()), e);
+            throw new UnreachableException(
+                    "cannot look where to go on: " + UnreachableException.causeMessage(e.getCause()), e);
         } catch (TimeoutException e) {
             throw new UnreachableException("the brokers do not tell where to go on", e);
         } catch (InterruptedException e) {

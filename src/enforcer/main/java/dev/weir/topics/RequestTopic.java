@@ -54,7 +54,8 @@ public record RequestTopic(int partitions, Map<String, String> retention) {
             return awaitPartitions(admin, name);
         } catch (ExecutionException e) {
             throw new UnreachableException(
-                    "cannot look up the partitions of " + name + ": " + UnreachableException.why(e.getCause()), e);
+                    "cannot look up the partitions of " + name + ": " + UnreachableException.causeMessage(e.getCause()),
+                    e);
         } catch (TimeoutException e) {
             throw new UnreachableException("the brokers do not report how many partitions " + name + " has", e);
         } catch (InterruptedException e) {

@@ -18,7 +18,7 @@ public record RetryingRegistry(SchemaRegistry registry) implements SchemaRegistr
     private static final Logger LOG = LoggerFactory.getLogger(RetryingRegistry.class);
 
     private static final long PAUSE_NANOS = TimeUnit.MILLISECONDS.toNanos(500);
-    private static final long TELL_EVERY_NANOS = TimeUnit.MINUTES.toNanos(1);
+    private static final long LOG_EVERY_NANOS = TimeUnit.MINUTES.toNanos(1);
 
     /** At the start only, so nobody waits. */
     @Override
@@ -28,7 +28,7 @@ public record RetryingRegistry(SchemaRegistry registry) implements SchemaRegistr
 
     @Override
     public Optional<List<String>> schema(int id) {
-        long toldNanos = System.nanoTime() - TELL_EVERY_NANOS;
+        long toldNanos = System.nanoTime() - LOG_EVERY_NANOS;
         while (true) {
             try {
                 return registry.schema(id);
@@ -36,7 +36,7 @@ public record RetryingRegistry(SchemaRegistry registry) implements SchemaRegistr
                 if (Thread.currentThread().isInterrupted()) {
                     throw e;
                 }
-                if (System.nanoTime() - toldNanos >= TELL_EVERY_NANOS) {
+                if (System.nanoTime() - toldNanos >= LOG_EVERY_NANOS) {
                     LOG.warn("schema {} is waited for: {}", id, e.getMessage());
                     toldNanos = System.nanoTime();
                 }

@@ -76,7 +76,8 @@ public final class TopicCheck {
             rules.judge(existing, isAlone);
             return new Judgement(rules.faults(), rules.warnings(), notAllowed(existing));
         } catch (ExecutionException e) {
-            throw new UnreachableException("cannot look at the topics: " + UnreachableException.why(e.getCause()), e);
+            throw new UnreachableException(
+                    "cannot look at the topics: " + UnreachableException.causeMessage(e.getCause()), e);
         } catch (TimeoutException e) {
             throw new UnreachableException("the brokers do not tell what topics there are", e);
         } catch (InterruptedException e) {

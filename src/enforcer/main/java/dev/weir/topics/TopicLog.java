@@ -84,7 +84,7 @@ public final class TopicLog implements AutoCloseable {
                     .offset();
         } catch (ExecutionException | TimeoutException e) {
             throw new UnreachableException(
-                    "cannot read the topic " + partition.topic() + ": " + UnreachableException.why(e), e);
+                    "cannot read the topic " + partition.topic() + ": " + UnreachableException.causeMessage(e), e);
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
             throw new UnreachableException("interrupted while reading the topic " + partition.topic(), e);

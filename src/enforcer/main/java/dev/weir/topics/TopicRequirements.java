@@ -38,7 +38,7 @@ public final class TopicRequirements {
             Stores.QUEUE_TIMERS,
             Stores.QUEUE_FIRST_ANSWERS);
 
-    private static final List<String> OF_LEASE_ASKS = List.of(Stores.LEDGERS, Stores.LEDGER_SEGMENTS);
+    private static final List<String> OF_LEASE_REQUESTS = List.of(Stores.LEDGERS, Stores.LEDGER_SEGMENTS);
 
     private static final List<String> ANEW = List.of(
             "then start again, which creates it, and apply the rules anew (weir policies apply);",
@@ -58,12 +58,12 @@ public final class TopicRequirements {
     /**
      * What is wrong with a topic.
      *
-     * @param mend what to do, a line each
+     * @param fix what to do, a line each
      */
-    public record Fault(String topic, String what, List<String> mend) {
+    public record Fault(String topic, String what, List<String> fix) {
         @Override
         public String toString() {
-            return topic + ": " + what + "\n    " + String.join("\n    ", mend);
+            return topic + ": " + what + "\n    " + String.join("\n    ", fix);
         }
     }
 
@@ -71,12 +71,12 @@ public final class TopicRequirements {
      * What an operator should know of a topic, or of several.
      *
      * @param what a sentence that names them
-     * @param mend what to do, a line each
+     * @param fix what to do, a line each
      */
-    public record Warning(String what, List<String> mend) {}
+    public record Warning(String what, List<String> fix) {}
 
     private final Topics topics;
-    private final KafkaCommands tools;
+    private final KafkaCommands commands;
     private final String applicationId;
     private final Map<String, String> changelogs = new TreeMap<>();
     private final Map<String, Existing> existing = new HashMap<>();
@@ -88,12 +88,12 @@ public final class TopicRequirements {
 
     public TopicRequirements(WeirConfig config) {
         topics = Topics.of(config);
-        tools = new KafkaCommands(config);
+        commands = new KafkaCommands(config);
         applicationId = config.applicationId();
         OF_REQUESTS.forEach(store -> changelogs.put(changelog(applicationId, store), topics.requests()));
         String shapingId = KafkaSettings.shapingId(config);
         OF_ADMISSIONS.forEach(store -> changelogs.put(changelog(shapingId, store), topics.admissions()));
-        OF_LEASE_ASKS.forEach(store -> changelogs.put(changelog(shapingId, store), topics.leaseRequests()));
+        OF_LEASE_REQUESTS.forEach(store -> changelogs.put(changelog(shapingId, store), topics.leaseRequests()));
         changelogs.put(changelog(shapingId, Stores.GOOD_POLICIES), topics.policies());
     }
 
@@ -131,15 +131,15 @@ public final class TopicRequirements {
                 topics.leaseResponses(),
                 "each task reads the answers to what it asks in its own",
                 List.of(
-                        tools.deleteTopic(topics.leaseResponses()),
+                        commands.deleteTopic(topics.leaseResponses()),
                         "then start again, which creates it; what was lent comes back when it ends"));
         judgeAsManyAsRequests(
                 topics.routedRequests(),
                 "a request is routed to the partition that has its client's state",
                 List.of(
                         "once all of it is read, without which the rest is lost:",
-                        tools.describeGroup(applicationId),
-                        tools.deleteTopic(topics.routedRequests()),
+                        commands.describeGroup(applicationId),
+                        commands.deleteTopic(topics.routedRequests()),
                         "then start again, which creates it"));
         judgeRetention();
         judgePartitions(topics.policies(), ANEW);
@@ -150,18 +150,18 @@ public final class TopicRequirements {
         }
         changelogs.forEach(this::judgeChangelog);
         existing.values().forEach(topic -> judgeReplicas(topic, isAlone));
-        warn(onOneBroker, "one replica", "what is there is lost with its broker", tools.reassignment());
-        warn(
+        addWarning(onOneBroker, "one replica", "what is there is lost with its broker", commands.reassignment());
+        addWarning(
                 onOneInSync,
                 "min.insync.replicas=1",
                 "what one broker has written may be lost with it",
                 onOneInSync.stream()
-                        .map(name -> tools.setTopic(name, MIN_IN_SYNC_REPLICAS_CONFIG, "2"))
+                        .map(name -> commands.setTopic(name, MIN_IN_SYNC_REPLICAS_CONFIG, "2"))
                         .toList());
         if (isSet(topics.requests(), MESSAGE_TIMESTAMP_TYPE_CONFIG, "CreateTime"::equals)) {
             warnings.add(new Warning(
                     topics.requests() + " has message.timestamp.type=CreateTime: the producers' clocks count",
-                    List.of(tools.setTopic(topics.requests(), MESSAGE_TIMESTAMP_TYPE_CONFIG, "LogAppendTime"))));
+                    List.of(commands.setTopic(topics.requests(), MESSAGE_TIMESTAMP_TYPE_CONFIG, "LogAppendTime"))));
         }
     }
 
@@ -188,13 +188,13 @@ public final class TopicRequirements {
 
     private void judgeNotCompacted(String name, String why) {
         if (isSet(name, CLEANUP_POLICY_CONFIG, policy -> policy.contains("compact"))) {
-            wrong(name, CLEANUP_POLICY_CONFIG, "must be delete: " + why, "delete");
+            addFault(name, CLEANUP_POLICY_CONFIG, "must be delete: " + why, "delete");
         }
     }
 
     private void judgeCompacted(String name) {
         if (isSet(name, CLEANUP_POLICY_CONFIG, policy -> !policy.equals("compact"))) {
-            wrong(
+            addFault(
                     name,
                     CLEANUP_POLICY_CONFIG,
                     "must be compact: what is still in use would be deleted by its age",
@@ -207,13 +207,13 @@ public final class TopicRequirements {
             String why = name.equals(topics.admissions())
                     ? "it tells when a request began to wait"
                     : "by a request's time the broker may refuse a record, or delete it at once";
-            wrong(name, MESSAGE_TIMESTAMP_TYPE_CONFIG, "must be LogAppendTime: " + why, "LogAppendTime");
+            addFault(name, MESSAGE_TIMESTAMP_TYPE_CONFIG, "must be LogAppendTime: " + why, "LogAppendTime");
         }
     }
 
     private void judgeSize(String name, int least) {
         if (isSet(name, MAX_MESSAGE_BYTES_CONFIG, bytes -> Long.parseLong(bytes) < least)) {
-            wrong(
+            addFault(
                     name,
                     MAX_MESSAGE_BYTES_CONFIG,
                     "must be at least " + least + ": a large record would end the enforcer",
@@ -225,7 +225,7 @@ public final class TopicRequirements {
         Existing topic = existing.get(name);
         if (topic != null && topic.partitions() != 1) {
             miscounted.add(name);
-            List<String> mend = new ArrayList<>(List.of(tools.deleteTopic(name)));
+            List<String> mend = new ArrayList<>(List.of(commands.deleteTopic(name)));
             mend.addAll(after);
             faults.add(new Fault(
                     name, "has " + topic.partitions() + " partitions, must have 1: rules have one order", mend));
@@ -257,7 +257,7 @@ public final class TopicRequirements {
             warnings.add(new Warning(
                     topics.routedRequests() + " has a shorter retention.ms than " + topics.requests()
                             + ": during a long outage, routed requests are deleted before they are read",
-                    List.of(tools.setTopic(topics.routedRequests(), RETENTION_MS_CONFIG, wanted))));
+                    List.of(commands.setTopic(topics.routedRequests(), RETENTION_MS_CONFIG, wanted))));
         }
     }
 
@@ -286,8 +286,8 @@ public final class TopicRequirements {
                         + " as the state that was built from it (" + name + "): " + splits + " would be split",
                 List.of(
                         "a topic cannot shrink; once all of it is read, without which the rest is lost:",
-                        tools.describeGroup(group),
-                        tools.deleteTopic(source),
+                        commands.describeGroup(group),
+                        commands.deleteTopic(source),
                         "then start with topics.partitions: " + changelog.partitions() + ", which creates it")));
     }
 
@@ -297,7 +297,7 @@ public final class TopicRequirements {
             return;
         }
         if (Integer.parseInt(needed) > topic.replicas()) {
-            wrong(
+            addFault(
                     topic.name(),
                     MIN_IN_SYNC_REPLICAS_CONFIG,
                     "must be at most " + topic.replicas() + ", the replicas that there are: nothing can be written",
@@ -309,7 +309,7 @@ public final class TopicRequirements {
         }
     }
 
-    private void warn(Set<String> names, String have, String what, List<String> mend) {
+    private void addWarning(Set<String> names, String have, String what, List<String> mend) {
         if (!names.isEmpty()) {
             String all = String.join(", ", names) + (names.size() == 1 ? " has " : " have ");
             warnings.add(new Warning(all + have + ": " + what, mend));
@@ -322,10 +322,10 @@ public final class TopicRequirements {
         return value != null && is.test(value);
     }
 
-    private void wrong(String name, String setting, String must, String to) {
+    private void addFault(String name, String setting, String must, String to) {
         faults.add(new Fault(
                 name,
                 setting + " is " + existing.get(name).settings().get(setting) + ", " + must,
-                List.of(tools.setTopic(name, setting, to))));
+                List.of(commands.setTopic(name, setting, to))));
     }
 }

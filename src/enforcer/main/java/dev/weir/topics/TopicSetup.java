@@ -84,7 +84,8 @@ public final class TopicSetup {
             }
             awaitKnown(admin, missing);
         } catch (ExecutionException e) {
-            throw new UnreachableException("cannot create the topics: " + UnreachableException.why(e.getCause()), e);
+            throw new UnreachableException(
+                    "cannot create the topics: " + UnreachableException.causeMessage(e.getCause()), e);
         } catch (TimeoutException e) {
             throw new UnreachableException(
                     "no broker answers at " + KafkaSettings.admin(config).getProperty("bootstrap.servers") + " ("

@@ -29,11 +29,11 @@ public final class UnreachableException extends RuntimeException {
     public static RuntimeException reading(String topic, KafkaException failure) {
         return failure instanceof ConfigException
                 ? failure
-                : new UnreachableException("cannot read the topic " + topic + ": " + why(failure), failure);
+                : new UnreachableException("cannot read the topic " + topic + ": " + causeMessage(failure), failure);
     }
 
     /** What a failure and its deepest cause say, in one line; with what to look at if nobody answered. */
-    public static String why(Throwable failure) {
+    public static String causeMessage(Throwable failure) {
         Throwable root = failure;
         while (root.getCause() != null) {
             root = root.getCause();

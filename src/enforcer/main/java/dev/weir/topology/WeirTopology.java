@@ -64,7 +64,7 @@ import org.apache.kafka.streams.processor.TimestampExtractor;
  *   weir.routed-requests. ─▶ read-routed ──┤  ├── (waiting-requests)
  *                              │           │  ├── (decision-order)
  *                              │           │  ├──▶ weir.lease-requests.
- *   weir.lease-responses. ─▶ read-grants ──╯  └──▶ weir.admissions.
+ *   weir.lease-responses. ─▶ read-leases ──╯  └──▶ weir.admissions.
  *                              │
  *                              └──▶ weir.dead-letters
  *
@@ -111,12 +111,12 @@ public final class WeirTopology {
     private static final String MARKERS = "markers";
     private static final String SLOTS = "slots";
     private static final String DEAD_LETTERS = "dead-letters";
-    private static final String GRANTS_IN = "lease-responses";
-    private static final String READ_GRANTS = "read-grants";
-    private static final String ASKS_OUT = "lease-requests";
-    private static final String ASKS_IN = "asked";
+    private static final String LEASE_RESPONSES_IN = "lease-responses";
+    private static final String READ_LEASE_RESPONSES = "read-leases";
+    private static final String LEASE_REQUESTS_OUT = "lease-requests";
+    private static final String LEASE_REQUESTS_IN = "asked";
     private static final String LEND = "lend";
-    private static final String GRANTS_OUT = "granted";
+    private static final String LEASE_RESPONSES_OUT = "granted";
     private static final String POLICIES = "policies";
     private static final String UPDATE_POLICIES = "update-policies";
     private static final String CHECK_POLICIES = "check-policies";
@@ -226,12 +226,12 @@ public final class WeirTopology {
                                 topics.requests(),
                                 new ReadRoutedRequests.Outlets(DECIDE, DEAD_LETTERS)),
                         ROUTED)
-                .addSource(AS_THE_CONSUMER, GRANTS_IN, AT_ONCE, BYTES_IN, BYTES_IN, topics.leaseResponses())
+                .addSource(AS_THE_CONSUMER, LEASE_RESPONSES_IN, AT_ONCE, BYTES_IN, BYTES_IN, topics.leaseResponses())
                 .addProcessor(
-                        READ_GRANTS,
+                        READ_LEASE_RESPONSES,
                         () -> new ReadLeaseResponses(
                                 counts, new HolderNames(config.applicationId()), DECIDE, DEAD_LETTERS),
-                        GRANTS_IN)
+                        LEASE_RESPONSES_IN)
                 .addProcessor(
                         DECIDE,
                         () -> new Decide(
@@ -245,11 +245,11 @@ public final class WeirTopology {
                                         Stores.LEASE_BOOKS,
                                         Stores.WAITING_REQUESTS,
                                         Stores.DECISION_ORDER),
-                                new Decide.Outlets(DECISIONS, ADMISSIONS_OUT, ASKS_OUT),
+                                new Decide.Outlets(DECISIONS, ADMISSIONS_OUT, LEASE_REQUESTS_OUT),
                                 clockSteps),
                         READ_REQUESTS,
                         READ_ROUTED,
-                        READ_GRANTS)
+                        READ_LEASE_RESPONSES)
                 .addStateStore(Stores.policyStates(memory), DECIDE)
                 .addStateStore(Stores.persistent(Stores.LOG_SEGMENTS), DECIDE)
                 .addStateStore(Stores.persistent(Stores.FIRST_ANSWERS), DECIDE)
@@ -258,7 +258,7 @@ public final class WeirTopology {
                 .addStateStore(Stores.persistent(Stores.DECISION_ORDER), DECIDE)
                 .addSink(DECISIONS, topics.decisions(), BYTES_OUT, decisions(registry, topics), DECIDE)
                 .addSink(ADMISSIONS_OUT, topics.admissions(), BYTES_OUT, admissions(), DECIDE)
-                .addSink(ASKS_OUT, topics.leaseRequests(), BYTES_OUT, asks(), DECIDE)
+                .addSink(LEASE_REQUESTS_OUT, topics.leaseRequests(), BYTES_OUT, leaseRequests(), DECIDE)
                 .addSink(MISPLACED, topics.routedRequests(), BYTES_OUT, BYTES_OUT, TO_CLIENT, READ_REQUESTS)
                 .addSink(
                         DEAD_LETTERS,
@@ -267,7 +267,7 @@ public final class WeirTopology {
                         BYTES_OUT,
                         READ_REQUESTS,
                         READ_ROUTED,
-                        READ_GRANTS);
+                        READ_LEASE_RESPONSES);
     }
 
     /** As {@link #shaping(WeirConfig, PolicyRegistry, QueueRegistry, EnforcerMetrics, Optional)}, without a schema registry. */
@@ -331,7 +331,7 @@ public final class WeirTopology {
                 .addSink(RELEASES, topics.releases(), BYTES_OUT, releases(registry, topics), SHAPE)
                 .addSink(MARKERS, topics.admissions(), BYTES_OUT, MARKER_OUT, TO_OWN_PARTITION, SHAPE)
                 .addSink(SLOTS, topics.admissions(), BYTES_OUT, SLOT_MESSAGES_OUT, TO_LEDGER_OR_HOLDER, SHAPE)
-                .addSource(AS_THE_CONSUMER, ASKS_IN, RECORD_TIME, BYTES_IN, BYTES_IN, topics.leaseRequests())
+                .addSource(AS_THE_CONSUMER, LEASE_REQUESTS_IN, RECORD_TIME, BYTES_IN, BYTES_IN, topics.leaseRequests())
                 .addProcessor(
                         LEND,
                         () -> new Lend(
@@ -339,11 +339,11 @@ public final class WeirTopology {
                                 counts,
                                 config,
                                 new Lend.StoreNames(Stores.LEDGERS, Stores.LEDGER_SEGMENTS),
-                                new Lend.Outlets(GRANTS_OUT, DEAD_LETTERS)),
-                        ASKS_IN)
+                                new Lend.Outlets(LEASE_RESPONSES_OUT, DEAD_LETTERS)),
+                        LEASE_REQUESTS_IN)
                 .addStateStore(Stores.persistent(Stores.LEDGERS), LEND)
                 .addStateStore(Stores.persistent(Stores.LEDGER_SEGMENTS), LEND)
-                .addSink(GRANTS_OUT, topics.leaseResponses(), BYTES_OUT, grants(), TO_HOLDER, LEND)
+                .addSink(LEASE_RESPONSES_OUT, topics.leaseResponses(), BYTES_OUT, leaseResponses(), TO_HOLDER, LEND)
                 .addSink(DEAD_LETTERS, topics.deadLetters(), BYTES_OUT, BYTES_OUT, SHAPE, LEND);
     }
 
@@ -351,12 +351,12 @@ public final class WeirTopology {
         return new RequestReader(new RequestAvro(registry), config.requests().rules());
     }
 
-    private static Serializer<LeaseRequestAvro.Addressed> asks() {
+    private static Serializer<LeaseRequestAvro.Addressed> leaseRequests() {
         LeaseRequestAvro avro = new LeaseRequestAvro();
         return (topic, question) -> avro.encode(question);
     }
 
-    private static Serializer<LeaseResponseAvro.Addressed> grants() {
+    private static Serializer<LeaseResponseAvro.Addressed> leaseResponses() {
         LeaseResponseAvro avro = new LeaseResponseAvro();
         return (topic, answer) -> avro.encode(answer);
     }

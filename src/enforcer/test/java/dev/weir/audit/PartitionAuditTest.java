@@ -78,7 +78,7 @@ class PartitionAuditTest {
 
     private void apply(long version, int limit) throws Exception {
         String yaml = "policies:\n  - " + RULE.formatted(limit) + "\n";
-        PolicyFile.Definition.OfPolicy policy =
+        PolicyFile.Definition.PolicyDefinition policy =
                 PolicyFile.read("rules.yaml", yaml).policies().get(0);
         PolicyAvro.Applied applied =
                 new PolicyAvro.Applied(PolicyAvro.Kind.POLICY, "p", version, policy.json(), version);
@@ -216,7 +216,7 @@ class PartitionAuditTest {
                 policies: [{id: hook, match: {endpoint: /hook}, queue: hooks}]
                 queues: [{id: hooks, limit: 1, per: 1s, key: [%s]}]
                 """.formatted(String.join(", ", key)));
-        PolicyFile.Definition.OfPolicy policy = contents.policies().get(0);
+        PolicyFile.Definition.PolicyDefinition policy = contents.policies().get(0);
         PolicyAvro.Applied queue = new PolicyAvro.Applied(
                 PolicyAvro.Kind.QUEUE,
                 "hooks",

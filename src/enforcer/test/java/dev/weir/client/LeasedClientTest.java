@@ -337,14 +337,14 @@ class LeasedClientTest {
                         .fallback(Fallback.FAIL_CLOSED)
                         .start();
                 WeirClient fail = live.client().leased(true).start()) {
-            assertThat(get(open.check(waits))).isEqualTo(ClientDecision.madeUp(true, NoDecisionReason.NO_LEASE));
-            assertThat(get(closed.check(waits))).isEqualTo(ClientDecision.madeUp(false, NoDecisionReason.NO_LEASE));
+            assertThat(get(open.check(waits))).isEqualTo(ClientDecision.fallback(true, NoDecisionReason.NO_LEASE));
+            assertThat(get(closed.check(waits))).isEqualTo(ClientDecision.fallback(false, NoDecisionReason.NO_LEASE));
             assertThat(fail.check(waits))
                     .failsWithin(LiveWeir.PATIENCE)
                     .withThrowableOfType(ExecutionException.class)
                     .havingCause()
                     .asInstanceOf(type(NoDecisionException.class))
-                    .extracting(NoDecisionException::why)
+                    .extracting(NoDecisionException::reason)
                     .isEqualTo(NoDecisionReason.NO_LEASE);
             assertThat(open.tryDecide(waits)).isEmpty();
             assertThat(get(open.check(waitsNot)).decision())
@@ -352,7 +352,7 @@ class LeasedClientTest {
                             decision -> assertThat(decision.outcome()).isEqualTo(Outcome.DENIED));
             await("no denial for want of an answer", LiveWeir.PATIENCE, () -> open.check(waitsNot)
                     .join()
-                    .equals(ClientDecision.madeUp(true, NoDecisionReason.NO_LEASE)));
+                    .equals(ClientDecision.fallback(true, NoDecisionReason.NO_LEASE)));
             assertThat(open.stats().sent()).isZero();
             assertThat(open.stats().noLease()).isGreaterThanOrEqualTo(2);
             assertThat(open.stats().inFlight()).isZero();

@@ -100,12 +100,13 @@ class SharedQuotaTest {
                     .isEmpty());
             assertThat(shared(enforcer, "/a").free()).isEqualTo(10);
             assertThat(shared(enforcer, "/b").free()).isEqualTo(50);
-            assertThat(enforcer.questions().shared("own", Map.of())).isEqualTo(new InstanceQueries.Answer.Here<>(null));
+            assertThat(enforcer.questions().shared("own", Map.of()))
+                    .isEqualTo(new InstanceQueries.Result.Local<>(null));
             List<PolicyUsage> usage = here(enforcer.questions().usage(request));
             assertThat(usage.get(0).held()).isZero();
             assertThat(usage.get(1).held()).isNull();
             assertThat(usage.get(1).limits().get(0).used()).isEqualTo(40);
-            assertThat(enforcer.questions().check(request)).isInstanceOf(InstanceQueries.Answer.NotNow.class);
+            assertThat(enforcer.questions().check(request)).isInstanceOf(InstanceQueries.Result.NotReady.class);
         }
     }
 
@@ -113,8 +114,8 @@ class SharedQuotaTest {
         return here(enforcer.questions().shared("each", Map.of("endpoint", endpoint)));
     }
 
-    private static <T> T here(InstanceQueries.Answer<T> answer) {
-        assertThat(answer).isInstanceOf(InstanceQueries.Answer.Here.class);
-        return ((InstanceQueries.Answer.Here<T>) answer).value();
+    private static <T> T here(InstanceQueries.Result<T> answer) {
+        assertThat(answer).isInstanceOf(InstanceQueries.Result.Local.class);
+        return ((InstanceQueries.Result.Local<T>) answer).value();
     }
 }

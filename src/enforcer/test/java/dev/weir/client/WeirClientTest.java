@@ -107,7 +107,7 @@ class WeirClientTest {
             for (Future<List<ClientDecision>> caller : pool.invokeAll(callers)) {
                 answers.addAll(caller.get());
             }
-            assertThat(answers).hasSize(threads * each).allMatch(answer -> answer.unanswered()
+            assertThat(answers).hasSize(threads * each).allMatch(answer -> answer.noDecisionReason()
                     .isEmpty());
             assertThat(answers.stream().filter(ClientDecision::allowed)).hasSize(3_000);
             assertThat(answers.stream()
@@ -128,7 +128,7 @@ class WeirClientTest {
     void the_answer_of_a_request_that_is_sent_right_after_the_start_is_not_missed() throws Exception {
         for (int i = 0; i < 10; i++) {
             try (WeirClient weir = up.client().start()) {
-                assertThat(get(weir.check(request("frank"))).unanswered()).isEmpty();
+                assertThat(get(weir.check(request("frank"))).noDecisionReason()).isEmpty();
             }
         }
     }
@@ -196,14 +196,14 @@ class WeirClientTest {
                         .isInstanceOf(NoDecisionException.class)
                         .hasMessage("no decision came within 200 ms")
                         .asInstanceOf(type(NoDecisionException.class))
-                        .extracting(NoDecisionException::why)
+                        .extracting(NoDecisionException::reason)
                         .isEqualTo(NoDecisionReason.TIMED_OUT);
             } else {
                 ClientDecision answer = get(asked);
                 assertThat(answer.allowed()).isEqualTo(fallback == Fallback.FAIL_OPEN);
                 assertThat(answer.httpStatus()).isEqualTo(answer.allowed() ? 200 : 503);
                 assertThat(answer.decision()).isEmpty();
-                assertThat(answer.unanswered()).contains(NoDecisionReason.TIMED_OUT);
+                assertThat(answer.noDecisionReason()).contains(NoDecisionReason.TIMED_OUT);
                 assertThat(answer.httpHeaders()).isEmpty();
             }
             ClientStats stats = weir.stats();
@@ -228,7 +228,7 @@ class WeirClientTest {
                     .cause()
                     .hasMessage("no decision came within 1000 ms");
             assertThat(get(weir.check(request("alice"), SHORT)))
-                    .isEqualTo(ClientDecision.madeUp(false, NoDecisionReason.TIMED_OUT));
+                    .isEqualTo(ClientDecision.fallback(false, NoDecisionReason.TIMED_OUT));
             assertThatThrownBy(() -> weir.check(request("alice"), Duration.ZERO))
                     .isInstanceOf(IllegalArgumentException.class)
                     .hasMessage("within is out of its range: PT0S");
@@ -278,12 +278,12 @@ class WeirClientTest {
                 .circuit(circuit)
                 .start()) {
             for (int i = 0; i < 4; i++) {
-                assertThat(get(weir.check(request("alice"))).unanswered()).contains(NoDecisionReason.TIMED_OUT);
+                assertThat(get(weir.check(request("alice"))).noDecisionReason()).contains(NoDecisionReason.TIMED_OUT);
             }
             assertThat(weir.stats().circuit()).isEqualTo(CircuitSettings.State.OPEN);
             CompletableFuture<ClientDecision> atOnce = weir.check(request("alice"));
             assertThat(atOnce).isDone();
-            assertThat(get(atOnce)).isEqualTo(ClientDecision.madeUp(true, NoDecisionReason.CIRCUIT_OPEN));
+            assertThat(get(atOnce)).isEqualTo(ClientDecision.fallback(true, NoDecisionReason.CIRCUIT_OPEN));
             assertThat(weir.stats().sent()).isEqualTo(4);
             Enforcer started = later.enforce();
             try (started) {
@@ -291,10 +291,10 @@ class WeirClientTest {
                     weir.check(request("alice")).join();
                     return weir.stats().circuit() == CircuitSettings.State.CLOSED;
                 });
-                await(
-                        "Weir answers again",
-                        LiveWeir.PATIENCE,
-                        () -> weir.check(request("alice")).join().unanswered().isEmpty());
+                await("Weir answers again", LiveWeir.PATIENCE, () -> weir.check(request("alice"))
+                        .join()
+                        .noDecisionReason()
+                        .isEmpty());
             }
             assertThat(weir.stats().late()).isGreaterThanOrEqualTo(4); // a time-out takes nothing back
         }
@@ -311,7 +311,7 @@ class WeirClientTest {
             for (int i = 0; i < 3; i++) {
                 CompletableFuture<ClientDecision> refused = weir.check(request("alice"));
                 assertThat(refused).isDone();
-                assertThat(get(refused)).isEqualTo(ClientDecision.madeUp(false, NoDecisionReason.TOO_MANY_WAITING));
+                assertThat(get(refused)).isEqualTo(ClientDecision.fallback(false, NoDecisionReason.TOO_MANY_WAITING));
             }
             assertThat(waiting).noneMatch(CompletableFuture::isDone);
             assertThat(weir.stats().sent()).isEqualTo(5);
@@ -353,9 +353,9 @@ class WeirClientTest {
         assertThat(waiting).allMatch(CompletableFuture::isDone);
         assertThat(decisions).allMatch(CompletableFuture::isCompletedExceptionally);
         for (CompletableFuture<ClientDecision> answer : waiting) {
-            assertThat(get(answer)).isEqualTo(ClientDecision.madeUp(true, NoDecisionReason.CLOSED));
+            assertThat(get(answer)).isEqualTo(ClientDecision.fallback(true, NoDecisionReason.CLOSED));
         }
-        assertThat(get(weir.check(request("alice")))).isEqualTo(ClientDecision.madeUp(true, NoDecisionReason.CLOSED));
+        assertThat(get(weir.check(request("alice")))).isEqualTo(ClientDecision.fallback(true, NoDecisionReason.CLOSED));
         assertThat(weir.stats().inFlight()).isZero();
         weir.close();
     }
@@ -405,8 +405,8 @@ class WeirClientTest {
                     .isInstanceOf(IllegalArgumentException.class)
                     .hasMessageStartingWith("the topic up.requests does not take the request: ")
                     .hasCauseInstanceOf(RecordTooLargeException.class);
-            assertThat(get(before).unanswered()).isEmpty();
-            assertThat(get(after).unanswered()).isEmpty();
+            assertThat(get(before).noDecisionReason()).isEmpty();
+            assertThat(get(after).noDecisionReason()).isEmpty();
             assertThat(weir.stats().inFlight()).isZero();
         }
     }
@@ -429,7 +429,7 @@ class WeirClientTest {
         try (WeirClient weir = up.client().start()) {
             CompletableFuture<ClientDecision> nested = weir.check(request("erin"))
                     .thenApply(first -> weir.check(request("erin")).join());
-            assertThat(get(nested).unanswered()).isEmpty();
+            assertThat(get(nested).noDecisionReason()).isEmpty();
         }
     }
 

@@ -61,14 +61,14 @@ class RecentCountsTest {
     @Test
     void of_more_than_are_kept_those_that_are_stand_for_the_others() {
         RecentCounts recently = new RecentCounts(counts);
-        for (int i = 0; i < DeniedClients.MOST; i++) {
+        for (int i = 0; i < DeniedClients.MAX_CLIENTS; i++) {
             deny("often", 3);
             deny("seldom", 1);
         }
         recently.nextSecond();
         assertThat(recently.clients(9))
                 .containsExactly(
-                        new InstanceStatus.DeniedClient("often", 3 * DeniedClients.MOST),
-                        new InstanceStatus.DeniedClient("seldom", DeniedClients.MOST));
+                        new InstanceStatus.DeniedClient("often", 3 * DeniedClients.MAX_CLIENTS),
+                        new InstanceStatus.DeniedClient("seldom", DeniedClients.MAX_CLIENTS));
     }
 }

@@ -420,7 +420,7 @@ class ShapeTest {
     }
 
     private QueueView view() {
-        return live.ask(0, Duration.ofMinutes(1), (shaper, nowNanos) -> shaper.view("q", nowNanos))
+        return live.query(0, Duration.ofMinutes(1), (shaper, nowNanos) -> shaper.view("q", nowNanos))
                 .orElseThrow();
     }
 
@@ -435,7 +435,7 @@ class ShapeTest {
         long released = taken(OUTLETS.releases(), Release.class).size();
         assertThat(view().released()).isEqualTo(released).isPositive();
         assertThat(view().waiting()).isEqualTo(5 - released);
-        assertThat(live.ask(1, Duration.ZERO, (shaper, nowNanos) -> "another partition"))
+        assertThat(live.query(1, Duration.ZERO, (shaper, nowNanos) -> "another partition"))
                 .isEmpty();
     }
 
@@ -447,9 +447,9 @@ class ShapeTest {
         before.close();
         assertThat(view().waiting()).isEqualTo(1);
         shape.close();
-        assertThat(live.ask(0, Duration.ofMinutes(1), (shaper, nowNanos) -> "here"))
+        assertThat(live.query(0, Duration.ofMinutes(1), (shaper, nowNanos) -> "here"))
                 .isEmpty();
-        assertThat(before.ask(Duration.ofMinutes(1), (shaper, nowNanos) -> "here"))
+        assertThat(before.query(Duration.ofMinutes(1), (shaper, nowNanos) -> "here"))
                 .isEmpty();
     }
 

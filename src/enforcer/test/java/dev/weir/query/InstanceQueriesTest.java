@@ -13,7 +13,7 @@ import dev.weir.event.Outcome;
 import dev.weir.event.Reason;
 import dev.weir.event.Request;
 import dev.weir.event.RequestKind;
-import dev.weir.query.InstanceQueries.Answer;
+import dev.weir.query.InstanceQueries.Result;
 import dev.weir.rules.PolicyTopic;
 import dev.weir.runtime.Enforcer;
 import dev.weir.runtime.RequestSender;
@@ -168,7 +168,8 @@ class InstanceQueriesTest {
         }
         List<QueueView> parts = new ArrayList<>();
         for (int i = 0; i < both.size(); i++) {
-            Answer.Part<QueueView> part = (Answer.Part<QueueView>) both.get(i).queue("hooks");
+            Result.Partial<QueueView> part =
+                    (Result.Partial<QueueView>) both.get(i).queue("hooks");
             assertThat(part.others()).containsExactly(ADDRESSES.get(1 - i));
             parts.add(part.value());
         }
@@ -180,7 +181,8 @@ class InstanceQueriesTest {
 
     private void askOfTheQueue(List<InstanceQueries> both, Decisions decisions) {
         for (InstanceQueries each : both) {
-            assertThat(((Answer.Part<QueueView>) each.queue("nobody")).value()).isNull();
+            assertThat(((Result.Partial<QueueView>) each.queue("nobody")).value())
+                    .isNull();
         }
         QueueView idle = here(both, of -> of.queue("idle"));
         assertThat(idle.rules().id()).isEqualTo("idle");
@@ -245,7 +247,7 @@ class InstanceQueriesTest {
         try (alone) {
             InstanceQueries itself = alone.questions();
             await("all are its own", PATIENCE, () -> CLIENTS.stream()
-                    .allMatch(client -> itself.usage(request(client, "/", 1, START_MS)) instanceof Answer.Here));
+                    .allMatch(client -> itself.usage(request(client, "/", 1, START_MS)) instanceof Result.Local));
             try (Enforcer other = Enforcer.start(
                     config.withStateDirectory(directory.resolve("weir-other")), Optional.of(ADDRESSES.get(1)))) {
                 InstanceQueries others = other.questions();
@@ -265,30 +267,30 @@ class InstanceQueriesTest {
         assertThat(told(alone.questions().queue("mail"))).isEqualTo("the instance is not running");
     }
 
-    private static String told(Answer<?> answer) {
-        if (answer instanceof Answer.Elsewhere<?> elsewhere) {
+    private static String told(Result<?> answer) {
+        if (answer instanceof Result.Remote<?> elsewhere) {
             return elsewhere.address();
         }
-        return answer instanceof Answer.NotNow<?> notNow ? notNow.why() : "here";
+        return answer instanceof Result.NotReady<?> notNow ? notNow.reason() : "here";
     }
 
     /** Which of the two answers, while the other says that it is this one; −1 if it is not so. */
-    private static <T> int owner(List<InstanceQueries> both, Function<InstanceQueries, Answer<T>> question) {
+    private static <T> int owner(List<InstanceQueries> both, Function<InstanceQueries, Result<T>> question) {
         for (int i = 0; i < 2; i++) {
-            Answer<T> other = question.apply(both.get(1 - i));
-            if (question.apply(both.get(i)) instanceof Answer.Here
-                    && other.equals(new Answer.Elsewhere<>(ADDRESSES.get(i)))) {
+            Result<T> other = question.apply(both.get(1 - i));
+            if (question.apply(both.get(i)) instanceof Result.Local
+                    && other.equals(new Result.Remote<>(ADDRESSES.get(i)))) {
                 return i;
             }
         }
         return -1;
     }
 
-    private static <T> T here(List<InstanceQueries> both, Function<InstanceQueries, Answer<T>> question) {
+    private static <T> T here(List<InstanceQueries> both, Function<InstanceQueries, Result<T>> question) {
         List<T> answers = new ArrayList<>(); // a partition may still be on its way
         await("one of the two answers", PATIENCE, () -> {
             for (InstanceQueries of : both) {
-                if (question.apply(of) instanceof Answer.Here<T> here) {
+                if (question.apply(of) instanceof Result.Local<T> here) {
                     answers.add(here.value());
                 }
             }

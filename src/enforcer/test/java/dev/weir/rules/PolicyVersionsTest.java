@@ -91,12 +91,12 @@ class PolicyVersionsTest {
         apply(100, 5);
         PolicyAvro.Applied applied = topic.get("policy/a");
         String first = applied.before().get(0).definition();
-        assertThat(PolicyVersions.heldAt(applied, 99_999)).isEqualTo(first);
-        assertThat(PolicyVersions.heldAt(applied, 100_000)).isEqualTo(applied.definition());
-        assertThat(PolicyVersions.heldFrom(applied, 99_999))
+        assertThat(PolicyVersions.inForceAt(applied, 99_999)).isEqualTo(first);
+        assertThat(PolicyVersions.inForceAt(applied, 100_000)).isEqualTo(applied.definition());
+        assertThat(PolicyVersions.inForceFrom(applied, 99_999))
                 .extracting(PolicyAvro.Applied::version)
                 .containsExactly(1L, 2L);
-        assertThat(PolicyVersions.heldFrom(applied, 100_000))
+        assertThat(PolicyVersions.inForceFrom(applied, 100_000))
                 .extracting(PolicyAvro.Applied::version)
                 .containsExactly(2L);
 

@@ -255,9 +255,9 @@ class AnyProducerTest {
 
     private static void assertUsedUp(String client) {
         Request peek = request("peek", client, null);
-        InstanceQueries.Answer<List<PolicyUsage>> usage = enforcer.questions().usage(peek);
-        assertThat(usage).isInstanceOf(InstanceQueries.Answer.Here.class);
-        assertThat(((InstanceQueries.Answer.Here<List<PolicyUsage>>) usage)
+        InstanceQueries.Result<List<PolicyUsage>> usage = enforcer.questions().usage(peek);
+        assertThat(usage).isInstanceOf(InstanceQueries.Result.Local.class);
+        assertThat(((InstanceQueries.Result.Local<List<PolicyUsage>>) usage)
                         .value()
                         .get(0)
                         .limits()
@@ -265,8 +265,8 @@ class AnyProducerTest {
                         .remaining())
                 .as(client)
                 .isZero();
-        InstanceQueries.Answer<Decision> check = enforcer.questions().check(peek);
-        assertThat(((InstanceQueries.Answer.Here<Decision>) check).value().outcome())
+        InstanceQueries.Result<Decision> check = enforcer.questions().check(peek);
+        assertThat(((InstanceQueries.Result.Local<Decision>) check).value().outcome())
                 .as(client)
                 .isEqualTo(Outcome.DENIED);
     }

@@ -242,7 +242,7 @@ class LiveShapingTest {
         PolicyFile.Contents contents = PolicyFile.read("policies.yaml", yaml);
         new PolicyTopic(config).apply(contents, PolicyTopic.Options.DEFAULTS, 0);
         return contents.queues().stream()
-                .map(PolicyFile.Definition.OfQueue::queue)
+                .map(PolicyFile.Definition.QueueDefinition::queue)
                 .toList();
     }
 

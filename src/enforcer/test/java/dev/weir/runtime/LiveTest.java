@@ -203,12 +203,12 @@ class LiveTest {
                 Enforcer.create(config, Optional.empty(), () -> System.currentTimeMillis() + stepMs.get())) {
             enforcer.begin();
             enforcer.awaitRunning(PATIENCE);
-            assertThat(enforcer.mustStartOver()).isFalse();
+            assertThat(enforcer.mustRestart()).isFalse();
             stepMs.set(-10_000);
             assertThat(enforcer.awaitEnd()).hasValueSatisfying(why -> assertThat(why)
                     .isInstanceOf(ClockStepException.class)
                     .hasMessageMatching("the wall clock went back by \\d+(\\.\\d+)? s"));
-            assertThat(enforcer.mustStartOver()).isTrue();
+            assertThat(enforcer.mustRestart()).isTrue();
             assertThat(enforcer.health()).isEqualTo(Health.STARTING);
         }
         try (Enforcer other = Enforcer.start(config)) {

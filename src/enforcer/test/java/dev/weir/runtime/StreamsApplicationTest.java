@@ -124,9 +124,9 @@ class StreamsApplicationTest {
             await(
                     "it runs and stands still",
                     PATIENCE,
-                    () -> application.isRunning() && application.standsStill(Duration.ofSeconds(1)));
+                    () -> application.isRunning() && application.isStalled(Duration.ofSeconds(1)));
             standing.get().countDown();
-            await("it goes on", PATIENCE, () -> !application.standsStill(Duration.ofSeconds(1)));
+            await("it goes on", PATIENCE, () -> !application.isStalled(Duration.ofSeconds(1)));
         } finally {
             standing.get().countDown();
             application.close(PATIENCE);

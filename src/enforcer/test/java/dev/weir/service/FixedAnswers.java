@@ -14,11 +14,12 @@ import java.util.function.Function;
 /** Answers as it is told to. */
 final class FixedAnswers implements InstanceQueries {
 
-    volatile Answer<List<PolicyUsage>> usage = new Answer.NotNow<>("the state is being restored");
-    volatile Function<Request, Answer<Decision>> check = request -> new Answer.NotNow<>("the state is being restored");
-    volatile Function<Map<String, String>, Answer<SharedPolicyUsage>> shared =
-            key -> new Answer.NotNow<>("the state is being restored");
-    volatile Answer<QueueView> queue = new Answer.NotNow<>("the state is being restored");
+    volatile Result<List<PolicyUsage>> usage = new Result.NotReady<>("the state is being restored");
+    volatile Function<Request, Result<Decision>> check =
+            request -> new Result.NotReady<>("the state is being restored");
+    volatile Function<Map<String, String>, Result<SharedPolicyUsage>> shared =
+            key -> new Result.NotReady<>("the state is being restored");
+    volatile Result<QueueView> queue = new Result.NotReady<>("the state is being restored");
 
     final AtomicReference<Map<String, String>> askedKey = new AtomicReference<>();
 
@@ -26,29 +27,29 @@ final class FixedAnswers implements InstanceQueries {
     final AtomicReference<Request> asked = new AtomicReference<>();
 
     @Override
-    public Answer<List<PolicyUsage>> usage(Request request) {
+    public Result<List<PolicyUsage>> usage(Request request) {
         asked.set(request);
         return usage;
     }
 
     @Override
-    public Answer<Decision> check(Request request) {
+    public Result<Decision> check(Request request) {
         asked.set(request);
         return check.apply(request);
     }
 
     @Override
-    public Answer<SharedPolicyUsage> shared(String policyId, Map<String, String> key) {
+    public Result<SharedPolicyUsage> shared(String policyId, Map<String, String> key) {
         return shared.apply(key);
     }
 
     @Override
-    public Answer<QueueView> queue(String id) {
+    public Result<QueueView> queue(String id) {
         return queue;
     }
 
     @Override
-    public Answer<QueueView> key(String id, Map<String, String> key) {
+    public Result<QueueView> key(String id, Map<String, String> key) {
         askedKey.set(key);
         return queue;
     }

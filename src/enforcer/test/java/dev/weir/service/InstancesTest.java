@@ -7,7 +7,7 @@ import com.fasterxml.jackson.databind.JsonNode;
 import dev.weir.config.WeirConfig;
 import dev.weir.dev.EmbeddedBroker;
 import dev.weir.event.Request;
-import dev.weir.query.InstanceQueries.Answer;
+import dev.weir.query.InstanceQueries.Result;
 import dev.weir.runtime.Enforcer;
 import dev.weir.runtime.RequestSender;
 import dev.weir.topics.KafkaSettings;
@@ -252,7 +252,7 @@ class InstancesTest {
     private static int answeredBy(Running instance) {
         int here = 0;
         for (int i = 0; i < CLIENTS; i++) {
-            if (instance.enforcer().questions().usage(request("client " + i, "/a")) instanceof Answer.Here) {
+            if (instance.enforcer().questions().usage(request("client " + i, "/a")) instanceof Result.Local) {
                 here++;
             }
         }

@@ -16,7 +16,7 @@ import dev.weir.event.Request;
 import dev.weir.lease.Ledger;
 import dev.weir.policy.Policy;
 import dev.weir.policy.PolicyTable;
-import dev.weir.query.InstanceQueries.Answer;
+import dev.weir.query.InstanceQueries.Result;
 import dev.weir.runtime.Enforcer;
 import dev.weir.service.http.ProblemDetails;
 import dev.weir.service.http.RequestBody;
@@ -108,9 +108,9 @@ class WeirServiceTest {
     @BeforeEach
     void forget() {
         for (FixedAnswers answers : List.of(HERE, THERE)) {
-            answers.usage = new Answer.NotNow<>("the state is being restored");
-            answers.check = request -> new Answer.NotNow<>("the state is being restored");
-            answers.queue = new Answer.NotNow<>("the state is being restored");
+            answers.usage = new Result.NotReady<>("the state is being restored");
+            answers.check = request -> new Result.NotReady<>("the state is being restored");
+            answers.queue = new Result.NotReady<>("the state is being restored");
             answers.asked.set(null);
         }
     }
@@ -354,7 +354,7 @@ class WeirServiceTest {
                 new QueueView.TierView("gold", new TierShare(1, 4), 2),
                 new QueueView.TierView(null, TierShare.DEFAULT, 1));
         long releaseAtMs = System.currentTimeMillis();
-        HERE.queue = new Answer.Here<>(
+        HERE.queue = new Result.Local<>(
                 new QueueView(rules, false, 3, 7, tiers, 5_000L, 42L, releaseAtMs * 1_000_000 + 20_000, 0));
         Reply live = caller.get("/v1/queues/sms");
         assertThat(live.header("ETag")).isEqualTo("\"1\"");
@@ -367,7 +367,7 @@ class WeirServiceTest {
         assertThat(state.at("/tiers/1/tier").isNull()).isTrue();
         assertThat(caller.get("/v1/queues").json().at("/queues/0/id").asText()).isEqualTo("sms");
 
-        HERE.queue = new Answer.Here<>(new QueueView(rules, false, 0, 0, List.of(), null, 42L, null, 0));
+        HERE.queue = new Result.Local<>(new QueueView(rules, false, 0, 0, List.of(), null, 42L, null, 0));
         assertThat(caller.get("/v1/queues/sms").json().at("/state/oldestWaitMs").isNull())
                 .isTrue();
         Reply unkeyed = caller.get("/v1/queues/sms/keys/tenant=acme");
@@ -375,13 +375,13 @@ class WeirServiceTest {
         assertThat(unkeyed.detail()).isEqualTo("queue 'sms' has no key fields: use /v1/queues/sms");
         assertThat(caller.get("/v1/queues/sms?key.tenant=acme").detail())
                 .isEqualTo("there is no parameter 'key.tenant'");
-        HERE.queue = new Answer.Here<>(null); // the instance that has it is behind
+        HERE.queue = new Result.Local<>(null); // the instance that has it is behind
         assertThat(caller.get("/v1/queues/sms").json().get("state").isNull()).isTrue();
 
         trusted.delete("/v1/policies/all-sms", ANY);
         assertThat(trusted.delete("/v1/queues/sms", ANY).status()).isEqualTo(204);
         assertThat(caller.get("/v1/queues/sms").detail()).isEqualTo("there is no queue 'sms'");
-        HERE.queue = new Answer.Here<>(new QueueView(rules, true, 3, 7, tiers, 5_000L, 42L, 0L, 0));
+        HERE.queue = new Result.Local<>(new QueueView(rules, true, 3, 7, tiers, 5_000L, 42L, 0L, 0));
         Reply draining = caller.get("/v1/queues/sms");
         assertThat(draining.json().get("definition").isNull()).isTrue();
         assertThat(draining.json().at("/state/deleted").asBoolean()).isTrue();
@@ -406,7 +406,7 @@ class WeirServiceTest {
                 null);
         List<QueueView.KeyView> longest =
                 List.of(new QueueView.KeyView(Map.of("tenant", "acme", "model", "large"), 2, 6, 5_000, 1_000));
-        HERE.queue = new Answer.Part<>(
+        HERE.queue = new Result.Partial<>(
                 new QueueView(rules, false, 3, 7, List.of(), 5_000L, null, null, 2L, 1L, 1_000, longest), Set.of());
         Reply whole = caller.get("/v1/queues/hooks");
         assertThat(whole.json().get("missing")).isEmpty();
@@ -418,7 +418,7 @@ class WeirServiceTest {
                         + "\"waitingTokens\":6,\"oldestWaitMs\":5000,\"drainMs\":1000}");
         assertThat(all.get("keys").asInt()).isEqualTo(2);
         assertThat(all.get("released").isNull()).isTrue();
-        HERE.queue = new Answer.Here<>(new QueueView(rules, false, 1, 1, List.of(), 5_000L, 9L, null, 0));
+        HERE.queue = new Result.Local<>(new QueueView(rules, false, 1, 1, List.of(), 5_000L, 9L, null, 0));
         Reply one = caller.get("/v1/queues/hooks/keys/tenant=a%26b%2F%3D+%C3%A9&mod%65l=");
         assertThat(HERE.askedKey.get()).isEqualTo(Map.of("tenant", "a&b/= é", "model", ""));
         assertThat(one.json().get("key").toString()).isEqualTo("{\"model\":\"\",\"tenant\":\"a&b/= é\"}");
@@ -438,7 +438,7 @@ class WeirServiceTest {
         }
         assertThat(caller.get("/v1/queues/hooks/keys/acme").detail()).contains("NAME=VALUE pairs joined by &");
         assertThat(caller.get("/v1/queues/hooks/keys/a=1&a=2").detail()).isEqualTo("the key has 'a' twice");
-        HERE.queue = new Answer.Here<>(null);
+        HERE.queue = new Result.Local<>(null);
         assertThat(caller.get("/v1/queues/hooks/keys/a=1").detail()).isEqualTo("there is no queue 'hooks'");
         Reply refused = trusted.put("/v1/queues/hooks", definition.replace("\"model\"", "\"region\""), ANY);
         assertThat(refused.status()).isEqualTo(409);
@@ -588,7 +588,7 @@ class WeirServiceTest {
         assertThat(caller.get("/v1/usage/alice").header("Retry-After")).isEqualTo("1");
         Policy policy = PolicyFile.parse(
                 "test", "{\"id\":\"p\",\"key\":[\"client\",\"endpoint\"]," + LIMITS.formatted(5) + "}", 3);
-        HERE.usage = new Answer.Here<>(List.of(
+        HERE.usage = new Result.Local<>(List.of(
                 new PolicyUsage(
                         policy,
                         List.of("endpoint", "/a"),
@@ -628,7 +628,7 @@ class WeirServiceTest {
                 new Ledger.Loan(7, "p1", 1, 0, 1, 5_000, 5_000),
                 new Ledger.Loan(8, "weir/0", 1, 0, 1, 6_000, 6_000),
                 new Ledger.Loan(9, "p1", 2, 0, 2, 7_000, 7_000));
-        HERE.shared = key -> new Answer.Here<>(
+        HERE.shared = key -> new Result.Local<>(
                 key.equals(Map.of("endpoint", "/a&b"))
                         ? new SharedPolicyUsage(policy, List.of("endpoint", "/a&b"), limits, 0, loans)
                         : null);
@@ -642,7 +642,7 @@ class WeirServiceTest {
         assertThat(caller.get("/v1/shared/p").status()).isEqualTo(404);
         assertThat(caller.get("/v1/shared/p?endpoint=/a").status()).isEqualTo(400);
         HERE.usage =
-                new Answer.Here<>(List.of(new PolicyUsage(policy, List.of("endpoint", "/a"), null, List.of(), 17L)));
+                new Result.Local<>(List.of(new PolicyUsage(policy, List.of("endpoint", "/a"), null, List.of(), 17L)));
         Reply usage = caller.get("/v1/usage/alice?attribute.endpoint=/a");
         assertThat(usage.json().at("/usage/0/held").asInt()).isEqualTo(17);
         assertThat(usage.json().at("/usage/0/key").toString()).isEqualTo("{\"endpoint\":\"/a\"}");
@@ -650,7 +650,7 @@ class WeirServiceTest {
 
     @Test
     void a_check_takes_a_request_and_gives_its_decision() throws IOException {
-        HERE.check = request -> new Answer.Here<>(decision(request));
+        HERE.check = request -> new Result.Local<>(decision(request));
         Reply checked = caller.post(
                 "/v1/check", "{\"client\":\"alice\",\"tier\":\"free\",\"attributes\":{\"endpoint\":\"/a\"}}");
         assertThat(checked.status()).isEqualTo(200);
@@ -683,12 +683,12 @@ class WeirServiceTest {
 
     @Test
     void who_does_not_have_the_answer_asks_the_instance_that_has() throws IOException {
-        HERE.check = request -> new Answer.Elsewhere<>(other.address());
-        HERE.usage = new Answer.Elsewhere<>(other.address());
-        HERE.queue = new Answer.Elsewhere<>(other.address());
-        THERE.check = request -> new Answer.Here<>(decision(request));
-        THERE.usage = new Answer.Here<>(List.of());
-        THERE.queue = new Answer.Here<>(null);
+        HERE.check = request -> new Result.Remote<>(other.address());
+        HERE.usage = new Result.Remote<>(other.address());
+        HERE.queue = new Result.Remote<>(other.address());
+        THERE.check = request -> new Result.Local<>(decision(request));
+        THERE.usage = new Result.Local<>(List.of());
+        THERE.queue = new Result.Local<>(null);
         Reply checked = caller.post("/v1/check", "{\"client\":\"alice\",\"requestId\":\"r1\"}");
         assertThat(checked.json().get("requestId").asText()).isEqualTo("r1");
         assertThat(checked.contentType()).isEqualTo("application/json");
@@ -707,14 +707,14 @@ class WeirServiceTest {
 
     @Test
     void a_question_goes_on_once() throws IOException {
-        HERE.usage = new Answer.Elsewhere<>(other.address());
-        THERE.usage = new Answer.Elsewhere<>(service.address());
+        HERE.usage = new Result.Remote<>(other.address());
+        THERE.usage = new Result.Remote<>(service.address());
         Reply circle = caller.get("/v1/usage/alice");
         assertThat(circle.status()).isEqualTo(503);
         assertThat(circle.detail()).isEqualTo("the instance that knows, " + other.address() + ", cannot answer now");
-        THERE.usage = new Answer.NotNow<>("the state is being restored");
+        THERE.usage = new Result.NotReady<>("the state is being restored");
         assertThat(caller.get("/v1/usage/alice").status()).isEqualTo(503);
-        HERE.usage = new Answer.Elsewhere<>("127.0.0.1:1");
+        HERE.usage = new Result.Remote<>("127.0.0.1:1");
         assertThat(caller.get("/v1/usage/alice").detail())
                 .isEqualTo("the instance that knows, 127.0.0.1:1, does not answer");
     }
@@ -722,7 +722,7 @@ class WeirServiceTest {
     @Test
     void who_answers_without_an_end_is_not_listened_to_for_long() throws Exception {
         try (ServerSocket endless = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
-            HERE.usage = new Answer.Elsewhere<>("127.0.0.1:" + endless.getLocalPort());
+            HERE.usage = new Result.Remote<>("127.0.0.1:" + endless.getLocalPort());
             ExecutorService thread = Executors.newSingleThreadExecutor();
             try {
                 Future<Reply> reply = thread.submit(() -> caller.get("/v1/usage/alice"));

@@ -146,7 +146,7 @@ class LeaseCodecTest {
         StateKey on = new StateKey(StateKey.NO_CLIENT, "all", List.of("endpoint", "/sms"));
         WaiterCodec codec = new WaiterCodec();
         WaiterCodec.Waiter read = codec.decode(codec.encode(new WaiterCodec.Waiter(on, 100, request, headers)));
-        assertThat(read.on()).isEqualTo(on);
+        assertThat(read.key()).isEqualTo(on);
         assertThat(read.maxWaitMs()).isEqualTo(100);
         assertThat(read.request()).usingRecursiveComparison().isEqualTo(request);
         assertThat(read.headers()).usingRecursiveComparison().isEqualTo(headers);

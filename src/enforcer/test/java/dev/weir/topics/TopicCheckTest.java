@@ -177,7 +177,7 @@ class TopicCheckTest {
                 .satisfies(warning -> assertThat(warning.what())
                         .startsWith(
                                 Topics.of(config).routedRequests() + " has a shorter retention.ms than " + requests))
-                .satisfies(warning -> assertThat(warning.mend())
+                .satisfies(warning -> assertThat(warning.fix())
                         .singleElement()
                         .asString()
                         .endsWith("--entity-name " + Topics.of(config).routedRequests()

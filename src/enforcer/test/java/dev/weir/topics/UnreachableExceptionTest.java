@@ -12,8 +12,9 @@ class UnreachableExceptionTest {
 
     @Test
     void a_failure_without_a_message_is_told_by_its_name() {
-        assertThat(UnreachableException.why(new DisconnectException())).isEqualTo("DisconnectException");
-        assertThat(UnreachableException.why(new KafkaException("no metadata", new TimeoutException((String) null))))
+        assertThat(UnreachableException.causeMessage(new DisconnectException())).isEqualTo("DisconnectException");
+        assertThat(UnreachableException.causeMessage(
+                        new KafkaException("no metadata", new TimeoutException((String) null))))
                 .isEqualTo("no metadata: TimeoutException (" + UnreachableException.LOOK_AT + ")");
     }
 
@@ -23,6 +24,7 @@ class UnreachableExceptionTest {
         KafkaException commit = new KafkaException(
                 "Cannot execute transactional method because we are in an error state",
                 new TopicAuthorizationException("Not authorized to access topics: [weir.policies]"));
-        assertThat(UnreachableException.why(commit)).isEqualTo("Not authorized to access topics: [weir.policies]");
+        assertThat(UnreachableException.causeMessage(commit))
+                .isEqualTo("Not authorized to access topics: [weir.policies]");
     }
 }

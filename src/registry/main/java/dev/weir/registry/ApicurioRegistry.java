@@ -35,7 +35,7 @@ public final class ApicurioRegistry implements SchemaRegistry {
     private static final int MAX_DEPTH = 20;
 
     private static final String TYPE = "AVRO";
-    private static final String NOT_THERE = "NotFoundException";
+    private static final String NOT_FOUND = "NotFoundException";
     private static final String DEFAULT_GROUP = "default";
 
     private final RegistryClientFacade client;
@@ -77,7 +77,7 @@ public final class ApicurioRegistry implements SchemaRegistry {
     }
 
     private Long register(String artifact, String schema) {
-        return ask(() -> client.createSchema(
+        return request(() -> client.createSchema(
                         TYPE, group, artifact, null, "FIND_OR_CREATE_VERSION", false, schema, Set.of()))
                 .getContentId();
     }
@@ -85,7 +85,7 @@ public final class ApicurioRegistry implements SchemaRegistry {
     private Long find(String artifact, String schema) {
         ArtifactReference of =
                 ArtifactReference.builder().groupId(group).artifactId(artifact).build();
-        List<RegistryVersionCoordinates> found = ask(() -> client.searchVersionsByContent(schema, TYPE, of, true));
+        List<RegistryVersionCoordinates> found = request(() -> client.searchVersionsByContent(schema, TYPE, of, true));
         if (found.isEmpty()) {
             throw new RegistryException(
                     "the registry at " + url + " does not have the schema of " + artifact + " (in group " + group
@@ -97,7 +97,7 @@ public final class ApicurioRegistry implements SchemaRegistry {
 
     @Override
     public Optional<List<String>> schema(int id) {
-        return ask(() -> {
+        return request(() -> {
             try {
                 String schema = client.getSchemaByContentId((long) id);
                 Map<RegistryArtifactReference, String> texts = new LinkedHashMap<>();
@@ -107,7 +107,7 @@ public final class ApicurioRegistry implements SchemaRegistry {
                 return Optional.of(all);
             } catch (ProblemDetails problem) {
                 if (String.valueOf(problem.getName())
-                        .endsWith(NOT_THERE)) { // the registry says so, not something before it
+                        .endsWith(NOT_FOUND)) { // the registry says so, not something before it
                     return Optional.empty();
                 }
                 throw problem;
@@ -128,7 +128,7 @@ public final class ApicurioRegistry implements SchemaRegistry {
     }
 
     /** In a thread of its own: its client waits as long as the other side does. */
-    private <T> T ask(Callable<T> question) {
+    private <T> T request(Callable<T> question) {
         FutureTask<T> answer = new FutureTask<>(question);
         Thread thread = new Thread(answer, "registry");
         thread.setDaemon(true);
@@ -150,10 +150,10 @@ public final class ApicurioRegistry implements SchemaRegistry {
 
     private RegistryException failed(Throwable failure) {
         return new RegistryException(
-                "the registry at " + url + " does not do what it was asked: " + why(failure), failure);
+                "the registry at " + url + " does not do what it was asked: " + reason(failure), failure);
     }
 
-    private static String why(Throwable failure) {
+    private static String reason(Throwable failure) {
         if (failure instanceof ProblemDetails problem) {
             return problem.getStatus() + " " + problem.getTitle();
         }

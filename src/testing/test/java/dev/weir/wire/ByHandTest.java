@@ -129,7 +129,7 @@ class ByHandTest {
     @Test
     void a_schema_with_fields_that_a_codec_does_not_know_is_refused() {
         assertThatIllegalStateException()
-                .isThrownBy(() -> AvroBytes.besides(1, new dev.weir.avro.Decision(), 6, Optional.empty()))
+                .isThrownBy(() -> AvroBytes.withRegistry(1, new dev.weir.avro.Decision(), 6, Optional.empty()))
                 .withMessage("Decision has fields that its codec does not know: see schemas/");
     }
 

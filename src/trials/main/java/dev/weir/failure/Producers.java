@@ -104,7 +104,7 @@ final class Producers implements AutoCloseable {
     private void throwFailure() {
         if (failure.get() != null) {
             throw new UnreachableException(
-                    "cannot write to the topic " + topic + ": " + UnreachableException.why(failure.get()),
+                    "cannot write to the topic " + topic + ": " + UnreachableException.causeMessage(failure.get()),
                     failure.get());
         }
     }

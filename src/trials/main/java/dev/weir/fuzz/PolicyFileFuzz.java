@@ -40,10 +40,10 @@ final class PolicyFileFuzz implements Fuzz.Case {
             return;
         }
         decide(contents, trial.random());
-        for (Definition.OfPolicy definition : contents.policies()) {
+        for (Definition.PolicyDefinition definition : contents.policies()) {
             assertThat(written(definition).policies()).containsExactly(definition.policy());
         }
-        for (Definition.OfQueue definition : contents.queues()) {
+        for (Definition.QueueDefinition definition : contents.queues()) {
             assertThat(written(definition).queue()).isEqualTo(definition.queue());
         }
         trial.came("accepted");
@@ -58,8 +58,9 @@ final class PolicyFileFuzz implements Fuzz.Case {
     private static void decide(PolicyFile.Contents contents, SplittableRandom random) {
         PolicyTable table = contents.table();
         MapStates states = new MapStates();
-        List<Policy> policies =
-                contents.policies().stream().map(Definition.OfPolicy::policy).toList();
+        List<Policy> policies = contents.policies().stream()
+                .map(Definition.PolicyDefinition::policy)
+                .toList();
         for (int i = 0; i < REQUESTS; i++) {
             Request request = Requests.forAny(policies, random);
             assertThat(Decider.local(states).decide(request, table)).isNotNull();

@@ -150,7 +150,7 @@ final class RestartCheck {
     }
 
     private static QueueView view(QueueRegistry queues, Task task, SimulatedInstance instance, String queue) {
-        return queues.ask(
+        return queues.query(
                         task.slot.partition(),
                         Duration.ZERO,
                         (shaper, nowNanos) -> Optional.ofNullable(shaper.view(queue, LATER_NANOS)))
