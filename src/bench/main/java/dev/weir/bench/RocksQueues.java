@@ -20,7 +20,7 @@ final class RocksQueues implements AutoCloseable {
             RocksSettings.MEMORY_BYTES,
             WeirConfig.DEFAULTS.state().memoryBytes(),
             RocksSettings.COMPACT_SECONDS,
-            WeirConfig.DEFAULTS.state().forgetAfter().toSeconds());
+            WeirConfig.DEFAULTS.state().retention().toSeconds());
 
     private final Path directory;
     private List<RocksStore> stores = List.of();

@@ -44,7 +44,7 @@ final class Recomputation {
     Recomputation(AuditContext tools, AuditScope scope) {
         rules = tools.rules();
         states = new HeapStates(tools.config().state());
-        forgetAfterMs = tools.config().state().forgetAfter().toMillis();
+        forgetAfterMs = tools.config().state().retention().toMillis();
         unknownStates = new UnknownState(
                 scope.hasAllRequests() ? null : UnverifiedReason.BEFORE_THE_LOG,
                 rules.longestDelayMs(),

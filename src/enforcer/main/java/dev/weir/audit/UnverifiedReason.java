@@ -10,7 +10,7 @@ public enum UnverifiedReason {
     LIMITS_CHANGE("not summed: the limits changed about then"),
     WHEN_UNKNOWN("not summed: when a client decided it is not known well enough"),
     TOO_MANY_TO_SUM("not summed: more than are kept"),
-    TOO_LATE("it came later than state.forget-after"),
+    TOO_LATE("it came later than state.retention"),
     NOT_RETAINED("the decision, or dead letter, is no longer retained"),
     NOT_YET("not decided yet"),
     WAITS("queued, and not ended yet"),

@@ -22,7 +22,7 @@ public final class HeapQueues implements Shaper.Stores {
 
     public HeapQueues(WeirConfig.State config) {
         firstAnswers = IdempotencyCache.inMemory(
-                config.maxRemembered(), config.forgetAfter().toMillis());
+                config.maxIdempotencyKeys(), config.retention().toMillis());
     }
 
     @Override

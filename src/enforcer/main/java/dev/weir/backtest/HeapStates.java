@@ -28,8 +28,8 @@ public final class HeapStates implements WritablePolicyStates {
     private long requests;
 
     public HeapStates(WeirConfig.State config) {
-        keepMs = config.forgetAfter().toMillis();
-        firstAnswers = IdempotencyCache.inMemory(config.maxRemembered(), keepMs);
+        keepMs = config.retention().toMillis();
+        firstAnswers = IdempotencyCache.inMemory(config.maxIdempotencyKeys(), keepMs);
     }
 
     /** Takes note of a request's time; the earliest of the last thousand or two is "now" for the sweep. */

@@ -29,10 +29,10 @@ final class SettingsReader {
                 section.read(State.DIRECTORY, defaults.directory()),
                 section.read(State.MEMORY, defaults.memoryBytes()),
                 section.read(State.HOT_MEMORY, defaults.hotMemoryBytes()),
-                section.read(State.SWEEP_EVERY, defaults.sweepEvery()),
-                section.read(State.SWEEP_KEYS, defaults.sweepKeys()),
-                section.read(State.FORGET_AFTER, defaults.forgetAfter()),
-                section.read(State.REMEMBERED, defaults.maxRemembered()));
+                section.read(State.CLEANUP_INTERVAL, defaults.cleanupInterval()),
+                section.read(State.CLEANUP_KEYS, defaults.cleanupKeys()),
+                section.read(State.RETENTION, defaults.retention()),
+                section.read(State.IDEMPOTENCY_KEYS, defaults.maxIdempotencyKeys()));
     }
 
     static Requests requests(ConfigSection section, Requests defaults) {
@@ -48,7 +48,7 @@ final class SettingsReader {
     static Shaping shaping(ConfigSection section, Shaping defaults) {
         return new Shaping(
                 section.read(Shaping.THREADS, defaults.threads()),
-                section.read(Shaping.COMMIT_EVERY, defaults.commitEvery()),
+                section.read(Shaping.COMMIT_INTERVAL, defaults.commitInterval()),
                 section.read(Shaping.HOT_KEYS, defaults.hotKeys()));
     }
 

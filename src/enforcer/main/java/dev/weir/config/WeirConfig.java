@@ -164,34 +164,35 @@ public record WeirConfig(
      * @param memoryBytes caches and write buffers of all stores together, 1 MiB to 1 TiB
      * @param hotMemoryBytes states of the clients that came last, on the heap, of all tasks together, up to 1 TiB; 0:
      *     none; by default an eighth of the most heap that this process may have
-     * @param sweepEvery how often what is not needed any more is looked for, 10 ms to 1 day
-     * @param sweepKeys how many states are looked at each time, 1 to {@value #MAX_SWEEP_KEYS}
-     * @param forgetAfter how long a state that says nothing any more is kept, 1 ms to 3650 days
-     * @param maxRemembered how many first answers are kept in each partition for requests that may be repeated, 1 to
-     *     {@value #MAX_REMEMBERED}
+     * @param cleanupInterval how often what is not needed any more is looked for, 10 ms to 1 day
+     * @param cleanupKeys how many states are looked at each time, 1 to {@value #MAX_CLEANUP_KEYS}
+     * @param retention how long a state that says nothing any more is kept, 1 ms to 3650 days
+     * @param maxIdempotencyKeys how many first answers are kept in each partition for requests that may be repeated, 1 to
+     *     {@value #MAX_IDEMPOTENCY_KEYS}
      */
     public record State(
             Path directory,
             long memoryBytes,
             long hotMemoryBytes,
-            Duration sweepEvery,
-            int sweepKeys,
-            Duration forgetAfter,
-            int maxRemembered) {
+            Duration cleanupInterval,
+            int cleanupKeys,
+            Duration retention,
+            int maxIdempotencyKeys) {
 
-        public static final int MAX_SWEEP_KEYS = 10_000_000;
-        public static final int MAX_REMEMBERED = 100_000_000;
+        public static final int MAX_CLEANUP_KEYS = 10_000_000;
+        public static final int MAX_IDEMPOTENCY_KEYS = 100_000_000;
 
         static final Setting<Path> DIRECTORY = Setting.path("state.directory", "a directory");
         static final Setting<Long> MEMORY = Setting.bytes("state.memory", 1L << 20, 1L << 40);
         static final Setting<Long> HOT_MEMORY = Setting.of(
                 "state.hot-memory", State::hotMemory, bytes -> requireBytes("state.hot-memory", bytes, 0, 1L << 40));
-        static final Setting<Duration> SWEEP_EVERY =
-                Setting.duration("state.sweep-every", Duration.ofMillis(10), Duration.ofDays(1));
-        static final Setting<Integer> SWEEP_KEYS = Setting.count("state.sweep-keys", 1, MAX_SWEEP_KEYS);
-        static final Setting<Duration> FORGET_AFTER =
-                Setting.duration("state.forget-after", Duration.ofMillis(1), Duration.ofDays(3650));
-        static final Setting<Integer> REMEMBERED = Setting.count("state.max-remembered", 1, MAX_REMEMBERED);
+        static final Setting<Duration> CLEANUP_INTERVAL =
+                Setting.duration("state.cleanup-interval", Duration.ofMillis(10), Duration.ofDays(1));
+        static final Setting<Integer> CLEANUP_KEYS = Setting.count("state.cleanup-keys", 1, MAX_CLEANUP_KEYS);
+        static final Setting<Duration> RETENTION =
+                Setting.duration("state.retention", Duration.ofMillis(1), Duration.ofDays(3650));
+        static final Setting<Integer> IDEMPOTENCY_KEYS =
+                Setting.count("state.max-idempotency-keys", 1, MAX_IDEMPOTENCY_KEYS);
 
         static final State DEFAULTS = new State(
                 Path.of(System.getProperty("java.io.tmpdir"), "weir"),
@@ -205,10 +206,10 @@ public record WeirConfig(
         public State {
             MEMORY.require(memoryBytes);
             HOT_MEMORY.require(hotMemoryBytes);
-            SWEEP_EVERY.require(sweepEvery);
-            SWEEP_KEYS.require(sweepKeys);
-            FORGET_AFTER.require(forgetAfter);
-            REMEMBERED.require(maxRemembered);
+            CLEANUP_INTERVAL.require(cleanupInterval);
+            CLEANUP_KEYS.require(cleanupKeys);
+            RETENTION.require(retention);
+            IDEMPOTENCY_KEYS.require(maxIdempotencyKeys);
         }
 
         private static long hotMemory(String text) {
@@ -299,21 +300,21 @@ public record WeirConfig(
      * How requests are released from queues.
      *
      * @param threads stream threads of the shaping application, 1 to {@value #MAX_THREADS}
-     * @param commitEvery how often releases become visible, 1 ms to 10 s
+     * @param commitInterval how often releases become visible, 1 ms to 10 s
      * @param hotKeys how many keys of keyed queues are on the heap at most, in each partition of the admissions; 1 to 10,000,000
      */
-    public record Shaping(int threads, Duration commitEvery, int hotKeys) {
+    public record Shaping(int threads, Duration commitInterval, int hotKeys) {
 
         static final Setting<Integer> THREADS = Setting.count("shaping.threads", 1, MAX_THREADS);
-        static final Setting<Duration> COMMIT_EVERY =
-                Setting.duration("shaping.commit-every", Duration.ofMillis(1), Duration.ofSeconds(10));
+        static final Setting<Duration> COMMIT_INTERVAL =
+                Setting.duration("shaping.commit-interval", Duration.ofMillis(1), Duration.ofSeconds(10));
         static final Setting<Integer> HOT_KEYS = Setting.count("shaping.hot-keys", 1, MAX_HOT_KEYS);
 
         static final Shaping DEFAULTS = new Shaping(1, Duration.ofMillis(20), 50_000);
 
         public Shaping {
             THREADS.require(threads);
-            COMMIT_EVERY.require(commitEvery);
+            COMMIT_INTERVAL.require(commitInterval);
             HOT_KEYS.require(hotKeys);
         }
     }
@@ -571,10 +572,10 @@ public record WeirConfig(
                 directory,
                 state.memoryBytes,
                 state.hotMemoryBytes,
-                state.sweepEvery,
-                state.sweepKeys,
-                state.forgetAfter,
-                state.maxRemembered);
+                state.cleanupInterval,
+                state.cleanupKeys,
+                state.retention,
+                state.maxIdempotencyKeys);
         return new WeirConfig(
                 applicationId, threads, topics, changed, requests, shaping, leases, service, registry, kafka);
     }

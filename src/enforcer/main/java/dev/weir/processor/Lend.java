@@ -67,11 +67,11 @@ public final class Lend implements Processor<byte[], byte[], byte[], Object> {
         segments = context.getStateStore(stores.segments);
         WeirConfig.State state = config.state();
         cleaner = new StateCleaner(
-                ledgers, this::forget, state.sweepKeys(), state.forgetAfter().toMillis());
+                ledgers, this::forget, state.cleanupKeys(), state.retention().toMillis());
         if (cleaning != null) {
             cleaning.cancel(); // of a task that failed and is revived
         }
-        cleaning = context.schedule(state.sweepEvery(), PunctuationType.WALL_CLOCK_TIME, cleaner::run);
+        cleaning = context.schedule(state.cleanupInterval(), PunctuationType.WALL_CLOCK_TIME, cleaner::run);
     }
 
     @Override

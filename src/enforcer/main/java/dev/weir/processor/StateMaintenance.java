@@ -36,11 +36,11 @@ final class StateMaintenance {
         this.store = store;
         this.books = books;
         this.earliestWaitingMs = earliestWaitingMs;
-        int keys = config.sweepKeys();
-        long keepMs = config.forgetAfter().toMillis();
+        int keys = config.cleanupKeys();
+        long keepMs = config.retention().toMillis();
         stateCleaner = new StateCleaner(store, states::forget, keys, keepMs);
         bookCleaner = new StateCleaner(books, (key, book) -> books.deleteUnlessDirty(key), keys, keepMs);
-        schedule = context.schedule(config.sweepEvery(), PunctuationType.WALL_CLOCK_TIME, this::run);
+        schedule = context.schedule(config.cleanupInterval(), PunctuationType.WALL_CLOCK_TIME, this::run);
     }
 
     /** Records the time of a request: only what has expired long before it is deleted. */

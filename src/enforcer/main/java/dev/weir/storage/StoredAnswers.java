@@ -27,7 +27,7 @@ public final class StoredAnswers {
                 oldest,
                 next);
         return new IdempotencyCache(
-                kept, config.maxRemembered(), config.forgetAfter().toMillis());
+                kept, config.maxIdempotencyKeys(), config.retention().toMillis());
     }
 
     private static long first(KeyValueIterator<Bytes, byte[]> notes, long ifNone) {

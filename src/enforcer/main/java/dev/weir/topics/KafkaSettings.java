@@ -77,7 +77,7 @@ public final class KafkaSettings {
                 streams(config, shapingId(config), config.shaping().threads());
         settings.put(
                 StreamsConfig.COMMIT_INTERVAL_MS_CONFIG,
-                config.shaping().commitEvery().toMillis());
+                config.shaping().commitInterval().toMillis());
         settings.putIfAbsent(StreamsConfig.POLL_MS_CONFIG, 5);
         settings.computeIfPresent(StreamsConfig.CLIENT_ID_CONFIG, (key, id) -> id + WeirConfig.SHAPING_SUFFIX);
         return settings;
@@ -106,7 +106,7 @@ public final class KafkaSettings {
         settings.put(RocksSettings.MEMORY_BYTES, config.state().memoryBytes());
         settings.put(
                 RocksSettings.COMPACT_SECONDS,
-                Math.max(LEAST_COMPACT_SECONDS, config.state().forgetAfter().toSeconds()));
+                Math.max(LEAST_COMPACT_SECONDS, config.state().retention().toSeconds()));
         // What another writer of policies left undone is no policy, also where Streams itself reads all there is.
         settings.put(StreamsConfig.mainConsumerPrefix(ConsumerConfig.ISOLATION_LEVEL_CONFIG), READ_COMMITTED);
         settings.put(StreamsConfig.globalConsumerPrefix(ConsumerConfig.ISOLATION_LEVEL_CONFIG), READ_COMMITTED);

@@ -275,10 +275,10 @@ class BacktestTest {
                 defaults.directory(),
                 defaults.memoryBytes(),
                 defaults.hotMemoryBytes(),
-                defaults.sweepEvery(),
-                defaults.sweepKeys(),
+                defaults.cleanupInterval(),
+                defaults.cleanupKeys(),
                 Duration.ofSeconds(1),
-                defaults.maxRemembered());
+                defaults.maxIdempotencyKeys());
         HeapStates states = new HeapStates(config);
         int most = 0;
         for (int i = 0; i < 1_000_000; i++) { // one a millisecond: some 2,000 are live at a time

@@ -41,9 +41,9 @@ class ConfigFileTest {
             application-id: weir                # consumer group, state directory and transactional ids
             threads: 1                          # stream threads
             topics: {prefix: weir., partitions: 4, replication-factor: default}
-            state: {memory: 256MiB, hot-memory: default, sweep-every: 1s, sweep-keys: 10000, forget-after: 1h, max-remembered: 1000000}
+            state: {memory: 256MiB, hot-memory: default, cleanup-interval: 1s, cleanup-keys: 10000, retention: 1h, max-idempotency-keys: 1000000}
             requests: {max-payload: 64KiB, max-attributes: 64, max-attribute-length: 1024, max-cost: 1000000000000, misplaced: route, max-ahead: 1h}
-            shaping: {threads: 1, commit-every: 20ms, hot-keys: 50000}
+            shaping: {threads: 1, commit-interval: 20ms, hot-keys: 50000}
             leases: {term: 5s, lead: 300ms}
             kafka: {}
             """;
@@ -59,10 +59,10 @@ class ConfigFileTest {
               directory: /var/lib/weir
               memory: 2 GiB
               hot-memory: 1000000
-              sweep-every: 100ms
-              sweep-keys: 50_000
-              forget-after: 2d
-              max-remembered: 1
+              cleanup-interval: 100ms
+              cleanup-keys: 50_000
+              retention: 2d
+              max-idempotency-keys: 1
             requests:
               max-payload: 1500
               max-attributes: 0
@@ -72,7 +72,7 @@ class ConfigFileTest {
               max-ahead: 3650d
             shaping:
               threads: 64
-              commit-every: 10s
+              commit-interval: 10s
               hot-keys: 1_000
             leases:
               term: 20s
@@ -230,10 +230,10 @@ class ConfigFileTest {
 
     @Test
     void one_key_leaves_the_others_as_they_are() throws FaultsException {
-        WeirConfig config = ConfigFile.read("weir.yaml", "state: {sweep-keys: 5}\n");
+        WeirConfig config = ConfigFile.read("weir.yaml", "state: {cleanup-keys: 5}\n");
 
-        assertThat(config.state().sweepKeys()).isEqualTo(5);
-        assertThat(config.state().forgetAfter()).isEqualTo(Duration.ofHours(1));
+        assertThat(config.state().cleanupKeys()).isEqualTo(5);
+        assertThat(config.state().retention()).isEqualTo(Duration.ofHours(1));
         assertThat(config.topics()).isEqualTo(WeirConfig.DEFAULTS.topics());
     }
 
@@ -292,17 +292,17 @@ class ConfigFileTest {
                         "state: {hot-memory: 2000GiB}",
                         "state.hot-memory: must be 0 to 1099511627776 bytes, is 2147483648000"),
                 Arguments.of(
-                        "state: {sweep-every: often}",
-                        "state.sweep-every: must be a duration such as 500ms, 11s, 1m, 2h or 1d, is 'often'"),
-                Arguments.of("state: {sweep-every: 9ms}", "state.sweep-every: must be 10ms to 1d, is 9ms"),
-                Arguments.of("state: {sweep-every: 25h}", "state.sweep-every: must be 10ms to 1d, is 25h"),
+                        "state: {cleanup-interval: often}",
+                        "state.cleanup-interval: must be a duration such as 500ms, 11s, 1m, 2h or 1d, is 'often'"),
+                Arguments.of("state: {cleanup-interval: 9ms}", "state.cleanup-interval: must be 10ms to 1d, is 9ms"),
+                Arguments.of("state: {cleanup-interval: 25h}", "state.cleanup-interval: must be 10ms to 1d, is 25h"),
                 Arguments.of(
-                        "state: {sweep-keys: 0}",
-                        "state.sweep-keys: must be a whole number from 1 to 10000000, is '0'"),
+                        "state: {cleanup-keys: 0}",
+                        "state.cleanup-keys: must be a whole number from 1 to 10000000, is '0'"),
                 Arguments.of(
-                        "state: {max-remembered: 100000001}",
-                        "state.max-remembered: must be a whole number from 1 to 100000000, is '100000001'"),
-                Arguments.of("state: {forget-after: 3651d}", "state.forget-after: must be 1ms to 3650d, is 3651d"),
+                        "state: {max-idempotency-keys: 100000001}",
+                        "state.max-idempotency-keys: must be a whole number from 1 to 100000000, is '100000001'"),
+                Arguments.of("state: {retention: 3651d}", "state.retention: must be 1ms to 3650d, is 3651d"),
                 Arguments.of(
                         "requests: {max-payload: 2MiB}",
                         "requests.max-payload: must be 1 to 1048576 bytes, is 2097152"),
@@ -371,16 +371,16 @@ class ConfigFileTest {
         assertThat(faults("""
                                 kafka: {a: ~, b: '${env:NONE}'}
                                 state:
-                                  forget-after: never
-                                  sweep-every: 1ms
+                                  retention: never
+                                  cleanup-interval: 1ms
                                   memory: 1
                                 topics: {prefix: '*'}
                                 """))
                 .containsExactly(
                         "weir.yaml:1: kafka.a: must be a single value, is empty",
                         "weir.yaml:1: kafka.b: needs the environment variable NONE, which is not set",
-                        "weir.yaml:3: state.forget-after: must be a duration such as 500ms, 11s, 1m, 2h or 1d, is 'never'",
-                        "weir.yaml:4: state.sweep-every: must be 10ms to 1d, is 1ms",
+                        "weir.yaml:3: state.retention: must be a duration such as 500ms, 11s, 1m, 2h or 1d, is 'never'",
+                        "weir.yaml:4: state.cleanup-interval: must be 10ms to 1d, is 1ms",
                         "weir.yaml:5: state.memory: must be 1048576 to 1099511627776 bytes, is 1",
                         "weir.yaml:6: topics.prefix: must be at most 200 letters, digits or . _ -, is '*'");
     }
@@ -458,17 +458,17 @@ class ConfigFileTest {
         assertRefused(
                 "topics.replication-factor must be 1 to 32767, is 32768", () -> new Topics("", 1, Optional.of(32_768)));
         assertRefused(
-                "state.sweep-keys must be 1 to 10000000, is 0",
-                () -> new State(state.directory(), 1L << 30, 0, state.sweepEvery(), 0, state.forgetAfter(), 1));
+                "state.cleanup-keys must be 1 to 10000000, is 0",
+                () -> new State(state.directory(), 1L << 30, 0, state.cleanupInterval(), 0, state.retention(), 1));
         assertRefused(
                 "state.hot-memory must be 0 to 1099511627776 bytes, is -1",
-                () -> new State(state.directory(), 1L << 30, -1, state.sweepEvery(), 1, state.forgetAfter(), 1));
+                () -> new State(state.directory(), 1L << 30, -1, state.cleanupInterval(), 1, state.retention(), 1));
         assertRefused(
-                "state.forget-after must be 1ms to 3650d, is 0d",
-                () -> new State(state.directory(), 1L << 30, 0, state.sweepEvery(), 1, Duration.ZERO, 1));
+                "state.retention must be 1ms to 3650d, is 0d",
+                () -> new State(state.directory(), 1L << 30, 0, state.cleanupInterval(), 1, Duration.ZERO, 1));
         assertRefused(
-                "state.max-remembered must be 1 to 100000000, is 0",
-                () -> new State(state.directory(), 1L << 30, 0, state.sweepEvery(), 1, state.forgetAfter(), 0));
+                "state.max-idempotency-keys must be 1 to 100000000, is 0",
+                () -> new State(state.directory(), 1L << 30, 0, state.cleanupInterval(), 1, state.retention(), 0));
         assertRefused(
                 "requests.max-attributes must be 0 to 10000, is -1",
                 () -> new Requests(1, -1, 1, 1, MisplacedAction.ROUTE, HOUR));

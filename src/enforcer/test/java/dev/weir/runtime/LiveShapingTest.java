@@ -228,7 +228,7 @@ class LiveShapingTest {
                         new WeirConfig.Topics(prefix, 4, Optional.empty()),
                         WeirConfig.DEFAULTS.state(),
                         WeirConfig.DEFAULTS.requests(),
-                        new WeirConfig.Shaping(2, WeirConfig.DEFAULTS.shaping().commitEvery(), 50_000),
+                        new WeirConfig.Shaping(2, WeirConfig.DEFAULTS.shaping().commitInterval(), 50_000),
                         WeirConfig.DEFAULTS.service(),
                         Map.of("bootstrap.servers", broker.bootstrapServers()))
                 .withStateDirectory(directory.resolve("weir-state"));

@@ -62,8 +62,8 @@ class StoredAnswersTest {
                 state.directory(),
                 state.memoryBytes(),
                 state.hotMemoryBytes(),
-                state.sweepEvery(),
-                state.sweepKeys(),
+                state.cleanupInterval(),
+                state.cleanupKeys(),
                 forgetAfter,
                 most);
         return StoredAnswers.open(store, config);

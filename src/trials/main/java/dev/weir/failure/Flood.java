@@ -155,7 +155,7 @@ public final class Flood implements Callable<Integer> {
                                 ? Map.of("max-payload", "1MiB", "max-attribute-length", "1000000")
                                 : Map.<String, String>of(),
                         scenario == Scenario.CLIENTS
-                                ? Map.of("forget-after", "5s", "sweep-every", "100ms")
+                                ? Map.of("retention", "5s", "cleanup-interval", "100ms")
                                 : Map.<String, String>of(),
                         settings));
     }

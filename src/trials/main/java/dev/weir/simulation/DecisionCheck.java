@@ -226,7 +226,7 @@ final class DecisionCheck {
     private MapStates neverForgotten() {
         WeirConfig.State config = plan.config().state();
         return new MapStates(IdempotencyCache.inMemory(
-                config.maxRemembered(), config.forgetAfter().toMillis()));
+                config.maxIdempotencyKeys(), config.retention().toMillis()));
     }
 
     private static List<Admission.Header> headers(Headers headers) {

@@ -67,7 +67,9 @@ final class RestartCheck {
                 .filter(key -> Bytes.wrap(KeyCodec.note(Long.MAX_VALUE)).compareTo(key) >= 0)
                 .count();
         Violation.unless(
-                notes <= config.state().maxRemembered() && kept <= 2 * notes, BOUNDED, task + " remembers " + kept);
+                notes <= config.state().maxIdempotencyKeys() && kept <= 2 * notes,
+                BOUNDED,
+                task + " remembers " + kept);
     }
 
     /**
