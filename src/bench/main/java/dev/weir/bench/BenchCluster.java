@@ -91,17 +91,12 @@ public final class BenchCluster implements AutoCloseable {
      * @param kafka what differs from the defaults
      */
     private WeirConfig config(String name, int partitions, Map<String, String> kafka) {
-        WeirConfig defaults = WeirConfig.DEFAULTS;
-        WeirConfig config = new WeirConfig(
-                        name,
-                        defaults.threads(),
-                        new WeirConfig.Topics(name + ".", partitions, replicationFactor),
-                        defaults.state(),
-                        defaults.requests(),
-                        defaults.shaping(),
-                        defaults.service(),
-                        kafka)
-                .withStateDirectory(directory.resolve(name));
+        WeirConfig config = WeirConfig.builder()
+                .applicationId(name)
+                .topics(new WeirConfig.Topics(name + ".", partitions, replicationFactor))
+                .kafka(kafka)
+                .stateDirectory(directory.resolve(name))
+                .build();
         return config.withKafka("bootstrap.servers", bootstrapServers);
     }
 
@@ -171,22 +166,23 @@ public final class BenchCluster implements AutoCloseable {
 
         public WeirConfig config(String candidate, int threads, long hotMemoryBytes) {
             WeirConfig.State state = config.state();
-            WeirConfig ofCandidate = new WeirConfig(
-                    config.applicationId() + "-" + candidate,
-                    threads,
-                    config.topics(),
-                    new WeirConfig.State(
+            WeirConfig ofCandidate = WeirConfig.builder()
+                    .applicationId(config.applicationId() + "-" + candidate)
+                    .threads(threads)
+                    .topics(config.topics())
+                    .state(new WeirConfig.State(
                             state.directory().resolve(candidate),
                             state.memoryBytes(),
                             hotMemoryBytes,
                             state.cleanupInterval(),
                             state.cleanupKeys(),
                             state.retention(),
-                            state.maxIdempotencyKeys()),
-                    config.requests(),
-                    config.shaping(),
-                    config.service(),
-                    config.kafka());
+                            state.maxIdempotencyKeys()))
+                    .requests(config.requests())
+                    .shaping(config.shaping())
+                    .service(config.service())
+                    .kafka(config.kafka())
+                    .build();
             TopicSetup.createMissing(admin, ofCandidate, TopicSetup.RequestTime.LOG_APPEND); // its internal topics
             names.addAll(TopicSetup.names(ofCandidate));
             return ofCandidate;

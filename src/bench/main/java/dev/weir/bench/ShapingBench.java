@@ -217,17 +217,13 @@ public final class ShapingBench {
         private volatile boolean isClosing;
 
         Rig(int commitMs) throws IOException {
-            WeirConfig defaults = WeirConfig.DEFAULTS;
-            config = new WeirConfig(
-                            "weir",
-                            1,
-                            defaults.topics(),
-                            defaults.state(),
-                            defaults.requests(),
-                            new WeirConfig.Shaping(1, Duration.ofMillis(commitMs), 50_000),
-                            defaults.service(),
-                            Map.of("bootstrap.servers", broker.bootstrapServers()))
-                    .withStateDirectory(directory.resolve("state"));
+            config = WeirConfig.builder()
+                    .applicationId("weir")
+                    .threads(1)
+                    .shaping(new WeirConfig.Shaping(1, Duration.ofMillis(commitMs), 50_000))
+                    .kafka("bootstrap.servers", broker.bootstrapServers())
+                    .stateDirectory(directory.resolve("state"))
+                    .build();
             try (Admin admin = Admin.create(KafkaSettings.admin(config))) {
                 TopicSetup.createMissing(admin, config, TopicSetup.RequestTime.LOG_APPEND);
             }

@@ -164,7 +164,7 @@ final class RunCommand implements Callable<Integer> {
     private static WeirConfig withPort(
             String option, WeirConfig config, IntFunction<WeirConfig.Service> change, int port) {
         try {
-            return config.withService(change.apply(port));
+            return config.toBuilder().service(change.apply(port)).build();
         } catch (IllegalArgumentException e) {
             throw new InputException(option + ": " + e.getMessage(), e);
         }
@@ -215,8 +215,11 @@ final class RunCommand implements Callable<Integer> {
                     || !e.getMessage().startsWith("service.health-port")) {
                 throw e;
             }
-            WeirService service =
-                    WeirService.open(config.withService(config.service().withHealthPort(0)), System.getenv());
+            WeirService service = WeirService.open(
+                    config.toBuilder()
+                            .service(config.service().withHealthPort(0))
+                            .build(),
+                    System.getenv());
             LOG.warn("{}; it is {} instead", e.getMessage(), service.healthUrl());
             return service;
         }

@@ -60,8 +60,9 @@ class RunServiceTest {
         try (ServerSocket free = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
             port = free.getLocalPort();
         }
-        WeirConfig config =
-                WeirConfig.DEFAULTS.withService(WeirConfig.DEFAULTS.service().withPort(port));
+        WeirConfig config = WeirConfig.DEFAULTS.toBuilder()
+                .service(WeirConfig.DEFAULTS.service().withPort(port))
+                .build();
         try (ServerSocket taken = new ServerSocket()) {
             bind(taken, 8679);
             assertThatThrownBy(() -> RunCommand.openService(config, false))

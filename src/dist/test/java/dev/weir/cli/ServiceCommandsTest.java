@@ -199,8 +199,9 @@ class ServiceCommandsTest {
         TestCertificate made = TestCertificate.make(directory, "a", "EC");
         WeirConfig.Service.Tls tls =
                 new WeirConfig.Service.Tls(made.certificate(), made.key(), Optional.of(made.certificate()));
-        WeirConfig config = WeirConfig.DEFAULTS.withService(
-                WeirConfig.DEFAULTS.service().withPort(0).withTls(tls));
+        WeirConfig config = WeirConfig.DEFAULTS.toBuilder()
+                .service(WeirConfig.DEFAULTS.service().withPort(0).withTls(tls))
+                .build();
         try (WeirService service = WeirService.open(config, Map.of())) {
             String ca = made.certificate().toString();
             assertThat(Shell.run("usage", "bob", "--service", service.url(), "--service-ca", ca)

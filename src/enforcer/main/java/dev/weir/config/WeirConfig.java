@@ -104,17 +104,14 @@ public record WeirConfig(
                         + ", as the shaping application of another one does, is '" + id + "'");
     }
 
-    /** Without a schema registry, and with leases as they are if nothing is set. */
-    public WeirConfig(
-            String applicationId,
-            int threads,
-            Topics topics,
-            State state,
-            Requests requests,
-            Shaping shaping,
-            Service service,
-            Map<String, String> kafka) {
-        this(applicationId, threads, topics, state, requests, shaping, Leases.DEFAULTS, service, Map.of(), kafka);
+    /** Starts from {@link #DEFAULTS}. */
+    public static ConfigBuilder builder() {
+        return DEFAULTS.toBuilder();
+    }
+
+    /** Starts from this configuration. */
+    public ConfigBuilder toBuilder() {
+        return new ConfigBuilder(this);
     }
 
     /**
@@ -210,6 +207,12 @@ public record WeirConfig(
             CLEANUP_KEYS.require(cleanupKeys);
             RETENTION.require(retention);
             IDEMPOTENCY_KEYS.require(maxIdempotencyKeys);
+        }
+
+        /** The same in another directory. */
+        State withDirectory(Path other) {
+            return new State(
+                    other, memoryBytes, hotMemoryBytes, cleanupInterval, cleanupKeys, retention, maxIdempotencyKeys);
         }
 
         private static long hotMemory(String text) {
@@ -549,40 +552,13 @@ public record WeirConfig(
         }
     }
 
-    /** This configuration with other limits of requests. */
-    public WeirConfig withRequests(Requests other) {
-        return new WeirConfig(applicationId, threads, topics, state, other, shaping, leases, service, registry, kafka);
-    }
-
-    /** This configuration with another service. */
-    public WeirConfig withService(Service other) {
-        return new WeirConfig(applicationId, threads, topics, state, requests, shaping, leases, other, registry, kafka);
-    }
-
     /** This configuration with one more Kafka property, or with another value for it. */
     public WeirConfig withKafka(String key, String value) {
-        Map<String, String> changed = new TreeMap<>(kafka);
-        changed.put(key, value);
-        return new WeirConfig(
-                applicationId, threads, topics, state, requests, shaping, leases, service, registry, changed);
+        return toBuilder().kafka(key, value).build();
     }
 
     public WeirConfig withStateDirectory(Path directory) {
-        State changed = new State(
-                directory,
-                state.memoryBytes,
-                state.hotMemoryBytes,
-                state.cleanupInterval,
-                state.cleanupKeys,
-                state.retention,
-                state.maxIdempotencyKeys);
-        return new WeirConfig(
-                applicationId, threads, topics, changed, requests, shaping, leases, service, registry, kafka);
-    }
-
-    /** This configuration with a schema registry: its properties without {@code apicurio.registry.}. */
-    public WeirConfig withRegistry(Map<String, String> other) {
-        return new WeirConfig(applicationId, threads, topics, state, requests, shaping, leases, service, other, kafka);
+        return toBuilder().stateDirectory(directory).build();
     }
 
     /** Everything but the values of properties that may be secrets. */

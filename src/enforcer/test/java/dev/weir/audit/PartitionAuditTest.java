@@ -146,13 +146,15 @@ class PartitionAuditTest {
     /** Instances and the audit have {@code requests.misplaced: dead-letter} from now on. */
     private void doNotRoute() {
         WeirConfig.Requests r = config.requests();
-        config = config.withRequests(new WeirConfig.Requests(
-                r.maxPayloadBytes(),
-                r.maxAttributes(),
-                r.maxAttributeLength(),
-                r.maxCost(),
-                WeirConfig.MisplacedAction.DEAD_LETTER,
-                r.maxAhead()));
+        config = config.toBuilder()
+                .requests(new WeirConfig.Requests(
+                        r.maxPayloadBytes(),
+                        r.maxAttributes(),
+                        r.maxAttributeLength(),
+                        r.maxCost(),
+                        WeirConfig.MisplacedAction.DEAD_LETTER,
+                        r.maxAhead()))
+                .build();
     }
 
     private static int taskOf(String client) {

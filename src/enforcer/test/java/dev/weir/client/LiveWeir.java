@@ -9,8 +9,6 @@ import dev.weir.topics.KafkaSettings;
 import dev.weir.topics.TopicSetup;
 import java.nio.file.Path;
 import java.time.Duration;
-import java.util.Map;
-import java.util.Optional;
 import org.apache.kafka.clients.admin.Admin;
 
 /** Topics with rules on a broker, for an enforcer to be started on them, or not. */
@@ -23,16 +21,13 @@ record LiveWeir(WeirConfig config) {
     }
 
     static LiveWeir create(String bootstrapServers, Path directory, String prefix, String policies) throws Exception {
-        WeirConfig config = new WeirConfig(
-                        "weir-" + prefix + "test",
-                        1,
-                        new WeirConfig.Topics(prefix, 2, Optional.empty()),
-                        WeirConfig.DEFAULTS.state(),
-                        WeirConfig.DEFAULTS.requests(),
-                        WeirConfig.DEFAULTS.shaping(),
-                        WeirConfig.DEFAULTS.service(),
-                        Map.of("bootstrap.servers", bootstrapServers))
-                .withStateDirectory(directory.resolve(prefix + "state"));
+        WeirConfig config = WeirConfig.builder()
+                .applicationId("weir-" + prefix + "test")
+                .threads(1)
+                .topics(prefix, 2)
+                .kafka("bootstrap.servers", bootstrapServers)
+                .stateDirectory(directory.resolve(prefix + "state"))
+                .build();
         try (Admin admin = Admin.create(KafkaSettings.admin(config))) {
             TopicSetup.createMissing(admin, config, TopicSetup.RequestTime.LOG_APPEND);
         }
@@ -42,17 +37,7 @@ record LiveWeir(WeirConfig config) {
 
     /** The same, but quota is lent so. */
     LiveWeir leases(WeirConfig.Leases leases) {
-        return new LiveWeir(new WeirConfig(
-                config.applicationId(),
-                config.threads(),
-                config.topics(),
-                config.state(),
-                config.requests(),
-                config.shaping(),
-                leases,
-                config.service(),
-                config.registry(),
-                config.kafka()));
+        return new LiveWeir(config.toBuilder().leases(leases).build());
     }
 
     /** Starts an enforcer, and waits until it decides. */

@@ -136,21 +136,21 @@ class ConfigFileTest {
     void the_defaults_are_what_is_documented() throws FaultsException {
         assertThat(ConfigFile.read("weir.yaml", DEFAULTS)).isEqualTo(WeirConfig.DEFAULTS);
         assertThat(WeirConfig.DEFAULTS)
-                .isEqualTo(new WeirConfig(
-                        "weir",
-                        1,
-                        new Topics("weir.", 4, Optional.empty()),
-                        new State(
+                .isEqualTo(WeirConfig.builder()
+                        .applicationId("weir")
+                        .threads(1)
+                        .topics(new Topics("weir.", 4, Optional.empty()))
+                        .state(new State(
                                 Path.of(System.getProperty("java.io.tmpdir"), "weir"),
                                 268_435_456,
                                 Runtime.getRuntime().maxMemory() / 8,
                                 Duration.ofSeconds(1),
                                 10_000,
                                 Duration.ofHours(1),
-                                1_000_000),
-                        new Requests(65_536, 64, 1024, 1_000_000_000_000L, MisplacedAction.ROUTE, HOUR),
-                        new Shaping(1, Duration.ofMillis(20), 50_000),
-                        new Service(
+                                1_000_000))
+                        .requests(new Requests(65_536, 64, 1024, 1_000_000_000_000L, MisplacedAction.ROUTE, HOUR))
+                        .shaping(new Shaping(1, Duration.ofMillis(20), 50_000))
+                        .service(new Service(
                                 true,
                                 "127.0.0.1",
                                 8680,
@@ -160,8 +160,9 @@ class ConfigFileTest {
                                 Optional.empty(),
                                 Duration.ofSeconds(10),
                                 Duration.ofSeconds(30),
-                                Optional.empty()),
-                        Map.of()));
+                                Optional.empty()))
+                        .kafka(Map.of())
+                        .build());
         assertThat(WeirConfig.DEFAULTS.requests().rules())
                 .isEqualTo(new RequestRules(65_536, 64, 1024, 1_000_000_000_000L));
     }
@@ -169,22 +170,23 @@ class ConfigFileTest {
     @Test
     void every_key_can_be_set() throws FaultsException {
         assertThat(ConfigFile.read("weir.yaml", ALL_OTHER, ENVIRONMENT))
-                .isEqualTo(new WeirConfig(
-                        "weir-eu.1_a",
-                        8,
-                        new Topics("", 32, Optional.of(3)),
-                        new State(
+                .isEqualTo(WeirConfig.builder()
+                        .applicationId("weir-eu.1_a")
+                        .threads(8)
+                        .topics(new Topics("", 32, Optional.of(3)))
+                        .state(new State(
                                 Path.of("/var/lib/weir"),
                                 2L << 30,
                                 1_000_000,
                                 Duration.ofMillis(100),
                                 50_000,
                                 Duration.ofDays(2),
-                                1),
-                        new Requests(1500, 0, 1, 1L << 61, MisplacedAction.DEAD_LETTER, Duration.ofDays(3650)),
-                        new Shaping(64, Duration.ofSeconds(10), 1_000),
-                        new WeirConfig.Leases(Duration.ofSeconds(20), Duration.ofMillis(50)),
-                        new Service(
+                                1))
+                        .requests(
+                                new Requests(1500, 0, 1, 1L << 61, MisplacedAction.DEAD_LETTER, Duration.ofDays(3650)))
+                        .shaping(new Shaping(64, Duration.ofSeconds(10), 1_000))
+                        .leases(new WeirConfig.Leases(Duration.ofSeconds(20), Duration.ofMillis(50)))
+                        .service(new Service(
                                 false,
                                 "0.0.0.0",
                                 0,
@@ -197,8 +199,8 @@ class ConfigFileTest {
                                 Optional.of(new Service.Tls(
                                         Path.of("/etc/weir/tls.crt"),
                                         Path.of("/etc/weir/tls.key"),
-                                        Optional.of(Path.of("/etc/weir/ca.crt"))))),
-                        Map.of(
+                                        Optional.of(Path.of("/etc/weir/ca.crt"))))))
+                        .registry(Map.of(
                                 "url",
                                 "https://registry.example/apis/registry/v3",
                                 "auto-register",
@@ -208,8 +210,8 @@ class ConfigFileTest {
                                 "auth.username",
                                 "weir",
                                 "auth.password",
-                                "pa$1\\${env:NO}"),
-                        Map.of(
+                                "pa$1\\${env:NO}"))
+                        .kafka(Map.of(
                                 "bootstrap.servers",
                                 "a:9092,b:9092",
                                 "linger.ms",
@@ -217,7 +219,8 @@ class ConfigFileTest {
                                 "enable.idempotence",
                                 "true",
                                 "sasl.jaas.config",
-                                "X username=\"u\" password=\"pa$1\\${env:NO}\";")));
+                                "X username=\"u\" password=\"pa$1\\${env:NO}\";"))
+                        .build());
     }
 
     @Test
@@ -402,7 +405,9 @@ class ConfigFileTest {
 
     @Test
     void a_password_for_the_registry_is_not_shown() {
-        assertThat(WeirConfig.DEFAULTS.withRegistry(Map.of("url", "http://a:1", "auth.password", "hush")))
+        assertThat(WeirConfig.DEFAULTS.toBuilder()
+                        .registry(Map.of("url", "http://a:1", "auth.password", "hush"))
+                        .build())
                 .hasToString(WeirConfig.DEFAULTS
                         .toString()
                         .replace("registry={}", "registry={auth.password=<hidden>, url=http://a:1}"));
@@ -432,28 +437,28 @@ class ConfigFileTest {
     void the_records_check_what_they_are_given() {
         State state = WeirConfig.DEFAULTS.state();
 
-        assertRefused(
-                "threads must be 1 to 64, is 65",
-                () -> new WeirConfig(
-                        "weir",
-                        65,
-                        Topics.DEFAULTS,
-                        State.DEFAULTS,
-                        Requests.DEFAULTS,
-                        Shaping.DEFAULTS,
-                        Service.DEFAULTS,
-                        Map.of()));
+        assertRefused("threads must be 1 to 64, is 65", () -> WeirConfig.builder()
+                .applicationId("weir")
+                .threads(65)
+                .topics(Topics.DEFAULTS)
+                .state(State.DEFAULTS)
+                .requests(Requests.DEFAULTS)
+                .shaping(Shaping.DEFAULTS)
+                .service(Service.DEFAULTS)
+                .kafka(Map.of())
+                .build());
         assertRefused(
                 "topics.prefix and application-id must have at most 233 characters together: both are in the names of internal topics",
-                () -> new WeirConfig(
-                        "a".repeat(100),
-                        1,
-                        new Topics("p".repeat(134), 1, Optional.empty()),
-                        State.DEFAULTS,
-                        Requests.DEFAULTS,
-                        Shaping.DEFAULTS,
-                        Service.DEFAULTS,
-                        Map.of()));
+                () -> WeirConfig.builder()
+                        .applicationId("a".repeat(100))
+                        .threads(1)
+                        .topics(new Topics("p".repeat(134), 1, Optional.empty()))
+                        .state(State.DEFAULTS)
+                        .requests(Requests.DEFAULTS)
+                        .shaping(Shaping.DEFAULTS)
+                        .service(Service.DEFAULTS)
+                        .kafka(Map.of())
+                        .build());
         assertRefused("topics.partitions must be 1 to 10000, is 0", () -> new Topics("", 0, Optional.empty()));
         assertRefused(
                 "topics.replication-factor must be 1 to 32767, is 32768", () -> new Topics("", 1, Optional.of(32_768)));
@@ -486,15 +491,16 @@ class ConfigFileTest {
     @Test
     void a_configuration_does_not_change() {
         Map<String, String> kafka = new HashMap<>(Map.of("a", "1"));
-        WeirConfig config = new WeirConfig(
-                "weir",
-                1,
-                Topics.DEFAULTS,
-                State.DEFAULTS,
-                Requests.DEFAULTS,
-                Shaping.DEFAULTS,
-                Service.DEFAULTS,
-                kafka);
+        WeirConfig config = WeirConfig.builder()
+                .applicationId("weir")
+                .threads(1)
+                .topics(Topics.DEFAULTS)
+                .state(State.DEFAULTS)
+                .requests(Requests.DEFAULTS)
+                .shaping(Shaping.DEFAULTS)
+                .service(Service.DEFAULTS)
+                .kafka(kafka)
+                .build();
         kafka.put("b", "2");
 
         WeirConfig other = config.withKafka("a", "3").withStateDirectory(Path.of("there"));

@@ -387,16 +387,13 @@ class InstanceQueriesTest {
     }
 
     private WeirConfig config(String prefix) throws Exception {
-        WeirConfig config = new WeirConfig(
-                        "weir-" + prefix + "test",
-                        1,
-                        new WeirConfig.Topics(prefix, 4, Optional.empty()),
-                        WeirConfig.DEFAULTS.state(),
-                        WeirConfig.DEFAULTS.requests(),
-                        WeirConfig.DEFAULTS.shaping(),
-                        WeirConfig.DEFAULTS.service(),
-                        Map.of("bootstrap.servers", broker.bootstrapServers()))
-                .withStateDirectory(directory.resolve("weir-state"));
+        WeirConfig config = WeirConfig.builder()
+                .applicationId("weir-" + prefix + "test")
+                .threads(1)
+                .topics(prefix, 4)
+                .kafka("bootstrap.servers", broker.bootstrapServers())
+                .stateDirectory(directory.resolve("weir-state"))
+                .build();
         try (Admin admin = Admin.create(KafkaSettings.admin(config))) {
             TopicSetup.createMissing(admin, config, TopicSetup.RequestTime.CREATE);
         }

@@ -17,7 +17,6 @@ import dev.weir.wire.PolicyAvro;
 import dev.weir.wire.PolicyAvro.Kind;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Map;
 import java.util.Properties;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
@@ -200,15 +199,13 @@ class PolicyTopicTest {
     }
 
     private static WeirConfig config(String prefix) {
-        WeirConfig config = new WeirConfig(
-                "weir-" + prefix + "test",
-                1,
-                new WeirConfig.Topics(prefix, 1, WeirConfig.DEFAULTS.topics().replicationFactor()),
-                WeirConfig.DEFAULTS.state(),
-                WeirConfig.DEFAULTS.requests(),
-                WeirConfig.DEFAULTS.shaping(),
-                WeirConfig.DEFAULTS.service(),
-                Map.of("bootstrap.servers", broker.bootstrapServers()));
+        WeirConfig config = WeirConfig.builder()
+                .applicationId("weir-" + prefix + "test")
+                .threads(1)
+                .topics(new WeirConfig.Topics(
+                        prefix, 1, WeirConfig.DEFAULTS.topics().replicationFactor()))
+                .kafka("bootstrap.servers", broker.bootstrapServers())
+                .build();
         try (Admin admin = Admin.create(KafkaSettings.admin(config))) {
             TopicSetup.createMissing(admin, config, TopicSetup.RequestTime.LOG_APPEND);
         }

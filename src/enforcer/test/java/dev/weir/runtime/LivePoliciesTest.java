@@ -27,7 +27,6 @@ import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.NavigableMap;
-import java.util.Optional;
 import java.util.Properties;
 import java.util.Set;
 import java.util.TreeMap;
@@ -281,16 +280,13 @@ class LivePoliciesTest {
     }
 
     private WeirConfig config(String prefix, TopicSetup.RequestTime requestTime) {
-        WeirConfig config = new WeirConfig(
-                        "weir-" + prefix + "test",
-                        1,
-                        new WeirConfig.Topics(prefix, PARTITIONS, Optional.empty()),
-                        WeirConfig.DEFAULTS.state(),
-                        WeirConfig.DEFAULTS.requests(),
-                        WeirConfig.DEFAULTS.shaping(),
-                        WeirConfig.DEFAULTS.service(),
-                        Map.of("bootstrap.servers", broker.bootstrapServers()))
-                .withStateDirectory(directory.resolve("weir-state"));
+        WeirConfig config = WeirConfig.builder()
+                .applicationId("weir-" + prefix + "test")
+                .threads(1)
+                .topics(prefix, PARTITIONS)
+                .kafka("bootstrap.servers", broker.bootstrapServers())
+                .stateDirectory(directory.resolve("weir-state"))
+                .build();
         createTopics(config, requestTime);
         return config;
     }

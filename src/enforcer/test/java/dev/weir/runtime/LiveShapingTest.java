@@ -23,7 +23,6 @@ import java.time.Duration;
 import java.util.Comparator;
 import java.util.List;
 import java.util.Map;
-import java.util.Optional;
 import java.util.stream.Stream;
 import org.apache.kafka.clients.admin.Admin;
 import org.apache.kafka.clients.producer.KafkaProducer;
@@ -222,16 +221,14 @@ class LiveShapingTest {
     }
 
     private WeirConfig config(String prefix) {
-        return new WeirConfig(
-                        "weir-" + prefix + "test",
-                        1,
-                        new WeirConfig.Topics(prefix, 4, Optional.empty()),
-                        WeirConfig.DEFAULTS.state(),
-                        WeirConfig.DEFAULTS.requests(),
-                        new WeirConfig.Shaping(2, WeirConfig.DEFAULTS.shaping().commitInterval(), 50_000),
-                        WeirConfig.DEFAULTS.service(),
-                        Map.of("bootstrap.servers", broker.bootstrapServers()))
-                .withStateDirectory(directory.resolve("weir-state"));
+        return WeirConfig.builder()
+                .applicationId("weir-" + prefix + "test")
+                .threads(1)
+                .topics(prefix, 4)
+                .shaping(new WeirConfig.Shaping(2, WeirConfig.DEFAULTS.shaping().commitInterval(), 50_000))
+                .kafka("bootstrap.servers", broker.bootstrapServers())
+                .stateDirectory(directory.resolve("weir-state"))
+                .build();
     }
 
     /** Creates the topics too; gives the rules of the queues. */

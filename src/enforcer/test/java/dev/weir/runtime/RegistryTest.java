@@ -266,13 +266,17 @@ class RegistryTest {
 
     @Test
     void who_cannot_have_the_ids_of_what_he_writes_does_not_begin() throws Exception {
-        WeirConfig config = config("none.").withRegistry(Map.of("url", "http://localhost:1/apis/registry/v3"));
+        WeirConfig config = config("none.").toBuilder()
+                .registry(Map.of("url", "http://localhost:1/apis/registry/v3"))
+                .build();
         createTopics(config);
         assertThatExceptionOfType(RegistryException.class)
                 .isThrownBy(() -> Enforcer.create(config, Optional.empty()))
                 .withMessageStartingWith(
                         "the registry at http://localhost:1/apis/registry/v3 does not do what it was asked: ");
-        WeirConfig unregistered = config("none.").withRegistry(Map.of("url", url, "auto-register", "false"));
+        WeirConfig unregistered = config("none.").toBuilder()
+                .registry(Map.of("url", url, "auto-register", "false"))
+                .build();
         assertThatExceptionOfType(RegistryException.class)
                 .isThrownBy(() -> new RequestSender(unregistered))
                 .withMessage("the registry at " + url + " does not have the schema of none.requests-value"
@@ -296,18 +300,14 @@ class RegistryTest {
     }
 
     private WeirConfig config(String prefix) {
-        return new WeirConfig(
-                        "weir-" + prefix + "test",
-                        1,
-                        new WeirConfig.Topics(prefix, 1, Optional.empty()),
-                        WeirConfig.DEFAULTS.state(),
-                        WeirConfig.DEFAULTS.requests(),
-                        WeirConfig.DEFAULTS.shaping(),
-                        WeirConfig.DEFAULTS.leases(),
-                        WeirConfig.DEFAULTS.service(),
-                        Map.of("url", url),
-                        Map.of("bootstrap.servers", broker.bootstrapServers()))
-                .withStateDirectory(directory.resolve("weir-state"));
+        return WeirConfig.builder()
+                .applicationId("weir-" + prefix + "test")
+                .threads(1)
+                .topics(prefix, 1)
+                .registry(Map.of("url", url))
+                .kafka("bootstrap.servers", broker.bootstrapServers())
+                .stateDirectory(directory.resolve("weir-state"))
+                .build();
     }
 
     private static void createTopics(WeirConfig config) {

@@ -43,7 +43,10 @@ class DocumentLintTest {
     @BeforeAll
     static void start() throws Exception {
         service = WeirService.open(
-                WeirConfig.DEFAULTS.withService(WeirConfig.DEFAULTS.service().withPort(0)), Map.of());
+                WeirConfig.DEFAULTS.toBuilder()
+                        .service(WeirConfig.DEFAULTS.service().withPort(0))
+                        .build(),
+                Map.of());
         caller = Caller.of(service.port(), null);
     }
 

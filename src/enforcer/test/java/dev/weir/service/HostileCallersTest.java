@@ -43,7 +43,8 @@ class HostileCallersTest {
 
     private void open(Duration requestTimeout) {
         WeirConfig.Service settings = WeirConfig.Service.DEFAULTS.withPort(0).withRequestTimeout(requestTimeout);
-        service = WeirService.open(WeirConfig.DEFAULTS.withService(settings), Map.of());
+        service = WeirService.open(
+                WeirConfig.DEFAULTS.toBuilder().service(settings).build(), Map.of());
     }
 
     @AfterEach

@@ -263,6 +263,8 @@ class InstancesTest {
         return WeirConfig.DEFAULTS
                 .withKafka("bootstrap.servers", broker.bootstrapServers())
                 .withStateDirectory(directory.resolve(name))
-                .withService(WeirConfig.DEFAULTS.service().withPort(0));
+                .toBuilder()
+                .service(WeirConfig.DEFAULTS.service().withPort(0))
+                .build();
     }
 }

@@ -67,9 +67,9 @@ class LookingBackTest {
     @BeforeAll
     static void work() throws Exception {
         broker = EmbeddedBroker.start();
-        config = WeirConfig.DEFAULTS
-                .withKafka("bootstrap.servers", broker.bootstrapServers())
-                .withService(WeirConfig.DEFAULTS.service().withPort(0))
+        config = WeirConfig.DEFAULTS.withKafka("bootstrap.servers", broker.bootstrapServers()).toBuilder()
+                .service(WeirConfig.DEFAULTS.service().withPort(0))
+                .build()
                 .withStateDirectory(directory);
         try (Admin admin = Admin.create(KafkaSettings.admin(config))) {
             TopicSetup.createMissing(admin, config, TopicSetup.RequestTime.LOG_APPEND);

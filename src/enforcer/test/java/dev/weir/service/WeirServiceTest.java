@@ -79,7 +79,9 @@ class WeirServiceTest {
         WeirConfig config = WeirConfig.DEFAULTS
                 .withKafka("bootstrap.servers", broker.bootstrapServers())
                 .withStateDirectory(directory)
-                .withService(WeirConfig.DEFAULTS.service().withPort(0));
+                .toBuilder()
+                .service(WeirConfig.DEFAULTS.service().withPort(0))
+                .build();
         try (Admin admin = Admin.create(KafkaSettings.admin(config))) {
             TopicSetup.createMissing(admin, config, TopicSetup.RequestTime.LOG_APPEND);
         }
@@ -180,9 +182,9 @@ class WeirServiceTest {
         WeirConfig.Service settings =
                 WeirConfig.DEFAULTS.service().withPort(0).withHealthPort(0).withTokenFile(file);
         try (WeirService ofTokens = WeirService.open(
-                WeirConfig.DEFAULTS
-                        .withKafka("bootstrap.servers", broker.bootstrapServers())
-                        .withService(settings),
+                WeirConfig.DEFAULTS.withKafka("bootstrap.servers", broker.bootstrapServers()).toBuilder()
+                        .service(settings)
+                        .build(),
                 Map.of())) {
             ofTokens.attachEnforcer(enforcer.policies(), HERE);
             Caller ci = Caller.of(ofTokens.port(), named);

@@ -16,7 +16,6 @@ import java.time.Duration;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.Optional;
 import java.util.Set;
 import java.util.TreeSet;
 import java.util.stream.Collectors;
@@ -65,15 +64,16 @@ class TopicCheckTest {
     @BeforeEach
     void create() {
         String name = "t" + cases++;
-        config = new WeirConfig(
-                name,
-                1,
-                new WeirConfig.Topics(name + ".", 2, Optional.empty()),
-                cluster.state(),
-                cluster.requests(),
-                cluster.shaping(),
-                cluster.service(),
-                cluster.kafka());
+        config = WeirConfig.builder()
+                .applicationId(name)
+                .threads(1)
+                .topics(name + ".", 2)
+                .state(cluster.state())
+                .requests(cluster.requests())
+                .shaping(cluster.shaping())
+                .service(cluster.service())
+                .kafka(cluster.kafka())
+                .build();
         TopicSetup.createMissing(admin, config, TopicSetup.RequestTime.LOG_APPEND);
     }
 

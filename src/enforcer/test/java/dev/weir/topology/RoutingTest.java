@@ -307,16 +307,17 @@ class RoutingTest {
         Weir(int partitions, MisplacedAction misplaced) {
             WeirConfig from = WeirConfig.DEFAULTS.withStateDirectory(directory.resolve("state"));
             WeirConfig.Requests r = from.requests();
-            WeirConfig config = new WeirConfig(
-                    from.applicationId(),
-                    from.threads(),
-                    from.topics(),
-                    from.state(),
-                    new WeirConfig.Requests(
-                            10L << 16, r.maxAttributes(), r.maxAttributeLength(), r.maxCost(), misplaced, r.maxAhead()),
-                    from.shaping(),
-                    from.service(),
-                    from.kafka());
+            WeirConfig config = WeirConfig.builder()
+                    .applicationId(from.applicationId())
+                    .threads(from.threads())
+                    .topics(from.topics())
+                    .state(from.state())
+                    .requests(new WeirConfig.Requests(
+                            10L << 16, r.maxAttributes(), r.maxAttributeLength(), r.maxCost(), misplaced, r.maxAhead()))
+                    .shaping(from.shaping())
+                    .service(from.service())
+                    .kafka(from.kafka())
+                    .build();
             driver = new TopologyTestDriver(
                     WeirTopology.deciding(config, partitions, new PolicyRegistry(), counts),
                     KafkaSettings.deciding(config),

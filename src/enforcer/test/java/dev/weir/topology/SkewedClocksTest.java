@@ -140,18 +140,10 @@ class SkewedClocksTest {
 
     private WeirConfig config(String applicationId) {
         WeirConfig from = WeirConfig.DEFAULTS;
-        return new WeirConfig(
-                        applicationId,
-                        from.threads(),
-                        from.topics(),
-                        from.state(),
-                        from.requests(),
-                        from.shaping(),
-                        from.leases(),
-                        from.service(),
-                        from.registry(),
-                        from.kafka())
-                .withStateDirectory(directory.resolve(applicationId));
+        return from.toBuilder()
+                .applicationId(applicationId)
+                .stateDirectory(directory.resolve(applicationId))
+                .build();
     }
 
     private static TestInputTopic<byte[], byte[]> in(TopologyTestDriver driver, String topic) {

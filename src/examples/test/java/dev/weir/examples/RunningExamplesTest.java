@@ -24,7 +24,6 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
-import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import org.apache.kafka.clients.admin.Admin;
@@ -57,16 +56,12 @@ class RunningExamplesTest {
     static void start() throws Exception {
         broker = EmbeddedBroker.start();
         kafka = Map.of("bootstrap.servers", broker.bootstrapServers());
-        WeirConfig config = new WeirConfig(
-                        WeirConfig.DEFAULTS.applicationId(),
-                        1,
-                        new WeirConfig.Topics(WeirConfig.DEFAULTS.topics().prefix(), 2, Optional.empty()),
-                        WeirConfig.DEFAULTS.state(),
-                        WeirConfig.DEFAULTS.requests(),
-                        WeirConfig.DEFAULTS.shaping(),
-                        WeirConfig.DEFAULTS.service(),
-                        Map.of("bootstrap.servers", broker.bootstrapServers()))
-                .withStateDirectory(directory.resolve("state"));
+        WeirConfig config = WeirConfig.builder()
+                .threads(1)
+                .topics(WeirConfig.DEFAULTS.topics().prefix(), 2)
+                .kafka("bootstrap.servers", broker.bootstrapServers())
+                .stateDirectory(directory.resolve("state"))
+                .build();
         try (Admin admin = Admin.create(KafkaSettings.admin(config))) {
             TopicSetup.createMissing(admin, config, TopicSetup.RequestTime.LOG_APPEND);
         }

@@ -18,7 +18,6 @@ import java.util.HashSet;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.Optional;
 import java.util.Random;
 import java.util.Set;
 import java.util.concurrent.Callable;
@@ -101,15 +100,11 @@ final class FailureRun implements AutoCloseable {
         this.out = out;
         rules = new Rules(setup.seed);
         brokers = BrokerCluster.start(directory, BrokerCluster.FAULT_TOLERANT_SIZE);
-        config = new WeirConfig(
-                WeirConfig.DEFAULTS.applicationId(),
-                1,
-                new WeirConfig.Topics("weir.", setup.partitions, Optional.empty()),
-                WeirConfig.DEFAULTS.state(),
-                WeirConfig.DEFAULTS.requests(),
-                WeirConfig.DEFAULTS.shaping(),
-                WeirConfig.DEFAULTS.service(),
-                Map.of("bootstrap.servers", brokers.bootstrapServers()));
+        config = WeirConfig.builder()
+                .threads(1)
+                .topics("weir.", setup.partitions)
+                .kafka("bootstrap.servers", brokers.bootstrapServers())
+                .build();
         for (int i = 1; i <= setup.enforcers; i++) {
             Map<String, String> kafka = new LinkedHashMap<>(setup.kafka);
             kafka.put("bootstrap.servers", brokers.bootstrapServers());

@@ -19,7 +19,6 @@ import java.time.Duration;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.Optional;
 import java.util.Random;
 import java.util.concurrent.Callable;
 import java.util.concurrent.CompletableFuture;
@@ -173,23 +172,21 @@ public final class Flood implements Callable<Integer> {
     private static WeirConfig config(String bootstrapServers, boolean large) {
         WeirConfig defaults = WeirConfig.DEFAULTS;
         WeirConfig.Requests requests = defaults.requests();
-        return new WeirConfig(
-                defaults.applicationId(),
-                1,
-                new WeirConfig.Topics("weir.", PARTITIONS, Optional.empty()),
-                defaults.state(),
-                large
-                        ? new WeirConfig.Requests(
-                                1 << 20,
-                                requests.maxAttributes(),
-                                1_000_000,
-                                requests.maxCost(),
-                                requests.misplaced(),
-                                requests.maxAhead())
-                        : requests,
-                defaults.shaping(),
-                defaults.service(),
-                Map.of("bootstrap.servers", bootstrapServers));
+        return WeirConfig.builder()
+                .threads(1)
+                .topics("weir.", PARTITIONS)
+                .requests(
+                        large
+                                ? new WeirConfig.Requests(
+                                        1 << 20,
+                                        requests.maxAttributes(),
+                                        1_000_000,
+                                        requests.maxCost(),
+                                        requests.misplaced(),
+                                        requests.maxAhead())
+                                : requests)
+                .kafka("bootstrap.servers", bootstrapServers)
+                .build();
     }
 
     private boolean run() throws Exception {

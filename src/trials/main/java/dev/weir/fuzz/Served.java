@@ -37,7 +37,9 @@ final class Served implements AutoCloseable {
         config = WeirConfig.DEFAULTS
                 .withKafka("bootstrap.servers", broker.bootstrapServers())
                 .withStateDirectory(directory.resolve("weir-state"))
-                .withService(WeirConfig.DEFAULTS.service().withPort(0));
+                .toBuilder()
+                .service(WeirConfig.DEFAULTS.service().withPort(0))
+                .build();
         broker.beforeClose(() -> TopologyFuzz.delete(directory));
         try (Admin admin = Admin.create(KafkaSettings.admin(config))) {
             TopicSetup.createMissing(admin, config, TopicSetup.RequestTime.LOG_APPEND);

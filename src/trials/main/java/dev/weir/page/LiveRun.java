@@ -92,9 +92,9 @@ final class LiveRun implements AutoCloseable {
      */
     LiveRun(Path directory, String another) throws Exception {
         this.another = another;
-        config = WeirConfig.DEFAULTS
-                .withKafka("bootstrap.servers", broker.bootstrapServers())
-                .withService(WeirConfig.DEFAULTS.service().withPort(0))
+        config = WeirConfig.DEFAULTS.withKafka("bootstrap.servers", broker.bootstrapServers()).toBuilder()
+                .service(WeirConfig.DEFAULTS.service().withPort(0))
+                .build()
                 .withStateDirectory(directory);
         try (Admin admin = Admin.create(KafkaSettings.admin(config))) {
             TopicSetup.createMissing(admin, config, TopicSetup.RequestTime.LOG_APPEND);
@@ -137,7 +137,8 @@ final class LiveRun implements AutoCloseable {
     }
 
     private WeirService open(WeirConfig.Service settings) {
-        return WeirService.open(config.withService(settings), Map.of(WeirConfig.Service.TOKEN_VARIABLE, TOKEN));
+        return WeirService.open(
+                config.toBuilder().service(settings).build(), Map.of(WeirConfig.Service.TOKEN_VARIABLE, TOKEN));
     }
 
     private void show(WeirService shown) {

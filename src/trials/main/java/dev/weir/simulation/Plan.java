@@ -113,26 +113,19 @@ record Plan(
     private static WeirConfig config(Random random, boolean misplaces) {
         WeirConfig from = WeirConfig.DEFAULTS;
         int forgetAfterMs = FORGET_AFTER_MS[random.nextInt(FORGET_AFTER_MS.length)];
-        return new WeirConfig(
-                from.applicationId(),
-                from.threads(),
-                from.topics(),
-                new WeirConfig.State(
+        return from.toBuilder()
+                .state(new WeirConfig.State(
                         Path.of("nowhere"),
                         1 << 20,
                         HOT_MEMORY[random.nextInt(HOT_MEMORY.length)],
                         Duration.ofMillis(10 + random.nextInt(200)),
                         1 + random.nextInt(10),
                         Duration.ofMillis(misplaces ? LONGEST_FORGET_AFTER_MS : forgetAfterMs),
-                        REMEMBERED[random.nextInt(REMEMBERED.length)]),
-                from.requests(),
-                from.shaping(),
-                new WeirConfig.Leases(
+                        REMEMBERED[random.nextInt(REMEMBERED.length)]))
+                .leases(new WeirConfig.Leases(
                         Duration.ofMillis(200 + random.nextInt(MOST_TERM_MS - 200)),
-                        Duration.ofMillis(random.nextInt(100))),
-                from.service(),
-                from.registry(),
-                from.kafka());
+                        Duration.ofMillis(random.nextInt(100))))
+                .build();
     }
 
     /** Of the policies, those that requests come for, one as often as it is there. */

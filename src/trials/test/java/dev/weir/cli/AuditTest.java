@@ -300,16 +300,13 @@ class AuditTest {
     }
 
     private static WeirConfig config(String applicationId, String prefix) {
-        return new WeirConfig(
-                        applicationId,
-                        1,
-                        new WeirConfig.Topics(prefix, PARTITIONS, Optional.empty()),
-                        WeirConfig.DEFAULTS.state(),
-                        WeirConfig.DEFAULTS.requests(),
-                        WeirConfig.DEFAULTS.shaping(),
-                        WeirConfig.DEFAULTS.service(),
-                        Map.of("bootstrap.servers", broker.bootstrapServers()))
-                .withStateDirectory(directory.resolve("state"));
+        return WeirConfig.builder()
+                .applicationId(applicationId)
+                .threads(1)
+                .topics(prefix, PARTITIONS)
+                .kafka("bootstrap.servers", broker.bootstrapServers())
+                .stateDirectory(directory.resolve("state"))
+                .build();
     }
 
     @AfterAll

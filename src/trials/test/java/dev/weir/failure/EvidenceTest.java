@@ -20,7 +20,6 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.time.Instant;
 import java.util.Map;
-import java.util.Optional;
 import java.util.Properties;
 import java.util.concurrent.locks.LockSupport;
 import java.util.stream.Collectors;
@@ -73,16 +72,13 @@ class EvidenceTest {
     }
 
     private WeirConfig config(EmbeddedBroker broker) {
-        return new WeirConfig(
-                        "weir",
-                        1,
-                        new WeirConfig.Topics("weir.", 2, Optional.empty()),
-                        WeirConfig.DEFAULTS.state(),
-                        WeirConfig.DEFAULTS.requests(),
-                        WeirConfig.DEFAULTS.shaping(),
-                        WeirConfig.DEFAULTS.service(),
-                        Map.of("bootstrap.servers", broker.bootstrapServers()))
-                .withStateDirectory(directory.resolve("weir-state"));
+        return WeirConfig.builder()
+                .applicationId("weir")
+                .threads(1)
+                .topics("weir.", 2)
+                .kafka("bootstrap.servers", broker.bootstrapServers())
+                .stateDirectory(directory.resolve("weir-state"))
+                .build();
     }
 
     private Evidence run(WeirConfig config) throws Exception {

@@ -269,17 +269,13 @@ class OverloadTest {
     }
 
     private WeirConfig config(String name, int partitions) throws Exception {
-        WeirConfig defaults = WeirConfig.DEFAULTS;
-        WeirConfig config = new WeirConfig(
-                        name,
-                        1,
-                        new WeirConfig.Topics(name + ".", partitions, Optional.empty()),
-                        defaults.state(),
-                        defaults.requests(),
-                        defaults.shaping(),
-                        defaults.service(),
-                        Map.of("bootstrap.servers", broker.bootstrapServers()))
-                .withStateDirectory(directory.resolve("state"));
+        WeirConfig config = WeirConfig.builder()
+                .applicationId(name)
+                .threads(1)
+                .topics(name + ".", partitions)
+                .kafka("bootstrap.servers", broker.bootstrapServers())
+                .stateDirectory(directory.resolve("state"))
+                .build();
         try (Admin client = Admin.create(KafkaSettings.admin(config))) {
             TopicSetup.createMissing(client, config, TopicSetup.RequestTime.LOG_APPEND);
         }

@@ -28,7 +28,6 @@ import java.util.ArrayList;
 import java.util.Deque;
 import java.util.List;
 import java.util.Map;
-import java.util.Optional;
 import java.util.Queue;
 import java.util.Set;
 import java.util.TreeMap;
@@ -105,15 +104,11 @@ class SkewedProcessesTest {
         assumeTrue(ProcessClock.Library.isPossible(), ProcessClock.NEEDS);
         EmbeddedBroker broker = opened(EmbeddedBroker.start());
         Map<String, String> kafka = Map.of("bootstrap.servers", broker.bootstrapServers());
-        config = new WeirConfig(
-                WeirConfig.DEFAULTS.applicationId(),
-                1,
-                new WeirConfig.Topics(PREFIX, PARTITIONS, Optional.empty()),
-                WeirConfig.DEFAULTS.state(),
-                WeirConfig.DEFAULTS.requests(),
-                WeirConfig.DEFAULTS.shaping(),
-                WeirConfig.DEFAULTS.service(),
-                kafka);
+        config = WeirConfig.builder()
+                .threads(1)
+                .topics(PREFIX, PARTITIONS)
+                .kafka(kafka)
+                .build();
         admin = opened(Admin.create(KafkaSettings.admin(config)));
         TopicSetup.createMissing(admin, config, TopicSetup.RequestTime.LOG_APPEND);
         new PolicyTopic(config).apply(PolicyFile.read("policies.yaml", POLICIES), PolicyTopic.Options.DEFAULTS, 0);

@@ -61,8 +61,8 @@ class AccessControlTest {
     @Test
     void health_needs_no_token_and_any_name_will_do() throws IOException {
         Service everywhere = Service.DEFAULTS.withPort(0).withHost("0.0.0.0").withAdvertise("localhost:1");
-        try (WeirService service =
-                WeirService.open(WeirConfig.DEFAULTS.withService(everywhere), Map.of("WEIR_TOKEN", TOKEN))) {
+        try (WeirService service = WeirService.open(
+                WeirConfig.DEFAULTS.toBuilder().service(everywhere).build(), Map.of("WEIR_TOKEN", TOKEN))) {
             Caller probe = Caller.of(service.port(), TOKEN).withToken(null);
             assertThat(probe.get("/v1/policies").status()).isEqualTo(401);
             assertThat(probe.get("/health/other").status()).isEqualTo(401);
@@ -169,7 +169,7 @@ class AccessControlTest {
                 plain.withReadToken(Service.ReadToken.REQUIRED),
                 plain.withAdvertise("127.0.0.1:1"),
                 plain.withHost("localhost"))) {
-            WeirConfig config = WeirConfig.DEFAULTS.withService(service);
+            WeirConfig config = WeirConfig.DEFAULTS.toBuilder().service(service).build();
             assertThatThrownBy(() -> WeirService.open(config, Map.of()))
                     .isInstanceOf(BadSettingException.class)
                     .hasMessageContaining("service.read-token is required")
@@ -182,7 +182,8 @@ class AccessControlTest {
             }
         }
         Service beyond = plain.withHost("0.0.0.0").withAdvertise("a:1").withReadToken(Service.ReadToken.LOOPBACK);
-        assertThatThrownBy(() -> WeirService.open(WeirConfig.DEFAULTS.withService(beyond), Map.of("WEIR_TOKEN", TOKEN)))
+        assertThatThrownBy(() -> WeirService.open(
+                        WeirConfig.DEFAULTS.toBuilder().service(beyond).build(), Map.of("WEIR_TOKEN", TOKEN)))
                 .isInstanceOf(BadSettingException.class)
                 .hasMessageContaining("service.read-token: loopback");
     }
@@ -192,7 +193,8 @@ class AccessControlTest {
         Service service = Service.DEFAULTS.withPort(0).withReadToken(Service.ReadToken.REQUIRED);
         String toRead = "a-token-that-permits-reading";
         try (WeirService open = WeirService.open(
-                WeirConfig.DEFAULTS.withService(service), Map.of("WEIR_TOKEN", TOKEN, "WEIR_READ_TOKEN", toRead))) {
+                WeirConfig.DEFAULTS.toBuilder().service(service).build(),
+                Map.of("WEIR_TOKEN", TOKEN, "WEIR_READ_TOKEN", toRead))) {
             Caller reader = Caller.of(open.port(), TOKEN).withToken(toRead);
             assertThat(reader.get("/v1/policies").status()).isEqualTo(MAY);
             Reply refused = reader.put("/v1/policies/a", "{}");
@@ -206,7 +208,8 @@ class AccessControlTest {
         Service service = Service.DEFAULTS.withPort(0).withReadToken(Service.ReadToken.REQUIRED);
         String toDecide = "a-token-that-permits-deciding";
         try (WeirService open = WeirService.open(
-                WeirConfig.DEFAULTS.withService(service), Map.of("WEIR_TOKEN", TOKEN, "WEIR_DECIDE_TOKEN", toDecide))) {
+                WeirConfig.DEFAULTS.toBuilder().service(service).build(),
+                Map.of("WEIR_TOKEN", TOKEN, "WEIR_DECIDE_TOKEN", toDecide))) {
             Caller gateway = Caller.of(open.port(), TOKEN).withToken(toDecide);
             assertThat(gateway.post("/v1/check", "{\"client\":\"c\"}").status()).isEqualTo(MAY);
             for (String path : List.of("/v1/policies", "/v1/decisions/a", "/metrics", "/v1/nowhere")) {
@@ -362,7 +365,8 @@ class AccessControlTest {
     void a_port_that_is_taken_is_named() {
         try (WeirService service = open("127.0.0.1", Optional.empty(), Map.of())) {
             Service same = WeirConfig.DEFAULTS.service().withPort(service.port());
-            assertThatThrownBy(() -> WeirService.open(WeirConfig.DEFAULTS.withService(same), Map.of()))
+            assertThatThrownBy(() -> WeirService.open(
+                            WeirConfig.DEFAULTS.toBuilder().service(same).build(), Map.of()))
                     .isInstanceOf(UnreachableException.class)
                     .hasMessage(
                             "service.port: cannot listen at " + service.address()
@@ -374,11 +378,11 @@ class AccessControlTest {
         Service plain = Service.DEFAULTS.withPort(0).withHost(host);
         Service onHost = host.equals("0.0.0.0") ? plain : plain.withReadToken(Service.ReadToken.LOOPBACK);
         Service service = advertise.map(onHost::withAdvertise).orElse(onHost);
-        return WeirService.open(WeirConfig.DEFAULTS.withService(service), environment);
+        return WeirService.open(WeirConfig.DEFAULTS.toBuilder().service(service).build(), environment);
     }
 
     private static WeirService open(Path tokenFile, Map<String, String> environment) {
         Service service = Service.DEFAULTS.withPort(0).withTokenFile(tokenFile);
-        return WeirService.open(WeirConfig.DEFAULTS.withService(service), environment);
+        return WeirService.open(WeirConfig.DEFAULTS.toBuilder().service(service).build(), environment);
     }
 }

@@ -67,7 +67,8 @@ class ServiceTlsTest {
 
     private static WeirService open(Service.Tls files) {
         Service settings = Service.DEFAULTS.withPort(0).withTls(files);
-        return WeirService.open(WeirConfig.DEFAULTS.withService(settings), Map.of());
+        return WeirService.open(
+                WeirConfig.DEFAULTS.toBuilder().service(settings).build(), Map.of());
     }
 
     private void install(TestCertificate from) throws IOException {
