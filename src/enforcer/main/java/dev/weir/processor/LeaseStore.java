@@ -300,7 +300,7 @@ final class LeaseStore implements WritableLeases {
             served.remove();
         } else {
             remove();
-            parkUntil(ready.waiter.key(wait.key()), ready.untilMs);
+            parkUntil(ready.waiter.withKey(wait.key()), ready.untilMs);
         }
     }
 

@@ -179,8 +179,12 @@ public final class StateCodec {
             out.write(terms.burst());
             out.write(state.used());
             out.write(lastMs - state.stepMs());
+        } else if (limit instanceof Unlimited) {
+            out.writeByte(Algorithm.UNLIMITED.code);
+        } else if (limit instanceof Blocked) {
+            out.writeByte(Algorithm.BLOCKED.code);
         } else {
-            out.writeByte((limit instanceof Unlimited ? Algorithm.UNLIMITED : Algorithm.BLOCKED).code);
+            throw new IllegalStateException("no bytes are defined for " + limit);
         }
     }
 

@@ -32,7 +32,7 @@ public final class WaiterCodec {
     public record Waiter(StateKey key, long maxWaitMs, Request request, List<Admission.Header> headers) {
 
         /** The same, waiting for something else. */
-        public Waiter key(StateKey other) {
+        public Waiter withKey(StateKey other) {
             return new Waiter(other, maxWaitMs, request, headers);
         }
     }
