@@ -13,7 +13,7 @@ import dev.weir.limit.Gcra;
 import dev.weir.limit.IntervalBucket;
 import dev.weir.limit.LeakyBucket;
 import dev.weir.limit.Limit;
-import dev.weir.limit.Model;
+import dev.weir.limit.LimitModel;
 import dev.weir.limit.Rate;
 import dev.weir.limit.SlidingWindowCounter;
 import dev.weir.limit.SlidingWindowLog;
@@ -38,7 +38,7 @@ class DeciderModelTest {
 
     /** What a policy has counted for one client. */
     private static final class Book {
-        final List<Model> models = new ArrayList<>();
+        final List<LimitModel> models = new ArrayList<>();
         long lastMs = Long.MIN_VALUE;
 
         void open(long nowMs) {
@@ -50,7 +50,7 @@ class DeciderModelTest {
     private final Map<String, Book> books = new HashMap<>();
 
     /** One limit's part in the decision at hand. */
-    private record Part(Policy policy, int index, Limit<?> limit, Model model, boolean permits) {
+    private record Part(Policy policy, int index, Limit<?> limit, LimitModel model, boolean permits) {
         String label() {
             return policy.terms().get(index).label();
         }
@@ -110,7 +110,7 @@ class DeciderModelTest {
     private Book book(Policy policy, Request request) {
         return books.computeIfAbsent(request.client() + " " + policy.id(), id -> {
             Book book = new Book();
-            policy.terms().forEach(term -> book.models.add(Model.of(term.limit())));
+            policy.terms().forEach(term -> book.models.add(LimitModel.of(term.limit())));
             return book;
         });
     }
@@ -141,7 +141,7 @@ class DeciderModelTest {
             }
             for (int i = 0; i < policy.terms().size(); i++) {
                 Limit<?> limit = policy.terms().get(i).limit();
-                Model model = book(policy, request).models.get(i);
+                LimitModel model = book(policy, request).models.get(i);
                 boolean permits = settles || request.cost() == 0 || request.cost() <= model.available(nowMs);
                 parts.add(new Part(policy, i, limit, model, permits));
             }

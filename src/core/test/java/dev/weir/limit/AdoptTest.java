@@ -20,20 +20,20 @@ class AdoptTest {
 
     /** A change of terms, tried on an account in the middle of its traffic. */
     private interface Change {
-        void tried(Terms<?> before, Terms<?> after, Trial<?> trial, long nowMs, Random random);
+        void tried(LimitCase<?> before, LimitCase<?> after, TrialAccount<?> trial, long nowMs, Random random);
     }
 
-    private static void tryAll(List<Terms<?>> before, List<Terms<?>> after, Change change) {
-        for (Terms<?> old : before) {
+    private static void tryAll(List<LimitCase<?>> before, List<LimitCase<?>> after, Change change) {
+        for (LimitCase<?> old : before) {
             for (int seed = 0; seed < SEEDS; seed++) {
-                Traffic traffic = new Traffic(seed, old.perMs());
+                RandomCharges traffic = new RandomCharges(seed, old.perMs());
                 long nowMs = 1_700_000_000_000L + traffic.random().nextInt(1_000_000);
-                Trial<?> trial = Trial.open(old.limit(), nowMs);
+                TrialAccount<?> trial = TrialAccount.open(old.limit(), nowMs);
                 for (int i = 0; i < REQUESTS; i++) {
                     traffic.pass(trial, traffic.nextCost(trial, nowMs), nowMs, true);
                     nowMs = traffic.nextMs(trial, nowMs);
                 }
-                for (Terms<?> terms : after) {
+                for (LimitCase<?> terms : after) {
                     try {
                         change.tried(old, terms, trial, nowMs, traffic.random());
                     } catch (AssertionError | RuntimeException e) {
@@ -45,12 +45,12 @@ class AdoptTest {
         }
     }
 
-    private static boolean counts(Terms<?> terms) {
+    private static boolean counts(LimitCase<?> terms) {
         return !(terms.limit() instanceof Unlimited) && !(terms.limit() instanceof Blocked);
     }
 
     /** A log goes on with its entries, so a shorter window holds fewer of them. */
-    private static boolean isAShorterLog(Terms<?> before, Terms<?> after) {
+    private static boolean isAShorterLog(LimitCase<?> before, LimitCase<?> after) {
         return before.limit() instanceof SlidingWindowLog
                 && after.limit() instanceof SlidingWindowLog
                 && after.perMs() < before.perMs();
@@ -58,7 +58,7 @@ class AdoptTest {
 
     @Test
     void whateverChanges_whatWasUsedStaysUsed() {
-        tryAll(Terms.all(), Terms.all(), (before, after, trial, nowMs, random) -> {
+        tryAll(LimitCase.all(), LimitCase.all(), (before, after, trial, nowMs, random) -> {
             if (!counts(after) || isAShorterLog(before, after)) {
                 return;
             }
@@ -70,25 +70,25 @@ class AdoptTest {
     }
 
     /** How much of what is in use stays in use: where the wait grows with it, one full limit, and a debt of up to as much. */
-    private static long stays(Trial<?> trial, Limit<?> after, long nowMs) {
+    private static long stays(TrialAccount<?> trial, Limit<?> after, long nowMs) {
         boolean endsWithTheWindow = after instanceof AlignedWindow || after instanceof SlidingWindowLog;
         return endsWithTheWindow ? trial.used(nowMs) : Math.min(trial.used(nowMs), mostUsed(trial, after, nowMs));
     }
 
-    private static long mostUsed(Trial<?> trial, Limit<?> after, long nowMs) {
+    private static long mostUsed(TrialAccount<?> trial, Limit<?> after, long nowMs) {
         long beyond = trial.limit().countDenied() ? 0 : Math.max(0, trial.used(nowMs) - trial.capacity());
         return after.capacity() + Math.min(after.capacity(), beyond);
     }
 
     @Test
     void whateverChanges_theWaitIsNoLongerThanThatOfAClientThatHasJustUsedTheNewLimit() {
-        tryAll(Terms.all(), Terms.all(), (before, after, trial, nowMs, random) -> {
+        tryAll(LimitCase.all(), LimitCase.all(), (before, after, trial, nowMs, random) -> {
             if (!counts(after)) {
                 return;
             }
-            Trial<?> adopted = trial.under(after.limit(), nowMs);
+            TrialAccount<?> adopted = trial.under(after.limit(), nowMs);
             long mostUsed = mostUsed(trial, after.limit(), nowMs);
-            Trial<?> other = Trial.open(after.limit(), nowMs).charge(mostUsed, nowMs);
+            TrialAccount<?> other = TrialAccount.open(after.limit(), nowMs).charge(mostUsed, nowMs);
             for (long cost : new long[] {1, 1 + random.nextLong(adopted.capacity()), adopted.capacity()}) {
                 assertThat(adopted.waitMs(cost, nowMs)).isLessThanOrEqualTo(other.waitMs(cost, nowMs));
             }
@@ -120,7 +120,7 @@ class AdoptTest {
                 new SlidingWindowLog(10, hourMs, false),
                 new FixedWindow(10, hourMs, false));
         for (Limit<?> old : before) {
-            Trial<?> trial = Trial.open(old, 0).charge(1_000, 0);
+            TrialAccount<?> trial = TrialAccount.open(old, 0).charge(1_000, 0);
             for (Limit<?> lowered : after) {
                 assertThat(trial.under(lowered, 60_000).waitMs(10, 60_000))
                         .as("%s, then %s", old, lowered)
@@ -131,8 +131,8 @@ class AdoptTest {
 
     @Test
     void whateverChanges_unlimitedAndBlockedCountNothing() {
-        tryAll(Terms.all(), new ArrayList<>(Terms.uncounted()), (before, after, trial, nowMs, random) -> {
-            Trial<?> adopted = trial.under(after.limit(), nowMs);
+        tryAll(LimitCase.all(), new ArrayList<>(LimitCase.uncounted()), (before, after, trial, nowMs, random) -> {
+            TrialAccount<?> adopted = trial.under(after.limit(), nowMs);
             assertThat(adopted.used(nowMs)).isZero();
             assertThat(adopted.available(nowMs)).isEqualTo(after.limit().capacity());
         });
@@ -140,8 +140,8 @@ class AdoptTest {
 
     @Test
     void whateverChanges_theWaitsAreExactAfterwards() {
-        tryAll(Terms.all(), Terms.all(), (before, after, trial, nowMs, random) -> {
-            Trial<?> adopted = trial.under(after.limit(), nowMs);
+        tryAll(LimitCase.all(), LimitCase.all(), (before, after, trial, nowMs, random) -> {
+            TrialAccount<?> adopted = trial.under(after.limit(), nowMs);
             if (adopted.capacity() > 0) {
                 long most = Math.min(adopted.capacity(), Limit.MAX_LEVEL);
                 for (long cost : new long[] {1, 1 + random.nextLong(most), most}) {
@@ -155,7 +155,7 @@ class AdoptTest {
 
     @Test
     void adoptingLeavesTheOldAccountAsItWas() {
-        tryAll(Terms.all(), Terms.all(), (before, after, trial, nowMs, random) -> {
+        tryAll(LimitCase.all(), LimitCase.all(), (before, after, trial, nowMs, random) -> {
             String state = trial.state().toString();
             int calls = trial.segments().puts() + trial.segments().deletes();
             trial.under(after.limit(), nowMs);
@@ -166,8 +166,8 @@ class AdoptTest {
 
     /** Changes only the number of tokens, and expects to find as much in use as before, or one more by rounding up. */
     private static <S> void assertSizeKeepsUse(
-            List<Terms<S>> before, BiFunction<Limit<S>, Long, Limit<?>> resized, int rounding) {
-        for (Terms<S> old : before) {
+            List<LimitCase<S>> before, BiFunction<Limit<S>, Long, Limit<?>> resized, int rounding) {
+        for (LimitCase<S> old : before) {
             for (long factor : new long[] {1, 2, 3, 10}) {
                 for (boolean grows : new boolean[] {false, true}) {
                     long size = grows
@@ -182,7 +182,7 @@ class AdoptTest {
                     }
                     tryAll(
                             List.of(old),
-                            List.of(new Terms<>(limit, old.perMs(), old.ceiling())),
+                            List.of(new LimitCase<>(limit, old.perMs(), old.ceiling())),
                             (terms, after, trial, nowMs, random) -> {
                                 long stays = stays(trial, after.limit(), nowMs);
                                 assertThat(trial.under(after.limit(), nowMs).used(nowMs))
@@ -196,13 +196,15 @@ class AdoptTest {
     @Test
     void aFixedWindowOfAnotherSizeKeepsItsCount() {
         assertSizeKeepsUse(
-                Terms.fixedWindows(false), (old, size) -> new FixedWindow(size, ((FixedWindow) old).perMs(), false), 0);
+                LimitCase.fixedWindows(false),
+                (old, size) -> new FixedWindow(size, ((FixedWindow) old).perMs(), false),
+                0);
     }
 
     @Test
     void aLogOfAnotherSizeKeepsItsEntries() {
         assertSizeKeepsUse(
-                Terms.logs(false),
+                LimitCase.logs(false),
                 (old, size) -> new SlidingWindowLog(size, ((SlidingWindowLog) old).perMs(), false),
                 0);
     }
@@ -210,7 +212,7 @@ class AdoptTest {
     @Test
     void aCounterOfAnotherSizeKeepsItsWindows() {
         assertSizeKeepsUse(
-                Terms.counters(false, false),
+                LimitCase.counters(false, false),
                 (old, size) -> new SlidingWindowCounter(size, ((SlidingWindowCounter) old).perMs(), false, false),
                 0);
     }
@@ -218,21 +220,21 @@ class AdoptTest {
     @Test
     void aBucketOfAnotherBurstKeepsItsLevelExactly() {
         assertSizeKeepsUse(
-                Terms.tokenBuckets(false), (old, size) -> new TokenBucket(((Meter) old).rate(), size, false), 0);
+                LimitCase.tokenBuckets(false), (old, size) -> new TokenBucket(((Meter) old).rate(), size, false), 0);
         assertSizeKeepsUse(
-                Terms.leakyBuckets(false), (old, size) -> new LeakyBucket(((Meter) old).rate(), size, false), 0);
-        assertSizeKeepsUse(Terms.gcras(false), (old, size) -> new Gcra(((Gcra) old).rate(), size, false), 0);
+                LimitCase.leakyBuckets(false), (old, size) -> new LeakyBucket(((Meter) old).rate(), size, false), 0);
+        assertSizeKeepsUse(LimitCase.gcras(false), (old, size) -> new Gcra(((Gcra) old).rate(), size, false), 0);
     }
 
     @Test
     void aBucketOfAnotherRateKeepsItsLevelInWholeTokens() {
         assertSizeKeepsUse(
-                Terms.tokenBuckets(false),
+                LimitCase.tokenBuckets(false),
                 (old, size) ->
                         new TokenBucket(Rate.of(size, ((Meter) old).rate().perMs()), size, false),
                 1);
         assertSizeKeepsUse(
-                Terms.gcras(false),
+                LimitCase.gcras(false),
                 (old, size) -> new Gcra(Rate.of(size, ((Gcra) old).rate().perMs()), size, false),
                 1);
     }
@@ -240,11 +242,11 @@ class AdoptTest {
     @Test
     void anIntervalBucketOfAnotherSizeKeepsItsUseAndItsSteps() {
         assertSizeKeepsUse(
-                Terms.intervalBuckets(false),
+                LimitCase.intervalBuckets(false),
                 (old, size) -> new IntervalBucket(
                         ((IntervalBucket) old).tokens(), ((IntervalBucket) old).perMs(), size, false),
                 0);
-        Trial<IntervalBucket.Steps> trial = Trial.open(new IntervalBucket(1, 1_000, 5, false), 400);
+        TrialAccount<IntervalBucket.Steps> trial = TrialAccount.open(new IntervalBucket(1, 1_000, 5, false), 400);
         trial.charge(5, 400);
         assertThat(trial.under(new IntervalBucket(2, 1_000, 5, false), 900).waitMs(2, 900))
                 .as("the next step stays at 1400")
@@ -254,10 +256,10 @@ class AdoptTest {
     @Test
     void tokenBucketAndLeakyBucketTurnIntoEachOtherExactly() {
         Rate rate = Rate.of(7, 11_000);
-        Trial<Meter.Level> trial =
-                Trial.open(new TokenBucket(rate, 7, false), 0).charge(7, 0);
+        TrialAccount<Meter.Level> trial =
+                TrialAccount.open(new TokenBucket(rate, 7, false), 0).charge(7, 0);
         for (long nowMs = 0; nowMs < 12_000; nowMs += 7) {
-            Trial<Meter.Level> leaky = trial.under(new LeakyBucket(rate, 7, false), nowMs);
+            TrialAccount<Meter.Level> leaky = trial.under(new LeakyBucket(rate, 7, false), nowMs);
             for (long cost = 1; cost <= 7; cost++) {
                 assertThat(leaky.waitMs(cost, nowMs)).isEqualTo(trial.waitMs(cost, nowMs));
             }
@@ -266,16 +268,16 @@ class AdoptTest {
 
     @Test
     void aLargerLimitOnALiveCounter_givesOnlyTheDifference() {
-        Trial<AlignedWindow.Window> trial =
-                Trial.open(new FixedWindow(10, 60_000, false), 0).charge(10, 0);
+        TrialAccount<AlignedWindow.Window> trial =
+                TrialAccount.open(new FixedWindow(10, 60_000, false), 0).charge(10, 0);
         assertThat(trial.under(new FixedWindow(15, 60_000, false), 1).available(1))
                 .isEqualTo(5);
     }
 
     @Test
     void aSmallerLimitOnALiveCounter_leavesADebt() {
-        Trial<AlignedWindow.Window> trial =
-                Trial.open(new FixedWindow(10, 60_000, false), 0).charge(10, 0);
+        TrialAccount<AlignedWindow.Window> trial =
+                TrialAccount.open(new FixedWindow(10, 60_000, false), 0).charge(10, 0);
         assertThat(trial.under(new FixedWindow(4, 60_000, false), 1).available(1))
                 .isEqualTo(-6);
     }
@@ -283,10 +285,10 @@ class AdoptTest {
     @Test
     void fromTheClockToTheCalendarAndFromZoneToZone_whatWasUsedStaysUsed() {
         long nowMs = Instant.parse("2026-03-31T22:30:00Z").toEpochMilli();
-        Trial<?> daily =
-                Trial.open(new FixedWindow(10, 86_400_000, false), nowMs).charge(4, nowMs);
-        Trial<?> berlin = daily.under(new CalendarWindow(10, MONTH, ZoneId.of("Europe/Berlin"), false), nowMs);
-        Trial<?> utc = berlin.under(new CalendarWindow(10, MONTH, ZoneId.of("UTC"), false), nowMs);
+        TrialAccount<?> daily =
+                TrialAccount.open(new FixedWindow(10, 86_400_000, false), nowMs).charge(4, nowMs);
+        TrialAccount<?> berlin = daily.under(new CalendarWindow(10, MONTH, ZoneId.of("Europe/Berlin"), false), nowMs);
+        TrialAccount<?> utc = berlin.under(new CalendarWindow(10, MONTH, ZoneId.of("UTC"), false), nowMs);
 
         assertThat(berlin.available(nowMs)).isEqualTo(6);
         assertThat(berlin.waitMs(10, nowMs))
@@ -302,7 +304,7 @@ class AdoptTest {
 
     @Test
     void aLogUnderAShorterWindow_holdsWhatLiesInIt() {
-        Trial<SlidingWindowLog.Log> trial = Trial.open(new SlidingWindowLog(10, 60_000, false), 0);
+        TrialAccount<SlidingWindowLog.Log> trial = TrialAccount.open(new SlidingWindowLog(10, 60_000, false), 0);
         trial.charge(4, 0).charge(3, 50_000);
         assertThat(trial.under(new SlidingWindowLog(10, 20_000, false), 55_000).available(55_000))
                 .isEqualTo(7);
@@ -310,7 +312,7 @@ class AdoptTest {
 
     @Test
     void aLogUnderALongerWindow_doesNotReviveWhatHadLeft() {
-        Trial<SlidingWindowLog.Log> trial = Trial.open(new SlidingWindowLog(10, 60_000, false), 0);
+        TrialAccount<SlidingWindowLog.Log> trial = TrialAccount.open(new SlidingWindowLog(10, 60_000, false), 0);
         trial.charge(4, 0).charge(3, 50_000);
         assertThat(trial.under(new SlidingWindowLog(10, 120_000, false), 70_000).available(70_000))
                 .isEqualTo(7);

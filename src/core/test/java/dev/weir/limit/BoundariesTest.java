@@ -23,7 +23,7 @@ class BoundariesTest {
 
         @Test
         void window_lastMillisecondStillCounts_firstOfNextDoesNot() {
-            Trial<?> trial = Trial.open(new FixedWindow(1, 60_000, false), 0);
+            TrialAccount<?> trial = TrialAccount.open(new FixedWindow(1, 60_000, false), 0);
             assertThat(trial.request(1, 0)).isTrue();
             assertThat(trial.permits(1, 59_999)).isFalse();
             assertThat(trial.permits(1, 60_000)).isTrue();
@@ -31,21 +31,21 @@ class BoundariesTest {
 
         @Test
         void window_isAlignedToTheEpochNotToTheFirstRequest() {
-            Trial<?> trial = Trial.open(new FixedWindow(1, 60_000, false), 59_999);
+            TrialAccount<?> trial = TrialAccount.open(new FixedWindow(1, 60_000, false), 59_999);
             assertThat(trial.request(1, 59_999)).isTrue();
             assertThat(trial.request(1, 60_000)).isTrue();
         }
 
         @Test
         void window_skipped_startsAtZero() {
-            Trial<?> trial = Trial.open(new FixedWindow(1, 60_000, false), 0);
+            TrialAccount<?> trial = TrialAccount.open(new FixedWindow(1, 60_000, false), 0);
             trial.charge(1, 0);
             assertThat(trial.available(600_000)).isOne();
         }
 
         @Test
         void window_acrossTheEpoch() {
-            Trial<?> trial = Trial.open(new FixedWindow(1, 60_000, false), -1);
+            TrialAccount<?> trial = TrialAccount.open(new FixedWindow(1, 60_000, false), -1);
             assertThat(trial.request(1, -1)).isTrue();
             assertThat(trial.request(1, 0)).isTrue();
             assertThat(trial.permits(1, 59_999)).isFalse();
@@ -53,7 +53,7 @@ class BoundariesTest {
 
         @Test
         void window_ofOneMillisecond() {
-            Trial<?> trial = Trial.open(new FixedWindow(1, 1, false), 5);
+            TrialAccount<?> trial = TrialAccount.open(new FixedWindow(1, 1, false), 5);
             assertThat(trial.request(1, 5)).isTrue();
             assertThat(trial.request(1, 5)).isFalse();
             assertThat(trial.waitMs(1, 5)).isOne();
@@ -62,7 +62,7 @@ class BoundariesTest {
 
         @Test
         void deniedThatCount_doNotReachTheNextWindow() {
-            Trial<?> trial = Trial.open(new FixedWindow(1, 1_000, true), 0);
+            TrialAccount<?> trial = TrialAccount.open(new FixedWindow(1, 1_000, true), 0);
             for (int i = 0; i < 50; i++) {
                 trial.request(1, 0);
             }
@@ -77,7 +77,7 @@ class BoundariesTest {
 
         @Test
         void share_atTheFirstMillisecondIsAllOfThePreviousWindow() {
-            Trial<?> trial = Trial.open(new SlidingWindowCounter(10, 1_000, false, false), 0);
+            TrialAccount<?> trial = TrialAccount.open(new SlidingWindowCounter(10, 1_000, false, false), 0);
             trial.charge(10, 0);
             assertThat(trial.available(999)).isZero();
             assertThat(trial.available(1_000)).isZero();
@@ -88,7 +88,7 @@ class BoundariesTest {
 
         @Test
         void strictShare_keepsATokenUntilItsLastMillisecond() {
-            Trial<?> trial = Trial.open(new SlidingWindowCounter(10, 1_000, true, false), 0);
+            TrialAccount<?> trial = TrialAccount.open(new SlidingWindowCounter(10, 1_000, true, false), 0);
             trial.charge(10, 0);
             assertThat(trial.available(1_099)).isZero();
             assertThat(trial.available(1_100)).isOne();
@@ -98,7 +98,7 @@ class BoundariesTest {
 
         @Test
         void wait_reachesIntoTheNextWindow() {
-            Trial<?> trial = Trial.open(new SlidingWindowCounter(10, 1_000, false, false), 0);
+            TrialAccount<?> trial = TrialAccount.open(new SlidingWindowCounter(10, 1_000, false, false), 0);
             trial.charge(10, 500);
             assertThat(trial.waitMs(1, 500)).isEqualTo(501);
             assertThat(trial.waitMs(10, 500)).isEqualTo(1_401);
@@ -106,14 +106,14 @@ class BoundariesTest {
 
         @Test
         void aWindowInBetween_forgetsAll() {
-            Trial<?> trial = Trial.open(new SlidingWindowCounter(10, 1_000, false, false), 0);
+            TrialAccount<?> trial = TrialAccount.open(new SlidingWindowCounter(10, 1_000, false, false), 0);
             trial.charge(10, 999);
             assertThat(trial.available(2_000)).isEqualTo(10);
         }
 
         @Test
         void givingBack_reachesIntoThePreviousWindow() {
-            Trial<?> trial = Trial.open(new SlidingWindowCounter(10, 1_000, false, false), 0);
+            TrialAccount<?> trial = TrialAccount.open(new SlidingWindowCounter(10, 1_000, false, false), 0);
             trial.charge(8, 0).charge(1, 1_500);
             assertThat(trial.available(1_500)).isEqualTo(5);
             trial.charge(-3, 1_500);
@@ -122,7 +122,7 @@ class BoundariesTest {
 
         @Test
         void aLongMaxCostDoesNotGiveAnythingBack() {
-            Trial<?> trial = Trial.open(new SlidingWindowCounter(10, 1_000, false, false), 0);
+            TrialAccount<?> trial = TrialAccount.open(new SlidingWindowCounter(10, 1_000, false, false), 0);
             trial.charge(10, 0).charge(2, 1_000).charge(Long.MAX_VALUE, 1_000);
             assertThat(trial.available(1_000)).isEqualTo(-MAX_LEVEL / 1_000);
         }
@@ -133,11 +133,11 @@ class BoundariesTest {
 
         @Test
         void refill_oneMillisecondBeforeTheToken_andOnIt() {
-            for (Trial<?> trial : new Trial<?>[] {
-                Trial.open(new TokenBucket(Rate.of(1, 1_000), 1, false), 0),
-                Trial.open(new LeakyBucket(Rate.of(1, 1_000), 1, false), 0),
-                Trial.open(new Gcra(Rate.of(1, 1_000), 1, false), 0),
-                Trial.open(new IntervalBucket(1, 1_000, 1, false), 0)
+            for (TrialAccount<?> trial : new TrialAccount<?>[] {
+                TrialAccount.open(new TokenBucket(Rate.of(1, 1_000), 1, false), 0),
+                TrialAccount.open(new LeakyBucket(Rate.of(1, 1_000), 1, false), 0),
+                TrialAccount.open(new Gcra(Rate.of(1, 1_000), 1, false), 0),
+                TrialAccount.open(new IntervalBucket(1, 1_000, 1, false), 0)
             }) {
                 assertThat(trial.request(1, 0)).isTrue();
                 assertThat(trial.permits(1, 999)).isFalse();
@@ -147,7 +147,7 @@ class BoundariesTest {
 
         @Test
         void refill_neverBeyondTheBurst() {
-            Trial<?> trial = Trial.open(new TokenBucket(Rate.of(5, 1_000), 10, false), 0);
+            TrialAccount<?> trial = TrialAccount.open(new TokenBucket(Rate.of(5, 1_000), 10, false), 0);
             assertThat(trial.request(3, 0)).isTrue();
             assertThat(trial.available(1_000_000)).isEqualTo(10);
             assertThat(trial.available(YEAR_9999_MS)).isEqualTo(10);
@@ -156,7 +156,7 @@ class BoundariesTest {
         @Test
         void refill_lateByAPartOfAMillisecondWhenFull_losesThatPart() {
             // T = 1571.43 ms: the bucket of one is full at 1571.43, is asked at 1572, and starts anew from there
-            Trial<?> trial = Trial.open(new Gcra(Rate.of(7, 11_000), 1, false), 0);
+            TrialAccount<?> trial = TrialAccount.open(new Gcra(Rate.of(7, 11_000), 1, false), 0);
             assertThat(trial.request(1, 0)).isTrue();
             assertThat(trial.waitMs(1, 0)).isEqualTo(1_572);
             assertThat(trial.request(1, 1_572)).isTrue();
@@ -165,7 +165,7 @@ class BoundariesTest {
 
         @Test
         void debt_isPaidOffByTheRate() {
-            Trial<?> trial = Trial.open(new TokenBucket(Rate.of(5, 1_000), 10, false), 0);
+            TrialAccount<?> trial = TrialAccount.open(new TokenBucket(Rate.of(5, 1_000), 10, false), 0);
             trial.charge(15, 0);
             assertThat(trial.available(0)).isEqualTo(-5);
             assertThat(trial.available(1_000)).isZero();
@@ -175,14 +175,14 @@ class BoundariesTest {
 
         @Test
         void debt_ofAPartOfATokenCountsAsAWholeOne() {
-            Trial<?> trial = Trial.open(new TokenBucket(Rate.of(1, 1_000), 1, false), 0);
+            TrialAccount<?> trial = TrialAccount.open(new TokenBucket(Rate.of(1, 1_000), 1, false), 0);
             trial.charge(2, 0);
             assertThat(trial.available(1)).as("−0.999, rounded down").isEqualTo(-1);
         }
 
         @Test
         void givingBack_neverBanksBeyondTheBurst() {
-            Trial<?> trial = Trial.open(new Gcra(Rate.of(5, 1_000), 10, false), 0);
+            TrialAccount<?> trial = TrialAccount.open(new Gcra(Rate.of(5, 1_000), 10, false), 0);
             trial.charge(1, 0).charge(-50, 0);
             assertThat(trial.available(0)).isEqualTo(10);
             assertThat(trial.request(11, 0)).isFalse();
@@ -194,14 +194,14 @@ class BoundariesTest {
 
         @Test
         void step_doesNotMoveWithLaterRequests() {
-            Trial<?> trial = Trial.open(new IntervalBucket(2, 1_000, 2, false), 300);
+            TrialAccount<?> trial = TrialAccount.open(new IntervalBucket(2, 1_000, 2, false), 300);
             trial.charge(2, 300).charge(2, 1_900);
             assertThat(trial.waitMs(1, 1_900)).isEqualTo(400);
         }
 
         @Test
         void wait_forMoreThanAStepTakesSeveral() {
-            Trial<?> trial = Trial.open(new IntervalBucket(3, 1_000, 7, false), 0);
+            TrialAccount<?> trial = TrialAccount.open(new IntervalBucket(3, 1_000, 7, false), 0);
             trial.charge(7, 0);
             assertThat(trial.waitMs(1, 1)).isEqualTo(999);
             assertThat(trial.waitMs(3, 1)).isEqualTo(999);
@@ -211,7 +211,7 @@ class BoundariesTest {
 
         @Test
         void phase_isKeptForADayOfIdleness() {
-            Trial<?> trial = Trial.open(new IntervalBucket(1, 1_000, 1, false), 300);
+            TrialAccount<?> trial = TrialAccount.open(new IntervalBucket(1, 1_000, 1, false), 300);
             trial.charge(1, 300);
             long lastMs = 1_300 + IntervalBucket.PHASE_RETENTION_MS - 1;
             assertThat(trial.copy().charge(1, lastMs).waitMs(1, lastMs)).isOne();
@@ -219,7 +219,7 @@ class BoundariesTest {
 
         @Test
         void phase_isForgottenAfterADayOfIdleness_whetherTheStateIsKeptOrNot() {
-            Trial<?> trial = Trial.open(new IntervalBucket(1, 1_000, 1, false), 300);
+            TrialAccount<?> trial = TrialAccount.open(new IntervalBucket(1, 1_000, 1, false), 300);
             trial.charge(1, 300);
             long forgottenMs = 1_300 + IntervalBucket.PHASE_RETENTION_MS;
             assertThat(trial.forgettableAtMs(300)).isEqualTo(forgottenMs);
@@ -230,7 +230,7 @@ class BoundariesTest {
         @Test
         void phase_ofAWindowLongerThanADayIsKeptForAWindow() {
             long perMs = 30L * 86_400_000;
-            Trial<?> trial = Trial.open(new IntervalBucket(1, perMs, 1, false), 0);
+            TrialAccount<?> trial = TrialAccount.open(new IntervalBucket(1, perMs, 1, false), 0);
             trial.charge(1, 0);
             assertThat(trial.copy().charge(1, 2 * perMs - 5).waitMs(1, 2 * perMs - 5))
                     .isEqualTo(5);
@@ -244,7 +244,7 @@ class BoundariesTest {
 
         @Test
         void unlimited_permitsAnything() {
-            Trial<?> trial = Trial.open(new Unlimited(), 0);
+            TrialAccount<?> trial = TrialAccount.open(new Unlimited(), 0);
             assertThat(trial.request(Long.MAX_VALUE, 0)).isTrue();
             assertThat(trial.request(Long.MAX_VALUE, 0)).isTrue();
             assertThat(trial.account().remaining(0)).isEqualTo(Long.MAX_VALUE);
@@ -253,7 +253,7 @@ class BoundariesTest {
 
         @Test
         void blocked_permitsNothingButACostOfZero() {
-            Trial<?> trial = Trial.open(new Blocked(), 0);
+            TrialAccount<?> trial = TrialAccount.open(new Blocked(), 0);
             assertThat(trial.request(1, 0)).isFalse();
             assertThat(trial.request(0, 0)).isTrue();
             assertThat(trial.limit().fits(1)).isFalse();
@@ -265,7 +265,7 @@ class BoundariesTest {
         @Test
         void neither_changesOrIsWorthKeeping() {
             for (Limit<?> limit : new Limit<?>[] {new Unlimited(), new Blocked()}) {
-                Trial<?> trial = Trial.open(limit, 5);
+                TrialAccount<?> trial = TrialAccount.open(limit, 5);
                 LimitAccount<?> before = trial.account();
                 assertThat(trial.charge(3, 5).charge(-9, 5).account()).isSameAs(before);
                 assertThat(trial.forgettableAtMs(5)).isEqualTo(5);
@@ -278,8 +278,8 @@ class BoundariesTest {
 
         @Test
         void aCostOfZeroChangesNothing() {
-            for (Terms<?> terms : Terms.all()) {
-                Trial<?> trial = Trial.open(terms.limit(), 1_000);
+            for (LimitCase<?> terms : LimitCase.all()) {
+                TrialAccount<?> trial = TrialAccount.open(terms.limit(), 1_000);
                 LimitAccount<?> before = trial.account();
                 assertThat(trial.charge(0, 2_000).account()).isSameAs(before);
             }
@@ -394,7 +394,7 @@ class BoundariesTest {
                     .isThrownBy(() -> new IntervalBucket(1, 1_000, MAX_LEVEL / 1_000 / 2 + 1, false))
                     .withMessageContaining("takes too long to fill");
             long most = MAX_LEVEL / 1_000 / 2 - 1;
-            Trial<?> trial = Trial.open(new IntervalBucket(1, 1_000, most, false), 0);
+            TrialAccount<?> trial = TrialAccount.open(new IntervalBucket(1, 1_000, most, false), 0);
             trial.charge(2 * trial.capacity(), 0);
             assertThat(trial.waitMs(trial.capacity(), 0)).isEqualTo(2 * most * 1_000);
         }

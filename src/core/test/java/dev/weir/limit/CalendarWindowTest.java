@@ -86,7 +86,8 @@ class CalendarWindowTest {
 
     @Test
     void whereClocksArePutBackAcrossMidnight_theDayBeforeDoesNotComeBack() {
-        Trial<?> trial = Trial.open(window(DAY, ZoneId.of("America/St_Johns")), ms("2006-10-29T02:29:59.999Z"));
+        TrialAccount<?> trial =
+                TrialAccount.open(window(DAY, ZoneId.of("America/St_Johns")), ms("2006-10-29T02:29:59.999Z"));
         assertThat(trial.request(5, ms("2006-10-29T02:29:59.999Z")))
                 .as("23:59 of the 28th")
                 .isTrue();
@@ -132,7 +133,7 @@ class CalendarWindowTest {
 
     private static void assertTiles(CalendarWindow window, long aroundMs) {
         long dayMs = Duration.ofDays(1).toMillis();
-        Model.OfCalendarWindow model = new Model.OfCalendarWindow(5, window.period(), window.zone());
+        LimitModel.OfCalendarWindow model = new LimitModel.OfCalendarWindow(5, window.period(), window.zone());
         long startMs = window.startMs(aroundMs - 2 * dayMs);
         boolean tiles = true;
         while (startMs < aroundMs + 2 * dayMs) {
@@ -160,7 +161,7 @@ class CalendarWindowTest {
         for (int i = 0; i < 20_000; i++) {
             ZoneId zone = ZoneId.of(ids.get(random.nextInt(ids.size())));
             long nowMs = random.nextLong(ms("1850-01-01T00:00:00Z"), ms("2200-01-01T00:00:00Z"));
-            Model.OfCalendarWindow model = new Model.OfCalendarWindow(5, period, zone);
+            LimitModel.OfCalendarWindow model = new LimitModel.OfCalendarWindow(5, period, zone);
             assertThat(List.of(
                             window(period, zone).startMs(nowMs),
                             window(period, zone).endMs(nowMs)))
@@ -192,10 +193,10 @@ class CalendarWindowTest {
     @EnumSource(CalendarPeriod.class)
     void admitsTheWholeLimitInEachWindowAndNoMore(CalendarPeriod period) {
         ZoneId zone = ZoneId.of("America/St_Johns");
-        Model.OfCalendarWindow model = new Model.OfCalendarWindow(5, period, zone);
+        LimitModel.OfCalendarWindow model = new LimitModel.OfCalendarWindow(5, period, zone);
         Map<Long, Long> admitted = new TreeMap<>();
         long nowMs = ms("2006-09-30T12:00:00Z");
-        Trial<?> trial = Trial.open(window(period, zone), nowMs);
+        TrialAccount<?> trial = TrialAccount.open(window(period, zone), nowMs);
         Random random = new Random(7);
         while (nowMs < ms("2006-12-01T12:00:00Z")) {
             if (trial.request(1, nowMs)) {

@@ -40,7 +40,7 @@ class ExactnessTest {
     @EnumSource
     void onePerDay_passesOnTheMillisecondForAMillionDays(Algorithm algorithm) {
         long dayMs = 86_400_000;
-        Trial<?> trial = Trial.open(algorithm.limit(1, dayMs, 1), START_MS);
+        TrialAccount<?> trial = TrialAccount.open(algorithm.limit(1, dayMs, 1), START_MS);
         for (long day = 0; day < STEPS; day++) {
             long nowMs = START_MS + day * dayMs;
             if (day > 0) {
@@ -54,7 +54,7 @@ class ExactnessTest {
     @ParameterizedTest
     @EnumSource
     void aMillionPerSecond_passesExactlyAThousandEachMillisecond(Algorithm algorithm) {
-        Trial<?> trial = Trial.open(algorithm.limit(1_000_000, 1_000, 1_000), START_MS);
+        TrialAccount<?> trial = TrialAccount.open(algorithm.limit(1_000_000, 1_000, 1_000), START_MS);
         for (long i = 0; i < STEPS; i++) {
             long nowMs = START_MS + i;
             assertThat(trial.available(nowMs)).isEqualTo(1_000);
@@ -69,7 +69,7 @@ class ExactnessTest {
     @EnumSource
     void sevenPerElevenSeconds_isExactAfterABillionTokens(Algorithm algorithm) {
         long cost = 1_000;
-        Trial<?> trial = Trial.open(algorithm.limit(7, 11_000, 2 * cost), START_MS);
+        TrialAccount<?> trial = TrialAccount.open(algorithm.limit(7, 11_000, 2 * cost), START_MS);
         long nowMs = START_MS;
         for (long i = 0; i < STEPS; i++) {
             nowMs += trial.waitMs(cost, nowMs);
@@ -88,7 +88,7 @@ class ExactnessTest {
             long tokens = numbers[0];
             long perMs = numbers[1];
             long burst = numbers[2];
-            Trial<?> trial = Trial.open(algorithm.limit(tokens, perMs, burst), START_MS);
+            TrialAccount<?> trial = TrialAccount.open(algorithm.limit(tokens, perMs, burst), START_MS);
             Random random = new Random(7);
             // the level in parts of a token, perMs parts each
             long parts = 0;
@@ -112,8 +112,8 @@ class ExactnessTest {
     @EnumSource
     void largeCosts_areExactOverABillionTokens(Algorithm algorithm) {
         long burst = 3_000_000_000L;
-        Trial<?> trial = Trial.open(algorithm.limit(7, 11_000, burst), START_MS);
-        Model model = Model.of(trial.limit());
+        TrialAccount<?> trial = TrialAccount.open(algorithm.limit(7, 11_000, burst), START_MS);
+        LimitModel model = LimitModel.of(trial.limit());
         model.charge(0, START_MS);
         Random random = new Random(3);
         long nowMs = START_MS;

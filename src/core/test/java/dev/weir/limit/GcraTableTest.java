@@ -31,7 +31,7 @@ class GcraTableTest {
 
     @Test
     void everyRow() {
-        Trial<Gcra.Arrival> trial = Trial.open(new Gcra(Rate.of(1, 1_000), 5, false), 0);
+        TrialAccount<Gcra.Arrival> trial = TrialAccount.open(new Gcra(Rate.of(1, 1_000), 5, false), 0);
         ROWS.lines().filter(row -> !row.startsWith("#")).forEach(row -> {
             String[] cells = row.strip().split("\\s*,\\s*", -1);
             long nowMs = Long.parseLong(cells[0]);

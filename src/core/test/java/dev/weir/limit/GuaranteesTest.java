@@ -21,9 +21,9 @@ class GuaranteesTest {
     /** Drives traffic that wants more than it gets, and collects what passed. */
     private static List<Admitted> admitted(Limit<?> limit, long perMs, int seed) {
         Random random = new Random(seed);
-        Traffic traffic = new Traffic(seed, perMs);
+        RandomCharges traffic = new RandomCharges(seed, perMs);
         long nowMs = random.nextInt(1_000);
-        Trial<?> trial = Trial.open(limit, nowMs);
+        TrialAccount<?> trial = TrialAccount.open(limit, nowMs);
         List<Admitted> admitted = new ArrayList<>();
         for (int i = 0; i < REQUESTS; i++) {
             if (i > 0) {
@@ -110,14 +110,14 @@ class GuaranteesTest {
 
     @Test
     void theCountersBoundOfTwiceTheLimitIsReached() {
-        Trial<?> trial = Trial.open(new SlidingWindowCounter(2, 1_000, false, false), 999);
+        TrialAccount<?> trial = TrialAccount.open(new SlidingWindowCounter(2, 1_000, false, false), 999);
         assertThat(trial.request(2, 999)).isTrue();
         assertThat(trial.request(2, 1_501)).as("⌊2 · 499/1000⌋ = 0").isTrue();
     }
 
     @Test
     void theStrictCountersBoundIsReached() {
-        Trial<?> trial = Trial.open(new SlidingWindowCounter(2, 1_000, true, false), 999);
+        TrialAccount<?> trial = TrialAccount.open(new SlidingWindowCounter(2, 1_000, true, false), 999);
         assertThat(trial.request(2, 999)).isTrue();
         assertThat(trial.request(2, 1_998)).as("⌈2 · 2/1000⌉ = 1").isFalse();
         assertThat(trial.request(1, 1_998)).isTrue();

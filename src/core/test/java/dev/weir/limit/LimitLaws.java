@@ -19,7 +19,7 @@ abstract class LimitLaws<S> {
     private static final long[] STARTS_MS = {0, 1_700_000_000_000L, 253_402_300_799_000L, Long.MAX_VALUE / 4};
 
     /** The limits that the laws are tried on. */
-    abstract List<Terms<S>> terms();
+    abstract List<LimitCase<S>> terms();
 
     /**
      * Whether what is given back is had again at once, token for token. The sliding window counter gives back to the
@@ -38,17 +38,17 @@ abstract class LimitLaws<S> {
     }
 
     /** After how long the windows lie as they do now; {@link Long#MAX_VALUE} if that cannot be said. */
-    long repeatsAfterMs(Terms<S> terms) {
+    long repeatsAfterMs(LimitCase<S> terms) {
         return terms.perMs();
     }
 
     /** A law, tried on an account just before a request. */
     interface Law<S> {
-        void holds(Terms<S> terms, Trial<S> trial, long cost, long nowMs, Traffic traffic);
+        void holds(LimitCase<S> terms, TrialAccount<S> trial, long cost, long nowMs, RandomCharges traffic);
     }
 
     private void always(Law<S> law) {
-        for (Terms<S> terms : terms()) {
+        for (LimitCase<S> terms : terms()) {
             for (long startMs : STARTS_MS) {
                 for (int seed = 0; seed < SEEDS; seed++) {
                     try {
@@ -61,10 +61,10 @@ abstract class LimitLaws<S> {
         }
     }
 
-    private void tryOut(Law<S> law, Terms<S> terms, long startMs, long seed) {
-        Traffic traffic = new Traffic(seed, terms.perMs());
+    private void tryOut(Law<S> law, LimitCase<S> terms, long startMs, long seed) {
+        RandomCharges traffic = new RandomCharges(seed, terms.perMs());
         long nowMs = startMs + traffic.random().nextLong(Math.min(terms.perMs(), 1L << 40));
-        Trial<S> trial = Trial.open(terms.limit(), nowMs);
+        TrialAccount<S> trial = TrialAccount.open(terms.limit(), nowMs);
         for (int i = 0; i < REQUESTS; i++) {
             nowMs = traffic.nextMs(trial, nowMs);
             long cost = traffic.nextCost(trial, nowMs);
@@ -78,11 +78,11 @@ abstract class LimitLaws<S> {
     }
 
     /** What can be had, as far as the state knows it. */
-    private long known(Trial<S> trial, long nowMs) {
+    private long known(TrialAccount<S> trial, long nowMs) {
         return knowsItsDebt() ? trial.available(nowMs) : trial.remaining(nowMs);
     }
 
-    private void assertSameAnswers(Trial<S> one, Trial<S> other, Traffic traffic, long nowMs) {
+    private void assertSameAnswers(TrialAccount<S> one, TrialAccount<S> other, RandomCharges traffic, long nowMs) {
         assertThat(known(one, nowMs)).as("available").isEqualTo(known(other, nowMs));
         if (one.capacity() > 0) {
             for (long cost : new long[] {1, traffic.anyCost(one), one.capacity()}) {
@@ -102,7 +102,7 @@ abstract class LimitLaws<S> {
     @Test
     void startsFull() {
         always((terms, trial, cost, nowMs, traffic) -> {
-            Trial<S> fresh = Trial.open(terms.limit(), nowMs);
+            TrialAccount<S> fresh = TrialAccount.open(terms.limit(), nowMs);
             assertThat(fresh.available(nowMs)).isEqualTo(fresh.capacity());
             assertThat(fresh.waitMs(fresh.capacity(), nowMs)).isZero();
         });
@@ -172,7 +172,7 @@ abstract class LimitLaws<S> {
         });
     }
 
-    static void assertExactWait(Trial<?> trial, long cost, long nowMs, Random random) {
+    static void assertExactWait(TrialAccount<?> trial, long cost, long nowMs, Random random) {
         long waitMs = trial.waitMs(cost, nowMs);
         assertThat(waitMs).as("wait for %d", cost).isNotNegative();
         assertThat(waitMs == 0).as("%d passes now", cost).isEqualTo(trial.permits(cost, nowMs));
@@ -231,8 +231,8 @@ abstract class LimitLaws<S> {
             if (trial.used(nowMs) > terms.ceiling() - cost) {
                 return;
             }
-            Trial<S> there = trial.copy().charge(cost, nowMs);
-            Trial<S> back = there.copy().charge(-cost, nowMs);
+            TrialAccount<S> there = trial.copy().charge(cost, nowMs);
+            TrialAccount<S> back = there.copy().charge(-cost, nowMs);
             if (knowsItsDebt()) {
                 assertSameAnswers(back, trial, traffic, nowMs);
             } else {
@@ -292,8 +292,8 @@ abstract class LimitLaws<S> {
     void splittingACostChangesNothing() {
         always((terms, trial, cost, nowMs, traffic) -> {
             long part = traffic.random().nextLong(cost + 1);
-            Trial<S> whole = trial.copy().charge(cost, nowMs);
-            Trial<S> parts = trial.copy().charge(part, nowMs).charge(cost - part, nowMs);
+            TrialAccount<S> whole = trial.copy().charge(cost, nowMs);
+            TrialAccount<S> parts = trial.copy().charge(part, nowMs).charge(cost - part, nowMs);
             assertSameAnswers(parts, whole, traffic, nowMs);
         });
     }
@@ -302,8 +302,8 @@ abstract class LimitLaws<S> {
     void splittingWhatIsGivenBackChangesNothing() {
         always((terms, trial, cost, nowMs, traffic) -> {
             long part = traffic.random().nextLong(cost + 1);
-            Trial<S> whole = trial.copy().charge(-cost, nowMs);
-            Trial<S> parts = trial.copy().charge(-part, nowMs).charge(part - cost, nowMs);
+            TrialAccount<S> whole = trial.copy().charge(-cost, nowMs);
+            TrialAccount<S> parts = trial.copy().charge(-part, nowMs).charge(part - cost, nowMs);
             assertSameAnswers(parts, whole, traffic, nowMs);
         });
     }
@@ -312,8 +312,10 @@ abstract class LimitLaws<S> {
     void atOneInstantTheOrderOfChargesDoesNotMatter() {
         always((terms, trial, cost, nowMs, traffic) -> {
             long more = traffic.nextCost(trial, nowMs);
-            Trial<S> one = trial.copy().charge(cost, nowMs).charge(more, nowMs).charge(1, nowMs);
-            Trial<S> other = trial.copy().charge(1, nowMs).charge(more, nowMs).charge(cost, nowMs);
+            TrialAccount<S> one =
+                    trial.copy().charge(cost, nowMs).charge(more, nowMs).charge(1, nowMs);
+            TrialAccount<S> other =
+                    trial.copy().charge(1, nowMs).charge(more, nowMs).charge(cost, nowMs);
             assertSameAnswers(one, other, traffic, nowMs);
         });
     }
@@ -325,10 +327,10 @@ abstract class LimitLaws<S> {
             long forgettableMs = trial.forgettableAtMs(nowMs);
             assertThat(forgettableMs).isGreaterThanOrEqualTo(nowMs);
             long atMs = forgettableMs + Math.max(0, traffic.random().nextInt(5) - 1);
-            Trial<S> fresh = Trial.open(terms.limit(), atMs);
+            TrialAccount<S> fresh = TrialAccount.open(terms.limit(), atMs);
             boolean kept = false; // a fresh state is not kept before it is charged
             for (int i = 0; i < 12; i++) {
-                fresh = kept ? fresh : Trial.open(terms.limit(), atMs);
+                fresh = kept ? fresh : TrialAccount.open(terms.limit(), atMs);
                 assertSameAnswers(trial, fresh, traffic, atMs);
                 long next = traffic.nextCost(fresh, atMs);
                 S before = fresh.state();
@@ -353,13 +355,13 @@ abstract class LimitLaws<S> {
 
     @Test
     void wholeWindowsLaterTheSameRequestsGetTheSameAnswers() {
-        for (Terms<S> terms : terms()) {
+        for (LimitCase<S> terms : terms()) {
             for (long startMs : STARTS_MS) {
                 long shiftMs = startMs / repeatsAfterMs(terms) * repeatsAfterMs(terms);
-                Traffic traffic = new Traffic(11, terms.perMs());
+                RandomCharges traffic = new RandomCharges(11, terms.perMs());
                 long nowMs = traffic.random().nextLong(Math.min(terms.perMs(), 1L << 40));
-                Trial<S> early = Trial.open(terms.limit(), nowMs);
-                Trial<S> late = Trial.open(terms.limit(), nowMs + shiftMs);
+                TrialAccount<S> early = TrialAccount.open(terms.limit(), nowMs);
+                TrialAccount<S> late = TrialAccount.open(terms.limit(), nowMs + shiftMs);
                 for (int i = 0; i < REQUESTS; i++) {
                     nowMs = traffic.nextMs(early, nowMs);
                     long cost = traffic.nextCost(early, nowMs);
@@ -374,11 +376,11 @@ abstract class LimitLaws<S> {
 
     @Test
     void aClientThatStopsIsServedAgainWithinTwoWindows_howeverMuchItWasDenied() {
-        for (Terms<S> terms : terms()) {
+        for (LimitCase<S> terms : terms()) {
             for (int seed = 0; seed < SEEDS; seed++) {
-                Traffic traffic = new Traffic(seed, terms.perMs());
+                RandomCharges traffic = new RandomCharges(seed, terms.perMs());
                 long nowMs = 1_700_000_000_000L;
-                Trial<S> trial = Trial.open(terms.limit(), nowMs);
+                TrialAccount<S> trial = TrialAccount.open(terms.limit(), nowMs);
                 for (int i = 0; i < 5 * REQUESTS; i++) {
                     nowMs += traffic.random().nextInt(4) == 0 ? traffic.random().nextLong(terms.perMs() / 8 + 2) : 0;
                     trial.request(traffic.nextCost(trial, nowMs), nowMs);

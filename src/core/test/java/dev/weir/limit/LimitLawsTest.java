@@ -10,28 +10,28 @@ class LimitLawsTest {
     @Nested
     class OfFixedWindow extends LimitLaws<AlignedWindow.Window> {
         @Override
-        List<Terms<AlignedWindow.Window>> terms() {
-            return Terms.fixedWindows(false);
+        List<LimitCase<AlignedWindow.Window>> terms() {
+            return LimitCase.fixedWindows(false);
         }
     }
 
     @Nested
     class OfFixedWindowThatCountsDenied extends LimitLaws<AlignedWindow.Window> {
         @Override
-        List<Terms<AlignedWindow.Window>> terms() {
-            return Terms.fixedWindows(true);
+        List<LimitCase<AlignedWindow.Window>> terms() {
+            return LimitCase.fixedWindows(true);
         }
     }
 
     @Nested
     class OfCalendarWindow extends LimitLaws<AlignedWindow.Window> {
         @Override
-        List<Terms<AlignedWindow.Window>> terms() {
-            return Terms.calendarWindows(false);
+        List<LimitCase<AlignedWindow.Window>> terms() {
+            return LimitCase.calendarWindows(false);
         }
 
         @Override
-        long repeatsAfterMs(Terms<AlignedWindow.Window> terms) {
+        long repeatsAfterMs(LimitCase<AlignedWindow.Window> terms) {
             boolean sameOffset =
                     ((CalendarWindow) terms.limit()).zone().getRules().isFixedOffset();
             return sameOffset ? Duration.ofDays(146_097).toMillis() : Long.MAX_VALUE; // 400 years, in weeks too
@@ -41,24 +41,24 @@ class LimitLawsTest {
     @Nested
     class OfCalendarWindowThatCountsDenied extends OfCalendarWindow {
         @Override
-        List<Terms<AlignedWindow.Window>> terms() {
-            return Terms.calendarWindows(true);
+        List<LimitCase<AlignedWindow.Window>> terms() {
+            return LimitCase.calendarWindows(true);
         }
     }
 
     @Nested
     class OfSlidingWindowLog extends LimitLaws<SlidingWindowLog.Log> {
         @Override
-        List<Terms<SlidingWindowLog.Log>> terms() {
-            return Terms.logs(false);
+        List<LimitCase<SlidingWindowLog.Log>> terms() {
+            return LimitCase.logs(false);
         }
     }
 
     @Nested
     class OfSlidingWindowLogThatCountsDenied extends LimitLaws<SlidingWindowLog.Log> {
         @Override
-        List<Terms<SlidingWindowLog.Log>> terms() {
-            return Terms.logs(true);
+        List<LimitCase<SlidingWindowLog.Log>> terms() {
+            return LimitCase.logs(true);
         }
 
         @Override
@@ -70,8 +70,8 @@ class LimitLawsTest {
     @Nested
     class OfSlidingWindowCounter extends LimitLaws<SlidingWindowCounter.Windows> {
         @Override
-        List<Terms<SlidingWindowCounter.Windows>> terms() {
-            return Terms.counters(false, false);
+        List<LimitCase<SlidingWindowCounter.Windows>> terms() {
+            return LimitCase.counters(false, false);
         }
 
         @Override
@@ -83,8 +83,8 @@ class LimitLawsTest {
     @Nested
     class OfStrictSlidingWindowCounter extends LimitLaws<SlidingWindowCounter.Windows> {
         @Override
-        List<Terms<SlidingWindowCounter.Windows>> terms() {
-            return Terms.counters(true, false);
+        List<LimitCase<SlidingWindowCounter.Windows>> terms() {
+            return LimitCase.counters(true, false);
         }
 
         @Override
@@ -96,8 +96,8 @@ class LimitLawsTest {
     @Nested
     class OfSlidingWindowCounterThatCountsDenied extends LimitLaws<SlidingWindowCounter.Windows> {
         @Override
-        List<Terms<SlidingWindowCounter.Windows>> terms() {
-            return Terms.counters(false, true);
+        List<LimitCase<SlidingWindowCounter.Windows>> terms() {
+            return LimitCase.counters(false, true);
         }
 
         @Override
@@ -109,64 +109,64 @@ class LimitLawsTest {
     @Nested
     class OfTokenBucket extends LimitLaws<Meter.Level> {
         @Override
-        List<Terms<Meter.Level>> terms() {
-            return Terms.tokenBuckets(false);
+        List<LimitCase<Meter.Level>> terms() {
+            return LimitCase.tokenBuckets(false);
         }
     }
 
     @Nested
     class OfTokenBucketThatCountsDenied extends LimitLaws<Meter.Level> {
         @Override
-        List<Terms<Meter.Level>> terms() {
-            return Terms.tokenBuckets(true);
+        List<LimitCase<Meter.Level>> terms() {
+            return LimitCase.tokenBuckets(true);
         }
     }
 
     @Nested
     class OfLeakyBucket extends LimitLaws<Meter.Level> {
         @Override
-        List<Terms<Meter.Level>> terms() {
-            return Terms.leakyBuckets(false);
+        List<LimitCase<Meter.Level>> terms() {
+            return LimitCase.leakyBuckets(false);
         }
     }
 
     @Nested
     class OfGcra extends LimitLaws<Gcra.Arrival> {
         @Override
-        List<Terms<Gcra.Arrival>> terms() {
-            return Terms.gcras(false);
+        List<LimitCase<Gcra.Arrival>> terms() {
+            return LimitCase.gcras(false);
         }
     }
 
     @Nested
     class OfGcraThatCountsDenied extends LimitLaws<Gcra.Arrival> {
         @Override
-        List<Terms<Gcra.Arrival>> terms() {
-            return Terms.gcras(true);
+        List<LimitCase<Gcra.Arrival>> terms() {
+            return LimitCase.gcras(true);
         }
     }
 
     @Nested
     class OfIntervalBucket extends LimitLaws<IntervalBucket.Steps> {
         @Override
-        List<Terms<IntervalBucket.Steps>> terms() {
-            return Terms.intervalBuckets(false);
+        List<LimitCase<IntervalBucket.Steps>> terms() {
+            return LimitCase.intervalBuckets(false);
         }
     }
 
     @Nested
     class OfIntervalBucketThatCountsDenied extends LimitLaws<IntervalBucket.Steps> {
         @Override
-        List<Terms<IntervalBucket.Steps>> terms() {
-            return Terms.intervalBuckets(true);
+        List<LimitCase<IntervalBucket.Steps>> terms() {
+            return LimitCase.intervalBuckets(true);
         }
     }
 
     @Nested
     class OfUncounted extends LimitLaws<Unlimited.NoState> {
         @Override
-        List<Terms<Unlimited.NoState>> terms() {
-            return Terms.uncounted();
+        List<LimitCase<Unlimited.NoState>> terms() {
+            return LimitCase.uncounted();
         }
     }
 }

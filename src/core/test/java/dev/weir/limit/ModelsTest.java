@@ -10,7 +10,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 
-/** Each limit gives the answers of its {@link Model}: what can be had, what passes, and how long to wait. */
+/** Each limit gives the answers of its {@link LimitModel}: what can be had, what passes, and how long to wait. */
 class ModelsTest {
 
     private static final int SEEDS = 12;
@@ -78,16 +78,16 @@ class ModelsTest {
 
     private static void run(Limit<?> limit, int seed) {
         boolean dropsOld = limit instanceof SlidingWindowLog && limit.countDenied();
-        Traffic traffic = new Traffic(seed, perMs(limit));
-        Model model = Model.of(limit);
+        RandomCharges traffic = new RandomCharges(seed, perMs(limit));
+        LimitModel model = LimitModel.of(limit);
         long nowMs = seed % 2 == 0 ? traffic.random().nextInt(3) : 1_700_000_000_000L + seed;
-        Trial<?> trial = null;
+        TrialAccount<?> trial = null;
         for (int i = 0; i < REQUESTS; i++) {
             // a first request opens the account, as long as nothing was charged
-            trial = trial == null ? Trial.open(limit, nowMs) : trial;
+            trial = trial == null ? TrialAccount.open(limit, nowMs) : trial;
             nowMs = traffic.nextMs(trial, nowMs);
             long cost = traffic.nextCost(trial, nowMs);
-            trial = i == 0 ? Trial.open(limit, nowMs) : trial;
+            trial = i == 0 ? TrialAccount.open(limit, nowMs) : trial;
             if (i == 0) {
                 cost = Math.min(1, limit.capacity());
             }
@@ -113,7 +113,7 @@ class ModelsTest {
         }
     }
 
-    private static void assertSameWaits(Trial<?> trial, Model model, long nowMs) {
+    private static void assertSameWaits(TrialAccount<?> trial, LimitModel model, long nowMs) {
         long capacity = trial.capacity() == Long.MAX_VALUE ? 100 : trial.capacity();
         long waitMs = 0;
         for (long cost = 1; cost <= capacity; cost += 1 + capacity / 20) {
@@ -134,16 +134,16 @@ class ModelsTest {
                 new long[][] {{7, 11_000, 7}, {7, 11_000, 30}, {1, 86_400_000, 1}, {1_000_000, 1_000, 5_000}}) {
             Rate rate = Rate.of(numbers[0], numbers[1]);
             for (int seed = 0; seed < 50; seed++) {
-                Traffic traffic = new Traffic(seed, numbers[1]);
+                RandomCharges traffic = new RandomCharges(seed, numbers[1]);
                 long nowMs = 1_700_000_000_000L;
-                Trial<Meter.Level> tokens = Trial.open(new TokenBucket(rate, numbers[2], false), nowMs);
-                Trial<Meter.Level> leaky = Trial.open(new LeakyBucket(rate, numbers[2], false), nowMs);
-                Trial<Gcra.Arrival> gcra = Trial.open(new Gcra(rate, numbers[2], false), nowMs);
+                TrialAccount<Meter.Level> tokens = TrialAccount.open(new TokenBucket(rate, numbers[2], false), nowMs);
+                TrialAccount<Meter.Level> leaky = TrialAccount.open(new LeakyBucket(rate, numbers[2], false), nowMs);
+                TrialAccount<Gcra.Arrival> gcra = TrialAccount.open(new Gcra(rate, numbers[2], false), nowMs);
                 for (int i = 0; i < 400; i++) {
                     nowMs = traffic.nextMs(tokens, nowMs);
                     long cost = traffic.nextCost(tokens, nowMs);
                     boolean passes = tokens.permits(cost, nowMs);
-                    for (Trial<?> other : List.of(leaky, gcra)) {
+                    for (TrialAccount<?> other : List.of(leaky, gcra)) {
                         assertThat(other.permits(cost, nowMs)).isEqualTo(passes);
                         String name = "seed %d, request %d of %s".formatted(seed, i, other.limit());
                         assertThat(other.remaining(nowMs)).as(name).isEqualTo(tokens.remaining(nowMs));

@@ -13,8 +13,8 @@ import org.junit.jupiter.params.provider.ValueSource;
 class SlidingWindowLogTest {
 
     /** A log of {@code entries} entries of cost 1, at 10, 20, 30, … */
-    private static Trial<Log> filled(int entries, long perMs) {
-        Trial<Log> trial = Trial.open(new SlidingWindowLog(entries, perMs, false), 0);
+    private static TrialAccount<Log> filled(int entries, long perMs) {
+        TrialAccount<Log> trial = TrialAccount.open(new SlidingWindowLog(entries, perMs, false), 0);
         for (int i = 1; i <= entries; i++) {
             assertThat(trial.request(1, 10L * i)).isTrue();
         }
@@ -22,7 +22,7 @@ class SlidingWindowLogTest {
     }
 
     /** How many segments the store holds that no live entry is in. */
-    private static long garbage(Trial<Log> trial) {
+    private static long garbage(TrialAccount<Log> trial) {
         return trial.segments().size()
                 - (trial.state().tailNumber() - trial.state().headNumber());
     }
@@ -30,7 +30,7 @@ class SlidingWindowLogTest {
     @ParameterizedTest
     @CsvSource({"1, 0", "31, 0", "32, 0", "33, 1", "63, 1", "64, 1", "65, 2", "96, 2", "97, 3"})
     void aSegmentIsPutAwayWhenTheThirtyThirdEntryComes(int entries, int segments) {
-        Trial<Log> trial = filled(entries, 10_000);
+        TrialAccount<Log> trial = filled(entries, 10_000);
         assertThat(trial.segments().size()).isEqualTo(segments);
         assertThat(trial.available(10L * entries)).isZero();
     }
@@ -38,7 +38,7 @@ class SlidingWindowLogTest {
     @ParameterizedTest
     @ValueSource(ints = {1, 31, 32, 33, 34, 63, 64, 65, 66, 100})
     void entriesLeaveOneByOne(int entries) {
-        Trial<Log> trial = filled(entries, 10_000);
+        TrialAccount<Log> trial = filled(entries, 10_000);
         for (int gone = 0; gone <= entries; gone++) {
             long nowMs = 10L * gone + 10_000;
             assertThat(trial.available(nowMs)).as("at %d", nowMs).isEqualTo(gone);
@@ -49,7 +49,7 @@ class SlidingWindowLogTest {
     @ParameterizedTest
     @ValueSource(ints = {1, 31, 32, 33, 34, 63, 64, 65, 66, 100})
     void everyWaitEndsWithTheEntryThatFreesEnough(int entries) {
-        Trial<Log> trial = filled(entries, 10_000);
+        TrialAccount<Log> trial = filled(entries, 10_000);
         long nowMs = 10L * entries;
         for (int cost = 1; cost <= entries; cost++) {
             assertThat(trial.waitMs(cost, nowMs)).as("wait for %d", cost).isEqualTo(10_000 + 10L * cost - nowMs);
@@ -59,7 +59,7 @@ class SlidingWindowLogTest {
     @ParameterizedTest
     @ValueSource(ints = {31, 32, 33, 64, 65, 100})
     void entriesThatLeaveWhileNewOnesComeAreReplacedOneForOne(int entries) {
-        Trial<Log> trial = filled(entries, 10L * entries);
+        TrialAccount<Log> trial = filled(entries, 10L * entries);
         for (long nowMs = 10L * (entries + 1); nowMs < 100L * entries; nowMs += 10) {
             assertThat(trial.permits(1, nowMs - 1)).isFalse();
             assertThat(trial.request(1, nowMs)).isTrue();
@@ -71,7 +71,7 @@ class SlidingWindowLogTest {
     @ParameterizedTest
     @ValueSource(ints = {31, 32, 33, 64, 65, 200})
     void afterAnIdleGapTheLogStartsOver(int entries) {
-        Trial<Log> trial = filled(entries, 10_000);
+        TrialAccount<Log> trial = filled(entries, 10_000);
         long nowMs = 1_000_000;
         assertThat(trial.available(nowMs)).isEqualTo(entries);
         for (int i = 0; i < entries; i++) {
@@ -87,7 +87,7 @@ class SlidingWindowLogTest {
     void givingBackTakesTheNewestEntriesAcrossSegments(int entries) {
         long nowMs = 10L * entries;
         for (int credit = 0; credit <= entries + 1; credit++) {
-            Trial<Log> trial = filled(entries, 10_000).charge(-credit, nowMs);
+            TrialAccount<Log> trial = filled(entries, 10_000).charge(-credit, nowMs);
             int left = Math.max(0, entries - credit);
             assertThat(trial.available(nowMs)).isEqualTo(entries - left);
             assertThat(trial.waitMs(entries, nowMs)).isEqualTo(left == 0 ? 0 : 10_000 + 10L * left - nowMs);
@@ -103,7 +103,7 @@ class SlidingWindowLogTest {
     @ParameterizedTest
     @ValueSource(ints = {32, 33, 64, 65})
     void takingAndGivingBackAtASegmentsEdgeLeavesNothingBehind(int entries) {
-        Trial<Log> trial = filled(entries, 10_000);
+        TrialAccount<Log> trial = filled(entries, 10_000);
         int segments = trial.segments().size();
         for (int i = 0; i < 10; i++) {
             long nowMs = 10L * entries + 1 + i;
@@ -115,7 +115,7 @@ class SlidingWindowLogTest {
 
     @Test
     void anEntryOfWhichAPartIsGivenBackKeepsItsTime() {
-        Trial<Log> trial = Trial.open(new SlidingWindowLog(10, 1_000, false), 0);
+        TrialAccount<Log> trial = TrialAccount.open(new SlidingWindowLog(10, 1_000, false), 0);
         trial.charge(4, 100).charge(6, 200).charge(-2, 300);
         assertThat(trial.available(300)).isEqualTo(2);
         assertThat(trial.waitMs(6, 300)).isEqualTo(800);
@@ -124,7 +124,7 @@ class SlidingWindowLogTest {
 
     @Test
     void givingBackDoesNotReviveWhatHasLeftTheWindow() {
-        Trial<Log> trial = Trial.open(new SlidingWindowLog(10, 1_000, false), 0);
+        TrialAccount<Log> trial = TrialAccount.open(new SlidingWindowLog(10, 1_000, false), 0);
         trial.charge(4, 100).charge(6, 1_050).charge(-8, 1_150);
         assertThat(trial.available(1_150)).isEqualTo(10);
         assertThat(trial.charge(10, 1_150).available(1_150)).isZero();
@@ -132,7 +132,7 @@ class SlidingWindowLogTest {
 
     @Test
     void requestsOfOneMillisecondShareAnEntry() {
-        Trial<Log> trial = Trial.open(new SlidingWindowLog(10_000, 1_000, false), 0);
+        TrialAccount<Log> trial = TrialAccount.open(new SlidingWindowLog(10_000, 1_000, false), 0);
         for (int i = 0; i < 5_000; i++) {
             trial.request(1, 7);
         }
@@ -143,7 +143,7 @@ class SlidingWindowLogTest {
 
     @Test
     void aFullTailTakesMoreOfItsLastMillisecond() {
-        Trial<Log> trial = filled(32, 10_000);
+        TrialAccount<Log> trial = filled(32, 10_000);
         trial.charge(5, 320);
         assertThat(trial.segments().size()).isZero();
         assertThat(trial.available(320)).isEqualTo(-5);
@@ -151,7 +151,7 @@ class SlidingWindowLogTest {
 
     @Test
     void anEntryOfAgePerIsGone() {
-        Trial<Log> trial = Trial.open(new SlidingWindowLog(1, 60_000, false), 0);
+        TrialAccount<Log> trial = TrialAccount.open(new SlidingWindowLog(1, 60_000, false), 0);
         trial.charge(1, 0);
         assertThat(trial.permits(1, 59_999)).isFalse();
         assertThat(trial.permits(1, 60_000)).isTrue();
@@ -164,8 +164,8 @@ class SlidingWindowLogTest {
         Random random = new Random(seed);
         int limit = 50 + random.nextInt(400);
         long perMs = 200 + random.nextLong(2_000);
-        Trial<Log> trial = Trial.open(new SlidingWindowLog(limit, perMs, false), 0);
-        Model model = Model.of(trial.limit());
+        TrialAccount<Log> trial = TrialAccount.open(new SlidingWindowLog(limit, perMs, false), 0);
+        LimitModel model = LimitModel.of(trial.limit());
         long nowMs = 0;
         for (int i = 0; i < 6_000; i++) {
             nowMs += random.nextInt(200) == 0 ? random.nextLong(perMs * 5 / 4) : random.nextLong(4);
@@ -195,7 +195,7 @@ class SlidingWindowLogTest {
 
     @Test
     void aRequestDeletesAtMostTwoSegmentsHoweverLongTheLogWas() {
-        Trial<Log> trial = filled(3_200, 100_000);
+        TrialAccount<Log> trial = filled(3_200, 100_000);
         assertThat(trial.segments().size()).isEqualTo(99);
         long nowMs = 1_000_000;
         for (int left = 97; left > 0; left -= 2) {
@@ -208,7 +208,7 @@ class SlidingWindowLogTest {
 
     @Test
     void aRetiredLogIsDeletedBitByBit() {
-        Trial<Log> trial = filled(330, 100_000);
+        TrialAccount<Log> trial = filled(330, 100_000);
         Log log = trial.state().retired();
         int rounds = 0;
         while (log.hasGarbage()) {
@@ -221,7 +221,7 @@ class SlidingWindowLogTest {
     }
 
     /** What a decision asks of a limit. */
-    private static void decide(Trial<?> trial, long cost, long nowMs) {
+    private static void decide(TrialAccount<?> trial, long cost, long nowMs) {
         boolean permitted = trial.request(cost, nowMs);
         trial.account().remaining(nowMs);
         trial.account().resetAfterMs(nowMs);
@@ -232,7 +232,7 @@ class SlidingWindowLogTest {
 
     /** The most calls to the store that one request makes, of requests that keep the log full for many windows. */
     private static int mostCalls(int limit, int requestsAMs) {
-        Trial<Log> trial = Trial.open(new SlidingWindowLog(limit, limit, false), 0);
+        TrialAccount<Log> trial = TrialAccount.open(new SlidingWindowLog(limit, limit, false), 0);
         int most = 0;
         for (long nowMs = 1; nowMs < 3L * limit + 1_000; nowMs++) {
             for (int i = 0; i < requestsAMs; i++) {
@@ -262,12 +262,12 @@ class SlidingWindowLogTest {
 
     @Test
     void afterAPauseTheOldestLiveEntryIsFoundInLogarithmicallyManyReads() {
-        Trial<Log> trial = Trial.open(new SlidingWindowLog(100_000, 100_000, false), 0);
+        TrialAccount<Log> trial = TrialAccount.open(new SlidingWindowLog(100_000, 100_000, false), 0);
         for (long nowMs = 1; nowMs <= 100_000; nowMs++) {
             trial.request(1, nowMs);
         }
         for (long pauseMs : new long[] {10, 1_000, 50_000, 99_999}) {
-            Trial<Log> copy = trial.copy();
+            TrialAccount<Log> copy = trial.copy();
             int before = copy.segments().gets();
             assertThat(copy.available(100_000 + pauseMs)).isEqualTo(pauseMs);
             assertThat(copy.segments().gets() - before)
@@ -278,7 +278,7 @@ class SlidingWindowLogTest {
 
     @Test
     void deniedRequestsThatCountDoNotMakeTheLogLongerThanItsBound() {
-        Trial<Log> trial = Trial.open(new SlidingWindowLog(5, 1_000_000, true), 0);
+        TrialAccount<Log> trial = TrialAccount.open(new SlidingWindowLog(5, 1_000_000, true), 0);
         for (long nowMs = 1; nowMs <= 100_000; nowMs++) {
             trial.request(1, nowMs);
             assertThat(trial.segments().size()).isLessThanOrEqualTo(SlidingWindowLog.EXCESS_SEGMENTS + 5);

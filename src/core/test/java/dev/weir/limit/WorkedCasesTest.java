@@ -11,7 +11,7 @@ class WorkedCasesTest {
 
     @Test
     void log_twoAMinute_allowsAllowsDeniesAllows() {
-        Trial<?> trial = Trial.open(new SlidingWindowLog(2, MINUTE_MS, false), 1_000);
+        TrialAccount<?> trial = TrialAccount.open(new SlidingWindowLog(2, MINUTE_MS, false), 1_000);
         assertThat(trial.request(1, 1_000)).isTrue();
         assertThat(trial.request(1, 15_000)).isTrue();
         assertThat(trial.request(1, 55_000)).isFalse();
@@ -20,7 +20,7 @@ class WorkedCasesTest {
 
     @Test
     void counter_sevenAMinute_previousFive_currentThree_estimatesSixAt18s() {
-        Trial<?> trial = Trial.open(new SlidingWindowCounter(7, MINUTE_MS, false, false), 0);
+        TrialAccount<?> trial = TrialAccount.open(new SlidingWindowCounter(7, MINUTE_MS, false, false), 0);
         trial.charge(5, 30_000).charge(3, MINUTE_MS + 1_000);
         long nowMs = MINUTE_MS + 18_000;
         assertThat(trial.used(nowMs)).as("3 + ⌊5 · 0.7⌋").isEqualTo(6);
@@ -30,7 +30,7 @@ class WorkedCasesTest {
 
     @Test
     void strictCounter_sevenAMinute_previousFive_currentThree_estimatesSevenAt18s() {
-        Trial<?> trial = Trial.open(new SlidingWindowCounter(7, MINUTE_MS, true, false), 0);
+        TrialAccount<?> trial = TrialAccount.open(new SlidingWindowCounter(7, MINUTE_MS, true, false), 0);
         trial.charge(5, 30_000).charge(3, MINUTE_MS + 1_000);
         assertThat(trial.used(MINUTE_MS + 18_000)).as("3 + ⌈5 · 0.7⌉").isEqualTo(7);
         assertThat(trial.request(1, MINUTE_MS + 18_000)).isFalse();
@@ -38,7 +38,7 @@ class WorkedCasesTest {
 
     @Test
     void counter_fiveHundredAMinute_previous400_current250_estimates350At45s() {
-        Trial<?> trial = Trial.open(new SlidingWindowCounter(500, MINUTE_MS, false, false), 0);
+        TrialAccount<?> trial = TrialAccount.open(new SlidingWindowCounter(500, MINUTE_MS, false, false), 0);
         trial.charge(400, 1_000).charge(250, MINUTE_MS);
         long nowMs = MINUTE_MS + 45_000;
         assertThat(trial.used(nowMs)).isEqualTo(350);
@@ -48,7 +48,7 @@ class WorkedCasesTest {
 
     @Test
     void tokenBucket_ofTen_fiveASecond_allowsTenAtHalfASecondAndOneOfTwoAt700ms() {
-        Trial<?> trial = Trial.open(new TokenBucket(Rate.of(5, 1_000), 10, false), 0);
+        TrialAccount<?> trial = TrialAccount.open(new TokenBucket(Rate.of(5, 1_000), 10, false), 0);
         for (int i = 0; i < 10; i++) {
             assertThat(trial.request(1, 500)).isTrue();
         }
@@ -58,7 +58,7 @@ class WorkedCasesTest {
 
     @Test
     void meter_burstTen_fiveASecond_refusesTwoAt700msUntil900ms() {
-        Trial<?> trial = Trial.open(new LeakyBucket(Rate.of(5, 1_000), 10, false), 0);
+        TrialAccount<?> trial = TrialAccount.open(new LeakyBucket(Rate.of(5, 1_000), 10, false), 0);
         assertThat(trial.request(10, 500)).isTrue();
         assertThat(trial.used(700)).as("the level").isEqualTo(9);
         assertThat(trial.request(2, 700)).isFalse();
@@ -67,7 +67,7 @@ class WorkedCasesTest {
 
     @Test
     void intervalBucket_threeASecond_burstSeven_firstRequestAt400() {
-        Trial<?> trial = Trial.open(new IntervalBucket(3, 1_000, 7, false), 400);
+        TrialAccount<?> trial = TrialAccount.open(new IntervalBucket(3, 1_000, 7, false), 400);
         assertThat(trial.request(7, 400)).isTrue();
         assertThat(trial.available(1_399)).isZero();
         assertThat(trial.available(1_400)).isEqualTo(3);
@@ -91,7 +91,7 @@ class WorkedCasesTest {
 
     @Test
     void fixedWindow_letsTwiceTheLimitPassAroundAnEdge() {
-        Trial<?> trial = Trial.open(new FixedWindow(5, MINUTE_MS, false), 0);
+        TrialAccount<?> trial = TrialAccount.open(new FixedWindow(5, MINUTE_MS, false), 0);
         assertThat(trial.request(5, MINUTE_MS - 1)).isTrue();
         assertThat(trial.request(5, MINUTE_MS)).isTrue();
     }

@@ -219,11 +219,11 @@ class InstancesTest {
 
     /** Until one that watches one of them has seen what both have done. */
     private static void seeAll() throws Exception {
-        try (Watch watch = new Watch(second.service(), TOKEN)) {
+        try (LiveStream watch = new LiveStream(second.service(), TOKEN)) {
             int allowed = 0;
             JsonNode now = null;
             while (allowed < sent() || now == null) {
-                Watch.Event event = watch.next();
+                LiveStream.Event event = watch.next();
                 switch (event.name()) {
                     case "history" -> {
                         for (JsonNode tick : event.data()) {

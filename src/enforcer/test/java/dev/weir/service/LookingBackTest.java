@@ -234,20 +234,20 @@ class LookingBackTest {
         for (int i = 0; i < 20; i++) {
             assertThat(caller.send("HEAD", "/v1/live", "").status()).isEqualTo(200);
         }
-        try (Watch watch = new Watch(service, null)) {
+        try (LiveStream watch = new LiveStream(service, null)) {
             assertThat(watch.status()).isEqualTo(200);
         }
     }
 
     @Test
     void who_watches_gets_what_was_and_then_each_second_what_is() throws Exception {
-        try (Watch watch = new Watch(service, null)) {
-            Watch.Event history = watch.next();
+        try (LiveStream watch = new LiveStream(service, null)) {
+            LiveStream.Event history = watch.next();
             assertThat(history.name()).isEqualTo("history");
             assertThat(watch.next().name()).isEqualTo("now");
             long last = history.data().get(history.data().size() - 1).get("at").asLong();
             for (int ticks = 0; ticks < 3; ) {
-                Watch.Event event = watch.next();
+                LiveStream.Event event = watch.next();
                 if (event.name().equals("tick")) {
                     long at = event.data().get("at").asLong();
                     assertThat(at).isGreaterThan(last);
@@ -262,20 +262,20 @@ class LookingBackTest {
 
     @Test
     void only_so_many_watch_at_once_and_who_leaves_makes_room() throws Exception {
-        Watch[] watches = new Watch[16];
+        LiveStream[] watches = new LiveStream[16];
         for (int i = 0; i < watches.length; i++) {
-            Watch watch = new Watch(service, null);
+            LiveStream watch = new LiveStream(service, null);
             watches[i] = watch;
             assertThat(watch.status()).isEqualTo(200);
         }
-        try (Watch tooMany = new Watch(service, null)) {
+        try (LiveStream tooMany = new LiveStream(service, null)) {
             assertThat(tooMany.status()).isEqualTo(503);
         }
-        for (Watch watch : watches) {
+        for (LiveStream watch : watches) {
             watch.close();
         }
         await("room for a watcher", PATIENCE, () -> {
-            try (Watch again = new Watch(service, null)) {
+            try (LiveStream again = new LiveStream(service, null)) {
                 return again.status() == 200;
             }
         });

@@ -43,8 +43,8 @@ final class AuditProcess {
                 .forEach(why -> unjudged.put(
                         UnverifiedReason.valueOf(why.getKey()), why.getValue().asLong()));
         unjudged.forEach((why, count) -> notes.count("not judged: " + why, count));
-        double share = JudgedShare.of(totals.get("requests").asLong(), unjudged);
-        if (share < JudgedShare.LEAST) {
+        double share = VerifiableShare.of(totals.get("requests").asLong(), unjudged);
+        if (share < VerifiableShare.LEAST) {
             notes.fault("only " + share + " of the requests can be judged: " + unjudged);
         }
         return notes.done();

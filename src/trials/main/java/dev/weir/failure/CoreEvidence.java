@@ -60,7 +60,7 @@ final class CoreEvidence {
         this.misplacedPercent = misplacedPercent;
         random = new Random(seed);
         Arrays.fill(positions, new DecisionOrder(-1, 0));
-        RuleHistory history = new RuleHistory(rules);
+        PolicyVersionHistory history = new PolicyVersionHistory(rules);
         Map<String, QueueRules> queues = new HashMap<>();
         history.queues().forEach((id, versions) -> queues.put(id, versions.get(0)));
         core = new CoreRun(history.table(), queues, WeirConfig.DEFAULTS.state());
@@ -87,7 +87,7 @@ final class CoreEvidence {
     }
 
     private Evidence run(int count) {
-        Workload workload = new Workload(seed, () -> nowMs);
+        TraceWorkload workload = new TraceWorkload(seed, () -> nowMs);
         for (int i = 0; i < count; i++) {
             nowMs = START_MS + i * 1_000L / A_SECOND;
             write(workload.next(), i);
@@ -156,8 +156,8 @@ final class CoreEvidence {
     private static List<PolicyAvro.Applied> rules(long seed, List<Long> changesMs) throws FaultsException {
         Map<String, Long> versions = new HashMap<>();
         List<PolicyAvro.Applied> applied = new ArrayList<>();
-        apply(Rules.INITIAL, START_MS - 1_000, versions, applied);
-        Rules rules = new Rules(seed);
+        apply(FailurePolicies.INITIAL, START_MS - 1_000, versions, applied);
+        FailurePolicies rules = new FailurePolicies(seed);
         for (long changeMs : changesMs) {
             apply(rules.next(START_MS + changeMs), START_MS + changeMs - 500, versions, applied);
         }

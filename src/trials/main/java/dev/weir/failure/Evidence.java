@@ -158,7 +158,7 @@ public record Evidence(
     }
 
     /** The places of requests that limits which are shared had a part in. */
-    Set<Request.Source> shared(RuleHistory rules) {
+    Set<Request.Source> shared(PolicyVersionHistory rules) {
         Set<Request.Source> shared = new HashSet<>();
         for (Entry entry : requests) {
             Request request = request(entry).request();

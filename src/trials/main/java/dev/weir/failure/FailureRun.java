@@ -76,7 +76,7 @@ final class FailureRun implements AutoCloseable {
     }
 
     /** What came of it. */
-    record Report(long requests, int kills, List<Watch.Recovery> recoveries, List<Breach> findings) {
+    record Report(long requests, int kills, List<RecoveryTimer.Recovery> recoveries, List<Breach> findings) {
         boolean isOk() {
             return findings.stream().allMatch(Breach::isOk);
         }
@@ -88,17 +88,17 @@ final class FailureRun implements AutoCloseable {
     private final BrokerCluster brokers;
     private final WeirConfig config;
     private final List<InstanceProcess> instances = new ArrayList<>();
-    private final Rules rules;
+    private final FailurePolicies rules;
     private final long startNanos = System.nanoTime();
-    private Watch watch;
-    private Load load;
+    private RecoveryTimer watch;
+    private PacedLoad load;
     private int kills;
 
     FailureRun(Setup setup, Path directory, Consumer<String> out) throws Exception {
         this.setup = setup;
         this.directory = directory;
         this.out = out;
-        rules = new Rules(setup.seed);
+        rules = new FailurePolicies(setup.seed);
         brokers = BrokerCluster.start(directory, BrokerCluster.FAULT_TOLERANT_SIZE);
         config = WeirConfig.builder()
                 .threads(1)
@@ -162,17 +162,18 @@ final class FailureRun implements AutoCloseable {
     private void start() throws Exception {
         TopicSetup.createMissing(brokers.admin(), config, TopicSetup.RequestTime.LOG_APPEND);
         new PolicyTopic(config)
-                .apply(PolicyFile.read("the first rules", Rules.INITIAL), PolicyTopic.Options.DEFAULTS, 0);
-        new PolicyTopic(config).apply(PolicyFile.read("what is shared", Rules.SHARED), PolicyTopic.Options.DEFAULTS, 0);
+                .apply(PolicyFile.read("the first rules", FailurePolicies.INITIAL), PolicyTopic.Options.DEFAULTS, 0);
+        new PolicyTopic(config)
+                .apply(PolicyFile.read("what is shared", FailurePolicies.SHARED), PolicyTopic.Options.DEFAULTS, 0);
         for (InstanceProcess instance : instances) {
             instance.start();
         }
         for (InstanceProcess instance : instances) {
             instance.awaitReady();
         }
-        watch = new Watch(config);
-        load = new Load(
-                new Workload(setup.seed, System::currentTimeMillis),
+        watch = new RecoveryTimer(config);
+        load = new PacedLoad(
+                new TraceWorkload(setup.seed, System::currentTimeMillis),
                 new Producers(config, setup.seed, setup.conditions.misplacedPercent),
                 setup.perSecond);
         say("%d brokers, %d enforcers, %d partitions, %,d requests a second, seed %d"

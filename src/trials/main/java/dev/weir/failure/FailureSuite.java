@@ -82,8 +82,8 @@ public final class FailureSuite implements Callable<Integer> {
     private static void print(FailureRun.Report report, PrintStream out) {
         out.printf("%n%,d requests, %d kills%n%n", report.requests(), report.kills());
         report.findings().forEach(out::println);
-        Map<String, List<Watch.Recovery>> byCause = new TreeMap<>();
-        for (Watch.Recovery recovery : report.recoveries()) {
+        Map<String, List<RecoveryTimer.Recovery>> byCause = new TreeMap<>();
+        for (RecoveryTimer.Recovery recovery : report.recoveries()) {
             String what = recovery.partition().topic().endsWith("requests") ? "decisions" : "queues";
             byCause.computeIfAbsent(recovery.cause() + ", " + what, cause -> new ArrayList<>())
                     .add(recovery);
@@ -91,7 +91,7 @@ public final class FailureSuite implements Callable<Integer> {
         out.printf("%n%-28s %9s %9s %9s %9s%n", "until the next", "times", "p50 ms", "p99 ms", "max ms");
         byCause.forEach((cause, recoveries) -> {
             long[] millis = recoveries.stream()
-                    .mapToLong(Watch.Recovery::millis)
+                    .mapToLong(RecoveryTimer.Recovery::millis)
                     .sorted()
                     .toArray();
             out.printf(

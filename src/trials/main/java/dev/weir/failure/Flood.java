@@ -123,7 +123,7 @@ public final class Flood implements Callable<Integer> {
             boolean held = run();
             System.out.printf(
                     "most: lag %,d, heap after a collection %d MiB, resident %d MiB%n",
-                    mostLag, Gauge.heapMiB(directory.resolve("gc.log")), mostRssMiB);
+                    mostLag, InstanceGauge.heapMiB(directory.resolve("gc.log")), mostRssMiB);
             return held ? 0 : 1;
         } finally {
             if (instance != null) {
@@ -191,7 +191,7 @@ public final class Flood implements Callable<Integer> {
 
     private boolean run() throws Exception {
         LongFunction<Request> requests = requests();
-        try (Crush crush = new Crush(config, PRODUCERS, requests)) {
+        try (LoadGenerators crush = new LoadGenerators(config, PRODUCERS, requests)) {
             switch (scenario) {
                 case REQUESTS -> {
                     long perSecond = rate(crush, 400_000);
@@ -220,7 +220,7 @@ public final class Flood implements Callable<Integer> {
         return check();
     }
 
-    private void flood(Crush crush, long perSecond) throws InterruptedException {
+    private void flood(LoadGenerators crush, long perSecond) throws InterruptedException {
         crush.send(Long.MAX_VALUE, factor * perSecond, Duration.ofSeconds(seconds));
         System.out.printf("asked for %,d a second%n", factor * perSecond);
     }
@@ -239,12 +239,12 @@ public final class Flood implements Callable<Integer> {
             case QUEUE -> number -> of(number, "client-" + mixed(number) % CLIENTS, "/mail");
             case CLIENTS -> number -> of(number, "once-" + number, "/once");
             case LARGE, TOO_LARGE ->
-                number -> Crush.request(number, "client-" + mixed(number) % 100, "/bulk", payload, more);
+                number -> LoadGenerators.request(number, "client-" + mixed(number) % 100, "/bulk", payload, more);
         };
     }
 
     private static Request of(long number, String client, String endpoint) {
-        return Crush.request(number, client, endpoint, null, Map.of());
+        return LoadGenerators.request(number, client, endpoint, null, Map.of());
     }
 
     private static long mixed(long number) {
@@ -258,19 +258,19 @@ public final class Flood implements Callable<Integer> {
     }
 
     /** What it does a second when it has enough to do: of a backlog, the second half. */
-    private long rate(Crush crush, long backlog) throws Exception {
+    private long rate(LoadGenerators crush, long backlog) throws Exception {
         crush.send(backlog);
         begin();
         awaitLag(backlog / 2, crush);
         long halfNanos = System.nanoTime();
-        long half = Gauge.lag(brokers.admin(), config);
+        long half = InstanceGauge.lag(brokers.admin(), config);
         awaitLag(0, crush);
         long perSecond = half * TimeUnit.SECONDS.toNanos(1) / (System.nanoTime() - halfNanos);
         System.out.printf("%,d a second is what it does%n", perSecond);
         return perSecond;
     }
 
-    private void under(Flow flow, Crush crush) throws Exception {
+    private void under(Flow flow, LoadGenerators crush) throws Exception {
         CompletableFuture<Void> sending = CompletableFuture.runAsync(() -> {
             try {
                 flow.run();
@@ -288,10 +288,10 @@ public final class Flood implements Callable<Integer> {
         System.out.println("it has caught up");
     }
 
-    private void awaitLag(long most, Crush crush) throws Exception {
+    private void awaitLag(long most, LoadGenerators crush) throws Exception {
         long[] toldNanos = {0};
         await("a lag of at most " + most, PATIENCE, () -> {
-            boolean isDone = Gauge.lag(brokers.admin(), config) <= most;
+            boolean isDone = InstanceGauge.lag(brokers.admin(), config) <= most;
             if (!isDone && System.nanoTime() - toldNanos[0] > TimeUnit.SECONDS.toNanos(1)) {
                 report(crush);
                 toldNanos[0] = System.nanoTime();
@@ -300,10 +300,10 @@ public final class Flood implements Callable<Integer> {
         });
     }
 
-    private void report(Crush crush) throws Exception {
+    private void report(LoadGenerators crush) throws Exception {
         instance.checkAlive();
-        long lag = Gauge.lag(brokers.admin(), config);
-        long rssMiB = Gauge.rssMiB(instance.pid());
+        long lag = InstanceGauge.lag(brokers.admin(), config);
+        long rssMiB = InstanceGauge.rssMiB(instance.pid());
         mostLag = Math.max(mostLag, lag);
         mostRssMiB = Math.max(mostRssMiB, rssMiB);
         System.out.printf(
@@ -312,21 +312,21 @@ public final class Flood implements Callable<Integer> {
                 crush.sent(),
                 lag,
                 rssMiB,
-                Gauge.bytes(instance.state()) >> 20);
+                InstanceGauge.bytes(instance.state()) >> 20);
     }
 
     /** Waits until the disk has what is left; somebody must come, or the clock of the requests stands still. */
     private void shrink() throws Exception {
-        long most = Gauge.bytes(instance.state());
+        long most = InstanceGauge.bytes(instance.state());
         long now = most;
         long deadline = System.nanoTime() + PATIENCE.toNanos();
         while (now > most / 2 && System.nanoTime() < deadline) {
-            try (Crush crush = new Crush(config, 1, this::latecomer)) {
+            try (LoadGenerators crush = new LoadGenerators(config, 1, this::latecomer)) {
                 crush.send(LATECOMERS);
                 report(crush);
             }
             Thread.sleep(1_000);
-            now = Gauge.bytes(instance.state());
+            now = InstanceGauge.bytes(instance.state());
             most = Math.max(most, now);
         }
         System.out.printf("on disk: %,d MiB at most, %,d MiB now%n", most >> 20, now >> 20);
@@ -336,7 +336,7 @@ public final class Flood implements Callable<Integer> {
         return of(number, "late-" + number, "/once");
     }
 
-    private void outages(Crush crush) throws Exception {
+    private void outages(LoadGenerators crush) throws Exception {
         ChildProcess broker = brokers.brokers().get(0);
         CompletableFuture<Void> sending = CompletableFuture.runAsync(() -> {
             try {

@@ -11,29 +11,29 @@ public final class Oracle {
 
     /** Every invariant, and what was found of it. */
     public static List<Breach> check(Evidence evidence) {
-        Answers answers = new Answers(evidence.decisions());
-        RuleHistory rules = new RuleHistory(evidence.rules());
-        QueueChecks queues = new QueueChecks(evidence, answers, rules);
-        Audited audited = new Audited(evidence, rules);
+        DecisionsByRequest answers = new DecisionsByRequest(evidence.decisions());
+        PolicyVersionHistory rules = new PolicyVersionHistory(evidence.rules());
+        QueueInvariants queues = new QueueInvariants(evidence, answers, rules);
+        AuditInvariant audited = new AuditInvariant(evidence, rules);
         Set<Request.Source> shared = evidence.shared(rules);
         RecordedOrder order = new RecordedOrder(evidence, answers, shared);
         return List.of(
                 audited.decidedOnce(order.overtaken()),
                 audited.asRecomputed(rules.versions()),
-                WithinLimits.check(evidence, answers, rules),
+                LimitInvariant.check(evidence, answers, rules),
                 queues.endedOnce(audited.endedOtherwise()),
                 queues.gapFree(),
                 queues.atItsPace(),
-                SeenTwice.check(evidence, answers, shared, order),
-                NeverAbove.check(evidence, answers, rules));
+                AbortedOutputInvariant.check(evidence, answers, shared, order),
+                SharedLimitInvariant.check(evidence, answers, rules));
     }
 
     /** Whether every request is answered, and everything that was queued has ended. */
     public static boolean isSettled(Evidence evidence) {
-        Answers answers = new Answers(evidence.decisions());
-        RuleHistory rules = new RuleHistory(evidence.rules());
-        QueueChecks queues = new QueueChecks(evidence, answers, rules);
-        Audited audited = new Audited(evidence, rules);
+        DecisionsByRequest answers = new DecisionsByRequest(evidence.decisions());
+        PolicyVersionHistory rules = new PolicyVersionHistory(evidence.rules());
+        QueueInvariants queues = new QueueInvariants(evidence, answers, rules);
+        AuditInvariant audited = new AuditInvariant(evidence, rules);
         return audited.decidedOnce(List.of()).isOk()
                 && queues.endedOnce(audited.endedOtherwise()).isOk();
     }

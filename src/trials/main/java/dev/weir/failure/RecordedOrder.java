@@ -71,7 +71,7 @@ final class RecordedOrder {
     private final Set<Request.Source> shared;
 
     /** @param shared the requests that shared limits have a part in */
-    RecordedOrder(Evidence evidence, Answers answers, Set<Request.Source> shared) {
+    RecordedOrder(Evidence evidence, DecisionsByRequest answers, Set<Request.Source> shared) {
         this.shared = shared;
         for (Entry entry : evidence.requests()) {
             Request request = evidence.request(entry).request();

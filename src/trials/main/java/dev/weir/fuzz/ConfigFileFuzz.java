@@ -8,7 +8,7 @@ import java.util.List;
 import java.util.Map;
 
 /** Configuration files: each is taken, and then applications can be set up by it, or each of its faults has a place. */
-final class ConfigFileFuzz implements Fuzz.Case {
+final class ConfigFileFuzz implements FuzzRunner.Case {
 
     private final List<String> valid;
 
@@ -17,12 +17,12 @@ final class ConfigFileFuzz implements Fuzz.Case {
     }
 
     @Override
-    public void run(Trial trial) throws Exception {
+    public void run(FuzzCase trial) throws Exception {
         String text = TextMutation.of(valid, trial.random());
         WeirConfig config;
         try {
             config = trial.within(
-                    Allowance.text(text), () -> ConfigFile.read("fuzz.yaml", text, Map.of("HOME", "/home/weir")));
+                    AllocationLimit.text(text), () -> ConfigFile.read("fuzz.yaml", text, Map.of("HOME", "/home/weir")));
         } catch (FaultsException e) {
             PolicyFileFuzz.requireClear(e.faults(), text);
             trial.came("refused");

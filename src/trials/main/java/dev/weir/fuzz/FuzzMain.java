@@ -9,8 +9,8 @@ public final class FuzzMain {
     private FuzzMain() {}
 
     public static void main(String[] args) throws Exception {
-        long seed = args.length > 2 ? Long.parseLong(args[2]) : Fuzz.SEED;
-        Fuzz fuzz = new Fuzz(args[0], seed, Target.of(args[0]));
+        long seed = args.length > 2 ? Long.parseLong(args[2]) : FuzzRunner.SEED;
+        FuzzRunner fuzz = new FuzzRunner(args[0], seed, FuzzTarget.of(args[0]));
         try {
             run(args, fuzz);
             System.exit(0);
@@ -20,7 +20,7 @@ public final class FuzzMain {
         }
     }
 
-    private static void run(String[] args, Fuzz fuzz) {
+    private static void run(String[] args, FuzzRunner fuzz) {
         if (args.length > 3) {
             System.out.println(fuzz.replay(Integer.parseInt(args[3])));
         } else {

@@ -13,7 +13,7 @@ import java.util.SplittableRandom;
  * Some hundred requests to a real instance: each is answered as {@code openapi.yaml} says, what is refused in one line, and
  * good ones in between are answered. A case begins without any rules.
  */
-final class HttpFuzz implements Fuzz.Case, AutoCloseable {
+final class HttpFuzz implements FuzzRunner.Case, AutoCloseable {
 
     private static final int REQUESTS = 100;
 
@@ -28,9 +28,9 @@ final class HttpFuzz implements Fuzz.Case, AutoCloseable {
     private static final String GOOD =
             "{\"client\":\"alice\",\"requestId\":\"good\",\"attributes\":{\"endpoint\":\"/b\"}}";
 
-    private final Served served = new Served();
+    private final RunningService served = new RunningService();
     private final Caller caller = served.caller();
-    private final Calls calls = new Calls();
+    private final HttpCalls calls = new HttpCalls();
 
     HttpFuzz() throws IOException {}
 
@@ -41,10 +41,10 @@ final class HttpFuzz implements Fuzz.Case, AutoCloseable {
     }
 
     @Override
-    public void run(Trial trial) throws Exception {
+    public void run(FuzzCase trial) throws Exception {
         served.forget();
         for (int i = 0; i < REQUESTS; i++) {
-            Calls.Call call = calls.next(trial.random());
+            HttpCalls.Call call = calls.next(trial.random());
             try {
                 trial.came("status " + answer(call).status());
                 goOn(trial.random());
@@ -54,7 +54,7 @@ final class HttpFuzz implements Fuzz.Case, AutoCloseable {
         }
     }
 
-    private Reply answer(Calls.Call call) throws IOException {
+    private Reply answer(HttpCalls.Call call) throws IOException {
         String[] headers = call.headers().toArray(String[]::new);
         Reply reply = call.isHttp()
                 ? caller.raw(call.method(), call.target(), call.after(), headers)

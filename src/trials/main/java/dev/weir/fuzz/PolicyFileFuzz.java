@@ -18,7 +18,7 @@ import java.util.List;
 import java.util.SplittableRandom;
 
 /** Policy files: each is taken, and then it decides and survives being written, or each of its faults has a place. */
-final class PolicyFileFuzz implements Fuzz.Case {
+final class PolicyFileFuzz implements FuzzRunner.Case {
 
     private static final int REQUESTS = 6;
 
@@ -29,11 +29,11 @@ final class PolicyFileFuzz implements Fuzz.Case {
     }
 
     @Override
-    public void run(Trial trial) throws Exception {
+    public void run(FuzzCase trial) throws Exception {
         String text = TextMutation.of(valid, trial.random());
         PolicyFile.Contents contents;
         try {
-            contents = trial.within(Allowance.text(text), () -> PolicyFile.read("fuzz.yaml", text));
+            contents = trial.within(AllocationLimit.text(text), () -> PolicyFile.read("fuzz.yaml", text));
         } catch (FaultsException e) {
             requireClear(e.faults(), text);
             trial.came("refused");
@@ -62,7 +62,7 @@ final class PolicyFileFuzz implements Fuzz.Case {
                 .map(Definition.PolicyDefinition::policy)
                 .toList();
         for (int i = 0; i < REQUESTS; i++) {
-            Request request = Requests.forAny(policies, random);
+            Request request = RequestSamples.forAny(policies, random);
             assertThat(Decider.local(states).decide(request, table)).isNotNull();
         }
     }

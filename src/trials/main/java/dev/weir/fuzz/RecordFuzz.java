@@ -18,7 +18,7 @@ import java.util.List;
  * Values of each topic: each is read, and then it is the same when it is written and read again, or refused; and Avro's own
  * readers and writers do the same.
  */
-final class RecordFuzz implements Fuzz.Case {
+final class RecordFuzz implements FuzzRunner.Case {
 
     private interface Codec {
         Object read(byte[] bytes) throws UnreadableException;
@@ -33,7 +33,7 @@ final class RecordFuzz implements Fuzz.Case {
 
         /** A policy record has a text in it. */
         long allowance(byte[] bytes) {
-            return name.equals(POLICY_RECORDS) ? Allowance.definition(bytes) : Allowance.record(bytes);
+            return name.equals(POLICY_RECORDS) ? AllocationLimit.definition(bytes) : AllocationLimit.record(bytes);
         }
     }
 
@@ -51,31 +51,31 @@ final class RecordFuzz implements Fuzz.Case {
     private final List<Topic> topics = List.of(
             new Topic(
                     REQUESTS_TOPIC,
-                    Records.requests(),
+                    RecordSamples.requests(),
                     bytes -> REQUESTS.decode(bytes, TIMESTAMP_MS, SOURCE),
                     value -> REQUESTS.encode((Request) value),
                     value -> ByAvro.encode((Request) value)),
             new Topic(
                     "decisions",
-                    Records.decisions(),
+                    RecordSamples.decisions(),
                     DECISIONS::decode,
                     value -> DECISIONS.encode((dev.weir.event.Decision) value),
                     value -> ByAvro.encode((dev.weir.event.Decision) value)),
             new Topic(
                     "releases",
-                    Records.releases(),
+                    RecordSamples.releases(),
                     RELEASES::decode,
                     value -> RELEASES.encode((dev.weir.event.Release) value),
                     value -> ByAvro.encode((dev.weir.event.Release) value)),
             new Topic(
                     "admissions",
-                    Records.admissions(),
+                    RecordSamples.admissions(),
                     ADMISSIONS::decode,
                     value -> ADMISSIONS.encode((dev.weir.event.Admission) value),
                     value -> ByAvro.encode((dev.weir.event.Admission) value)),
             new Topic(
                     POLICY_RECORDS,
-                    Records.policies(),
+                    RecordSamples.policies(),
                     bytes -> bytes == null
                             ? POLICIES.decode("policy/p", null)
                             : PolicyRecordReader.read("policy/p", bytes, 0).applied(),
@@ -83,7 +83,7 @@ final class RecordFuzz implements Fuzz.Case {
                     value -> POLICIES.encode((PolicyAvro.Applied) value)));
 
     @Override
-    public void run(Trial trial) throws Exception {
+    public void run(FuzzCase trial) throws Exception {
         Topic topic = topics.get(trial.random().nextInt(topics.size()));
         byte[] bytes = trial.random().nextInt(500) == 0 ? null : BytesMutation.of(topic.valid, trial.random());
         Object value;

@@ -8,19 +8,19 @@ import dev.weir.wire.RequestJson;
 import java.util.List;
 
 /** Requests as lines of JSON: each is read, and then it is the same as an Avro event, or one line tells what is wrong. */
-final class RequestLineFuzz implements Fuzz.Case {
+final class RequestLineFuzz implements FuzzRunner.Case {
 
     private static final Request.Source SOURCE = new Request.Source(0, 7);
     private static final RequestAvro AVRO = new RequestAvro();
 
-    private final List<String> valid = Records.requestLines();
+    private final List<String> valid = RecordSamples.requestLines();
 
     @Override
-    public void run(Trial trial) throws Exception {
+    public void run(FuzzCase trial) throws Exception {
         String line = TextMutation.of(valid, trial.random());
         Request request;
         try {
-            request = trial.within(Allowance.text(line), () -> RequestJson.read(line, 5, SOURCE));
+            request = trial.within(AllocationLimit.text(line), () -> RequestJson.read(line, 5, SOURCE));
         } catch (IllegalArgumentException e) {
             assertThat(e.getMessage()).isNotBlank().hasSizeLessThan(600);
             assertThat(e.getMessage().chars()).noneMatch(Character::isISOControl);

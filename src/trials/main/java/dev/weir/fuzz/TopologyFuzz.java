@@ -32,7 +32,7 @@ import org.apache.kafka.common.header.internals.RecordHeaders;
  * Records of three topics, good and bad, through the real topologies: each is answered once or a dead letter, and the
  * good ones are answered as by another Weir that has never seen the bad ones. Time goes on meanwhile, and the rules change.
  */
-final class TopologyFuzz implements Fuzz.Case {
+final class TopologyFuzz implements FuzzRunner.Case {
 
     private static final String RULES = """
             policies:
@@ -63,9 +63,9 @@ final class TopologyFuzz implements Fuzz.Case {
     private static final PolicyAvro POLICIES = new PolicyAvro();
 
     private final int records;
-    private final List<byte[]> requests = Records.requests();
-    private final List<byte[]> admissions = Records.admissions();
-    private final List<byte[]> policies = Records.policies();
+    private final List<byte[]> requests = RecordSamples.requests();
+    private final List<byte[]> admissions = RecordSamples.admissions();
+    private final List<byte[]> policies = RecordSamples.policies();
 
     /** @param records of one case */
     TopologyFuzz(int records) {
@@ -79,11 +79,11 @@ final class TopologyFuzz implements Fuzz.Case {
     }
 
     @Override
-    public void run(Trial trial) throws Exception {
+    public void run(FuzzCase trial) throws Exception {
         Path directory = Files.createTempDirectory("weir-fuzz");
-        try (LogLines log = new LogLines(UpdatePolicies.class);
-                Weir weir = new Weir(directory.resolve("all"));
-                Weir good = new Weir(directory.resolve("good"))) {
+        try (CapturedLog log = new CapturedLog(UpdatePolicies.class);
+                TopologyDrivers weir = new TopologyDrivers(directory.resolve("all"));
+                TopologyDrivers good = new TopologyDrivers(directory.resolve("good"))) {
             apply(weir);
             apply(good);
             for (int i = 0; i < records; i++) {
@@ -95,7 +95,7 @@ final class TopologyFuzz implements Fuzz.Case {
         }
     }
 
-    private static void apply(Weir weir) throws Exception {
+    private static void apply(TopologyDrivers weir) throws Exception {
         PolicyFile.Contents contents = PolicyFile.read("rules", RULES);
         List<PolicyFile.Definition> definitions = new ArrayList<>(contents.queues());
         definitions.addAll(contents.policies());
@@ -115,7 +115,8 @@ final class TopologyFuzz implements Fuzz.Case {
     }
 
     /** What came of it. */
-    private String step(Weir weir, Weir good, SplittableRandom random) throws UnreadableException {
+    private String step(TopologyDrivers weir, TopologyDrivers good, SplittableRandom random)
+            throws UnreadableException {
         return switch (random.nextInt(12)) {
             case 0 -> policyStep(weir, good, random);
             case 1 -> passing(weir, good, random);
@@ -124,14 +125,15 @@ final class TopologyFuzz implements Fuzz.Case {
         };
     }
 
-    private String requestStep(Weir weir, Weir good, SplittableRandom random) throws UnreadableException {
+    private String requestStep(TopologyDrivers weir, TopologyDrivers good, SplittableRandom random)
+            throws UnreadableException {
         byte[] valid = random.nextInt(8) == 0 ? any(requests, random) : REQUESTS.encode(request(random));
         byte[] value = random.nextBoolean() ? valid : BytesMutation.of(List.of(valid), random);
         byte[] record = random.nextInt(200) == 0 ? null : value;
         byte[] key = key(record, random);
         Headers headers = headers(random);
         long timestampMs = time(weir, random);
-        Weir.Output output = weir.request(key, record, copy(headers), timestampMs);
+        TopologyDrivers.Output output = weir.request(key, record, copy(headers), timestampMs);
         if (!output.deadLetters().isEmpty()) {
             assertThat(output.deadLetters()).hasSize(1);
             assertThat(output.decisions()).isEmpty();
@@ -145,11 +147,12 @@ final class TopologyFuzz implements Fuzz.Case {
         return "requests answered";
     }
 
-    private String admissionStep(Weir weir, Weir good, SplittableRandom random) throws UnreadableException {
+    private String admissionStep(TopologyDrivers weir, TopologyDrivers good, SplittableRandom random)
+            throws UnreadableException {
         byte[] value = BytesMutation.of(admissions, random);
         long timestampMs = time(weir, random);
         byte[] key = bytes("sms");
-        Weir.Output output = weir.admission(key, value, new RecordHeaders(), timestampMs);
+        TopologyDrivers.Output output = weir.admission(key, value, new RecordHeaders(), timestampMs);
         if (!output.deadLetters().isEmpty()) {
             assertThat(output.deadLetters()).hasSize(1);
             assertThat(output.decisions()).isEmpty();
@@ -161,12 +164,12 @@ final class TopologyFuzz implements Fuzz.Case {
         return "admissions answered";
     }
 
-    private String policyStep(Weir weir, Weir good, SplittableRandom random) {
+    private String policyStep(TopologyDrivers weir, TopologyDrivers good, SplittableRandom random) {
         byte[] valid = random.nextInt(4) == 0 ? any(policies, random) : POLICIES.encode(next(weir, random));
         byte[] changed = random.nextInt(4) == 0 ? valid : BytesMutation.of(List.of(valid), random);
         byte[] value = random.nextInt(40) == 0 ? null : changed;
         byte[] key = random.nextInt(10) == 0 ? BytesMutation.noise(random, 20) : bytes("policy/p");
-        Weir.Output output = weir.policies(key, value);
+        TopologyDrivers.Output output = weir.policies(key, value);
         if (output.deadLetters().isEmpty()) {
             good.policies(key, value);
         }
@@ -175,7 +178,7 @@ final class TopologyFuzz implements Fuzz.Case {
     }
 
     /** The next version of the policy that changes. */
-    private static PolicyAvro.Applied next(Weir weir, SplittableRandom random) {
+    private static PolicyAvro.Applied next(TopologyDrivers weir, SplittableRandom random) {
         long version = 1;
         for (PolicyAvro.Applied applied : weir.applied()) {
             version = applied.id().equals("p") ? applied.version() + 1 : version;
@@ -187,23 +190,25 @@ final class TopologyFuzz implements Fuzz.Case {
         int number = random.nextInt(CLIENTS);
         String client = number == 0 ? "alice" : number == 1 ? "żółw\uD83D\uDE00" : "c" + number;
         Map<String, String> attributes = random.nextInt(3) == 0 ? Map.of("endpoint", "/a") : Map.of("ip", "10.0.0.1");
-        return Requests.of(client, random.nextBoolean() ? "free" : null, attributes, random);
+        return RequestSamples.of(client, random.nextBoolean() ? "free" : null, attributes, random);
     }
 
     /** Mostly about now. */
-    private static long time(Weir weir, SplittableRandom random) {
+    private static long time(TopologyDrivers weir, SplittableRandom random) {
         return random.nextInt(20) == 0
                 ? TIMES[random.nextInt(TIMES.length)]
                 : Math.max(0, weir.nowMs() - 100 + random.nextInt(200));
     }
 
-    private static String passing(Weir weir, Weir good, SplittableRandom random) throws UnreadableException {
+    private static String passing(TopologyDrivers weir, TopologyDrivers good, SplittableRandom random)
+            throws UnreadableException {
         Duration time = Duration.ofMillis(1 + random.nextInt(random.nextInt(50) == 0 ? 60_000 : 500));
         compare(weir.pass(time), good.pass(time));
         return "passing of time";
     }
 
-    private static void compare(Weir.Output output, Weir.Output expected) throws UnreadableException {
+    private static void compare(TopologyDrivers.Output output, TopologyDrivers.Output expected)
+            throws UnreadableException {
         // their places, and so the recorded order, differ by the bad records in between
         assertThat(decisions(output))
                 .usingRecursiveComparison()
@@ -213,7 +218,7 @@ final class TopologyFuzz implements Fuzz.Case {
         assertThat(expected.deadLetters()).isEmpty();
     }
 
-    private static List<Decision> decisions(Weir.Output output) throws UnreadableException {
+    private static List<Decision> decisions(TopologyDrivers.Output output) throws UnreadableException {
         List<Decision> decisions = new ArrayList<>();
         for (byte[] value : output.decisions()) {
             decisions.add(DECISIONS.decode(value));
@@ -221,7 +226,7 @@ final class TopologyFuzz implements Fuzz.Case {
         return decisions;
     }
 
-    private static List<Release> releases(Weir.Output output) throws UnreadableException {
+    private static List<Release> releases(TopologyDrivers.Output output) throws UnreadableException {
         List<Release> releases = new ArrayList<>();
         for (byte[] value : output.releases()) {
             releases.add(RELEASES.decode(value));
@@ -229,7 +234,7 @@ final class TopologyFuzz implements Fuzz.Case {
         return releases;
     }
 
-    private static void requireAsReceived(Weir.Output output, byte[] key, byte[] value, Headers headers) {
+    private static void requireAsReceived(TopologyDrivers.Output output, byte[] key, byte[] value, Headers headers) {
         var letter = output.deadLetters().get(0);
         assertThat(letter.key()).isEqualTo(key);
         assertThat(letter.value()).isEqualTo(value);

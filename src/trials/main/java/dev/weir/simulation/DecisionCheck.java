@@ -16,7 +16,7 @@ import dev.weir.event.Request;
 import dev.weir.event.RequestKind;
 import dev.weir.policy.PolicyTable;
 import dev.weir.processor.RecordOrigin;
-import dev.weir.simulation.Partition.Entry;
+import dev.weir.simulation.SimulatedPartition.Entry;
 import dev.weir.topology.Stores;
 import dev.weir.wire.AdmissionAvro;
 import dev.weir.wire.DeadLetterHeaders;
@@ -47,15 +47,15 @@ final class DecisionCheck {
     private static final AdmissionAvro ADMISSION = new AdmissionAvro();
     private static final String DEAD = "a dead letter";
 
-    private final Cluster cluster;
-    private final Plan plan;
-    private final Rulebook rulebook;
+    private final SimulatedCluster cluster;
+    private final SchedulePlan plan;
+    private final SchedulePolicies rulebook;
     private final LimitCheck limits;
     private final LeaseCheck leases;
-    private final Flaw flaw;
+    private final InjectedFlaw flaw;
     private final Map<Integer, MapStates> states = new HashMap<>();
     private final Map<Integer, DecisionOrder> positions = new HashMap<>();
-    private final Map<Partition, Long> read = new HashMap<>();
+    private final Map<SimulatedPartition, Long> read = new HashMap<>();
     private final Map<Request.Source, Object> due = new HashMap<>();
     private final Map<Request.Source, Object> underWay = new HashMap<>();
     private final Set<Request.Source> waited = new HashSet<>();
@@ -63,7 +63,13 @@ final class DecisionCheck {
     private final List<Decision> decisions = new ArrayList<>();
     private int misplaced;
 
-    DecisionCheck(Cluster cluster, Plan plan, Rulebook rulebook, LimitCheck limits, LeaseCheck leases, Flaw flaw) {
+    DecisionCheck(
+            SimulatedCluster cluster,
+            SchedulePlan plan,
+            SchedulePolicies rulebook,
+            LimitCheck limits,
+            LeaseCheck leases,
+            InjectedFlaw flaw) {
         this.cluster = cluster;
         this.plan = plan;
         this.rulebook = rulebook;
@@ -88,13 +94,13 @@ final class DecisionCheck {
     /** @param committed what was committed since the last check */
     void check(List<Entry> committed) {
         for (int partition = 0; partition < plan.partitions(); partition++) {
-            read(cluster.partition(SimulatedSlot.TOPICS.requests(), partition), this::received);
+            read(cluster.partition(SimulatedTaskSlot.TOPICS.requests(), partition), this::received);
         }
         for (int partition = 0; partition < plan.partitions(); partition++) {
-            read(cluster.partition(SimulatedSlot.TOPICS.routedRequests(), partition), this::routed);
+            read(cluster.partition(SimulatedTaskSlot.TOPICS.routedRequests(), partition), this::routed);
         }
         for (Entry entry : committed) {
-            if (entry.transaction().group.equals(SimulatedSlot.DECIDING)) {
+            if (entry.transaction().group.equals(SimulatedTaskSlot.DECIDING)) {
                 answer(entry);
             }
         }
@@ -124,8 +130,8 @@ final class DecisionCheck {
     }
 
     /** Those without an answer, and none else, are those that a task lets wait. */
-    void checkWaiting(Task task) {
-        if (task.slot.role() == SimulatedSlot.Role.DECIDE) {
+    void checkWaiting(SimulatedTask task) {
+        if (task.slot.role() == SimulatedTaskSlot.Role.DECIDE) {
             long without = due.values().stream()
                     .filter(asked -> asked instanceof Asked of && partition(of.request) == task.slot.partition())
                     .count();
@@ -137,8 +143,8 @@ final class DecisionCheck {
         }
     }
 
-    private void read(Partition partition, Consumer<Entry> each) {
-        long until = cluster.committedOffset(SimulatedSlot.DECIDING, partition);
+    private void read(SimulatedPartition partition, Consumer<Entry> each) {
+        long until = cluster.committedOffset(SimulatedTaskSlot.DECIDING, partition);
         for (long offset = read.getOrDefault(partition, 0L); offset < until; offset++) {
             if (partition.at(offset).isCommitted()) {
                 each.accept(partition.at(offset));
@@ -186,11 +192,11 @@ final class DecisionCheck {
     }
 
     /** Decides anew what was answered; of limits that are shared, there was as much at hand as the answer tells. */
-    private DecisionResult decide(Asked asked, DecisionResult answer, Task.Used used) {
+    private DecisionResult decide(Asked asked, DecisionResult answer, SimulatedTask.Used used) {
         Request request = flaw.seen(asked.request);
         PolicyTable table = plan.changesFromATime() ? rulebook.table() : used.policies();
         MapStates own = states.computeIfAbsent(partition(request), p -> neverForgotten());
-        DecisionResult ruling = new Decider(own, AtHand.context(request, answer)).decide(request, table);
+        DecisionResult ruling = new Decider(own, AvailableQuota.context(request, answer)).decide(request, table);
         leases.answered(asked.request, ruling, table, used.nowMs(), plan.skewMs() == 0);
         DecisionContext context = context(answer);
         checkContext(asked.request, context, used);
@@ -204,7 +210,7 @@ final class DecisionCheck {
     }
 
     /** By the recorded positions, the decisions of a task have the order in which they were taken, across restarts too. */
-    private void checkContext(Request request, DecisionContext context, Task.Used used) {
+    private void checkContext(Request request, DecisionContext context, SimulatedTask.Used used) {
         Request.Source source = request.source();
         int partition = partition(request);
         Violation.unless(
@@ -238,27 +244,27 @@ final class DecisionCheck {
     }
 
     private static Admission keyed(Admission admission) {
-        return Rulebook.isKeyed(admission.queue())
+        return SchedulePolicies.isKeyed(admission.queue())
                 ? admission.withKey(Map.of("client", admission.request().client()))
                 : admission;
     }
 
     private void answer(Entry entry) {
         String topic = entry.partition().topic;
-        if (topic.equals(SimulatedSlot.TOPICS.deadLetters())) {
+        if (topic.equals(SimulatedTaskSlot.TOPICS.deadLetters())) {
             Request.Source source = deadSource(entry);
             compare(source, DEAD, take(source));
-        } else if (topic.equals(SimulatedSlot.TOPICS.decisions())) {
+        } else if (topic.equals(SimulatedTaskSlot.TOPICS.decisions())) {
             Decision decision = read(() -> DECISION.decode(entry.value()));
             Object asked = take(decision.source());
-            Task.Used used = cluster.takeUsed(decision.source());
+            SimulatedTask.Used used = cluster.takeUsed(decision.source());
             compare(decision.source(), decision, asked instanceof Asked of ? decide(of, decision, used) : asked);
             decisions.add(decision);
             limits.decided(decision, rulebook.isShared(((Asked) asked).request));
-        } else if (topic.equals(SimulatedSlot.TOPICS.admissions())) {
+        } else if (topic.equals(SimulatedTaskSlot.TOPICS.admissions())) {
             Admission admission = read(() -> ADMISSION.decode(entry.value()));
             Object asked = take(admission.request().source());
-            Task.Used used = cluster.takeUsed(admission.request().source());
+            SimulatedTask.Used used = cluster.takeUsed(admission.request().source());
             Object expected = asked instanceof Asked of ? decide(of, admission, used) : asked;
             byte[] bytes = expected instanceof Admission other ? ADMISSION.encode(keyed(other)) : new byte[0];
             if (!Arrays.equals(bytes, entry.value())) {

@@ -23,10 +23,10 @@ final class HeapStore<K extends Comparable<K>> implements KeyValueStore<K, byte[
     private final String name;
     private final Supplier<NavigableMap<K, byte[]>> map;
     private final BiConsumer<K, byte[]> changelog;
-    private final Flaw flaw;
+    private final InjectedFlaw flaw;
     private int puts;
 
-    HeapStore(String name, Supplier<NavigableMap<K, byte[]>> map, BiConsumer<K, byte[]> changelog, Flaw flaw) {
+    HeapStore(String name, Supplier<NavigableMap<K, byte[]>> map, BiConsumer<K, byte[]> changelog, InjectedFlaw flaw) {
         this.name = name;
         this.map = map;
         this.changelog = changelog;
@@ -57,7 +57,8 @@ final class HeapStore<K extends Comparable<K>> implements KeyValueStore<K, byte[
 
     @Override
     public void putAll(List<KeyValue<K, byte[]>> entries) {
-        List<KeyValue<K, byte[]>> kept = flaw == Flaw.FLUSH_LOSES_ONE ? entries.subList(1, entries.size()) : entries;
+        List<KeyValue<K, byte[]>> kept =
+                flaw == InjectedFlaw.FLUSH_LOSES_ONE ? entries.subList(1, entries.size()) : entries;
         kept.forEach(entry -> put(entry.key, entry.value));
     }
 
@@ -158,12 +159,12 @@ final class HeapStore<K extends Comparable<K>> implements KeyValueStore<K, byte[
     /** A store whose writes nobody else is told of. */
     static <K extends Comparable<K>> HeapStore<K> unlogged(String name) {
         NavigableMap<K, byte[]> map = new TreeMap<>();
-        return new HeapStore<>(name, () -> map, (key, value) -> {}, Flaw.NONE);
+        return new HeapStore<>(name, () -> map, (key, value) -> {}, InjectedFlaw.NONE);
     }
 
     /** The same content for another processor, which writes to nobody. */
     static HeapStore<Bytes> copy(String name, NavigableMap<Bytes, byte[]> map) {
         NavigableMap<Bytes, byte[]> copy = new TreeMap<>(map);
-        return new HeapStore<>(name, () -> copy, (key, value) -> {}, Flaw.NONE);
+        return new HeapStore<>(name, () -> copy, (key, value) -> {}, InjectedFlaw.NONE);
     }
 }

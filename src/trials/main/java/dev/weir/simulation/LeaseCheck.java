@@ -18,7 +18,7 @@ import dev.weir.limit.LimitAccount;
 import dev.weir.limit.MapSegments;
 import dev.weir.policy.Policy;
 import dev.weir.policy.PolicyTable;
-import dev.weir.simulation.Partition.Entry;
+import dev.weir.simulation.SimulatedPartition.Entry;
 import dev.weir.storage.LeaseCodec;
 import dev.weir.testing.Promise;
 import dev.weir.testing.Promise.Use;
@@ -51,11 +51,11 @@ final class LeaseCheck {
     private static final long MOST_TERM_MS =
             LeaseTerms.DEFAULTS.withRoundTrip(LeaseTerms.MAX_ROUND_TRIP_MS).termMs() + LeaseTerms.DEFAULTS.graceMs();
 
-    private final Rulebook rulebook;
-    private final Trace trace;
+    private final SchedulePolicies rulebook;
+    private final ScheduleTrace trace;
     private final Map<StateKey, Sum> sums = new HashMap<>();
 
-    LeaseCheck(Rulebook rulebook, Trace trace) {
+    LeaseCheck(SchedulePolicies rulebook, ScheduleTrace trace) {
         this.rulebook = rulebook;
         this.trace = trace;
     }
@@ -67,7 +67,7 @@ final class LeaseCheck {
     /** @param committed what was committed since the last check */
     void check(List<Entry> committed) {
         for (Entry entry : committed) {
-            if (entry.partition().topic.equals(SimulatedSlot.TOPICS.leaseResponses())) {
+            if (entry.partition().topic.equals(SimulatedTaskSlot.TOPICS.leaseResponses())) {
                 LeaseResponseAvro.Addressed answer = DecisionCheck.read(
                         () -> new LeaseResponseAvro().decode(entry.value(), entry.partition().number));
                 trace.count(answer.response() instanceof LeaseResponse.Granted ? "LENT" : "NOT_LENT");
@@ -136,7 +136,7 @@ final class LeaseCheck {
                     .ledger()
                     .advancedTo(nowMs + MOST_TERM_MS);
             Violation.unless(ledger.lent() == 0, ACCOUNTED_FOR, key + " has " + ledger.loans());
-            if (key.policyId().equals(Rulebook.HOUR)) {
+            if (key.policyId().equals(SchedulePolicies.HOUR)) {
                 checkCharged(key, ledger.accounts().get(0).used(nowMs));
             }
         });
@@ -148,8 +148,8 @@ final class LeaseCheck {
      */
     private void checkCharged(StateKey key, long charged) {
         Sum sum = sum(key);
-        long highest = rulebook.mostLimit(Rulebook.HOUR);
-        long surelyInUse = 2L * rulebook.leastLimit(Rulebook.HOUR) - highest;
+        long highest = rulebook.mostLimit(SchedulePolicies.HOUR);
+        long surelyInUse = 2L * rulebook.leastLimit(SchedulePolicies.HOUR) - highest;
         long least = Math.max(sum.used, Math.min(sum.used + sum.settled, surelyInUse));
         long most = Math.min(sum.lent + sum.settled, 2 * highest);
         if (charged < least || charged > most) {

@@ -19,11 +19,11 @@ final class LimitCheck {
 
     private record Admitted(long atMs, long cost) {}
 
-    private final Rulebook rulebook;
+    private final SchedulePolicies rulebook;
     private final Map<String, List<Admitted>> byClient = new HashMap<>();
     private final Map<Request.Source, Long> costs = new HashMap<>();
 
-    LimitCheck(Rulebook rulebook) {
+    LimitCheck(SchedulePolicies rulebook) {
         this.rulebook = rulebook;
     }
 

@@ -1,6 +1,6 @@
 package dev.weir.simulation;
 
-import dev.weir.simulation.Partition.Entry;
+import dev.weir.simulation.SimulatedPartition.Entry;
 import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.NavigableMap;
@@ -10,13 +10,13 @@ import org.apache.kafka.common.utils.Bytes;
 /** What an instance has of a task on its disk: the stores, and how far they have followed their changelogs. */
 final class LocalState {
 
-    private final SimulatedSlot slot;
-    private final Cluster cluster;
-    private final Flaw flaw;
+    private final SimulatedTaskSlot slot;
+    private final SimulatedCluster cluster;
+    private final InjectedFlaw flaw;
     private final Map<String, NavigableMap<Bytes, byte[]>> stores = new LinkedHashMap<>();
     private final Map<String, Long> positions = new LinkedHashMap<>();
 
-    LocalState(SimulatedSlot slot, Cluster cluster, Flaw flaw) {
+    LocalState(SimulatedTaskSlot slot, SimulatedCluster cluster, InjectedFlaw flaw) {
         this.slot = slot;
         this.cluster = cluster;
         this.flaw = flaw;
@@ -32,7 +32,7 @@ final class LocalState {
 
     /** Whether all that was written until now is committed or aborted: a restore waits for that. */
     boolean isSettled() {
-        return flaw == Flaw.IMPATIENT_TAKEOVER
+        return flaw == InjectedFlaw.IMPATIENT_TAKEOVER
                 || slot.role().stores.stream()
                         .map(store -> slot.changelog(cluster, store))
                         .allMatch(changelog -> changelog.lastStable() == changelog.end());
@@ -45,12 +45,12 @@ final class LocalState {
 
     /** Follows one changelog for so many records, as a standby does. */
     void follow(String store, long records) {
-        Partition changelog = slot.changelog(cluster, store);
+        SimulatedPartition changelog = slot.changelog(cluster, store);
         long position = positions.get(store);
         long until = Math.min(changelog.lastStable(), records > changelog.end() ? changelog.end() : position + records);
         for (; position < until; position++) {
             Entry entry = changelog.at(position);
-            if (entry.isCommitted() || (flaw == Flaw.ABORTED_STATE_RESTORED && !entry.isMarker())) {
+            if (entry.isCommitted() || (flaw == InjectedFlaw.ABORTED_STATE_RESTORED && !entry.isMarker())) {
                 apply(stores.get(store), entry);
             }
         }

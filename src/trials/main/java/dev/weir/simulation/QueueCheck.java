@@ -12,7 +12,7 @@ import dev.weir.event.Release;
 import dev.weir.event.Request;
 import dev.weir.event.RequestKind;
 import dev.weir.shape.backlog.BucketId;
-import dev.weir.simulation.Partition.Entry;
+import dev.weir.simulation.SimulatedPartition.Entry;
 import dev.weir.wire.AdmissionAvro;
 import dev.weir.wire.DecisionAvro;
 import dev.weir.wire.ReleaseAvro;
@@ -32,7 +32,8 @@ final class QueueCheck {
     private static final long NANOS_PER_MS = 1_000_000;
 
     /** The longest look-ahead, and by how much the clocks of leaders differ and those of instances jump. */
-    private static final long MOST_AHEAD_MS = Rulebook.MOST_LOOK_AHEAD_MS + 20 + 2 * Plan.MOST_JITTER_MS;
+    private static final long MOST_AHEAD_MS =
+            SchedulePolicies.MOST_LOOK_AHEAD_MS + 20 + 2 * SchedulePlan.MOST_JITTER_MS;
 
     private static final long PER_NANOS = 1_000 * NANOS_PER_MS;
 
@@ -48,9 +49,9 @@ final class QueueCheck {
         long least = Long.MAX_VALUE;
     }
 
-    private final Cluster cluster;
-    private final Plan plan;
-    private final Rulebook rulebook;
+    private final SimulatedCluster cluster;
+    private final SchedulePlan plan;
+    private final SchedulePolicies rulebook;
     private final Map<Integer, Long> read = new HashMap<>();
     private final Map<Request.Source, RequestKind> due = new HashMap<>();
     private final Map<Request.Source, Id> waiting = new HashMap<>();
@@ -60,7 +61,7 @@ final class QueueCheck {
     private final List<Decision> decisions = new ArrayList<>();
     private final List<Release> releases = new ArrayList<>();
 
-    QueueCheck(Cluster cluster, Plan plan, Rulebook rulebook) {
+    QueueCheck(SimulatedCluster cluster, SchedulePlan plan, SchedulePolicies rulebook) {
         this.cluster = cluster;
         this.plan = plan;
         this.rulebook = rulebook;
@@ -82,13 +83,13 @@ final class QueueCheck {
     /** @param committed what was committed since the last check */
     void check(List<Entry> committed) {
         for (int partition = 0; partition < plan.queuePartitions(); partition++) {
-            follow(cluster.partition(SimulatedSlot.TOPICS.admissions(), partition));
+            follow(cluster.partition(SimulatedTaskSlot.TOPICS.admissions(), partition));
         }
         for (Entry entry : committed) {
-            if (entry.transaction().group.equals(SimulatedSlot.SHAPING)) {
-                if (entry.partition().topic.equals(SimulatedSlot.TOPICS.decisions())) {
+            if (entry.transaction().group.equals(SimulatedTaskSlot.SHAPING)) {
+                if (entry.partition().topic.equals(SimulatedTaskSlot.TOPICS.decisions())) {
                     decided(DecisionCheck.read(() -> DECISION.decode(entry.value())));
-                } else if (entry.partition().topic.equals(SimulatedSlot.TOPICS.releases())) {
+                } else if (entry.partition().topic.equals(SimulatedTaskSlot.TOPICS.releases())) {
                     released(DecisionCheck.read(() -> RELEASE.decode(entry.value())), entry.timestampMs());
                 }
             }
@@ -96,8 +97,8 @@ final class QueueCheck {
         Violation.unless(due.isEmpty(), ANSWERED_ONCE, "let in without an answer: " + due.keySet());
     }
 
-    private void follow(Partition partition) {
-        long until = cluster.committedOffset(SimulatedSlot.SHAPING, partition);
+    private void follow(SimulatedPartition partition) {
+        long until = cluster.committedOffset(SimulatedTaskSlot.SHAPING, partition);
         for (long offset = read.getOrDefault(partition.number, 0L); offset < until; offset++) {
             Entry entry = partition.at(offset);
             if (entry.isCommitted() && entry.key() != null) { // markers have no key
@@ -141,12 +142,12 @@ final class QueueCheck {
         releases.add(release);
         end(new Id(release.client(), release.requestId()), release);
         Violation.unless(
-                release.key().isEmpty() != Rulebook.isKeyed(release.queue()),
+                release.key().isEmpty() != SchedulePolicies.isKeyed(release.queue()),
                 IN_SEQUENCE,
                 "has a wrong key: " + release);
         BucketId bucket = BucketId.of(release.queue(), release.key());
         Outflow outflow = outflows.computeIfAbsent(bucket, id -> new Outflow());
-        boolean beginsAnew = Rulebook.isKeyed(release.queue()) && release.sequence() == 1; // the key was idle
+        boolean beginsAnew = SchedulePolicies.isKeyed(release.queue()) && release.sequence() == 1; // the key was idle
         outflow.sequence = beginsAnew ? 1 : outflow.sequence + 1;
         Violation.unless(
                 release.sequence() == outflow.sequence && release.releaseAtNanos() >= outflow.lastNanos,
@@ -161,7 +162,7 @@ final class QueueCheck {
         if (outflow.releases == 1) {
             outflow.firstNanos = release.releaseAtNanos();
         }
-        long burst = Rulebook.burst(release.queue());
+        long burst = SchedulePolicies.burst(release.queue());
         long flown = (release.releaseAtNanos() - outflow.firstNanos) * rulebook.mostLimit(release.queue());
         outflow.least = Math.min(outflow.least, outflow.tokens * PER_NANOS - flown);
         long counted = outflow.tokens + Math.min(release.cost(), burst) - burst;

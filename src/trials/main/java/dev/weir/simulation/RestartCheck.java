@@ -31,19 +31,19 @@ final class RestartCheck {
     private static final long TICK_MS = 5;
     private static final WaiterCodec WAITER = new WaiterCodec();
 
-    private final Cluster cluster;
+    private final SimulatedCluster cluster;
     private final WeirConfig config;
-    private final Flaw flaw;
-    private final Map<Task, Map<Bytes, Long>> waitingSince = new WeakHashMap<>();
+    private final InjectedFlaw flaw;
+    private final Map<SimulatedTask, Map<Bytes, Long>> waitingSince = new WeakHashMap<>();
 
-    RestartCheck(Cluster cluster, WeirConfig config, Flaw flaw) {
+    RestartCheck(SimulatedCluster cluster, WeirConfig config, InjectedFlaw flaw) {
         this.cluster = cluster;
         this.config = config;
         this.flaw = flaw;
     }
 
-    void check(Task task, SimulatedInstance instance) {
-        int most = task.slot.role() == SimulatedSlot.Role.DECIDE ? 2 : 1;
+    void check(SimulatedTask task, SimulatedInstance instance) {
+        int most = task.slot.role() == SimulatedTaskSlot.Role.DECIDE ? 2 : 1;
         Violation.unless(task.timers() <= most, BOUNDED, task + " has " + task.timers() + " punctuations");
         switch (task.slot.role()) {
             case DECIDE -> {
@@ -61,7 +61,7 @@ final class RestartCheck {
     }
 
     /** Each answer has a note, and some notes have no answer any more. */
-    private void checkAnswers(Task task, String store) {
+    private void checkAnswers(SimulatedTask task, String store) {
         int kept = task.state().store(store).size();
         long notes = task.state().store(store).keySet().stream()
                 .filter(key -> Bytes.wrap(KeyCodec.note(Long.MAX_VALUE)).compareTo(key) >= 0)
@@ -76,7 +76,7 @@ final class RestartCheck {
      * No request waits much longer than its max-wait: by that of a request before it, and until the task is woken. The time
      * that counts is that of the first commit at which the request waited: the task may have been paused before it.
      */
-    private void checkWaiting(Task task, SimulatedInstance instance) {
+    private void checkWaiting(SimulatedTask task, SimulatedInstance instance) {
         if (task.wokenMs() == Long.MIN_VALUE) {
             return; // it has not run since it was opened
         }
@@ -87,14 +87,14 @@ final class RestartCheck {
             Waiter waiter = WAITER.decode(bytes);
             long sinceMs = since.computeIfAbsent(key, one -> instance.nowMs());
             Violation.unless(
-                    task.wokenMs() <= sinceMs + waiter.maxWaitMs() + Rulebook.MOST_WAIT_MS + TICK_MS,
+                    task.wokenMs() <= sinceMs + waiter.maxWaitMs() + SchedulePolicies.MOST_WAIT_MS + TICK_MS,
                     BOUNDED,
                     task + ", woken at " + task.wokenMs() + ", lets wait since " + sinceMs + " " + waiter);
         });
     }
 
     /** Restores stores from what is committed. */
-    private void checkStores(Task task, List<String> names) {
+    private void checkStores(SimulatedTask task, List<String> names) {
         LocalState restored = new LocalState(task.slot, cluster, flaw);
         for (String name : names) {
             restored.follow(name, Long.MAX_VALUE);
@@ -111,19 +111,24 @@ final class RestartCheck {
     }
 
     /** Restores the queues from what is committed, and asks both. */
-    private void checkQueues(Task task, SimulatedInstance instance) {
+    private void checkQueues(SimulatedTask task, SimulatedInstance instance) {
         LocalState restored = new LocalState(task.slot, cluster, flaw);
         restored.restore();
         QueueRegistry queues = new QueueRegistry();
         Shape shape = new Shape(
-                instance.policies, queues, new EnforcerMetrics(), config, Task.SHAPE_STORES, Task.SHAPE_OUTLETS);
-        Context<byte[], Object> context = new Context<>(
-                task.slot.partition(), instance::nowMs, new SimulatedTimers(Flaw.NONE), (record, node) -> {});
+                instance.policies,
+                queues,
+                new EnforcerMetrics(),
+                config,
+                SimulatedTask.SHAPE_STORES,
+                SimulatedTask.SHAPE_OUTLETS);
+        SimulatedContext<byte[], Object> context = new SimulatedContext<>(
+                task.slot.partition(), instance::nowMs, new SimulatedTimers(InjectedFlaw.NONE), (record, node) -> {});
         for (String store : task.slot.role().stores) {
             context.add(HeapStore.copy(store, restored.store(store)));
         }
         shape.init(context);
-        for (String queue : Rulebook.QUEUES) {
+        for (String queue : SchedulePolicies.QUEUES) {
             QueueView is = view(queues, task, instance, queue);
             QueueView was = view(instance.queues, task, instance, queue);
             if (!Objects.equals(kept(is), kept(was))) {
@@ -151,7 +156,7 @@ final class RestartCheck {
                         view.longest());
     }
 
-    private static QueueView view(QueueRegistry queues, Task task, SimulatedInstance instance, String queue) {
+    private static QueueView view(QueueRegistry queues, SimulatedTask task, SimulatedInstance instance, String queue) {
         return queues.query(
                         task.slot.partition(),
                         Duration.ZERO,

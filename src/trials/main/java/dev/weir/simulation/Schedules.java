@@ -28,7 +28,7 @@ public final class Schedules {
         long seed = Long.parseLong(args[0]);
         int schedules = args.length > 1 ? Integer.parseInt(args[1]) : 1;
         long startNanos = System.nanoTime();
-        Report report = run(seed, schedules, Flaw.NONE);
+        Report report = run(seed, schedules, InjectedFlaw.NONE);
         double minutes = (System.nanoTime() - startNanos) / NANOS_PER_MINUTE;
         double cpuMinutes = ManagementFactory.getThreadMXBean().getCurrentThreadCpuTime() / NANOS_PER_MINUTE;
         System.out.printf(
@@ -40,11 +40,11 @@ public final class Schedules {
     }
 
     /** Runs schedules of consecutive seeds. */
-    static Report run(long firstSeed, int schedules, Flaw flaw) {
+    static Report run(long firstSeed, int schedules, InjectedFlaw flaw) {
         Map<String, Integer> counts = new TreeMap<>();
         long events = 0;
         for (long seed = firstSeed; seed < firstSeed + schedules; seed++) {
-            Trace trace = run(seed, flaw);
+            ScheduleTrace trace = run(seed, flaw);
             trace.counts().forEach((what, count) -> counts.merge(what, count, Integer::sum));
             events += trace.events();
         }
@@ -52,7 +52,7 @@ public final class Schedules {
     }
 
     /** Runs one schedule. */
-    static Trace run(long seed, Flaw flaw) {
+    static ScheduleTrace run(long seed, InjectedFlaw flaw) {
         Configurator.setLevel(UpdatePolicies.class, Level.ERROR); // bad policies are part of it
         Simulation simulation = new Simulation(seed, flaw);
         try {
@@ -69,12 +69,12 @@ public final class Schedules {
 
         final long seed;
 
-        ScheduleFailure(long seed, Trace trace, Throwable cause) {
+        ScheduleFailure(long seed, ScheduleTrace trace, Throwable cause) {
             super(told(seed, trace, cause), cause);
             this.seed = seed;
         }
 
-        private static String told(long seed, Trace trace, Throwable cause) {
+        private static String told(long seed, ScheduleTrace trace, Throwable cause) {
             return """
                     schedule %d: %s
                     the last events:

@@ -19,15 +19,15 @@ final class SimulatedInstance {
     final PolicyRegistry policies = new PolicyRegistry();
     final QueueRegistry queues = new QueueRegistry();
     final CacheBudget hotMemory;
-    final List<Member> members;
+    final List<GroupMember> members;
 
     /** Outlives the process. */
-    final Map<SimulatedSlot, LocalState> disk;
+    final Map<SimulatedTaskSlot, LocalState> disk;
 
-    private final Cluster cluster;
+    private final SimulatedCluster cluster;
     private final Clock clock;
     private final UpdatePolicies updates = new UpdatePolicies(policies, Stores.POLICIES);
-    private final Flaw flaw;
+    private final InjectedFlaw flaw;
     private long policiesRead;
     private int heard;
 
@@ -38,39 +38,40 @@ final class SimulatedInstance {
 
     SimulatedInstance(
             int number,
-            Cluster cluster,
+            SimulatedCluster cluster,
             Clock clock,
-            Map<SimulatedSlot, LocalState> disk,
+            Map<SimulatedTaskSlot, LocalState> disk,
             WeirConfig config,
-            Flaw flaw) {
+            InjectedFlaw flaw) {
         this.number = number;
         this.cluster = cluster;
         this.clock = clock;
         this.disk = disk;
         this.flaw = flaw;
         hotMemory = new CacheBudget(config.state().hotMemoryBytes());
-        Context<Void, Void> context = new Context<>(0, clock::nowMs, new SimulatedTimers(flaw), (record, node) -> {});
+        SimulatedContext<Void, Void> context =
+                new SimulatedContext<>(0, clock::nowMs, new SimulatedTimers(flaw), (record, node) -> {});
         context.add(HeapStore.<String>unlogged(Stores.POLICIES));
         updates.init(context);
         members = List.of(
-                new Member(this, SimulatedSlot.DECIDING, cluster, config, flaw),
-                new Member(this, SimulatedSlot.SHAPING, cluster, config, flaw));
+                new GroupMember(this, SimulatedTaskSlot.DECIDING, cluster, config, flaw),
+                new GroupMember(this, SimulatedTaskSlot.SHAPING, cluster, config, flaw));
         while (readPolicy()) {} // all there is, before anything is decided
     }
 
-    static Map<SimulatedSlot, LocalState> emptyDisk() {
+    static Map<SimulatedTaskSlot, LocalState> emptyDisk() {
         return new TreeMap<>();
     }
 
     /** Hears of the next change of policies; false if there is none. */
     boolean readPolicy() {
-        Partition.Entry entry =
-                cluster.partition(SimulatedSlot.TOPICS.policies(), 0).next(policiesRead);
+        SimulatedPartition.Entry entry =
+                cluster.partition(SimulatedTaskSlot.TOPICS.policies(), 0).next(policiesRead);
         if (entry == null) {
             return false;
         }
         policiesRead = entry.offset() + 1;
-        if (flaw == Flaw.CHANGES_MISSED && heard++ % 5 == 4) {
+        if (flaw == InjectedFlaw.CHANGES_MISSED && heard++ % 5 == 4) {
             return true;
         }
         String key = new String(entry.key(), StandardCharsets.UTF_8);

@@ -23,21 +23,21 @@ final class SimulatedTimers {
 
         @Override
         public void cancel() {
-            isCancelled = flaw != Flaw.PUNCTUATIONS_PILE_UP;
+            isCancelled = flaw != InjectedFlaw.PUNCTUATIONS_PILE_UP;
         }
     }
 
     private final List<Timer> timers = new ArrayList<>();
-    private final Flaw flaw;
+    private final InjectedFlaw flaw;
     private int scheduled;
 
-    SimulatedTimers(Flaw flaw) {
+    SimulatedTimers(InjectedFlaw flaw) {
         this.flaw = flaw;
     }
 
     Cancellable schedule(long everyMs, long nowMs, Punctuator punctuator) {
         Timer timer = new Timer(punctuator, everyMs, nowMs + everyMs);
-        if (flaw != Flaw.NOT_WOKEN || scheduled++ < 5) {
+        if (flaw != InjectedFlaw.NOT_WOKEN || scheduled++ < 5) {
             timers.add(timer);
         }
         return timer;

@@ -1,8 +1,8 @@
 package dev.weir.simulation;
 
-import dev.weir.simulation.Plan.Event;
-import dev.weir.simulation.Rulebook.Rule;
-import dev.weir.simulation.Traffic.Sent;
+import dev.weir.simulation.SchedulePlan.Event;
+import dev.weir.simulation.SchedulePolicies.Rule;
+import dev.weir.simulation.SimulatedProducers.Sent;
 import java.nio.charset.StandardCharsets;
 import java.util.List;
 import java.util.Locale;
@@ -23,33 +23,33 @@ final class Simulation {
     private static final int EVENTS_AFTER_TRAFFIC = 150;
 
     private final Random random;
-    private final Plan plan;
-    private final Flaw flaw;
-    private final Trace trace = new Trace();
-    private final Cluster cluster;
-    private final Rulebook rulebook;
-    private final Traffic traffic;
-    private final Fleet fleet;
-    private final Checks checks;
+    private final SchedulePlan plan;
+    private final InjectedFlaw flaw;
+    private final ScheduleTrace trace = new ScheduleTrace();
+    private final SimulatedCluster cluster;
+    private final SchedulePolicies rulebook;
+    private final SimulatedProducers traffic;
+    private final SimulatedGroup fleet;
+    private final SimulationChecks checks;
     private final TreeSet<Long> changesFromMs = new TreeSet<>();
     private long nowMs = BEGIN_MS;
     private long leaderAheadMs;
 
-    Simulation(long seed, Flaw flaw) {
+    Simulation(long seed, InjectedFlaw flaw) {
         random = new Random(seed);
-        plan = Plan.draw(random, flaw);
+        plan = SchedulePlan.draw(random, flaw);
         this.flaw = flaw;
-        cluster = new Cluster(plan, flaw);
-        rulebook = new Rulebook(random, plan);
-        traffic = new Traffic(random, plan);
+        cluster = new SimulatedCluster(plan, flaw);
+        rulebook = new SchedulePolicies(random, plan);
+        traffic = new SimulatedProducers(random, plan);
         cluster.setTime(nowMs, 0);
         rulebook.first().forEach(this::append);
-        fleet = new Fleet(random, cluster, plan, flaw);
+        fleet = new SimulatedGroup(random, cluster, plan, flaw);
         fleet.assign(false);
-        checks = new Checks(cluster, plan, rulebook, flaw, trace);
+        checks = new SimulationChecks(cluster, plan, rulebook, flaw, trace);
     }
 
-    Trace trace() {
+    ScheduleTrace trace() {
         return trace;
     }
 
@@ -60,7 +60,7 @@ final class Simulation {
             Event event = plan.next(random);
             try {
                 happen(event);
-            } catch (Killed e) {
+            } catch (ProcessKilledException e) {
                 killed(e.member);
             }
             checks.afterEvent();
@@ -115,15 +115,15 @@ final class Simulation {
     private void hearAll() {
         changesFromMs.clear();
         List.copyOf(cluster.open()).stream()
-                .filter(transaction -> transaction.writes(SimulatedSlot.TOPICS.policies()))
+                .filter(transaction -> transaction.writes(SimulatedTaskSlot.TOPICS.policies()))
                 .forEach(cluster::abort);
         fleet.instances().forEach(instance -> {
             while (instance.readPolicy()) {}
         });
     }
 
-    private Member anyMember() {
-        List<Member> members = fleet.members();
+    private GroupMember anyMember() {
+        List<GroupMember> members = fleet.members();
         return members.isEmpty() ? null : members.get(random.nextInt(members.size()));
     }
 
@@ -133,8 +133,8 @@ final class Simulation {
         }
         Sent sent = traffic.next(nowMs);
         long timestampMs = plan.createTimes() ? nowMs - random.nextInt(1 + plan.lateMs()) : cluster.appendMs();
-        String requests = SimulatedSlot.TOPICS.requests();
-        Partition partition = sent.partition() == null
+        String requests = SimulatedTaskSlot.TOPICS.requests();
+        SimulatedPartition partition = sent.partition() == null
                 ? cluster.outputPartition(requests, sent.key())
                 : cluster.partition(requests, sent.partition());
         return "at "
@@ -144,12 +144,12 @@ final class Simulation {
     }
 
     private String step() {
-        Member member = anyMember();
+        GroupMember member = anyMember();
         if (member == null || member.isPrepared() || member.tasks.isEmpty()) {
             return null;
         }
-        List<SimulatedSlot> slots = List.copyOf(member.tasks.keySet());
-        SimulatedSlot slot = slots.get(random.nextInt(slots.size()));
+        List<SimulatedTaskSlot> slots = List.copyOf(member.tasks.keySet());
+        SimulatedTaskSlot slot = slots.get(random.nextInt(slots.size()));
         int steps = 0;
         for (int most = 1 + random.nextInt(6); steps < most && member.step(slot); ) {
             steps++;
@@ -157,21 +157,21 @@ final class Simulation {
         return steps == 0 ? null : steps + " of " + member.tasks.get(slot);
     }
 
-    private String punctuate(Member member) {
+    private String punctuate(GroupMember member) {
         if (member == null || member.isPrepared()) {
             return null;
         }
         return member.punctuate() == 0 ? null : member.toString();
     }
 
-    private void killed(Member member) {
+    private void killed(GroupMember member) {
         fleet.kill(member.instance.number);
         String what = member.isFlushing() ? "KILLED_WHILE_FLUSHING" : "KILLED_WHILE_WRITING";
         trace.count(what);
         trace.add(nowMs, what.toLowerCase(Locale.ROOT) + " " + member);
     }
 
-    private String commit(Member member) {
+    private String commit(GroupMember member) {
         if (member == null || (!member.isPrepared() && !member.prepare())) {
             return fenced(member);
         }
@@ -185,14 +185,14 @@ final class Simulation {
         return wrote ? member.toString() : null;
     }
 
-    private String fenced(Member member) {
+    private String fenced(GroupMember member) {
         if (member != null) {
             trace.count("FENCED");
         }
         return member == null ? null : member + " is fenced";
     }
 
-    private String open(SimulatedSlot slot) {
+    private String open(SimulatedTaskSlot slot) {
         return fleet.open(slot) ? slot.toString() : null;
     }
 
@@ -221,7 +221,7 @@ final class Simulation {
     }
 
     private String change() {
-        Long fromMs = plan.changesFromATime() && flaw != Flaw.CHANGES_AT_ONCE
+        Long fromMs = plan.changesFromATime() && flaw != InjectedFlaw.CHANGES_AT_ONCE
                 ? (Long) (nowMs + LEAD_MS + random.nextInt(1_000))
                 : null;
         Rule rule = rulebook.change(fromMs);
@@ -243,14 +243,14 @@ final class Simulation {
 
     /** The policies topic is compacted, as far as it has been checked. */
     private String compact() {
-        Partition policies = cluster.partition(SimulatedSlot.TOPICS.policies(), 0);
-        int gone = policies.compact(cluster.committedOffset(SimulatedSlot.SHAPING, policies));
+        SimulatedPartition policies = cluster.partition(SimulatedTaskSlot.TOPICS.policies(), 0);
+        int gone = policies.compact(cluster.committedOffset(SimulatedTaskSlot.SHAPING, policies));
         return gone == 0 ? null : gone + " records";
     }
 
     private void append(Rule rule) {
         byte[] key = rule.key().getBytes(StandardCharsets.UTF_8);
-        cluster.partition(SimulatedSlot.TOPICS.policies(), 0)
+        cluster.partition(SimulatedTaskSlot.TOPICS.policies(), 0)
                 .append(key, rule.value(), new RecordHeaders(), nowMs, null);
     }
 
@@ -258,7 +258,7 @@ final class Simulation {
         return fleet.kill(number) ? "instance " + number : null;
     }
 
-    private String killAtAWrite(Member member) {
+    private String killAtAWrite(GroupMember member) {
         if (member == null) {
             return null;
         }
@@ -267,7 +267,7 @@ final class Simulation {
         return member + " after " + writes;
     }
 
-    private String killInCommit(Member member) {
+    private String killInCommit(GroupMember member) {
         if (member == null || !member.prepare()) {
             return fenced(member);
         }
@@ -276,14 +276,14 @@ final class Simulation {
         return member + (isCommitted ? " after its end" : " before its end");
     }
 
-    private String stallInCommit(Member member) {
+    private String stallInCommit(GroupMember member) {
         if (member == null || member.isPrepared() || !member.prepare()) {
             return null;
         }
         return member.toString();
     }
 
-    private String expel(Member member) {
+    private String expel(GroupMember member) {
         if (member == null) {
             return null;
         }
@@ -292,7 +292,7 @@ final class Simulation {
     }
 
     private String timeOut() {
-        List<Transaction> open = cluster.open();
+        List<SimulatedTransaction> open = cluster.open();
         if (open.isEmpty()) {
             return null;
         }
@@ -300,7 +300,7 @@ final class Simulation {
         return "one of " + (1 + open.size());
     }
 
-    private String fail(Member member) {
+    private String fail(GroupMember member) {
         return member == null || member.isPrepared() ? null : member + (member.revive() ? " is revived" : " loses all");
     }
 
@@ -326,12 +326,12 @@ final class Simulation {
         for (int number = 0; number < fleet.size(); number++) {
             fleet.start(number);
         }
-        fleet.members().forEach(Member::liveOn);
+        fleet.members().forEach(GroupMember::liveOn);
         hearAll();
         for (int rounds = 0; !round(); rounds++) {
             Violation.unless(rounds < MOST_EVENTS, Violation.Promise.DRAINS, checks.left());
         }
-        for (long endMs = nowMs + 3 * Plan.MOST_TERM_MS; plan.shares() && nowMs < endMs; ) {
+        for (long endMs = nowMs + 3 * SchedulePlan.MOST_TERM_MS; plan.shares() && nowMs < endMs; ) {
             round(); // what is lent is given back, or ends
         }
     }
@@ -339,7 +339,7 @@ final class Simulation {
     /** One round of everybody; whether nothing is left. */
     private boolean round() {
         pass(20 + random.nextInt(80));
-        for (Member member : fleet.members()) {
+        for (GroupMember member : fleet.members()) {
             if (member.isExpelled) {
                 member.loseAll();
             }
@@ -352,21 +352,21 @@ final class Simulation {
         return checks.isAtRest() && fleet.slots().stream().allMatch(this::isRead);
     }
 
-    private boolean isRead(SimulatedSlot slot) {
+    private boolean isRead(SimulatedTaskSlot slot) {
         return slot.inputs(cluster).stream()
                 .allMatch(input -> input.lastStable() == input.end()
                         && input.next(cluster.committedOffset(slot.role().group, input)) == null);
     }
 
-    private void abortOrphan(Transaction transaction) {
+    private void abortOrphan(SimulatedTransaction transaction) {
         if (fleet.members().stream().noneMatch(member -> member.transaction() == transaction)) {
             cluster.abort(transaction);
         }
     }
 
-    private void work(Member member) {
+    private void work(GroupMember member) {
         if (!member.isPrepared()) {
-            for (SimulatedSlot slot : List.copyOf(member.tasks.keySet())) {
+            for (SimulatedTaskSlot slot : List.copyOf(member.tasks.keySet())) {
                 while (member.step(slot)) {}
             }
             member.punctuate();

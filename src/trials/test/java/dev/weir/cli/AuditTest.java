@@ -27,8 +27,8 @@ import dev.weir.event.Reason;
 import dev.weir.event.Release;
 import dev.weir.event.Request;
 import dev.weir.event.RequestKind;
-import dev.weir.failure.Rules;
-import dev.weir.failure.Workload;
+import dev.weir.failure.FailurePolicies;
+import dev.weir.failure.TraceWorkload;
 import dev.weir.rules.PolicyTopic;
 import dev.weir.runtime.Enforcer;
 import dev.weir.runtime.RequestSender;
@@ -173,9 +173,9 @@ class AuditTest {
         try (Admin admin = Admin.create(KafkaSettings.admin(config))) {
             TopicSetup.createMissing(admin, config, TopicSetup.RequestTime.LOG_APPEND);
         }
-        apply(Rules.INITIAL);
-        Rules changes = new Rules(1);
-        Workload workload = new Workload(1, System::currentTimeMillis);
+        apply(FailurePolicies.INITIAL);
+        FailurePolicies changes = new FailurePolicies(1);
+        TraceWorkload workload = new TraceWorkload(1, System::currentTimeMillis);
         try (Enforcer enforcer = Enforcer.start(config);
                 RequestSender sender = new RequestSender(config)) {
             enforcer.awaitRunning(PATIENCE);

@@ -52,7 +52,7 @@ class EvidenceTest {
             try (Admin admin = Admin.create(KafkaSettings.admin(config))) {
                 TopicSetup.createMissing(admin, config, TopicSetup.RequestTime.LOG_APPEND);
             }
-            apply(config, Rules.INITIAL);
+            apply(config, FailurePolicies.INITIAL);
             Evidence evidence = run(config);
             assertThat(Oracle.check(evidence)).allMatch(Breach::isOk);
             assertThat(evidence.requests()).hasSizeGreaterThan(BEFORE + AFTER);
@@ -82,7 +82,7 @@ class EvidenceTest {
     }
 
     private Evidence run(WeirConfig config) throws Exception {
-        Workload workload = new Workload(1, System::currentTimeMillis);
+        TraceWorkload workload = new TraceWorkload(1, System::currentTimeMillis);
         try (RequestSender sender = new RequestSender(config)) {
             try (Enforcer first = Enforcer.start(config)) {
                 first.awaitRunning(PATIENCE);
@@ -103,7 +103,7 @@ class EvidenceTest {
     }
 
     /** As fast as a client that waits a moment after each. */
-    private static void send(RequestSender sender, Workload workload, int count) {
+    private static void send(RequestSender sender, TraceWorkload workload, int count) {
         for (int i = 0; i < count; i++) {
             sender.send(workload.next());
             LockSupport.parkNanos(100_000);

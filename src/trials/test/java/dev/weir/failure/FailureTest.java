@@ -31,7 +31,7 @@ class FailureTest {
             assertThat(report.findings().get(0).counts())
                     .hasEntrySatisfying("misplaced", count -> assertThat(count).isPositive());
             assertThat(report.findings())
-                    .filteredOn(finding -> finding.name().equals(NeverAbove.NAME))
+                    .filteredOn(finding -> finding.name().equals(SharedLimitInvariant.NAME))
                     .singleElement()
                     .satisfies(finding -> assertThat(finding.counts())
                             .hasEntrySatisfying(

@@ -117,7 +117,10 @@ class OracleTest {
                 && !isPeek(decision));
         change(index, decision -> with(decision, Outcome.ALLOWED, false, decision.remaining()));
         Decision admitted = evidence.decisions().get(index).decision();
-        assertThat(WithinLimits.check(evidence, new Answers(evidence.decisions()), new RuleHistory(evidence.rules()))
+        assertThat(LimitInvariant.check(
+                                evidence,
+                                new DecisionsByRequest(evidence.decisions()),
+                                new PolicyVersionHistory(evidence.rules()))
                         .faults())
                 .anyMatch(fault -> fault.startsWith(Oracle.at(admitted.source())));
     }
@@ -125,7 +128,7 @@ class OracleTest {
     @Test
     void an_aborted_decision_that_differs_is_found_unless_a_routed_request_came_in_another_order() {
         evidence = copy(misplaced);
-        Answers answers = new Answers(evidence.decisions());
+        DecisionsByRequest answers = new DecisionsByRequest(evidence.decisions());
         RecordedOrder order = new RecordedOrder(evidence, answers, Set.of());
         Entry routed = anyAborted(entry -> entry.decision().context().order() != null
                 && order.isSame(
@@ -266,8 +269,8 @@ class OracleTest {
                 && decision.decidedAtMs() < CoreEvidence.START_MS + FIRST_CHANGE_MS);
         change(index, decision -> with(decision, Outcome.ALLOWED, false, decision.remaining()));
         Decision admitted = evidence.decisions().get(index).decision();
-        Breach finding =
-                WithinLimits.check(evidence, new Answers(evidence.decisions()), new RuleHistory(evidence.rules()));
+        Breach finding = LimitInvariant.check(
+                evidence, new DecisionsByRequest(evidence.decisions()), new PolicyVersionHistory(evidence.rules()));
         assertThat(finding.faults())
                 .anyMatch(fault -> fault.startsWith(Oracle.at(admitted.source()))
                         && fault.contains("policy " + policy + " ")
@@ -345,8 +348,8 @@ class OracleTest {
 
     @Test
     void a_workload_is_that_of_its_seed_and_of_every_kind() {
-        Workload one = new Workload(7, () -> 1_000);
-        Workload same = new Workload(7, () -> 1_000);
+        TraceWorkload one = new TraceWorkload(7, () -> 1_000);
+        TraceWorkload same = new TraceWorkload(7, () -> 1_000);
         Set<RequestKind> kinds = new HashSet<>();
         long ofHot = 0;
         for (int i = 0; i < 2_000; i++) {

@@ -139,23 +139,24 @@ class OverloadTest {
                 Map.of("memory", "16MiB"),
                 Map.of("bootstrap.servers", broker.bootstrapServers()));
         try (InstanceProcess instance = new InstanceProcess("enforcer", directory, setup);
-                Crush crush = crush(config)) {
+                LoadGenerators crush = crush(config)) {
             crush.send(LARGE_FLOOD);
             instance.start();
             instance.awaitReady();
             await("the backlog is worked off", PATIENCE, () -> {
                 instance.checkAlive();
-                return Gauge.lag(admin, config) == 0;
+                return InstanceGauge.lag(admin, config) == 0;
             });
         }
         assertAnswered(LARGE_FLOOD, config);
     }
 
-    private static Crush crush(WeirConfig config) {
-        return new Crush(
+    private static LoadGenerators crush(WeirConfig config) {
+        return new LoadGenerators(
                 config,
                 2,
-                number -> Crush.request(number, "client-" + number % CLIENTS, "/calls", new byte[PAYLOAD], Map.of()));
+                number -> LoadGenerators.request(
+                        number, "client-" + number % CLIENTS, "/calls", new byte[PAYLOAD], Map.of()));
     }
 
     private static void assertAnswered(long requests, WeirConfig config) throws Exception {
@@ -193,16 +194,16 @@ class OverloadTest {
                 Map.of("memory", "4MiB"),
                 Map.of("bootstrap.servers", broker.bootstrapServers()));
         try (InstanceProcess instance = new InstanceProcess("enforcer", directory, setup);
-                Crush crush = crush(config)) {
+                LoadGenerators crush = crush(config)) {
             instance.start();
             instance.awaitReady();
             await("the disk is full", PATIENCE, () -> instance.saidSinceStart().contains("the disk is full"));
             crush.send(FLOOD);
             awaitStandstill(config);
             await("it is not ready", PATIENCE, () -> !instance.isReady());
-            assertThat(Gauge.lag(admin, config)).isPositive();
+            assertThat(InstanceGauge.lag(admin, config)).isPositive();
             Files.createFile(room);
-            await("the backlog is worked off", PATIENCE, () -> Gauge.lag(admin, config) == 0);
+            await("the backlog is worked off", PATIENCE, () -> InstanceGauge.lag(admin, config) == 0);
             await("it is ready", PATIENCE, instance::isReady);
         }
         assertAnswered(FLOOD, config);
@@ -212,7 +213,7 @@ class OverloadTest {
     @EnumSource
     void a_broken_state_directory_is_restored_from_the_changelogs(Damage damage) throws Exception {
         WeirConfig config = config(damage.name().toLowerCase(Locale.ROOT), 2);
-        try (Crush crush = crush(config)) {
+        try (LoadGenerators crush = crush(config)) {
             crush.send(EACH);
             assertThat(work(config)).isEmpty();
             assertThat(Damage.files(config.state().directory(), ".sst")).isNotEmpty();
@@ -257,7 +258,7 @@ class OverloadTest {
             await(
                     "the backlog is worked off, or it has failed",
                     PATIENCE,
-                    () -> enforcer.health() == Health.FAILED || Gauge.lag(admin, config) == 0);
+                    () -> enforcer.health() == Health.FAILED || InstanceGauge.lag(admin, config) == 0);
             return enforcer.health() == Health.FAILED
                     ? enforcer.awaitEnd().map(Throwable::getMessage)
                     : Optional.empty();
@@ -287,7 +288,7 @@ class OverloadTest {
     private static void awaitStandstill(WeirConfig config) throws Exception {
         long[] seen = {-1, System.nanoTime()};
         await("nothing is decided", PATIENCE, () -> {
-            long lag = Gauge.lag(admin, config);
+            long lag = InstanceGauge.lag(admin, config);
             if (lag != seen[0]) {
                 seen[0] = lag;
                 seen[1] = System.nanoTime();

@@ -28,7 +28,7 @@ class SlowInputTest {
             file.append("}, limits: [{unlimited: true}]}\n");
         }
         PolicyTable table = PolicyFile.read("f", file.toString()).table();
-        assertThat(table.applicable(Requests.of(colliding(77), null, Map.of(), new SplittableRandom(1))))
+        assertThat(table.applicable(RequestSamples.of(colliding(77), null, Map.of(), new SplittableRandom(1))))
                 .extracting(policy -> policy.id())
                 .containsExactly("p77");
     }
@@ -59,7 +59,7 @@ class SlowInputTest {
                                 + " {id: q, layer: l, match: {endpoint: '" + glob + "'}, limits: [{unlimited: true}]}]")
                 .table();
         String longest = "a".repeat(1_024);
-        Request request = Requests.of("alice", null, Map.of("endpoint", longest), new SplittableRandom(1));
+        Request request = RequestSamples.of("alice", null, Map.of("endpoint", longest), new SplittableRandom(1));
         assertThat(table.applicable(request)).extracting(policy -> policy.id()).containsExactly("q");
     }
 

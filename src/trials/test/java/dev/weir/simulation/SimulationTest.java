@@ -59,10 +59,10 @@ class SimulationTest {
     void what_is_promised_holds_in_every_schedule() {
         long seed = Long.getLong(SEED, 1);
         int schedules = Integer.getInteger(SCHEDULES, System.getProperty(SEED) == null ? BY_DEFAULT : 1);
-        Report report = Schedules.run(seed, schedules, Flaw.NONE);
+        Report report = Schedules.run(seed, schedules, InjectedFlaw.NONE);
         if (schedules >= BY_DEFAULT) {
             List<String> toHappen = new ArrayList<>(TO_HAPPEN);
-            for (Plan.Event event : Plan.Event.values()) {
+            for (SchedulePlan.Event event : SchedulePlan.Event.values()) {
                 toHappen.add(event.name());
             }
             assertThat(toHappen).allSatisfy(what -> assertThat(report.counts().get(what))
@@ -73,8 +73,8 @@ class SimulationTest {
     }
 
     @ParameterizedTest
-    @EnumSource(value = Flaw.class, mode = EnumSource.Mode.EXCLUDE, names = "NONE")
-    void what_is_broken_on_purpose_is_found(Flaw flaw) {
+    @EnumSource(value = InjectedFlaw.class, mode = EnumSource.Mode.EXCLUDE, names = "NONE")
+    void what_is_broken_on_purpose_is_found(InjectedFlaw flaw) {
         assertThat(failure(flaw).getMessage())
                 .as(flaw.name().toLowerCase(Locale.ROOT))
                 .contains(flaw.breaks.name());
@@ -82,11 +82,12 @@ class SimulationTest {
 
     @Test
     void of_each_promise_it_is_shown_that_its_breach_is_found() {
-        assertThat(EnumSet.allOf(Flaw.class).stream().map(flaw -> flaw.breaks)).contains(Violation.Promise.values());
+        assertThat(EnumSet.allOf(InjectedFlaw.class).stream().map(flaw -> flaw.breaks))
+                .contains(Violation.Promise.values());
     }
 
     /** The first failure by the check that is to find a flaw. */
-    private static ScheduleFailure failure(Flaw flaw) {
+    private static ScheduleFailure failure(InjectedFlaw flaw) {
         for (long seed = 1; seed <= MOST_TO_FIND_A_FLAW; seed++) {
             try {
                 Schedules.run(seed, flaw);
@@ -101,19 +102,19 @@ class SimulationTest {
 
     @Test
     void a_failure_tells_its_seed_and_what_happened_and_is_the_same_when_it_is_run_again() {
-        ScheduleFailure first = failure(Flaw.ZOMBIES_COMMIT);
+        ScheduleFailure first = failure(InjectedFlaw.ZOMBIES_COMMIT);
         assertThat(first)
                 .hasMessageContaining("-Dweir.simulation.seed=" + first.seed)
                 .hasMessageContaining(" request at ");
-        ScheduleFailure again =
-                catchThrowableOfType(ScheduleFailure.class, () -> Schedules.run(first.seed, Flaw.ZOMBIES_COMMIT));
+        ScheduleFailure again = catchThrowableOfType(
+                ScheduleFailure.class, () -> Schedules.run(first.seed, InjectedFlaw.ZOMBIES_COMMIT));
         assertThat(again).hasMessage(first.getMessage());
     }
 
     @Test
     void a_seed_makes_the_same_schedule_each_time_and_another_seed_another() {
-        long fingerprint = Schedules.run(3, Flaw.NONE).fingerprint();
-        assertThat(Schedules.run(3, Flaw.NONE).fingerprint()).isEqualTo(fingerprint);
-        assertThat(Schedules.run(4, Flaw.NONE).fingerprint()).isNotEqualTo(fingerprint);
+        long fingerprint = Schedules.run(3, InjectedFlaw.NONE).fingerprint();
+        assertThat(Schedules.run(3, InjectedFlaw.NONE).fingerprint()).isEqualTo(fingerprint);
+        assertThat(Schedules.run(4, InjectedFlaw.NONE).fingerprint()).isNotEqualTo(fingerprint);
     }
 }

@@ -1,0 +1,104 @@
+package dev.weir.limit;
+
+import dev.weir.limit.SlidingWindowLog.Log;
+
+/** An account that changes as it is charged, and that can be copied with all that belongs to it, to try things out. */
+final class TrialAccount<S> {
+
+    private LimitAccount<S> account;
+    private final MapSegments segments;
+
+    private TrialAccount(LimitAccount<S> account, MapSegments segments) {
+        this.account = account;
+        this.segments = segments;
+    }
+
+    static <S> TrialAccount<S> open(Limit<S> limit, long nowMs) {
+        MapSegments segments = new MapSegments();
+        return new TrialAccount<>(shelved(LimitAccount.open(limit, nowMs), segments), segments);
+    }
+
+    TrialAccount<S> copy() {
+        MapSegments copy = new MapSegments(segments);
+        return new TrialAccount<>(shelved(account, copy), copy);
+    }
+
+    /** What becomes of this account under other terms; this one stays as it is. */
+    <T> TrialAccount<T> under(Limit<T> terms, long nowMs) {
+        MapSegments copy = new MapSegments(segments);
+        return new TrialAccount<>(shelved(shelved(account, copy).migrateTo(terms, nowMs), copy), copy);
+    }
+
+    @SuppressWarnings("unchecked") // an account whose state is a Log is an account of a log
+    private static <S> LimitAccount<S> shelved(LimitAccount<S> account, MapSegments segments) {
+        return account.state() instanceof Log log
+                ? new LimitAccount<>(account.limit(), (S) log.withSegments(0, segments))
+                : account;
+    }
+
+    Limit<S> limit() {
+        return account.limit();
+    }
+
+    S state() {
+        return account.state();
+    }
+
+    LimitAccount<S> account() {
+        return account;
+    }
+
+    MapSegments segments() {
+        return segments;
+    }
+
+    long capacity() {
+        return limit().capacity();
+    }
+
+    long available(long nowMs) {
+        return limit().available(state(), nowMs);
+    }
+
+    /** What may be had, not below zero. */
+    long remaining(long nowMs) {
+        return Math.max(0, available(nowMs));
+    }
+
+    long used(long nowMs) {
+        return account.used(nowMs);
+    }
+
+    boolean permits(long cost, long nowMs) {
+        return account.permits(cost, nowMs);
+    }
+
+    long waitMs(long cost, long nowMs) {
+        return limit().waitMs(state(), cost, nowMs);
+    }
+
+    long forgettableAtMs(long nowMs) {
+        return account.expiresAtMs(nowMs);
+    }
+
+    TrialAccount<S> charge(long cost, long nowMs) {
+        account = account.charge(cost, nowMs);
+        return this;
+    }
+
+    /** Charges as a request does: if it is permitted, or if denied ones count too. */
+    boolean request(long cost, long nowMs) {
+        boolean permitted = permits(cost, nowMs);
+        if (permitted) {
+            charge(cost, nowMs);
+        } else if (limit().countDenied()) {
+            account = account.chargeDenied(cost, nowMs);
+        }
+        return permitted;
+    }
+
+    @Override
+    public String toString() {
+        return account.toString();
+    }
+}

@@ -1,0 +1,189 @@
+package dev.weir.failure;
+
+import dev.weir.audit.Audit;
+import dev.weir.audit.AuditContext;
+import dev.weir.audit.AuditScope;
+import dev.weir.audit.AuditSummary;
+import dev.weir.audit.AuditedDeadLetter;
+import dev.weir.audit.Mismatch;
+import dev.weir.audit.Mismatch.AuditedTopic;
+import dev.weir.audit.Mismatch.RecordPosition;
+import dev.weir.audit.MisplacedPartitions;
+import dev.weir.audit.PartitionAudit;
+import dev.weir.audit.PartitionRecords;
+import dev.weir.audit.SharedQuotaAudit;
+import dev.weir.audit.UnverifiedReason;
+import dev.weir.failure.Evidence.Dead;
+import dev.weir.failure.Evidence.Entry;
+import dev.weir.processor.RequestReader;
+import dev.weir.wire.DecisionAvro;
+import dev.weir.wire.ReleaseAvro;
+import dev.weir.wire.RequestAvro;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.EnumMap;
+import java.util.HashMap;
+import java.util.Iterator;
+import java.util.List;
+import java.util.Map;
+import java.util.NavigableMap;
+import java.util.Optional;
+import java.util.TreeMap;
+import org.apache.kafka.clients.consumer.ConsumerRecord;
+import org.apache.kafka.common.header.internals.RecordHeaders;
+import org.apache.kafka.common.record.TimestampType;
+
+/**
+ * What `weir audit` finds in a run that is over: no difference, and nearly all of it can be judged.
+ */
+final class AuditInvariant {
+
+    private final Map<Mismatch.Kind, List<Mismatch>> differences = new EnumMap<>(Mismatch.Kind.class);
+    private final AuditSummary totals = new AuditSummary();
+    private final Map<Integer, List<Entry>> decisions = new HashMap<>();
+    private final Map<Integer, List<Entry>> releases = new HashMap<>();
+    private final Map<Integer, NavigableMap<Long, List<AuditedDeadLetter>>> deadLetters = new HashMap<>();
+    private final Map<Integer, List<Entry>> requests;
+    private final AuditContext tools;
+    private final long misplaced;
+
+    AuditInvariant(Evidence evidence, PolicyVersionHistory rules) {
+        misplaced = evidence.misplaced();
+        tools = new AuditContext(
+                evidence.config(),
+                new RequestReader(
+                        new RequestAvro(), evidence.config().requests().rules()),
+                new DecisionAvro(),
+                new ReleaseAvro(),
+                rules.changes());
+        int partitions = evidence.config().topics().partitions();
+        for (Entry entry : evidence.decisions()) {
+            add(decisions, entry.partition(), entry);
+        }
+        for (Entry entry : evidence.releases()) {
+            add(releases, evidence.taskOf(entry.release().client()), entry);
+        }
+        for (Dead letter : evidence.deadLetters()) {
+            deadLetters
+                    .computeIfAbsent(letter.source().partition(), any -> new TreeMap<>())
+                    .computeIfAbsent(letter.source().offset(), any -> new ArrayList<>(1))
+                    .add(new AuditedDeadLetter(
+                            letter.reason(), new RecordPosition(AuditedTopic.DEAD_LETTERS, 0, 0), 0));
+        }
+        Audit.TimeRange all = new Audit.TimeRange(null, null, Duration.ZERO);
+        SharedQuotaAudit sums = new SharedQuotaAudit(evidence.config(), tools.rules(), all, totals, this::add);
+        PartitionAudit.SharedState shared =
+                new PartitionAudit.SharedState(new MisplacedPartitions(), sums, totals, this::add);
+        requests = evidence.requestsByPartition();
+        Map<Integer, AuditScope.Bounds> bounds = new HashMap<>();
+        for (int partition = 0; partition < partitions; partition++) {
+            List<Entry> some = requests.getOrDefault(partition, List.of());
+            long end = some.isEmpty() ? 0 : some.get(some.size() - 1).offset() + 1;
+            bounds.put(partition, new AuditScope.Bounds(0, 0, end, end, end));
+        }
+        for (int partition = 0; partition < partitions; partition++) {
+            AuditScope scope = new AuditScope(
+                    partition, bounds, evidence::taskOf, true, true, Long.MIN_VALUE, true, bounds.keySet(), all);
+            PartitionRecords records = new PartitionRecords(
+                    requests(partition),
+                    records(decisions.getOrDefault(partition, List.of())),
+                    records(releases.getOrDefault(partition, List.of())),
+                    this::requests,
+                    deadLetters);
+            new PartitionAudit(tools, scope, records, shared).run();
+        }
+        sums.verify();
+    }
+
+    private static void add(Map<Integer, List<Entry>> entries, int partition, Entry entry) {
+        entries.computeIfAbsent(partition, any -> new ArrayList<>()).add(entry);
+    }
+
+    private void add(Mismatch difference) {
+        differences.computeIfAbsent(difference.kind(), any -> new ArrayList<>()).add(difference);
+    }
+
+    private Iterator<ConsumerRecord<byte[], byte[]>> requests(int partition) {
+        return records(requests.getOrDefault(partition, List.of()));
+    }
+
+    private static Iterator<ConsumerRecord<byte[], byte[]>> records(List<Entry> entries) {
+        return entries.stream()
+                .map(entry -> new ConsumerRecord<>(
+                        "",
+                        entry.partition(),
+                        entry.offset(),
+                        entry.timestampMs(),
+                        TimestampType.LOG_APPEND_TIME,
+                        0,
+                        0,
+                        entry.key(),
+                        entry.value(),
+                        new RecordHeaders(),
+                        Optional.empty()))
+                .iterator();
+    }
+
+    /**
+     * Each record of the request topic has one committed decision or one dead letter, and nothing else has.
+     *
+     * @param overtaken what is wrong with the order of the decisions
+     */
+    Breach decidedOnce(List<String> overtaken) {
+        Breach.Notes notes = new Breach.Notes("1 decided-once", "requests", "misplaced", "decisions", "dead letters");
+        notes.count("requests", totals.requests());
+        notes.count("misplaced", misplaced);
+        notes.count("decisions", totals.decisions());
+        notes.count("dead letters", totals.deadLetters());
+        note(
+                notes,
+                Mismatch.Kind.UNDECIDED,
+                Mismatch.Kind.SECOND,
+                Mismatch.Kind.UNASKED,
+                Mismatch.Kind.DEAD_LETTER,
+                Mismatch.Kind.UNREADABLE);
+        overtaken.forEach(notes::fault);
+        return notes.done();
+    }
+
+    /** The committed decisions are those that the same code takes of the request log, in every field. */
+    Breach asRecomputed(long versions) {
+        Breach.Notes notes = new Breach.Notes(
+                "2 as-recomputed",
+                "decisions alike",
+                "sent to a queue",
+                "versions of policies",
+                "in an order that is not known");
+        notes.count("decisions alike", totals.equal());
+        notes.count("sent to a queue", totals.sentToQueue());
+        notes.count("versions of policies", versions);
+        note(notes, Mismatch.Kind.DIFFERS, Mismatch.Kind.SUM_ABOVE);
+        Map<UnverifiedReason, Long> unjudged = new EnumMap<>(UnverifiedReason.class);
+        unjudged.putAll(totals.unverified());
+        Long inUnknownOrder =
+                unjudged.remove(UnverifiedReason.ORDER_UNKNOWN); // an answer by a queue that came very late
+        notes.count("in an order that is not known", inUnknownOrder == null ? 0 : inUnknownOrder);
+        unjudged.forEach((why, count) -> notes.fault(count + " not judged: " + why.text()));
+        double share = VerifiableShare.of(totals.requests(), totals.unverified());
+        if (share < VerifiableShare.LEAST) {
+            notes.fault("only " + share + " of the requests can be judged: " + totals.unverified());
+        }
+        return notes.done();
+    }
+
+    /** What left a queue twice, or had not waited there. */
+    List<Mismatch> endedOtherwise() {
+        return differences.getOrDefault(Mismatch.Kind.NOT_ENDED_ONCE, List.of());
+    }
+
+    private void note(Breach.Notes notes, Mismatch.Kind... kinds) {
+        for (Mismatch.Kind kind : kinds) {
+            differences
+                    .getOrDefault(kind, List.of())
+                    .forEach(difference -> notes.fault(
+                            difference.request() == null
+                                    ? difference.toString()
+                                    : Oracle.at(difference.request()) + ": " + difference));
+        }
+    }
+}

@@ -1,0 +1,143 @@
+package dev.weir.failure;
+
+import java.time.Instant;
+import java.util.List;
+import java.util.Random;
+
+/**
+ * The policies of a run: every algorithm and every way to answer, at limits that some thousand requests a second of {@link
+ * TraceWorkload} exceed, and a series of changes that a seed repeats.
+ *
+ * <p>A change must reach every instance before its effective-from, or nobody can foretell the decisions: seconds ahead, more
+ * where instances are paused. A policy keeps its last eight versions for partitions that lag; see that no more of one policy are
+ * on their way.
+ */
+public final class FailurePolicies {
+
+    /** What is applied before the first request. */
+    public static final String INITIAL = """
+            policies:
+              - id: free
+                match: {tier: free}
+                limits: [{algorithm: token-bucket, limit: 20, per: 1s, burst: 40}]
+              - id: academic
+                match: {tier: academic}
+                limits: [{algorithm: gcra, limit: 70, per: 11s, burst: 15}]
+              - id: commercial
+                match: {tier: commercial}
+                limits:
+                  - {algorithm: sliding-window-log, limit: 40, per: 4s}
+                  - {algorithm: leaky-bucket, limit: 12, per: 1s, burst: 15}
+              - id: gold
+                match: {tier: gold}
+                limits: [{algorithm: sliding-window-counter, limit: 90, per: 3s}]
+              - id: platinum
+                match: {tier: platinum}
+                limits: [{algorithm: leaky-bucket, limit: 30, per: 1s, burst: 60}]
+              - id: staff
+                match: {tier: staff}
+                limits: [{unlimited: true}]
+              - id: steps
+                layer: calls
+                match: {endpoint: "/steps/**"}
+                limits: [{algorithm: token-bucket, limit: 15, per: 2s, burst: 25, refill: interval}]
+              - id: hammered
+                layer: calls
+                match: {endpoint: "/hammered/**"}
+                limits: [{algorithm: sliding-window-log, limit: 12, per: 2s, count-denied: true}]
+                deny-status: 503
+              - id: pages
+                layer: calls
+                match: {endpoint: "/pages/**"}
+                key: [client, endpoint]
+                limits: [{algorithm: sliding-window-counter, limit: 10, per: 2s, strict: true}]
+                max-size: 64KiB
+              - id: payments
+                layer: calls
+                match: {endpoint: /payments}
+                limits: [{algorithm: fixed-window, limit: 15, per: 5s}]
+                idempotency: 10m
+              - id: exports
+                layer: calls
+                match: {endpoint: /exports}
+                limits: [{algorithm: gcra, limit: 10, per: 1s, burst: 5}]
+                on-exceed: throttle
+                max-delay: 2s
+              - id: trial
+                layer: trial
+                match: {endpoint: ["/pages/**", "/images/**"]}
+                limits: [{algorithm: sliding-window-log, limit: 8, per: 1s}]
+                on-exceed: observe
+              - id: robots
+                layer: trial
+                match: {client: "robot-*", endpoint: "/calls/**"}
+                limits: [{algorithm: token-bucket, limit: 3, per: 1s}]
+                on-exceed: shadow-ban
+              - {id: sms, layer: queues, match: {endpoint: /sms}, queue: sms, idempotency: 10m}
+              - id: mail
+                layer: queues
+                match: {endpoint: /mail}
+                limits: [{algorithm: token-bucket, limit: 3, per: 1s, burst: 5}]
+                on-exceed: shape
+                queue: mail
+              - id: images
+                layer: queues
+                match: {endpoint: /images}
+                limits: [{algorithm: fixed-window, limit: 2, per: 1s}]
+                on-exceed: shape
+                queue: images
+            queues:
+              - id: sms
+                limit: 150
+                per: 1s
+                burst: 3
+                capacity: 100
+                max-wait: 20s
+                tiers:
+                  platinum: {priority: 1}
+                  gold: {weight: 4}
+              - {id: mail, limit: 20, per: 1s, capacity: 60, max-wait: 2s, tiers: {platinum: {priority: 1}}}
+              - {id: images, key: [client], limit: 3, per: 1s, capacity: 5, max-wait: 2s, total: {limit: 20, per: 1s}}
+            """;
+
+    /**
+     * A limit that all clients share, tight for what comes: of requests that no other limit counts, since what is decided by it does not
+     * follow from the log of one partition.
+     */
+    static final String SHARED = """
+            policies:
+              - id: crowd
+                layer: crowd
+                match: {tier: staff, endpoint: "/calls/**"}
+                key: []
+                limits: [{algorithm: sliding-window-log, limit: 8, per: 4s}]
+            """;
+
+    /** Policies that a change gives other limits, with what the limits are like: of a number and another one. */
+    private static final List<String> CHANGED = List.of(
+            "id: free, match: {tier: free}, limits: [{algorithm: token-bucket, limit: %1$d, per: 1s, burst: %2$d}]",
+            "id: academic, match: {tier: academic}, limits: [{algorithm: gcra, limit: %1$d, per: 3s, burst: %2$d}]",
+            "id: commercial, match: {tier: commercial}, limits: [{algorithm: sliding-window-log, limit: %2$d, per: 3s},"
+                    + " {algorithm: leaky-bucket, limit: %1$d, per: 1s}]",
+            "id: gold, match: {tier: gold}, limits: [{algorithm: sliding-window-counter, limit: %2$d, per: 3s}]",
+            "id: gold, match: {tier: gold}, limits: [{algorithm: fixed-window, limit: %2$d, per: 2s}]",
+            "id: platinum, match: {tier: platinum}, limits: [{algorithm: leaky-bucket, limit: %1$d, per: 1s, burst: %2$d}]",
+            "id: exports, layer: calls, match: {endpoint: /exports}, on-exceed: throttle, max-delay: 1s,"
+                    + " limits: [{algorithm: gcra, limit: %1$d, per: 2s, burst: 3}]",
+            "id: payments, layer: calls, match: {endpoint: /payments}, idempotency: 10m,"
+                    + " limits: [{algorithm: fixed-window, limit: %1$d, per: 5s}]");
+
+    private final Random random;
+
+    public FailurePolicies(long seed) {
+        random = new Random(seed);
+    }
+
+    /** The next change: a file with one policy that applies from that time on, ms since the epoch. */
+    public String next(long effectiveFromMs) {
+        int low = 5 + random.nextInt(30);
+        int high = low + 5 + random.nextInt(60);
+        String policy = CHANGED.get(random.nextInt(CHANGED.size())).formatted(low, high);
+        return "policies: [{" + policy + ", effective-from: " + Instant.ofEpochMilli(effectiveFromMs) + "}]\n";
+    }
+}

@@ -1,0 +1,189 @@
+package dev.weir.failure;
+
+import dev.weir.event.Decision;
+import dev.weir.event.DecisionOrder;
+import dev.weir.event.Outcome;
+import dev.weir.event.Reason;
+import dev.weir.event.Request;
+import dev.weir.event.RequestKind;
+import dev.weir.failure.Evidence.Entry;
+import dev.weir.failure.PolicyVersionHistory.Version;
+import dev.weir.policy.OnExceed;
+import dev.weir.policy.Policy;
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+
+/**
+ * No limit has admitted more than it may in any window, by the limits' definitions ({@link KeyUsageModel}) and what was decided:
+ * nothing here knows how the enforcer counts.
+ *
+ * <pre>
+ *   charged       every policy that applies, with the cost                   ALLOWED, no repeat, no PEEK
+ *                 but one that observes and would have refused                 (observed)
+ *                 all but the one that shapes                                  sent to a queue, whatever became of it there
+ *   corrected     every policy that applies, unasked                         SETTLE; and by a denial, limits that count those
+ *   when          decidedAt;  decidedAt + delay by policies that throttle;  not before the key's last charge
+ *   in order      of the decisions of each task, as they record it: a task counts the requests that were routed to it, too
+ *   versions      those in force when the request was decided, among the changes that the decision records
+ * </pre>
+ *
+ * <p>Limits that are shared are for {@link SharedLimitInvariant}. Where the decision does not tell whether a policy was charged (several that observe, of which one would have refused; one
+ * that observes or throttles, beside one that shapes), it counts as not charged: what is missed then is an excess, never a
+ * false alarm. The check also skips a late request whose decision does not contain the time of its charge, if one of its keys received a refund
+ * at a later time: a refund can advance the time of a key even if nothing was in use.
+ */
+final class LimitInvariant {
+
+    private final PolicyVersionHistory rules;
+    private final Breach.Notes notes = new Breach.Notes("3 within-limits", "admissions", "of limits", "of keys");
+    private final Set<List<Object>> limits = new HashSet<>();
+    private final Map<List<String>, PolicyUsageModel> usages = new HashMap<>();
+    private final Map<Integer, Integer> changeCounts = new HashMap<>(); // by task, of its last decision
+
+    /** A request, and where among the decisions of its task it was decided. */
+    private record Decided(int task, DecisionOrder position, Request request, Decision decision) {
+        static Decided of(int task, Request request, Decision decision) {
+            DecisionOrder order = decision.context().order();
+            DecisionOrder inOrder = new DecisionOrder(request.source().offset(), 0);
+            return new Decided(task, order == null ? inOrder : order, request, decision);
+        }
+    }
+
+    private LimitInvariant(PolicyVersionHistory rules) {
+        this.rules = rules;
+    }
+
+    static Breach check(Evidence evidence, DecisionsByRequest answers, PolicyVersionHistory rules) {
+        LimitInvariant check = new LimitInvariant(rules);
+        List<Decided> all = new ArrayList<>();
+        for (Entry entry : evidence.requests()) {
+            Request request = evidence.request(entry).request();
+            List<Entry> committed = answers.to(entry.place());
+            if (request != null && !committed.isEmpty()) {
+                int task = evidence.taskOf(request.client());
+                all.add(Decided.of(task, request, committed.get(0).decision()));
+            }
+        }
+        all.sort(Comparator.comparingInt(Decided::task).thenComparing(Decided::position));
+        all.forEach(check::follow);
+        check.notes.count("of keys", check.usages.size());
+        check.notes.count("of limits", check.limits.size());
+        return check.notes.done();
+    }
+
+    private void follow(Decided decided) {
+        Request request = decided.request;
+        Decision decision = decided.decision;
+        int count = changesBefore(decided);
+        boolean takesNothing = request.kind() == RequestKind.PEEK || request.kind() == RequestKind.CANCEL;
+        boolean tooLarge = decision.outcome() == Outcome.DENIED && decision.reason() == Reason.TOO_LARGE;
+        boolean isMismatch = decision.reason() == Reason.IDEMPOTENCY_MISMATCH;
+        boolean isRefund = decision.outcome() == Outcome.DENIED && decision.reason() == Reason.SHARED_LIMIT_REFUND;
+        if (takesNothing || decision.repeated() || tooLarge || isMismatch || isRefund) {
+            return;
+        }
+        long nowMs = decidedAtMs(request, decision, count);
+        if (!tellsWhen(request, decision, count) && hasLaterRefund(request, nowMs, count)) {
+            return;
+        }
+        for (Version version : rules.applicable(request, nowMs, count)) {
+            if (!version.policy().isShared()) {
+                charge(version, request, decision, isAdmitted(version.policy(), decision), nowMs);
+            }
+        }
+    }
+
+    /** How many changes of policies the task had made, as the decision records. */
+    private int changesBefore(Decided decided) {
+        int last = changeCounts.getOrDefault(decided.task, 0);
+        int count = rules.countOf(decided.decision.context().policiesChecksum(), last);
+        changeCounts.put(decided.task, count);
+        return count;
+    }
+
+    /**
+     * When a request was decided by limits that are not shared: at its own time, or at that of the last charge of one of its keys, if that
+     * is later. A decision tells it, unless a queue or a lease has its own time.
+     */
+    private long decidedAtMs(Request request, Decision decision, int count) {
+        if (tellsWhen(request, decision, count)) {
+            return decision.decidedAtMs();
+        }
+        long nowMs = Long.MIN_VALUE;
+        long latestMs = request.timestampMs();
+        while (latestMs > nowMs) {
+            nowMs = latestMs;
+            for (Version version : rules.applicable(request, nowMs, count)) {
+                latestMs = Math.max(latestMs, usage(version, request).requestedMs());
+            }
+        }
+        return nowMs;
+    }
+
+    private boolean tellsWhen(Request request, Decision decision, int count) {
+        return !isSent(decision)
+                && rules.applicable(request, request.timestampMs(), count).stream()
+                        .noneMatch(version -> version.policy().isShared());
+    }
+
+    private boolean hasLaterRefund(Request request, long nowMs, int count) {
+        return rules.applicable(request, nowMs, count).stream()
+                .anyMatch(version -> usage(version, request).refundedMs() > nowMs);
+    }
+
+    private void charge(Version version, Request request, Decision decision, boolean admitted, long nowMs) {
+        PolicyUsageModel usage = usage(version, request);
+        boolean putOff = admitted
+                && request.kind() == RequestKind.CONSUME
+                && version.policy().onExceed() instanceof OnExceed.Throttle
+                && decision.delayMs() != null;
+        long atMs = putOff ? nowMs + decision.delayMs() : usage.notBefore(nowMs);
+        usage.goBy(version, nowMs, usage.notBefore(nowMs));
+        for (int i = 0; i < version.limits().size(); i++) {
+            PolicyTerms terms = version.limits().get(i);
+            boolean settles = request.kind() == RequestKind.SETTLE;
+            if (settles || (!admitted && terms.countDenied())) {
+                usage.correct(i, request.cost(), !settles, nowMs, usage.notBefore(nowMs));
+            } else if (admitted) {
+                notes.count("admissions");
+                limits.add(List.of(version.policy().id(), version.policy().version(), i));
+                long excess = usage.admit(i, request.cost(), nowMs, atMs);
+                if (excess > 0) {
+                    notes.fault(Oracle.at(request) + ", policy "
+                            + version.policy().id() + " version "
+                            + version.policy().version() + ", " + terms + ": cost " + request.cost()
+                            + " is more than there was at " + atMs);
+                }
+            }
+        }
+    }
+
+    /** Whether the decision tells for sure that this policy let the request pass, and was charged for it. */
+    private static boolean isAdmitted(Policy policy, Decision decision) {
+        if (isSent(decision)) {
+            return !policy.shapes() && !policy.observes() && !(policy.onExceed() instanceof OnExceed.Throttle);
+        }
+        return decision.outcome() == Outcome.ALLOWED && !(policy.observes() && decision.observed());
+    }
+
+    private static boolean isSent(Decision decision) {
+        return decision.queueing() != null;
+    }
+
+    private PolicyUsageModel usage(Version version, Request request) {
+        List<String> key = new ArrayList<>(List.of(version.policy().id(), request.client()));
+        for (String field : version.policy().key()) {
+            if (!field.equals("client")) {
+                String value = request.field(field);
+                key.add(field);
+                key.add(value == null ? "" : value);
+            }
+        }
+        return usages.computeIfAbsent(key, absent -> new PolicyUsageModel());
+    }
+}

@@ -1,0 +1,74 @@
+package dev.weir.failure;
+
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.locks.LockSupport;
+
+/** Sends requests at a rate, from a thread of its own, until it is stopped; brokers that are away make it wait. */
+final class PacedLoad implements AutoCloseable {
+
+    private static final long MAX_BACKLOG_NANOS = TimeUnit.SECONDS.toNanos(1);
+
+    private final TraceWorkload workload;
+    private final Producers producers;
+    private final Thread thread = new Thread(this::run, "load");
+    private volatile long nanosPerRequest;
+    private volatile String hot;
+    private volatile boolean stopped;
+    private volatile RuntimeException failure;
+    private final AtomicLong sent = new AtomicLong();
+
+    PacedLoad(TraceWorkload workload, Producers producers, int perSecond) {
+        this.workload = workload;
+        this.producers = producers;
+        rate(perSecond);
+        thread.setDaemon(true);
+        thread.start();
+    }
+
+    void rate(int perSecond) {
+        nanosPerRequest = TimeUnit.SECONDS.toNanos(1) / perSecond;
+    }
+
+    /** From now on most are of one client; of nobody in particular if it is null. */
+    void hot(String client) {
+        hot = client;
+    }
+
+    long sent() {
+        return sent.get();
+    }
+
+    /** Sends no more, and waits until all that was sent is written. */
+    void stop() throws InterruptedException {
+        stopped = true;
+        thread.join();
+        if (failure != null) {
+            throw failure;
+        }
+        producers.flush();
+    }
+
+    private void run() {
+        try {
+            long due = System.nanoTime();
+            while (!stopped) {
+                LockSupport.parkNanos(due - System.nanoTime());
+                if (System.nanoTime() - due >= 0) {
+                    workload.hot(hot);
+                    producers.send(workload.next());
+                    sent.incrementAndGet();
+                    due = Math.max(due + nanosPerRequest, System.nanoTime() - MAX_BACKLOG_NANOS);
+                }
+            }
+        } catch (RuntimeException e) {
+            failure = e;
+        }
+    }
+
+    @Override
+    public void close() {
+        stopped = true;
+        producers.close();
+    }
+}

@@ -1,0 +1,69 @@
+package dev.weir.failure;
+
+import com.fasterxml.jackson.core.JsonProcessingException;
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import dev.weir.policy.DurationsAndSizes;
+import java.util.ArrayList;
+import java.util.List;
+
+/**
+ * A limit as it is written in a policy.
+ *
+ * @param algorithm its name, with {@code interval} behind it if it is refilled so; {@code unlimited}
+ * @param perMs 0 if there is none
+ */
+record PolicyTerms(String algorithm, long limit, long perMs, long burst, boolean strict, boolean countDenied) {
+
+    static final String UNLIMITED = "unlimited";
+    static final String INTERVAL = "token-bucket interval";
+
+    private static final ObjectMapper JSON = new ObjectMapper();
+
+    /** The limits of a definition. */
+    static List<PolicyTerms> of(String definition) {
+        try {
+            List<PolicyTerms> limits = new ArrayList<>();
+            for (JsonNode limit : JSON.readTree(definition).path("limits")) {
+                limits.add(read(limit));
+            }
+            return limits;
+        } catch (JsonProcessingException e) {
+            throw new IllegalStateException(definition, e);
+        }
+    }
+
+    private static PolicyTerms read(JsonNode json) {
+        if (json.path("unlimited").asBoolean()) {
+            return new PolicyTerms(UNLIMITED, Long.MAX_VALUE, 0, Long.MAX_VALUE, false, false);
+        }
+        if (json.has("timezone")) {
+            throw new IllegalArgumentException("calendar windows are not checked");
+        }
+        boolean interval = json.path("refill").asText().equals("interval");
+        long limit = json.get("limit").asLong();
+        return new PolicyTerms(
+                interval ? INTERVAL : json.get("algorithm").asText(),
+                limit,
+                json.has("per") ? DurationsAndSizes.durationMs(json.get("per").asText()) : 0,
+                json.path("burst").asLong(limit),
+                json.path("strict").asBoolean(),
+                json.path("count-denied").asBoolean());
+    }
+
+    /** The most that is had at once. */
+    long capacity() {
+        boolean isWindow = algorithm.endsWith("window") || algorithm.startsWith("sliding-window");
+        return isWindow ? limit : burst;
+    }
+
+    /** Whether there is something to count. */
+    boolean counts() {
+        return limit > 0 && !algorithm.equals(UNLIMITED);
+    }
+
+    @Override
+    public String toString() {
+        return algorithm + " " + limit + "/" + perMs + "ms" + (burst == limit ? "" : " burst " + burst);
+    }
+}

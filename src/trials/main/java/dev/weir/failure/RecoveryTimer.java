@@ -1,0 +1,168 @@
+package dev.weir.failure;
+
+import dev.weir.config.WeirConfig;
+import dev.weir.event.Decision;
+import dev.weir.topics.KafkaSettings;
+import dev.weir.topology.Topics;
+import dev.weir.wire.DecisionAvro;
+import dev.weir.wire.ReleaseAvro;
+import dev.weir.wire.UnreadableException;
+import java.nio.charset.StandardCharsets;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Collection;
+import java.util.HashSet;
+import java.util.Iterator;
+import java.util.List;
+import java.util.Properties;
+import java.util.Set;
+import org.apache.kafka.clients.consumer.ConsumerConfig;
+import org.apache.kafka.clients.consumer.ConsumerRecord;
+import org.apache.kafka.clients.consumer.KafkaConsumer;
+import org.apache.kafka.common.TopicPartition;
+import org.apache.kafka.common.serialization.ByteArrayDeserializer;
+import org.apache.kafka.common.utils.Utils;
+
+/** Reads what is committed as it comes, and takes the time from a fault until there is more from the partitions it hit. */
+final class RecoveryTimer implements AutoCloseable {
+
+    /**
+     * How long somebody waited.
+     *
+     * @param cause the fault
+     * @param partition from which nothing came meanwhile: of requests (decisions), or of admissions (a queue's answers and
+     *     releases)
+     * @param millis from the fault to the first of these written after it, as a reader of what is committed saw it
+     */
+    record Recovery(String cause, TopicPartition partition, long millis) {}
+
+    private record Hit(String cause, long sinceMs, long atMs, Set<TopicPartition> silent) {}
+
+    private final Topics topics;
+    private final int partitions;
+    private final KafkaConsumer<byte[], byte[]> consumer;
+    private final Thread thread = new Thread(this::run, "watch");
+    private final DecisionAvro decisions = new DecisionAvro();
+    private final ReleaseAvro releases = new ReleaseAvro();
+    private final List<Hit> hits = new ArrayList<>();
+    private final List<Recovery> recoveries = new ArrayList<>();
+    private long answered;
+    private volatile boolean closed;
+    private volatile Exception failure;
+
+    RecoveryTimer(WeirConfig config) {
+        topics = Topics.of(config);
+        partitions = config.topics().partitions();
+        Properties settings = KafkaSettings.consumer(config);
+        settings.put(ConsumerConfig.ISOLATION_LEVEL_CONFIG, "read_committed");
+        consumer = new KafkaConsumer<>(settings, new ByteArrayDeserializer(), new ByteArrayDeserializer());
+        List<TopicPartition> all = new ArrayList<>();
+        for (int partition = 0; partition < partitions; partition++) {
+            all.add(new TopicPartition(topics.decisions(), partition));
+            all.add(new TopicPartition(topics.releases(), partition));
+            all.add(new TopicPartition(topics.deadLetters(), partition));
+        }
+        consumer.assign(all);
+        consumer.seekToBeginning(all);
+        thread.setDaemon(true);
+        thread.start();
+    }
+
+    /** The partition of admissions on which a queue is. */
+    private TopicPartition partitionOf(String queue) {
+        int hash = Utils.toPositive(Utils.murmur2(queue.getBytes(StandardCharsets.UTF_8)));
+        return new TopicPartition(topics.admissions(), hash % partitions);
+    }
+
+    /**
+     * Takes the time for these partitions, of requests and of admissions that have queues, until there is something
+     * written after now.
+     *
+     * @param sinceMs where the time begins; before now if whoever is hit was asked to stop
+     */
+    synchronized void hit(String cause, long sinceMs, Collection<TopicPartition> hit, Collection<String> queues) {
+        Set<TopicPartition> withQueues = new HashSet<>();
+        queues.forEach(queue -> withQueues.add(partitionOf(queue)));
+        Set<TopicPartition> silent = new HashSet<>(hit);
+        silent.removeIf(partition -> !partition.topic().equals(topics.requests()) && !withQueues.contains(partition));
+        hits.add(new Hit(cause, sinceMs, System.currentTimeMillis(), silent));
+    }
+
+    /** Forgets those that have not come back, which a later fault may have hit too. */
+    synchronized void forget() {
+        hits.clear();
+    }
+
+    /** The partitions that have not come back. */
+    synchronized String silent() {
+        return hits.toString();
+    }
+
+    /** Whether every partition that was hit has come back. */
+    synchronized boolean isQuiet() {
+        return hits.stream().allMatch(hit -> hit.silent.isEmpty());
+    }
+
+    synchronized List<Recovery> recoveries() {
+        return List.copyOf(recoveries);
+    }
+
+    /** How many requests have their first answer, which may be a dead letter. */
+    synchronized long answered() {
+        throwFailure();
+        return answered;
+    }
+
+    private void throwFailure() {
+        if (failure != null) {
+            throw new IllegalStateException("the watch ended", failure);
+        }
+    }
+
+    private void run() {
+        try (consumer) {
+            while (!closed) {
+                for (ConsumerRecord<byte[], byte[]> record : consumer.poll(Duration.ofMillis(20))) {
+                    see(record);
+                }
+            }
+        } catch (UnreadableException | RuntimeException e) {
+            failure = e;
+        }
+    }
+
+    private synchronized void see(ConsumerRecord<byte[], byte[]> record) throws UnreadableException {
+        if (record.topic().equals(topics.deadLetters())) {
+            answered++;
+            return;
+        }
+        if (record.topic().equals(topics.releases())) {
+            came(partitionOf(releases.decode(record.value()).queue()), record.timestamp());
+            return;
+        }
+        Decision decision = decisions.decode(record.value());
+        answered += decision.endsWait() ? 0 : 1;
+        TopicPartition partition = decision.queueing() == null
+                ? new TopicPartition(topics.requests(), decision.source().partition())
+                : partitionOf(decision.queueing().queue()); // the other application took it
+        came(partition, record.timestamp());
+    }
+
+    private void came(TopicPartition partition, long writtenMs) {
+        long nowMs = System.currentTimeMillis();
+        for (Iterator<Hit> iterator = hits.iterator(); iterator.hasNext(); ) {
+            Hit hit = iterator.next();
+            if (writtenMs > hit.atMs && hit.silent.remove(partition)) {
+                recoveries.add(new Recovery(hit.cause, partition, nowMs - hit.sinceMs));
+            }
+            if (hit.silent.isEmpty()) {
+                iterator.remove();
+            }
+        }
+    }
+
+    @Override
+    public void close() {
+        closed = true;
+    }
+}

@@ -1,0 +1,213 @@
+package dev.weir.failure;
+
+import dev.weir.backtest.DemoTrace;
+import dev.weir.event.Request;
+import dev.weir.event.RequestKind;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.util.ArrayDeque;
+import java.util.Deque;
+import java.util.Iterator;
+import java.util.List;
+import java.util.Map;
+import java.util.Random;
+import java.util.Set;
+import java.util.function.LongSupplier;
+
+/**
+ * Requests without end: a real trace, between calls of clients of whom few send most (Zipf), of every kind. A seed gives the
+ * same requests each time, but for their times, which are now, and their deadlines, which count from now.
+ *
+ * <p>No two requests that may wait in a queue have the same id, but for repeats that a policy with {@code idempotency} answers. Not
+ * for several threads.
+ */
+public final class TraceWorkload implements Iterator<Request> {
+
+    private static final int CLIENTS = 400;
+    private static final double SKEW = 1.1;
+    private static final int MAX_COST = 4;
+    private static final int RECENT = 500;
+    private static final int MIN_DEADLINE_MS = 200;
+    private static final int MAX_DEADLINE_MS = 20_000;
+    private static final Request.Source UNSENT = new Request.Source(0, 0);
+
+    private static final String[] TIERS = {"free", "academic", "commercial", "gold", "platinum", "staff", null};
+    private static final Set<String> QUEUED = Set.of("/sms", "/mail", "/images");
+
+    private static final String[] ENDPOINTS = {
+        "/calls/a",
+        "/calls/b",
+        "/steps/1",
+        "/hammered/1",
+        "/pages/1",
+        "/pages/2",
+        "/payments",
+        "/exports",
+        "/sms",
+        "/mail",
+        "/images"
+    };
+
+    private final Random random;
+    private final LongSupplier clockMs;
+    private final double[] upTo = new double[CLIENTS];
+    private final List<Request> trace;
+    private final Deque<Request> recent = new ArrayDeque<>();
+    private Iterator<Request> real;
+    private String hot;
+    private long made;
+
+    /** @param clockMs now, ms since the epoch */
+    public TraceWorkload(long seed, LongSupplier clockMs) {
+        random = new Random(seed);
+        this.clockMs = clockMs;
+        double sum = 0;
+        for (int rank = 0; rank < CLIENTS; rank++) {
+            sum += 1 / Math.pow(rank + 1, SKEW);
+            upTo[rank] = sum;
+        }
+        try {
+            trace = DemoTrace.requests();
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+        real = trace.iterator();
+    }
+
+    /** From now on every other request is of this client; of nobody in particular if it is null. */
+    public void hot(String client) {
+        hot = client;
+    }
+
+    @Override
+    public boolean hasNext() {
+        return true;
+    }
+
+    @Override
+    public Request next() {
+        made++;
+        Request earlier = recent.isEmpty() ? null : anyRecent();
+        int draw = random.nextInt(1_000);
+        if (earlier == null || draw < 640) {
+            return remember(call(clientOfCall()));
+        } else if (draw < 840) {
+            return traced();
+        } else if (draw < 880) {
+            boolean isOther = random.nextInt(4) == 0 && !isQueued(earlier); // denied: its id is taken
+            return !isRepeatable(earlier)
+                    ? of(earlier, RequestKind.SETTLE, random.nextInt(8) - 4, null)
+                    : isOther ? of(earlier, RequestKind.CONSUME, earlier.cost() + 1, null) : earlier;
+        } else if (draw < 920) {
+            return of(call(clientOfCall()), RequestKind.PEEK, 1, null);
+        } else if (draw < 995) {
+            return isQueued(earlier)
+                    ? of(
+                            earlier,
+                            RequestKind.CANCEL,
+                            1,
+                            earlier.field("endpoint").substring(1))
+                    : remember(call(clientOfCall()));
+        } else {
+            return of(earlier, RequestKind.CONSUME, -1, null); // a dead letter
+        }
+    }
+
+    private String clientOfCall() {
+        if (hot != null && random.nextBoolean()) {
+            return hot;
+        }
+        double at = random.nextDouble() * upTo[CLIENTS - 1];
+        int rank = 0;
+        while (upTo[rank] < at) {
+            rank++;
+        }
+        return (rank % 9 == 4 ? "robot-" : "client-") + rank;
+    }
+
+    private Request call(String client) {
+        long nowMs = clockMs.getAsLong();
+        String endpoint = ENDPOINTS[random.nextInt(ENDPOINTS.length)];
+        boolean waits = QUEUED.contains(endpoint);
+        int deadlineInMs = MIN_DEADLINE_MS + random.nextInt(MAX_DEADLINE_MS - MIN_DEADLINE_MS);
+        boolean hasDeadline = waits && random.nextInt(8) == 0;
+        return new Request(
+                "w" + made,
+                client,
+                RequestKind.CONSUME,
+                TIERS[Math.floorMod(client.hashCode(), TIERS.length)],
+                random.nextInt(4) == 0 ? random.nextInt(MAX_COST + 1) : 1,
+                random.nextInt(10) == 0 ? (Long) (1_000L + random.nextInt(80_000)) : null,
+                Map.of("endpoint", endpoint),
+                hasDeadline ? (Long) (nowMs + deadlineInMs) : null,
+                waits ? new byte[] {(byte) made, (byte) (made >> 8)} : null,
+                null,
+                nowMs,
+                UNSENT);
+    }
+
+    /** The next one of the trace, which begins anew at its end. */
+    private Request traced() {
+        if (!real.hasNext()) {
+            real = trace.iterator();
+        }
+        Request request = real.next();
+        return new Request(
+                "t" + made,
+                request.client(),
+                request.kind(),
+                request.tier(),
+                request.cost(),
+                request.sizeBytes(),
+                request.attributes(),
+                request.deadlineMs(),
+                request.payload(),
+                request.queue(),
+                clockMs.getAsLong(),
+                UNSENT);
+    }
+
+    /** One that has to do with another: it has its id, but waits in no queue. */
+    private Request of(Request other, RequestKind kind, long cost, String queue) {
+        return new Request(
+                other.requestId(),
+                other.client(),
+                kind,
+                other.tier(),
+                cost,
+                null,
+                other.attributes(),
+                null,
+                null,
+                queue,
+                clockMs.getAsLong(),
+                UNSENT);
+    }
+
+    private Request anyRecent() {
+        int skipped = random.nextInt(recent.size());
+        Iterator<Request> all = recent.iterator();
+        for (int i = 0; i < skipped; i++) {
+            all.next();
+        }
+        return all.next();
+    }
+
+    private Request remember(Request request) {
+        recent.addLast(request);
+        if (recent.size() > RECENT) {
+            recent.removeFirst();
+        }
+        return request;
+    }
+
+    private static boolean isQueued(Request request) {
+        return QUEUED.contains(request.field("endpoint"));
+    }
+
+    /** Whether the policy remembers what it has answered. */
+    private static boolean isRepeatable(Request request) {
+        return request.field("endpoint").equals("/sms")
+                || request.field("endpoint").equals("/payments");
+    }
+}

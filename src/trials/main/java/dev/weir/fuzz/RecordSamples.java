@@ -1,0 +1,195 @@
+package dev.weir.fuzz;
+
+import dev.weir.event.Admission;
+import dev.weir.event.Decision;
+import dev.weir.event.DecisionContext;
+import dev.weir.event.IdempotentAnswer;
+import dev.weir.event.LimitStatus;
+import dev.weir.event.Outcome;
+import dev.weir.event.PolicyVersion;
+import dev.weir.event.Reason;
+import dev.weir.event.Release;
+import dev.weir.event.Request;
+import dev.weir.wire.AdmissionAvro;
+import dev.weir.wire.DecisionAvro;
+import dev.weir.wire.PolicyAvro;
+import dev.weir.wire.ReleaseAvro;
+import dev.weir.wire.RequestAvro;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.ByteBuffer;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.SplittableRandom;
+import org.apache.avro.Schema;
+import org.apache.avro.generic.GenericData;
+import org.apache.avro.generic.GenericRecord;
+import org.apache.avro.generic.GenericRecordBuilder;
+import org.apache.avro.message.BinaryMessageEncoder;
+
+/** Valid records of each topic, of the current schemas and the earlier ones. */
+final class RecordSamples {
+
+    private static final int MANY = 40;
+    private static final String DEFINITION = "{\"id\":\"p\",\"limits\":[{\"unlimited\":true}]}";
+    private static final Request.Source SOURCE = new Request.Source(1, 7);
+
+    private RecordSamples() {}
+
+    static List<byte[]> requests() {
+        SplittableRandom random = new SplittableRandom(1);
+        List<byte[]> records = new ArrayList<>();
+        for (int i = 0; i < MANY; i++) {
+            records.add(new RequestAvro().encode(request(random)));
+        }
+        records.add(earlier(
+                "RequestEvent.1",
+                Map.of(
+                        "requestId",
+                        "r1",
+                        "client",
+                        "alice",
+                        "kind",
+                        "CONSUME",
+                        "cost",
+                        2L,
+                        "attributes",
+                        Map.of("a", "b"))));
+        return records;
+    }
+
+    static Request request(SplittableRandom random) {
+        String client = random.nextBoolean() ? "alice" : "żółw\uD83D\uDE00";
+        Map<String, String> attributes = random.nextBoolean() ? Map.of() : Map.of("endpoint", "/a", "ip", "10.0.0.1");
+        return RequestSamples.of(client, random.nextBoolean() ? "free" : null, attributes, random);
+    }
+
+    static List<byte[]> decisions() {
+        Decision denied = new Decision(
+                        new Decision.Identity("r1", "alice", SOURCE),
+                        new Decision.Status(Outcome.DENIED, Reason.LIMIT_EXCEEDED, 429, false, true, false),
+                        new Decision.Timing(5_200, 800L, null))
+                .withLimit(new PolicyVersion("p", 4), new LimitStatus("gcra 2/1s", 2L, 1_000L, 0L, 900L))
+                .withQueueing(new Decision.Queueing("sms", 3L, 20L));
+        Decision free = new Decision(
+                new Decision.Identity("r2", "bob", SOURCE),
+                new Decision.Status(Outcome.ALLOWED, Reason.NO_POLICY, 200),
+                Decision.Timing.passed(5_200));
+        Map<String, Object> fields = Map.of(
+                "requestId",
+                "r1",
+                "client",
+                "c",
+                "outcome",
+                "DENIED",
+                "reason",
+                "LIMIT_EXCEEDED",
+                "observed",
+                true,
+                "shadowBanned",
+                true,
+                "httpStatus",
+                429,
+                "decidedAt",
+                1_000L,
+                "sourcePartition",
+                1,
+                "sourceOffset",
+                2L);
+        DecisionAvro avro = new DecisionAvro();
+        return List.of(
+                avro.encode(denied),
+                avro.encode(free),
+                earlier("Decision.1", fields),
+                earlier("Decision.2", fields),
+                earlier("Decision.3", fields));
+    }
+
+    static List<byte[]> admissions() {
+        SplittableRandom random = new SplittableRandom(2);
+        List<byte[]> records = new ArrayList<>();
+        for (int i = 0; i < MANY; i++) {
+            boolean repeated = random.nextInt(8) == 0;
+            List<Admission.Header> headers =
+                    List.of(new Admission.Header("trace", new byte[] {7}), new Admission.Header("none", null));
+            records.add(new AdmissionAvro()
+                    .encode(new Admission(
+                            request(random),
+                            new IdempotentAnswer.SentToQueue(
+                                    "sms", new PolicyVersion("p", 2), LimitStatus.of("gcra 5/1s", 5L)),
+                            Map.of(),
+                            repeated,
+                            random.nextInt(3) * 1_000L,
+                            random.nextBoolean() ? List.of() : headers,
+                            DecisionContext.UNKNOWN)));
+        }
+        records.add(earlier(
+                "Admission.1",
+                Map.of(
+                        "request",
+                        ByteBuffer.wrap(requests().get(0)),
+                        "timestamp",
+                        1_000L,
+                        "sourcePartition",
+                        1,
+                        "sourceOffset",
+                        2L,
+                        "queue",
+                        "sms")));
+        return records;
+    }
+
+    static List<byte[]> releases() {
+        ReleaseAvro avro = new ReleaseAvro();
+        return List.of(
+                avro.encode(new Release("r", "c", "free", "sms", 1, 0, 1_000_001, 3, Map.of("a", "b"), new byte[] {1})),
+                avro.encode(new Release("r", "c", null, "sms", 2, 5, -1, 0, Map.of(), null)));
+    }
+
+    static List<byte[]> policies() {
+        PolicyAvro avro = new PolicyAvro();
+        PolicyAvro.Earlier before = new PolicyAvro.Earlier(
+                1, "{\"id\":\"p\",\"limits\":[{\"algorithm\":\"gcra\",\"limit\":5,\"per\":\"1m\"}]}", 5);
+        String later = DEFINITION.replace("\"limits", "\"effective-from\":\"2026-12-01T00:00:00Z\",\"limits");
+        return List.of(
+                avro.encode(new PolicyAvro.Applied(PolicyAvro.Kind.POLICY, "p", 3, DEFINITION, 1_000)),
+                avro.encode(new PolicyAvro.Applied(PolicyAvro.Kind.POLICY, "p", 4, later, 1_000)
+                        .withBefore(List.of(before))),
+                avro.encode(new PolicyAvro.Applied(PolicyAvro.Kind.POLICY, "p", 5, null, 1_000)),
+                earlier("PolicyRecord.1", Map.of("id", "p", "version", 2L, "definition", DEFINITION, "appliedAt", 1L)));
+    }
+
+    static List<String> requestLines() {
+        return List.of(
+                "{\"requestId\":\"r1\",\"client\":\"c1\",\"kind\":\"SETTLE\",\"timestamp\":1000,\"tier\":\"free\",\"cost\":-5,"
+                        + "\"sizeBytes\":9,\"attributes\":{\"endpoint\":\"/a\",\"ż\":\"\\ud83d\\ude00\"},\"deadline\":2000,"
+                        + "\"payload\":\"AQID\",\"partition\":3,\"offset\":14}",
+                "{\"requestId\":\"r1\",\"client\":\"c1\",\"kind\":\"CANCEL\",\"queue\":\"sms\",\"tier\":null,\"payload\":null}",
+                "{\"requestId\":\"r1\",\"client\":\"c1\"}");
+    }
+
+    private static byte[] earlier(String name, Map<String, Object> fields) {
+        try {
+            Schema schema = new Schema.Parser()
+                    .parse(Path.of("schemas", "earlier", name + ".avsc").toFile());
+            GenericRecordBuilder record = new GenericRecordBuilder(schema);
+            fields.forEach((field, value) -> {
+                Schema type = schema.getField(field).schema();
+                record.set(
+                        field,
+                        type.getType() == Schema.Type.ENUM
+                                ? new GenericData.EnumSymbol(type, String.valueOf(value))
+                                : value);
+            });
+            ByteBuffer bytes =
+                    new BinaryMessageEncoder<GenericRecord>(GenericData.get(), schema).encode(record.build());
+            byte[] array = new byte[bytes.remaining()];
+            bytes.get(array);
+            return array;
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+    }
+}

@@ -1,0 +1,63 @@
+package dev.weir.fuzz;
+
+import dev.weir.event.Request;
+import dev.weir.event.RequestKind;
+import dev.weir.policy.Glob;
+import dev.weir.policy.Policy;
+import dev.weir.policy.RequestRules;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.SplittableRandom;
+
+/** Requests within the rules, some at their edges. */
+final class RequestSamples {
+
+    private static final long MAX_COST = 1_000_000_000_000L;
+    private static final long[] COSTS = {0, 1, 1, 1, 2, 5, 1_000, MAX_COST};
+    private static final long[] TIMES = {0, 1, 1_000, 60_000, 1_795_219_200_000L, RequestRules.MAX_TIMESTAMP_MS};
+    private static final Long[] DEADLINES = {null, null, 0L, -1L, 2_000L, Long.MAX_VALUE, Long.MIN_VALUE};
+    private static final List<RequestKind> KINDS = List.of(RequestKind.values());
+    private static final Long[] SIZES = {null, 0L, 1_000L, Long.MAX_VALUE};
+
+    private RequestSamples() {}
+
+    /** One that a policy may be for. */
+    static Request forAny(List<Policy> policies, SplittableRandom random) {
+        Map<String, String> attributes = new HashMap<>(Map.of("endpoint", "/articles/7", "method", "GET"));
+        if (!policies.isEmpty()) {
+            Policy policy = policies.get(random.nextInt(policies.size()));
+            policy.match().conditions().forEach((field, globs) -> {
+                Glob glob = globs.get(random.nextInt(globs.size()));
+                attributes.put(field, glob.literalPrefix() + (glob.isLiteral() ? "" : rest(glob, random)));
+            });
+        }
+        String tier = attributes.remove("tier");
+        String client = attributes.remove("client");
+        return of(client == null || client.isEmpty() ? "alice" : client, tier, attributes, random);
+    }
+
+    /** What a wildcard may stand for; sometimes what looks like all of the pattern, again and again, but for its end. */
+    private static String rest(Glob glob, SplittableRandom random) {
+        String letters = glob.toString().replaceAll("[*?\\\\]", "");
+        return random.nextBoolean() || letters.isEmpty() ? "x" : letters.repeat(1 + 500 / letters.length()) + "\u0000";
+    }
+
+    static Request of(String client, String tier, Map<String, String> attributes, SplittableRandom random) {
+        RequestKind kind = random.nextInt(4) > 0 ? RequestKind.CONSUME : KINDS.get(random.nextInt(KINDS.size()));
+        long cost = COSTS[random.nextInt(COSTS.length)];
+        return new Request(
+                "r" + random.nextInt(50),
+                client,
+                kind,
+                tier,
+                kind == RequestKind.SETTLE && random.nextBoolean() ? -cost : cost,
+                SIZES[random.nextInt(SIZES.length)],
+                attributes,
+                DEADLINES[random.nextInt(DEADLINES.length)],
+                random.nextInt(4) == 0 ? new byte[] {1, 2, 3} : null,
+                kind == RequestKind.CANCEL ? "sms" : null,
+                TIMES[random.nextInt(TIMES.length)],
+                new Request.Source(0, 7));
+    }
+}

@@ -1,0 +1,112 @@
+package dev.weir.simulation;
+
+import dev.weir.decision.HeldLeases;
+import dev.weir.decision.LeaseContext;
+import dev.weir.event.Admission;
+import dev.weir.event.Decision;
+import dev.weir.event.DecisionResult;
+import dev.weir.event.Outcome;
+import dev.weir.event.Reason;
+import dev.weir.event.Request;
+import dev.weir.event.RequestKind;
+import dev.weir.event.StateKey;
+import dev.weir.lease.LeaseBook;
+import dev.weir.lease.LeaseTerms;
+import dev.weir.lease.RoundTripEstimator;
+
+/** What there was at hand of shared quota when a request was answered, as the answer tells it; of what it does not tell, plenty. */
+final class AvailableQuota implements HeldLeases {
+
+    private static final long PLENTY = 1_000_000;
+
+    private final Request request;
+    private final String tellsOf;
+    private final long atMs;
+    private final long available;
+    private final long retryAfterMs;
+    private final long roundTripMs;
+    private final boolean standsBehind;
+
+    private AvailableQuota(
+            Request request,
+            String tellsOf,
+            long atMs,
+            long available,
+            long retryAfterMs,
+            long roundTripMs,
+            boolean standsBehind) {
+        this.request = request;
+        this.tellsOf = tellsOf;
+        this.atMs = atMs;
+        this.available = available;
+        this.retryAfterMs = retryAfterMs;
+        this.roundTripMs = roundTripMs;
+        this.standsBehind = standsBehind;
+    }
+
+    /** The context in which a request was answered. */
+    static LeaseContext context(Request request, DecisionResult answer) {
+        AvailableQuota atHand = answer instanceof Decision decision
+                ? of(request, decision)
+                : new AvailableQuota(request, exceeded((Admission) answer), 0, 0, 1, 0, false);
+        return LeaseContext.readOnly(atHand, 0, atHand.standsBehind, atHand.standsBehind);
+    }
+
+    private static String exceeded(Admission admission) {
+        return admission.exceeded() == null ? null : admission.policy().id();
+    }
+
+    private static AvailableQuota of(Request request, Decision decision) {
+        long left = decision.remaining() == null ? PLENTY : decision.remaining();
+        boolean wasTaken = decision.outcome() == Outcome.ALLOWED && request.kind() != RequestKind.PEEK;
+        boolean standsBehind = request.kind() == RequestKind.CONSUME
+                && decision.outcome() == Outcome.DENIED
+                && decision.remaining() != null
+                && left >= request.cost(); // others wait, and it may not
+        long available = left + (wasTaken ? Math.max(0, request.cost()) : 0);
+        if (decision.outcome() == Outcome.DENIED && !standsBehind) {
+            available = Math.min(left, request.cost() - 1);
+        }
+        boolean isNotAtHand = decision.reason() == Reason.QUOTA_NOT_AT_HAND;
+        long retryAfterMs = decision.retryAfterMs() == null ? 1 : decision.retryAfterMs();
+        return new AvailableQuota(
+                request,
+                decision.policyId(),
+                decision.decidedAtMs(),
+                Math.max(0, available),
+                isNotAtHand ? 0 : retryAfterMs,
+                isNotAtHand ? retryAfterMs : 0,
+                standsBehind);
+    }
+
+    @Override
+    public LeaseBook book(StateKey key) {
+        boolean isTold = key.policyId().equals(tellsOf);
+        return LeaseBook.reconstructed(isTold ? available : PLENTY, atMs, isTold ? retryAfterMs : 0);
+    }
+
+    @Override
+    public boolean hasWaiting(StateKey key) {
+        return standsBehind && key.policyId().equals(tellsOf);
+    }
+
+    @Override
+    public LeaseTerms terms(StateKey key) {
+        return LeaseTerms.DEFAULTS;
+    }
+
+    @Override
+    public long roundTripMs() {
+        return roundTripMs;
+    }
+
+    @Override
+    public long leaseWaitMs() {
+        return RoundTripEstimator.MAX_WAIT_MS;
+    }
+
+    @Override
+    public String toString() {
+        return request + " at " + atMs;
+    }
+}

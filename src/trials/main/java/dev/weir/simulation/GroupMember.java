@@ -1,0 +1,251 @@
+package dev.weir.simulation;
+
+import dev.weir.config.WeirConfig;
+import dev.weir.event.Request;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
+import org.apache.kafka.common.header.Headers;
+import org.apache.kafka.common.header.internals.RecordHeaders;
+
+/**
+ * A stream thread of one application: its tasks share a transaction. As a member of the group it may be expelled without
+ * knowing, and goes on until it is to commit.
+ */
+final class GroupMember implements SimulatedTask.Writes {
+
+    private static final int NEVER = Integer.MAX_VALUE;
+
+    final SimulatedInstance instance;
+    final String group;
+    final Map<SimulatedTaskSlot, SimulatedTask> tasks = new TreeMap<>();
+    boolean isExpelled;
+
+    private final SimulatedCluster cluster;
+    private final WeirConfig config;
+    private final InjectedFlaw flaw;
+    private SimulatedTransaction transaction;
+    private boolean isPrepared;
+    private boolean isFlushing;
+    private int writesToLive = NEVER;
+
+    GroupMember(
+            SimulatedInstance instance, String group, SimulatedCluster cluster, WeirConfig config, InjectedFlaw flaw) {
+        this.instance = instance;
+        this.group = group;
+        this.cluster = cluster;
+        this.config = config;
+        this.flaw = flaw;
+    }
+
+    /** It is killed at one of its next writes. */
+    void killAfter(int writes) {
+        writesToLive = writes;
+    }
+
+    void liveOn() {
+        writesToLive = NEVER;
+    }
+
+    /** Whether it is within a commit, and does nothing else. */
+    boolean isPrepared() {
+        return isPrepared;
+    }
+
+    SimulatedTransaction transaction() {
+        return transaction;
+    }
+
+    @Override
+    public void output(SimulatedTask.Output to, byte[] key, byte[] value, Headers headers, long timestampMs) {
+        beforeWrite();
+        String topic = to.topic();
+        SimulatedPartition partition =
+                to.partition() == null ? cluster.outputPartition(topic, key) : cluster.partition(topic, to.partition());
+        long appendedMs = topic.equals(SimulatedTaskSlot.TOPICS.policies()) ? timestampMs : cluster.appendMs();
+        cluster.append(partition, key, value, headers, appendedMs, transaction);
+    }
+
+    @Override
+    public void changelog(SimulatedTaskSlot slot, String store, byte[] key, byte[] value) {
+        beforeWrite();
+        if (flaw != InjectedFlaw.CHANGELOG_LOST) {
+            cluster.append(slot.changelog(cluster, store), key, value, new RecordHeaders(), 0, transaction);
+        }
+    }
+
+    @Override
+    public void decidedBy(Request.Source source, SimulatedTask.Used used) {
+        begin();
+        transaction.used.put(source, used);
+    }
+
+    private void beforeWrite() {
+        if (writesToLive-- == 0) {
+            throw new ProcessKilledException(this);
+        }
+        begin();
+    }
+
+    private void begin() {
+        if (transaction == null) {
+            transaction = cluster.begin(group);
+        }
+    }
+
+    /** Takes over a task whose owner before is through with it; false if that is not yet known. */
+    boolean open(SimulatedTaskSlot slot) {
+        Map<SimulatedPartition, Long> from = offsets(slot);
+        LocalState state = instance.disk.computeIfAbsent(slot, s -> new LocalState(s, cluster, flaw));
+        if (from == null || !state.isSettled()) {
+            return false;
+        }
+        state.restore();
+        SimulatedTask task = new SimulatedTask(
+                slot, cluster.partitions(SimulatedTaskSlot.TOPICS.requests()), instance, this, config, flaw);
+        tasks.put(slot, task);
+        task.open(state, from);
+        return true;
+    }
+
+    /** How far the inputs of a task are read; null while a transaction holds that back. */
+    private Map<SimulatedPartition, Long> offsets(SimulatedTaskSlot slot) {
+        Map<SimulatedPartition, Long> offsets = new LinkedHashMap<>();
+        for (SimulatedPartition input : slot.inputs(cluster)) {
+            Long offset = flaw == InjectedFlaw.IMPATIENT_TAKEOVER
+                    ? (Long) cluster.committedOffset(group, input)
+                    : cluster.offset(group, input);
+            if (offset == null) {
+                return null;
+            }
+            offsets.put(input, offset);
+        }
+        return offsets;
+    }
+
+    boolean step(SimulatedTaskSlot slot) {
+        SimulatedTask task = tasks.get(slot);
+        boolean stepped = task.step();
+        if (stepped) {
+            begin();
+        }
+        return stepped;
+    }
+
+    int punctuate() {
+        int fired = 0;
+        for (SimulatedTask task : List.copyOf(tasks.values())) {
+            fired += task.punctuate();
+        }
+        return fired;
+    }
+
+    /** Writes what is only on the heap, and adds the offsets to the transaction; false if it was expelled, or the transaction timed out: all is undone. */
+    boolean prepare() {
+        boolean isFenced = isExpelled && flaw != InjectedFlaw.ZOMBIES_COMMIT;
+        if (isFenced || (transaction != null && !transaction.isOpen())) {
+            loseAll();
+            return false;
+        }
+        if (transaction == null) {
+            return true;
+        }
+        if (flaw != InjectedFlaw.FLUSHED_AFTER_COMMIT) {
+            flush();
+        }
+        Map<SimulatedPartition, Long> offsets = new LinkedHashMap<>();
+        tasks.values().forEach(task -> offsets.putAll(task.positions()));
+        cluster.prepare(transaction, offsets);
+        isPrepared = true;
+        return true;
+    }
+
+    /** Ends the commit; false if the transaction timed out meanwhile: all is undone. */
+    boolean commit() {
+        isPrepared = false;
+        if (transaction == null) {
+            return true;
+        }
+        if (!transaction.isOpen()) {
+            loseAll();
+            return false;
+        }
+        cluster.commit(transaction);
+        transaction = null;
+        if (flaw == InjectedFlaw.FLUSHED_AFTER_COMMIT) {
+            flush();
+        }
+        return true;
+    }
+
+    private void flush() {
+        isFlushing = true;
+        tasks.values().forEach(SimulatedTask::flush);
+        isFlushing = false;
+    }
+
+    /** Whether it is writing what was only on the heap. */
+    boolean isFlushing() {
+        return isFlushing;
+    }
+
+    /** Hands a task over in order; its work must be committed. */
+    void close(SimulatedTaskSlot slot) {
+        SimulatedTask task = tasks.remove(slot);
+        task.close();
+        task.state().checkpoint();
+    }
+
+    /** It has lost its tasks: aborts, closes them, and what they did not commit is wiped; then it joins anew. */
+    void loseAll() {
+        abort();
+        tasks.values().forEach(SimulatedTask::close);
+        tasks.keySet().forEach(instance.disk::remove);
+        tasks.clear();
+        isExpelled = false;
+    }
+
+    /** Its tasks fail: what they did not commit is undone, and the same processors go on from what is committed. */
+    boolean revive() {
+        abort();
+        if (!tasks.keySet().stream().allMatch(slot -> offsets(slot) != null && isSettled(slot))) {
+            loseAll();
+            return false;
+        }
+        tasks.forEach((slot, task) -> {
+            task.close();
+            LocalState state = task.state();
+            if (flaw != InjectedFlaw.STATE_SURVIVES_ABORT) {
+                state = new LocalState(slot, cluster, flaw);
+                instance.disk.put(slot, state);
+                state.restore();
+            }
+            task.open(state, offsets(slot));
+        });
+        return true;
+    }
+
+    private boolean isSettled(SimulatedTaskSlot slot) {
+        return instance.disk.get(slot).isSettled();
+    }
+
+    private void abort() {
+        isPrepared = false;
+        if (transaction != null && transaction.isOpen()) {
+            cluster.abort(transaction);
+        }
+        transaction = null;
+    }
+
+    /** Dies: the transaction stays open until the coordinator times it out, and what was not committed is wiped. */
+    void die() {
+        tasks.keySet().forEach(instance.disk::remove);
+        tasks.clear();
+    }
+
+    @Override
+    public String toString() {
+        return group + " of " + instance;
+    }
+}

@@ -1,0 +1,147 @@
+package dev.weir.simulation;
+
+import dev.weir.config.WeirConfig;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.EnumMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Random;
+
+/**
+ * What one schedule is like, drawn from its seed: each leaves out some kinds of events and has many of others, so that they
+ * meet in all combinations.
+ *
+ * @param partitions of the requests
+ * @param queuePartitions of the admissions
+ * @param requests how many are sent
+ * @param repeatsShaped whether clients also repeat requests that may wait in a queue
+ * @param createTimes whether requests have the producers' times, which are not in order, or the broker's
+ * @param lateMs how late a request may be in a topic of create times
+ * @param changesFromATime whether changes of policies hold from a record's time on, or when they are heard of
+ * @param skewMs how far the clock of a process jumps at most while it runs; unless it is 0, clocks are also up to {@value
+ *     #MOST_SKEW_MS} ms off the true time from the start of a process on
+ * @param shares whether there are limits that all clients share
+ * @param misplaces whether half of the requests have no key, another one, or are in any partition
+ * @param weights how often an event comes in proportion to the others
+ */
+record SchedulePlan(
+        int partitions,
+        int queuePartitions,
+        int instances,
+        int requests,
+        boolean repeatsShaped,
+        boolean createTimes,
+        int lateMs,
+        boolean changesFromATime,
+        int skewMs,
+        boolean shares,
+        boolean misplaces,
+        WeirConfig config,
+        Map<Event, Integer> weights) {
+
+    /** What happens next. */
+    enum Event {
+        REQUEST(40, false),
+        STEP(60, false),
+        PUNCTUATE(20, false),
+        COMMIT(25, false),
+        OPEN(20, false),
+        REBALANCE(6, false),
+        START(8, false),
+        HEAR(8, false),
+        CHANGE(1, true),
+        BAD_RULE(1, true),
+        COMPACT(1, true),
+        KILL(1, true),
+        KILL_AT_A_WRITE(1, true),
+        KILL_IN_COMMIT(1, true),
+        STALL_IN_COMMIT(2, true),
+        EXPEL(1, true),
+        TIME_OUT(1, true),
+        FAIL(1, true),
+        STANDBY(3, true),
+        CLOCK(1, true),
+        PAUSE(1, true);
+
+        private final int weight;
+        private final boolean isTrouble;
+
+        Event(int weight, boolean isTrouble) {
+            this.weight = weight;
+            this.isTrouble = isTrouble;
+        }
+    }
+
+    static final int MOST_JITTER_MS = 50;
+    static final int MOST_SKEW_MS = 3_600_000;
+
+    /** For how long at most a slice is lent. */
+    static final int MOST_TERM_MS = 1_000;
+
+    private static final int LONGEST_FORGET_AFTER_MS = 3_600_000;
+    private static final int[] HOT_MEMORY = {0, 1_500, 1 << 20};
+    private static final int[] REMEMBERED = {3, 20, 1_000_000};
+    private static final int[] FORGET_AFTER_MS = {500, 2_000, LONGEST_FORGET_AFTER_MS};
+
+    static SchedulePlan draw(Random random, InjectedFlaw flaw) {
+        Map<Event, Integer> weights = new EnumMap<>(Event.class);
+        for (Event event : Event.values()) {
+            int factor = event.isTrouble ? random.nextInt(4) : 1 + random.nextInt(2);
+            weights.put(event, event.weight * factor);
+        }
+        boolean createTimes = random.nextInt(3) == 0;
+        boolean changesFromATime = random.nextBoolean() || flaw == InjectedFlaw.CHANGES_AT_ONCE;
+        boolean misplaces = random.nextInt(3) == 0;
+        return new SchedulePlan(
+                1 + random.nextInt(3),
+                1 + random.nextInt(2),
+                1 + random.nextInt(3),
+                40 + random.nextInt(120),
+                random.nextBoolean(),
+                createTimes,
+                random.nextInt(200),
+                changesFromATime,
+                random.nextBoolean() ? 0 : random.nextInt(MOST_JITTER_MS),
+                random.nextBoolean(),
+                misplaces,
+                config(random, misplaces),
+                weights);
+    }
+
+    /** With routed requests, which may be as late as a pause is long, nothing is forgotten. */
+    private static WeirConfig config(Random random, boolean misplaces) {
+        WeirConfig from = WeirConfig.DEFAULTS;
+        int forgetAfterMs = FORGET_AFTER_MS[random.nextInt(FORGET_AFTER_MS.length)];
+        return from.toBuilder()
+                .state(new WeirConfig.State(
+                        Path.of("nowhere"),
+                        1 << 20,
+                        HOT_MEMORY[random.nextInt(HOT_MEMORY.length)],
+                        Duration.ofMillis(10 + random.nextInt(200)),
+                        1 + random.nextInt(10),
+                        Duration.ofMillis(misplaces ? LONGEST_FORGET_AFTER_MS : forgetAfterMs),
+                        REMEMBERED[random.nextInt(REMEMBERED.length)]))
+                .leases(new WeirConfig.Leases(
+                        Duration.ofMillis(200 + random.nextInt(MOST_TERM_MS - 200)),
+                        Duration.ofMillis(random.nextInt(100))))
+                .build();
+    }
+
+    /** Of the policies, those that requests come for, one as often as it is there. */
+    List<String> tiers() {
+        return shares ? SchedulePolicies.TIERS_THAT_SHARE : SchedulePolicies.TIERS;
+    }
+
+    Event next(Random random) {
+        int left = random.nextInt(
+                weights.values().stream().mapToInt(weight -> weight).sum());
+        for (Map.Entry<Event, Integer> entry : weights.entrySet()) {
+            left -= entry.getValue();
+            if (left < 0) {
+                return entry.getKey();
+            }
+        }
+        throw new AssertionError();
+    }
+}

@@ -1,0 +1,57 @@
+package dev.weir.simulation;
+
+import java.util.ArrayDeque;
+import java.util.Deque;
+import java.util.Map;
+import java.util.TreeMap;
+import java.util.stream.Collectors;
+
+/** What happened: the last of it in words, all of it as a number to compare runs by, and how often each thing did. */
+final class ScheduleTrace {
+
+    private static final int KEPT = 60;
+    private static final int PRIME = 31;
+
+    private record Happened(int number, long atMs, String what) {
+
+        @Override
+        public String toString() {
+            return "%5d  +%d ms  %s".formatted(number, atMs - Simulation.BEGIN_MS, what);
+        }
+    }
+
+    private final Deque<Happened> last = new ArrayDeque<>();
+    private final Map<String, Integer> counts = new TreeMap<>();
+    private long fingerprint;
+    private int events;
+
+    void add(long nowMs, String what) {
+        fingerprint = PRIME * fingerprint + what.hashCode() + nowMs;
+        events++;
+        last.add(new Happened(events, nowMs, what));
+        if (last.size() > KEPT) {
+            last.remove();
+        }
+    }
+
+    void count(String what) {
+        counts.merge(what, 1, Integer::sum);
+    }
+
+    Map<String, Integer> counts() {
+        return counts;
+    }
+
+    long fingerprint() {
+        return fingerprint;
+    }
+
+    int events() {
+        return events;
+    }
+
+    @Override
+    public String toString() {
+        return last.stream().map(Happened::toString).collect(Collectors.joining("\n"));
+    }
+}

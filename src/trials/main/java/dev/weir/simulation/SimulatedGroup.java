@@ -1,0 +1,181 @@
+package dev.weir.simulation;
+
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.Random;
+import java.util.TreeMap;
+
+/** The instances, and which member of a group has which task. */
+final class SimulatedGroup {
+
+    /** Where an instance runs: what stays when its process dies. */
+    private static final class Machine {
+        final Map<SimulatedTaskSlot, LocalState> disk = new TreeMap<>();
+        final List<SimulatedTransaction> left = new ArrayList<>();
+        SimulatedInstance instance;
+        long skewMs;
+        long jitterMs;
+    }
+
+    private final Random random;
+    private final SimulatedCluster cluster;
+    private final SchedulePlan plan;
+    private final InjectedFlaw flaw;
+    private final List<Machine> machines = new ArrayList<>();
+    private final Map<SimulatedTaskSlot, GroupMember> owners = new TreeMap<>();
+    private final List<SimulatedTaskSlot> slots = new ArrayList<>();
+
+    SimulatedGroup(Random random, SimulatedCluster cluster, SchedulePlan plan, InjectedFlaw flaw) {
+        this.random = random;
+        this.cluster = cluster;
+        this.plan = plan;
+        this.flaw = flaw;
+        for (int partition = 0; partition < plan.partitions(); partition++) {
+            slots.add(new SimulatedTaskSlot(SimulatedTaskSlot.Role.DECIDE, partition));
+        }
+        for (int partition = 0; partition < plan.queuePartitions(); partition++) {
+            slots.add(new SimulatedTaskSlot(SimulatedTaskSlot.Role.SHAPE, partition));
+            slots.add(new SimulatedTaskSlot(SimulatedTaskSlot.Role.LEND, partition));
+        }
+        slots.add(new SimulatedTaskSlot(SimulatedTaskSlot.Role.CHECK, 0));
+        for (int number = 0; number < plan.instances(); number++) {
+            machines.add(new Machine());
+            setClock(number);
+            start(number);
+        }
+    }
+
+    /** The clock of a machine jumps. */
+    void setClock(int number) {
+        machines.get(number).jitterMs = upTo(plan.skewMs());
+    }
+
+    private int upTo(int mostMs) {
+        return mostMs == 0 ? 0 : random.nextInt(2 * mostMs) - mostMs;
+    }
+
+    /** Starts a process where there is none; what the one before had begun is aborted. */
+    boolean start(int number) {
+        Machine machine = machines.get(number);
+        if (machine.instance != null) {
+            return false;
+        }
+        machine.left.stream().filter(SimulatedTransaction::isOpen).forEach(cluster::abort);
+        machine.left.clear();
+        machine.skewMs = upTo(plan.skewMs() == 0 ? 0 : SchedulePlan.MOST_SKEW_MS);
+        machine.instance = new SimulatedInstance(
+                number,
+                cluster,
+                () -> cluster.nowMs() + machine.skewMs + machine.jitterMs,
+                machine.disk,
+                plan.config(),
+                flaw);
+        return true;
+    }
+
+    /** A process ends; its transactions stay open. */
+    boolean kill(int number) {
+        Machine machine = machines.get(number);
+        if (machine.instance == null) {
+            return false;
+        }
+        for (GroupMember member : machine.instance.members) {
+            if (member.transaction() != null) {
+                machine.left.add(member.transaction());
+            }
+            member.die();
+        }
+        machine.instance = null;
+        return true;
+    }
+
+    /** Follows the changelogs of a task that another has. */
+    boolean standBy(int number) {
+        SimulatedInstance instance = machines.get(number).instance;
+        SimulatedTaskSlot slot = anySlot();
+        if (instance == null || instance.members.stream().anyMatch(member -> member.tasks.containsKey(slot))) {
+            return false;
+        }
+        LocalState state = machines.get(number).disk.computeIfAbsent(slot, s -> new LocalState(s, cluster, flaw));
+        slot.role().stores.forEach(store -> state.follow(store, random.nextInt(20)));
+        return true;
+    }
+
+    /** The instances that run. */
+    List<SimulatedInstance> instances() {
+        List<SimulatedInstance> running = new ArrayList<>();
+        machines.forEach(machine -> {
+            if (machine.instance != null) {
+                running.add(machine.instance);
+            }
+        });
+        return running;
+    }
+
+    /** The stream threads that run. */
+    List<GroupMember> members() {
+        List<GroupMember> members = new ArrayList<>();
+        instances().forEach(instance -> members.addAll(instance.members));
+        return members;
+    }
+
+    List<SimulatedTaskSlot> slots() {
+        return slots;
+    }
+
+    private SimulatedTaskSlot anySlot() {
+        return slots.get(random.nextInt(slots.size()));
+    }
+
+    /** A member is thrown out of its group, and does not know. */
+    void expel(GroupMember member) {
+        member.isExpelled = true;
+        assign(false);
+    }
+
+    /**
+     * Gives tasks that nobody has to members.
+     *
+     * @param moves whether one that somebody has is moved, after a commit
+     */
+    void assign(boolean moves) {
+        SimulatedTaskSlot moved = moves ? anySlot() : null;
+        for (SimulatedTaskSlot slot : slots) {
+            GroupMember owner = owners.get(slot);
+            boolean isOrphan = owner == null || owner.isExpelled || !members().contains(owner);
+            if (isOrphan || (slot.equals(moved) && letGo(owner, slot))) {
+                List<GroupMember> candidates = members().stream()
+                        .filter(member -> member.group.equals(slot.role().group) && !member.isExpelled)
+                        .toList();
+                owners.put(slot, candidates.isEmpty() ? null : candidates.get(random.nextInt(candidates.size())));
+            }
+        }
+    }
+
+    private static boolean letGo(GroupMember owner, SimulatedTaskSlot slot) {
+        if (owner.isPrepared()) {
+            return false;
+        }
+        if (owner.tasks.containsKey(slot) && owner.prepare() && owner.commit()) {
+            owner.close(slot);
+        }
+        return true;
+    }
+
+    /** The owner of a task begins with it, if it has not; whether it now has. */
+    boolean open(SimulatedTaskSlot slot) {
+        GroupMember owner = owners.get(slot);
+        if (owner == null
+                || owner.isExpelled
+                || owner.isPrepared()
+                || !members().contains(owner)) {
+            return false;
+        }
+        return owner.tasks.containsKey(slot) || owner.open(slot);
+    }
+
+    int size() {
+        return machines.size();
+    }
+}

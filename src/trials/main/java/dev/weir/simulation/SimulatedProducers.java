@@ -1,0 +1,174 @@
+package dev.weir.simulation;
+
+import dev.weir.event.Request;
+import dev.weir.event.RequestKind;
+import dev.weir.wire.RequestAvro;
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.Random;
+import java.util.Set;
+import org.apache.kafka.common.header.Headers;
+import org.apache.kafka.common.header.internals.RecordHeaders;
+
+/**
+ * What producers send: as they are not idempotent, requests arrive out of order and now and then twice; clients also try
+ * again, withdraw, and send what is no request.
+ */
+final class SimulatedProducers {
+
+    private static final RequestAvro AVRO = new RequestAvro();
+    private static final Request.Source NOWHERE = new Request.Source(0, 0);
+    private static final Set<String> SHAPED = Set.of("queue", "burst", "lane");
+    private static final Set<String> SETTLED = Set.of("counter", "interval", "hour");
+    /** Refunds, and one that is far beyond any limit. */
+    private static final long[] SETTLEMENTS = {-2, -1, 1_000_000_000L, 1, 2};
+
+    private static final int CLIENTS_A_TIER = 2;
+    private static final int UNDER_WAY = 3;
+
+    private final Random random;
+    private final List<Request> underWay = new ArrayList<>();
+    private final List<Request> sent = new ArrayList<>();
+    private final boolean repeatsShaped;
+    private final List<String> tiers;
+    private final boolean misplaces;
+    private final int partitions;
+    private int left;
+
+    /**
+     * A record on its way to the requests topic.
+     *
+     * @param partition null: by its key
+     */
+    @SuppressWarnings("ArrayRecordComponent") // never compared
+    record Sent(byte[] key, byte[] value, Headers headers, Integer partition) {}
+
+    SimulatedProducers(Random random, SchedulePlan plan) {
+        this.random = random;
+        this.left = plan.requests();
+        this.repeatsShaped = plan.repeatsShaped();
+        this.tiers = plan.tiers();
+        this.misplaces = plan.misplaces();
+        this.partitions = plan.partitions();
+    }
+
+    boolean isOver() {
+        return left == 0 && underWay.isEmpty();
+    }
+
+    /** One that arrives now. */
+    Sent next(long nowMs) {
+        while (left > 0 && underWay.size() < UNDER_WAY) {
+            underWay.add(make(nowMs));
+            left--;
+        }
+        Request request = underWay.remove(random.nextInt(underWay.size()));
+        boolean mayComeTwice = repeatsShaped || !isShaped(request.tier());
+        if (mayComeTwice && random.nextInt(20) == 0) {
+            underWay.add(request);
+        }
+        sent.add(request);
+        return record(request);
+    }
+
+    private Sent record(Request request) {
+        Headers headers = new RecordHeaders();
+        if (random.nextInt(4) == 0) {
+            headers.add("trace", new byte[] {(byte) random.nextInt(100)});
+        }
+        if (random.nextInt(10) == 0) {
+            headers.add("weir.origin", bytes("0:" + random.nextInt(100) + ":0")); // of a producer that lies
+        }
+        byte[] value = random.nextInt(60) == 0 ? new byte[] {(byte) random.nextInt(5)} : AVRO.encode(request);
+        if (!misplaces || random.nextInt(2) == 0) {
+            return new Sent(bytes(request.client()), value, headers, null);
+        }
+        return switch (random.nextInt(3)) {
+            case 0 -> new Sent(null, value, headers, random.nextInt(partitions));
+            case 1 -> new Sent(bytes("another"), value, headers, null);
+            default -> new Sent(bytes(request.client()), value, headers, random.nextInt(partitions));
+        };
+    }
+
+    private Request make(long nowMs) {
+        String tier = tiers.get(random.nextInt(tiers.size()));
+        String client = tier + random.nextInt(CLIENTS_A_TIER);
+        if (random.nextInt(8) == 0 && !sent.isEmpty()) {
+            Request again = sent.get(random.nextInt(sent.size()));
+            if (!isShaped(again.tier()) || (repeatsShaped && random.nextBoolean())) {
+                boolean isOther = !isShaped(again.tier()) && left % 4 == 0;
+                return isOther ? ofCost(again, again.cost() + 1) : again;
+            }
+            return again.kind() == RequestKind.CONSUME ? cancel(again) : request("r" + left, client, tier, nowMs);
+        }
+        return request("r" + left, client, tier, nowMs);
+    }
+
+    private static boolean isShaped(String tier) {
+        return SHAPED.contains(tier);
+    }
+
+    private Request request(String id, String client, String tier, long nowMs) {
+        boolean settles = SETTLED.contains(tier);
+        RequestKind kind = random.nextInt(10) == 0
+                ? RequestKind.PEEK
+                : settles && random.nextInt(8) == 0 ? RequestKind.SETTLE : RequestKind.CONSUME;
+        long cost = kind == RequestKind.SETTLE
+                ? SETTLEMENTS[random.nextInt(SETTLEMENTS.length)]
+                : random.nextInt(8) == 0 ? random.nextInt(4) : 1;
+        Long deadlineMs = isShaped(tier) && random.nextInt(4) == 0 ? (Long) (nowMs + random.nextInt(1_000)) : null;
+        return new Request(
+                id,
+                client,
+                kind,
+                tier,
+                cost,
+                null,
+                Map.of("endpoint", "/" + random.nextInt(2)),
+                deadlineMs,
+                random.nextInt(4) == 0 ? bytes(id) : null,
+                null,
+                0,
+                NOWHERE);
+    }
+
+    /** A request that has the id of another one, which a policy with idempotency denies. */
+    private static Request ofCost(Request of, long cost) {
+        return new Request(
+                of.requestId(),
+                of.client(),
+                of.kind(),
+                of.tier(),
+                cost,
+                of.sizeBytes(),
+                of.attributes(),
+                of.deadlineMs(),
+                of.payload(),
+                of.queue(),
+                0,
+                NOWHERE);
+    }
+
+    private Request cancel(Request of) {
+        String queue = of.tier().equals("queue") || random.nextBoolean() ? "drip" : "gush";
+        return new Request(
+                of.requestId(),
+                of.client(),
+                RequestKind.CANCEL,
+                of.tier(),
+                1,
+                null,
+                Map.of(),
+                null,
+                null,
+                queue,
+                0,
+                NOWHERE);
+    }
+
+    private static byte[] bytes(String text) {
+        return text.getBytes(StandardCharsets.UTF_8);
+    }
+}

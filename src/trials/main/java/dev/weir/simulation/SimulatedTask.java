@@ -1,0 +1,428 @@
+package dev.weir.simulation;
+
+import dev.weir.config.WeirConfig;
+import dev.weir.decision.PolicyLedger;
+import dev.weir.event.Admission;
+import dev.weir.event.Decision;
+import dev.weir.event.Release;
+import dev.weir.event.Request;
+import dev.weir.lease.Ledger;
+import dev.weir.policy.PolicyTable;
+import dev.weir.processor.CheckPolicies;
+import dev.weir.processor.Decide;
+import dev.weir.processor.EnforcerMetrics;
+import dev.weir.processor.Lend;
+import dev.weir.processor.ReadLeaseResponses;
+import dev.weir.processor.ReadRequests;
+import dev.weir.processor.ReadRoutedRequests;
+import dev.weir.processor.RecordOrigin;
+import dev.weir.processor.RequestPlacement;
+import dev.weir.processor.RequestReader;
+import dev.weir.processor.Shape;
+import dev.weir.shape.total.SlotGrant;
+import dev.weir.shape.total.SlotReport;
+import dev.weir.simulation.SimulatedPartition.Entry;
+import dev.weir.storage.HolderNames;
+import dev.weir.storage.LeaseCodec;
+import dev.weir.storage.QueueMarker;
+import dev.weir.storage.SlotCodec;
+import dev.weir.storage.StoredQueues;
+import dev.weir.storage.WriteBackStore;
+import dev.weir.topology.Stores;
+import dev.weir.wire.AdmissionAvro;
+import dev.weir.wire.DecisionAvro;
+import dev.weir.wire.LeaseRequestAvro;
+import dev.weir.wire.LeaseResponseAvro;
+import dev.weir.wire.ReleaseAvro;
+import dev.weir.wire.RequestAvro;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.HashMap;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.function.Consumer;
+import org.apache.kafka.common.header.Headers;
+import org.apache.kafka.common.utils.Bytes;
+import org.apache.kafka.streams.processor.StateStore;
+import org.apache.kafka.streams.processor.api.Processor;
+import org.apache.kafka.streams.processor.api.Record;
+import org.apache.kafka.streams.state.KeyValueIterator;
+import org.apache.kafka.streams.state.KeyValueStore;
+import org.apache.kafka.streams.state.internals.CachedStateStore;
+
+/** A task on an instance: the processors of the product, on the stores that the instance has of it. */
+final class SimulatedTask {
+
+    private static final String DECIDE = "decide";
+    private static final String DECISIONS = SimulatedTaskSlot.TOPICS.decisions();
+    private static final String ADMISSIONS = SimulatedTaskSlot.TOPICS.admissions();
+    private static final String ROUTED = SimulatedTaskSlot.TOPICS.routedRequests();
+    private static final String LEASE_ASKS = SimulatedTaskSlot.TOPICS.leaseRequests();
+    private static final String LEASE_GRANTS = SimulatedTaskSlot.TOPICS.leaseResponses();
+    private static final String RELEASES = SimulatedTaskSlot.TOPICS.releases();
+    private static final String POLICIES = SimulatedTaskSlot.TOPICS.policies();
+    private static final String DEAD_LETTERS = SimulatedTaskSlot.TOPICS.deadLetters();
+
+    static final Decide.StoreNames DECIDE_STORES = new Decide.StoreNames(
+            Stores.POLICY_STATES,
+            Stores.LOG_SEGMENTS,
+            Stores.FIRST_ANSWERS,
+            Stores.LEASE_BOOKS,
+            Stores.WAITING_REQUESTS,
+            Stores.DECISION_ORDER);
+    static final StoredQueues.StoreNames SHAPE_STORES = new StoredQueues.StoreNames(
+            Stores.QUEUE_STATES,
+            Stores.QUEUE_SLOTS,
+            Stores.QUEUE_TICKETS,
+            Stores.QUEUE_ALARMS,
+            Stores.QUEUE_TIMERS,
+            Stores.QUEUE_FIRST_ANSWERS);
+    static final Shape.Outlets SHAPE_OUTLETS =
+            new Shape.Outlets(DECISIONS, RELEASES, ADMISSIONS, ADMISSIONS, DEAD_LETTERS);
+
+    private static final Set<String> HOT = Set.of(Stores.POLICY_STATES, Stores.LEASE_BOOKS);
+
+    private static final DecisionAvro DECISION = new DecisionAvro();
+    private static final AdmissionAvro ADMISSION = new AdmissionAvro();
+    private static final ReleaseAvro RELEASE = new ReleaseAvro();
+    private static final LeaseRequestAvro ASK = new LeaseRequestAvro();
+    private static final LeaseResponseAvro GRANT = new LeaseResponseAvro();
+    private static final long NANOS_PER_MS = 1_000_000;
+    private static final long BEGUN_AFTER_MS = 10;
+
+    /**
+     * Where a record goes.
+     *
+     * @param partition null: by its key
+     */
+    record Output(String topic, Integer partition) {}
+
+    /**
+     * By what a request was decided.
+     *
+     * @param nowMs the time by the machine's clock
+     */
+    record Used(PolicyTable policies, long nowMs) {}
+
+    /** Where a task's writes go, all in one transaction. */
+    interface Writes {
+        void output(Output to, byte[] key, byte[] value, Headers headers, long timestampMs);
+
+        void changelog(SimulatedTaskSlot slot, String store, byte[] key, byte[] value);
+
+        void decidedBy(Request.Source source, Used used);
+    }
+
+    final SimulatedTaskSlot slot;
+    private final SimulatedInstance instance;
+    private final Writes writes;
+    private final InjectedFlaw flaw;
+    private final List<Processor<?, ?, ?, ?>> processors = new ArrayList<>();
+    private final SimulatedTimers timers;
+    private final Map<String, StateStore> stores = new LinkedHashMap<>();
+    private LocalState state;
+    private SimulatedContext<byte[], Object> context;
+    private final Map<String, Consumer<Record<byte[], byte[]>>> first = new HashMap<>();
+    private Processor<byte[], Object, byte[], Object> decide;
+    private final Map<SimulatedPartition, Long> positions = new LinkedHashMap<>();
+    private long openedMs;
+    private long wokenMs;
+
+    /** @param partitions how many partitions the requests have */
+    SimulatedTask(
+            SimulatedTaskSlot slot,
+            int partitions,
+            SimulatedInstance instance,
+            Writes writes,
+            WeirConfig config,
+            InjectedFlaw flaw) {
+        this.slot = slot;
+        this.instance = instance;
+        this.writes = writes;
+        this.flaw = flaw;
+        timers = new SimulatedTimers(flaw);
+        make(config, partitions);
+        slot.role().stores.forEach(this::makeStore);
+    }
+
+    private void makeStore(String name) {
+        HeapStore<Bytes> store = new HeapStore<>(
+                name, () -> state.store(name), (key, value) -> writes.changelog(slot, name, key.get(), value), flaw);
+        stores.put(name, HOT.contains(name) ? new WriteBackStore<>(store, instance.hotMemory) : store);
+    }
+
+    private void make(WeirConfig config, int partitions) {
+        switch (slot.role()) {
+            case DECIDE -> {
+                RequestReader reader = new RequestReader(
+                        new RequestAvro(), WeirConfig.DEFAULTS.requests().rules());
+                RequestPlacement placement = new RequestPlacement(partitions, WeirConfig.MisplacedAction.ROUTE);
+                ReadRequests read = new ReadRequests(
+                        reader,
+                        placement,
+                        config.requests().maxAhead(),
+                        new EnforcerMetrics(),
+                        new ReadRequests.Outlets(DECIDE, ROUTED, DEAD_LETTERS));
+                ReadRoutedRequests readRouted = new ReadRoutedRequests(
+                        reader,
+                        placement,
+                        new EnforcerMetrics(),
+                        SimulatedTaskSlot.TOPICS.requests(),
+                        new ReadRoutedRequests.Outlets(DECIDE, DEAD_LETTERS));
+                decide = new Decide(
+                        instance.policies,
+                        new EnforcerMetrics(),
+                        config,
+                        DECIDE_STORES,
+                        new Decide.Outlets(DECISIONS, ADMISSIONS, LEASE_ASKS),
+                        () -> 0);
+                ReadLeaseResponses readGrants = new ReadLeaseResponses(
+                        new EnforcerMetrics(), new HolderNames(config.applicationId()), DECIDE, DEAD_LETTERS);
+                processors.addAll(List.of(read, readRouted, readGrants, decide));
+                first.put(SimulatedTaskSlot.TOPICS.requests(), read::process);
+                first.put(ROUTED, readRouted::process);
+                first.put(LEASE_GRANTS, readGrants::process);
+            }
+            case SHAPE -> {
+                Shape shape = new Shape(
+                        instance.policies, instance.queues, new EnforcerMetrics(), config, SHAPE_STORES, SHAPE_OUTLETS);
+                processors.add(shape);
+                first.put(ADMISSIONS, shape::process);
+            }
+            case LEND -> {
+                Lend lend = new Lend(
+                        instance.policies,
+                        new EnforcerMetrics(),
+                        config,
+                        new Lend.StoreNames(Stores.LEDGERS, Stores.LEDGER_SEGMENTS),
+                        new Lend.Outlets(LEASE_GRANTS, DEAD_LETTERS));
+                processors.add(lend);
+                first.put(LEASE_ASKS, lend::process);
+            }
+            case CHECK -> {
+                CheckPolicies check = new CheckPolicies(
+                        new EnforcerMetrics(), Stores.GOOD_POLICIES, new CheckPolicies.Outlets(POLICIES, DEAD_LETTERS));
+                processors.add(check);
+                first.put(POLICIES, check::process);
+            }
+        }
+    }
+
+    /** Begins, or goes on after a failure as the same object. */
+    @SuppressWarnings({"unchecked", "rawtypes"}) // processors differ in what they forward
+    void open(LocalState restored, Map<SimulatedPartition, Long> from) {
+        state = restored;
+        positions.clear();
+        positions.putAll(from);
+        openedMs = instance.nowMs();
+        wokenMs = Long.MIN_VALUE;
+        breakOnPurpose();
+        context = new SimulatedContext<>(slot.partition(), instance::nowMs, timers, this::forward);
+        for (StateStore store : stores.values()) {
+            if (flaw != InjectedFlaw.HEAP_SURVIVES_ABORT) {
+                store.init(null, store);
+            }
+            context.add(store);
+        }
+        processors.forEach(processor -> ((Processor) processor).init(context));
+    }
+
+    private void breakOnPurpose() {
+        if (slot.role() == SimulatedTaskSlot.Role.DECIDE && flaw == InjectedFlaw.WAITING_FORGOTTEN) {
+            state.store(Stores.WAITING_REQUESTS).clear();
+        }
+        if (slot.role() == SimulatedTaskSlot.Role.LEND && flaw == InjectedFlaw.LOANS_FORGOTTEN) {
+            state.store(Stores.LEDGERS).replaceAll((key, bytes) -> {
+                PolicyLedger of = LeaseCodec.decodeLedger(bytes, shelf -> null);
+                Ledger l = of.ledger();
+                Ledger left = new Ledger(
+                        l.clockMs(), l.lastChargeMs(), l.accounts(), List.of(), l.refusals(), l.nextLeaseId());
+                return LeaseCodec.encode(new PolicyLedger(left, of.retiredLogs()));
+            });
+        }
+    }
+
+    void close() {
+        processors.forEach(Processor::close);
+        if (flaw != InjectedFlaw.HEAP_SURVIVES_ABORT) {
+            stores.values().forEach(StateStore::close);
+        }
+    }
+
+    /** Writes what is only on the heap. */
+    void flush() {
+        for (StateStore store : stores.values()) {
+            if (store instanceof CachedStateStore<?, ?> cached) {
+                cached.flushCache();
+            }
+        }
+    }
+
+    LocalState state() {
+        return state;
+    }
+
+    /** How far each input is read. */
+    Map<SimulatedPartition, Long> positions() {
+        return positions;
+    }
+
+    /** When its punctuations had their last chance, by the machine's clock, all that were planned when it began among them. */
+    long wokenMs() {
+        return wokenMs;
+    }
+
+    int timers() {
+        return timers.size();
+    }
+
+    /** Takes one record; false if there is none. */
+    boolean step() {
+        for (SimulatedPartition input : inputs()) {
+            Entry entry = input.next(positions.get(input));
+            if (entry != null) {
+                positions.put(input, entry.offset() + 1);
+                context.setRecord(entry);
+                first.get(entry.partition().topic)
+                        .accept(new Record<>(entry.key(), entry.value(), timestampMs(entry), entry.headers()));
+                return true;
+            }
+        }
+        return false;
+    }
+
+    /** The first of them goes first. Which of two is ahead may change, so that their order differs after a crash. */
+    private List<SimulatedPartition> inputs() {
+        List<SimulatedPartition> inputs = new ArrayList<>(positions.keySet());
+        if (inputs.size() > 1 && instance.nowMs() % 2 == 0) {
+            Collections.swap(inputs, inputs.size() - 2, inputs.size() - 1);
+        }
+        return inputs;
+    }
+
+    private long timestampMs(Entry entry) {
+        if (flaw == InjectedFlaw.QUEUES_BY_OWN_CLOCK && entry.partition().topic.equals(ADMISSIONS)) {
+            return instance.nowMs();
+        }
+        return entry.partition().topic.equals(ROUTED)
+                ? RecordOrigin.read(entry.headers()).orElseThrow().timestampMs()
+                : Math.max(0, entry.timestampMs());
+    }
+
+    int punctuate() {
+        int fired = timers.fire(instance.nowMs());
+        if (instance.nowMs() >= openedMs + BEGUN_AFTER_MS) {
+            wokenMs = instance.nowMs();
+        }
+        if (fired > 0 && slot.role() == SimulatedTaskSlot.Role.DECIDE && flaw == InjectedFlaw.SWEEP_TOO_EARLY) {
+            forgetOne();
+        }
+        return fired;
+    }
+
+    private void forgetOne() {
+        WriteBackStore<?, ?> hot = context.getStateStore(Stores.POLICY_STATES);
+        hot.flushCache();
+        hot.clearCache();
+        KeyValueStore<Bytes, byte[]> states = hot.wrapped();
+        try (KeyValueIterator<Bytes, byte[]> all = states.all()) {
+            if (all.hasNext()) {
+                states.delete(all.next().key);
+            }
+        }
+    }
+
+    private void forward(Record<?, ?> record, String node) {
+        byte[] key = (byte[]) record.key();
+        if (node.equals(DECIDE)) {
+            decide(key, record);
+        } else {
+            int times = flaw == InjectedFlaw.RELEASED_TWICE && node.equals(RELEASES) ? 2 : 1;
+            for (int i = 0; i < times; i++) {
+                writes.output(
+                        output(node, record.value()), key, bytes(record.value()), record.headers(), record.timestamp());
+            }
+        }
+    }
+
+    private static Output output(String topic, Object value) {
+        Integer partition = null;
+        if (value instanceof LeaseResponseAvro.Addressed answer) {
+            partition = answer.partition();
+        } else if (value instanceof QueueMarker marker) {
+            partition = marker.partition();
+        }
+        if (value instanceof SlotGrant grant) {
+            partition = grant.partition();
+        }
+        return new Output(topic, partition);
+    }
+
+    private void decide(byte[] key, Record<?, ?> record) {
+        Object seen = record.value();
+        if (seen instanceof Request request) {
+            seen = flaw == InjectedFlaw.CLOCK_DECIDES ? at(request, instance.nowMs()) : flaw.seen(request);
+        }
+        decide.process(new Record<>(key, seen, record.timestamp(), record.headers()));
+    }
+
+    /** Takes note of by what a request was decided, which it may have waited for. */
+    private void decided(Request.Source source) {
+        if (slot.role() == SimulatedTaskSlot.Role.DECIDE) {
+            writes.decidedBy(source, new Used(instance.policies.table(), instance.nowMs()));
+        }
+    }
+
+    private static Request at(Request r, long timestampMs) {
+        return new Request(
+                r.requestId(),
+                r.client(),
+                r.kind(),
+                r.tier(),
+                r.cost(),
+                r.sizeBytes(),
+                r.attributes(),
+                r.deadlineMs(),
+                r.payload(),
+                r.queue(),
+                timestampMs,
+                r.source());
+    }
+
+    private byte[] bytes(Object value) {
+        if (value instanceof Decision decision) {
+            decided(decision.source());
+            return DECISION.encode(decision);
+        }
+        if (value instanceof Admission admission) {
+            decided(admission.request().source());
+            return ADMISSION.encode(admission);
+        }
+        if (value instanceof LeaseRequestAvro.Addressed question) {
+            return ASK.encode(new LeaseRequestAvro.Addressed(flaw.asked(question.request()), question.partition()));
+        }
+        if (value instanceof LeaseResponseAvro.Addressed answer) {
+            return GRANT.encode(new LeaseResponseAvro.Addressed(
+                    flaw.granted(answer.response()), answer.holder(), answer.partition()));
+        }
+        if (value instanceof QueueMarker marker) {
+            return marker.encode();
+        }
+        if (value instanceof SlotReport report) {
+            return SlotCodec.encode(report);
+        }
+        if (value instanceof SlotGrant grant) {
+            return SlotCodec.encode(flaw.given(grant));
+        }
+        return value instanceof Release release
+                ? RELEASE.encode(flaw.written(release, instance.nowMs() * NANOS_PER_MS))
+                : (byte[]) value;
+    }
+
+    @Override
+    public String toString() {
+        return slot + " on " + instance;
+    }
+}

@@ -1,0 +1,78 @@
+package dev.weir.simulation;
+
+import dev.weir.topology.Stores;
+import dev.weir.topology.Topics;
+import java.util.Comparator;
+import java.util.List;
+import java.util.Locale;
+
+/** A task as Kafka Streams assigns them: a part of a topology, and a partition of its inputs. */
+record SimulatedTaskSlot(Role role, int partition) implements Comparable<SimulatedTaskSlot> {
+
+    static final Topics TOPICS = Topics.of("weir.", "weir");
+    static final String DECIDING = "weir";
+    static final String SHAPING = "weir-shaping";
+
+    private static final Comparator<SimulatedTaskSlot> ORDER =
+            Comparator.comparing(SimulatedTaskSlot::role).thenComparing(SimulatedTaskSlot::partition);
+
+    /** The parts of the topologies. */
+    @SuppressWarnings("ImmutableEnumChecker") // the lists are unmodifiable
+    enum Role {
+        DECIDE(
+                DECIDING,
+                List.of(TOPICS.leaseResponses(), TOPICS.requests(), TOPICS.routedRequests()),
+                List.of(
+                        Stores.POLICY_STATES,
+                        Stores.LOG_SEGMENTS,
+                        Stores.FIRST_ANSWERS,
+                        Stores.LEASE_BOOKS,
+                        Stores.WAITING_REQUESTS,
+                        Stores.DECISION_ORDER)),
+        SHAPE(
+                SHAPING,
+                List.of(TOPICS.admissions()),
+                List.of(
+                        Stores.QUEUE_STATES,
+                        Stores.QUEUE_SLOTS,
+                        Stores.QUEUE_TICKETS,
+                        Stores.QUEUE_ALARMS,
+                        Stores.QUEUE_TIMERS,
+                        Stores.QUEUE_FIRST_ANSWERS)),
+        LEND(SHAPING, List.of(TOPICS.leaseRequests()), List.of(Stores.LEDGERS, Stores.LEDGER_SEGMENTS)),
+        CHECK(SHAPING, List.of(TOPICS.policies()), List.of(Stores.GOOD_POLICIES));
+
+        final String group;
+
+        /** What is in the first of them goes first. */
+        final List<String> inputs;
+
+        final List<String> stores;
+
+        Role(String group, List<String> inputs, List<String> stores) {
+            this.group = group;
+            this.inputs = inputs;
+            this.stores = stores;
+        }
+    }
+
+    List<SimulatedPartition> inputs(SimulatedCluster cluster) {
+        return role.inputs.stream()
+                .map(topic -> cluster.partition(topic, partition))
+                .toList();
+    }
+
+    SimulatedPartition changelog(SimulatedCluster cluster, String store) {
+        return cluster.partition(role.group + "-" + store + "-changelog", partition);
+    }
+
+    @Override
+    public int compareTo(SimulatedTaskSlot other) {
+        return ORDER.compare(this, other);
+    }
+
+    @Override
+    public String toString() {
+        return role.name().toLowerCase(Locale.ROOT) + "/" + partition;
+    }
+}

@@ -1,0 +1,54 @@
+package dev.weir.simulation;
+
+import dev.weir.event.Request;
+import dev.weir.simulation.SimulatedPartition.Entry;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+
+/** What one stream thread has read and written since its last commit. */
+final class SimulatedTransaction {
+
+    private enum State {
+        OPEN,
+        COMMITTED,
+        ABORTED
+    }
+
+    final String group;
+    final List<Entry> entries = new ArrayList<>();
+
+    /** How far it has read each partition; the group coordinator holds them back until the transaction has ended. */
+    final Map<SimulatedPartition, Long> offsets = new LinkedHashMap<>();
+
+    /** By what it decided each request. */
+    final Map<Request.Source, SimulatedTask.Used> used = new HashMap<>();
+
+    private State state = State.OPEN;
+
+    SimulatedTransaction(String group) {
+        this.group = group;
+    }
+
+    boolean writes(String topic) {
+        return entries.stream().anyMatch(entry -> entry.partition().topic.equals(topic));
+    }
+
+    boolean isOpen() {
+        return state == State.OPEN;
+    }
+
+    boolean isCommitted() {
+        return state == State.COMMITTED;
+    }
+
+    void commit() {
+        state = State.COMMITTED;
+    }
+
+    void abort() {
+        state = State.ABORTED;
+    }
+}

@@ -1,0 +1,165 @@
+package dev.weir.simulation;
+
+import static dev.weir.simulation.Violation.Promise.BOUNDED;
+import static dev.weir.simulation.Violation.Promise.ENDS_ONCE;
+import static dev.weir.simulation.Violation.Promise.IN_PACE;
+import static dev.weir.simulation.Violation.Promise.POLICIES_AGREE;
+
+import dev.weir.event.Decision;
+import dev.weir.event.Release;
+import dev.weir.event.Request;
+import dev.weir.shape.backlog.QueueRules;
+import dev.weir.simulation.SimulatedPartition.Entry;
+import dev.weir.testing.QueueAudit;
+import dev.weir.topology.Stores;
+import dev.weir.wire.PolicyAvro;
+import java.util.ArrayList;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Set;
+
+/** All that is promised, held against what is committed. */
+final class SimulationChecks {
+
+    private final SimulatedCluster cluster;
+    private final SchedulePlan plan;
+    private final SchedulePolicies rulebook;
+    private final ScheduleTrace trace;
+    private final DecisionCheck decisions;
+    private final LeaseCheck leases;
+    private final QueueCheck queues;
+    private final RestartCheck restarts;
+
+    SimulationChecks(
+            SimulatedCluster cluster,
+            SchedulePlan plan,
+            SchedulePolicies rulebook,
+            InjectedFlaw flaw,
+            ScheduleTrace trace) {
+        this.cluster = cluster;
+        this.plan = plan;
+        this.rulebook = rulebook;
+        this.trace = trace;
+        leases = new LeaseCheck(rulebook, trace);
+        decisions = new DecisionCheck(cluster, plan, rulebook, new LimitCheck(rulebook), leases, flaw);
+        queues = new QueueCheck(cluster, plan, rulebook);
+        restarts = new RestartCheck(cluster, plan.config(), flaw);
+    }
+
+    void afterEvent() {
+        List<Entry> committed = cluster.takeEntries();
+        leases.check(committed);
+        decisions.check(committed);
+        queues.check(committed);
+    }
+
+    void afterCommit(GroupMember member) {
+        afterEvent();
+        for (SimulatedTask task : member.tasks.values()) {
+            if (task.state().isSettled()) {
+                restarts.check(task, member.instance);
+                decisions.checkWaiting(task);
+            }
+        }
+    }
+
+    /** Whether all that was sent is answered, and nothing waits. */
+    boolean isAtRest() {
+        return queues.waiting() == 0 && decisions.waiting() == 0;
+    }
+
+    String left() {
+        return queues.waiting() + " wait in queues, " + decisions.waiting() + " for shared quota";
+    }
+
+    void atEnd(SimulatedGroup fleet) {
+        for (SimulatedInstance instance : fleet.instances()) {
+            while (instance.readPolicy()) {}
+            List<PolicyAvro.Applied> applied = instance.policies.applied();
+            if (!applied.equals(rulebook.applied())) {
+                throw new Violation(
+                        POLICIES_AGREE, instance + " has " + applied + ", last applied " + rulebook.applied());
+            }
+        }
+        for (GroupMember member : fleet.members()) {
+            for (SimulatedTask task : member.tasks.values()) {
+                if (task.slot.role() == SimulatedTaskSlot.Role.SHAPE) {
+                    requireEmpty(task, Stores.QUEUE_SLOTS);
+                    requireEmpty(task, Stores.QUEUE_TICKETS);
+                    requireEmpty(task, Stores.QUEUE_ALARMS);
+                    requireEmpty(task, Stores.QUEUE_TIMERS);
+                } else if (task.slot.role() == SimulatedTaskSlot.Role.DECIDE) {
+                    requireEmpty(task, Stores.WAITING_REQUESTS);
+                } else if (task.slot.role() == SimulatedTaskSlot.Role.LEND) {
+                    leases.atEnd(task.state().store(Stores.LEDGERS), cluster.nowMs() + plan.skewMs());
+                }
+            }
+        }
+        audit();
+        count();
+    }
+
+    private static void requireEmpty(SimulatedTask task, String store) {
+        int left = task.state().store(store).size();
+        Violation.unless(left == 0, BOUNDED, task + " keeps " + left + " of " + store + ", and nothing waits");
+    }
+
+    /** A second opinion on the queues, by those that look at real brokers. */
+    private void audit() {
+        if (plan.repeatsShaped()) {
+            return;
+        }
+        Set<Request.Source> repeated = new HashSet<>();
+        List<Decision> told = new ArrayList<>(decisions.decisions());
+        told.addAll(queues.decisions());
+        told.stream().filter(Decision::repeated).forEach(decision -> repeated.add(decision.source()));
+        told.removeIf(decision -> repeated.contains(decision.source()));
+        List<Request> asked = decisions.requests().stream()
+                .filter(request -> !repeated.contains(request.source()))
+                .toList();
+        QueueAudit audit = new QueueAudit(asked, told, queues.releases());
+        List<String> faults = new ArrayList<>();
+        faults.addAll(audit.answers());
+        faults.addAll(audit.withdrawals());
+        faults.addAll(audit.contents());
+        faults.addAll(audit.sequences());
+        faults.addAll(new QueueAudit(asked, told, inTheirOrder()).order());
+        for (QueueRules rules : rulebook.queues()) {
+            List<String> tooFast = audit.total(rules);
+            Violation.unless(tooFast.isEmpty(), IN_PACE, String.join("\n", tooFast));
+            if (rulebook.isUnchanged(rules.id())) {
+                faults.addAll(audit.pace(rules));
+                faults.addAll(audit.expiries(rules));
+                if (plan.skewMs() == 0) {
+                    faults.addAll(audit.priorities(rules));
+                }
+            }
+        }
+        Violation.unless(faults.isEmpty(), ENDS_ONCE, String.join("\n", faults));
+    }
+
+    /** Without what may have waited for shared quota before it came to its queue: what cannot be had at all does not wait. */
+    private List<Release> inTheirOrder() {
+        return queues.releases().stream()
+                .filter(release -> !SchedulePolicies.LANE.equals(release.tier()))
+                .toList();
+    }
+
+    private void count() {
+        List<Decision> told = new ArrayList<>(decisions.decisions());
+        told.addAll(queues.decisions());
+        for (Decision decision : told) {
+            trace.count(decision.outcome() + " " + decision.reason());
+            if (decision.repeated()) {
+                trace.count("REPEATED");
+            }
+        }
+        queues.releases().forEach(release -> trace.count("RELEASED"));
+        if (decisions.misplaced() > 0) {
+            trace.count("MISPLACED");
+        }
+        if (decisions.waited() > 0) {
+            trace.count("WAITED_FOR_QUOTA");
+        }
+    }
+}
