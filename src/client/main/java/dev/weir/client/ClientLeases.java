@@ -1,0 +1,93 @@
+package dev.weir.client;
+
+import dev.weir.event.Request;
+import dev.weir.event.StateKey;
+import dev.weir.lease.LeaseSession;
+import java.util.Collection;
+import java.util.Map;
+import java.util.Queue;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.atomic.AtomicLong;
+
+/** The leases of a client by key, and those that need maintenance. Threads may share an instance. */
+final class ClientLeases {
+
+    /** More keys than this have no lease: their requests are decided over the topic. */
+    private static final int MAX_KEYS = 100_000;
+
+    private static final long NANOS_PER_MS = 1_000_000;
+
+    private final long startNanos = System.nanoTime();
+    private final LeaseSession session;
+    private final AtomicLong usageNumbers = new AtomicLong();
+    private final AtomicLong numbers = new AtomicLong();
+    private final Map<StateKey, ClientLease> all = new ConcurrentHashMap<>();
+    private final Queue<ClientLease> due = new ConcurrentLinkedQueue<>();
+    private volatile boolean closed;
+
+    ClientLeases(LeaseSession session) {
+        this.session = session;
+    }
+
+    /** This process's monotonic clock, from 0. */
+    long nowMs() {
+        return (System.nanoTime() - startNanos) / NANOS_PER_MS;
+    }
+
+    /** Returns the lease of the request's key, which is added if it is missing; null if there is no room for it. */
+    synchronized ClientLease add(Request request, ClientPolicyRegistry.Rule rule) {
+        ClientLease before = rule.keys().find(request);
+        if (before != null) {
+            return before;
+        }
+        if (closed || all.size() >= MAX_KEYS) {
+            return null;
+        }
+        StateKey key = rule.policy().policy().stateKey(request);
+        UsageAggregator usage = new UsageAggregator(key, session.name(), usageNumbers);
+        ClientLease added = new ClientLease(key, rule, numbers.incrementAndGet(), usage, session, nowMs());
+        rule.keys().put(added);
+        all.put(key, added);
+        return added;
+    }
+
+    synchronized void remove(ClientLease lease) {
+        lease.keys().remove(lease);
+        all.remove(lease.key(), lease);
+    }
+
+    /** Returns the lease of a key, null if there is none. */
+    ClientLease get(StateKey key) {
+        return all.get(key);
+    }
+
+    Collection<ClientLease> all() {
+        return all.values();
+    }
+
+    int size() {
+        return all.size();
+    }
+
+    /** Plans maintenance of a lease. The caller holds its lock. */
+    void setDue(ClientLease lease) {
+        if (lease.setDue()) {
+            due.add(lease);
+        }
+    }
+
+    /** Returns the next lease that needs maintenance, null if none does. */
+    ClientLease nextDue() {
+        return due.poll();
+    }
+
+    /** Adds no lease from now on. */
+    void close() {
+        closed = true;
+    }
+
+    boolean isClosed() {
+        return closed;
+    }
+}

@@ -1,0 +1,336 @@
+package dev.weir.client;
+
+import dev.weir.decision.Decider;
+import dev.weir.decision.LeaseContext;
+import dev.weir.decision.LeasedPolicyDecider;
+import dev.weir.decision.PolicyStates;
+import dev.weir.decision.WritableLeases;
+import dev.weir.event.AwaitLease;
+import dev.weir.event.Decision;
+import dev.weir.event.DecisionResult;
+import dev.weir.event.Outcome;
+import dev.weir.event.Reason;
+import dev.weir.event.Request;
+import dev.weir.event.RequestKind;
+import dev.weir.event.StateKey;
+import dev.weir.lease.LeaseBook;
+import dev.weir.lease.LeaseSession;
+import dev.weir.lease.LeaseTerms;
+import dev.weir.policy.PolicyTable;
+
+/**
+ * Decides one request after the other by the leases that they use, for one thread. It locks the leases while it decides, in an order
+ * that is the same for all threads.
+ */
+final class DecisionAttempt implements WritableLeases {
+
+    /** What to do with a request that has to wait, under the locks of its leases. Returns why it is undecided. */
+    private interface OnWait {
+
+        LeasedDecisions.Undecided park(AwaitLease wait, ClientLease on);
+    }
+
+    private final ClientLeases leases;
+    private final LeaseSession session;
+    private final ClientPolicyRegistry policies;
+    private final long unansweredMs;
+    private final Runnable wake;
+    private final PolicyTable.Search search = new PolicyTable.Search();
+    private ClientPolicyRegistry.Rule[] rules = {};
+    private ClientLease[] held = {};
+    private ClientLease[] byNumber = {};
+    private LeaseBook[] before = {};
+    private PolicyTable table;
+    private int size;
+    private ClientLease waitsOn;
+    private LeasedDecisions.Undecided undecided;
+    private long nowMs;
+    private long atMs;
+
+    /**
+     * @param unansweredMs how long a ledger may take to respond before the caller decides without it
+     * @param wake wakes the thread that requests leases
+     */
+    DecisionAttempt(
+            ClientLeases leases,
+            LeaseSession session,
+            ClientPolicyRegistry policies,
+            long unansweredMs,
+            Runnable wake) {
+        this.leases = leases;
+        this.session = session;
+        this.policies = policies;
+        this.unansweredMs = unansweredMs;
+        this.wake = wake;
+    }
+
+    /** Why the last request has no decision. */
+    LeasedDecisions.Undecided undecided() {
+        return undecided;
+    }
+
+    /** Whether the last request waits for this lease. */
+    boolean waitsOn(ClientLease lease) {
+        return undecided == LeasedDecisions.Undecided.WAITS && waitsOn == lease;
+    }
+
+    /** Decides a request that does not wait: it is decided again by {@link #decide} instead. Null if it is {@link #undecided}. */
+    Decision tryDecide(Request request) {
+        return decide(request, true, true, (wait, on) -> restoreBooks());
+    }
+
+    /** Decides a request, or lets it wait. Null if it is {@link #undecided}. */
+    Decision decide(Request request, LeasedDecisions.Waiter waiter) {
+        return decide(request, true, true, (wait, on) -> park(waiter, wait, on));
+    }
+
+    /** Decides a request that is the first to wait for what is {@code held}. Null if it is {@link #undecided}. */
+    Decision decideAgain(LeasedDecisions.Waiter waiter, ClientLease held, long untilMs) {
+        return decide(
+                waiter.request(), false, leases.nowMs() < untilMs, (wait, on) -> parkAgain(waiter, held, on, untilMs));
+    }
+
+    private Decision decide(Request request, boolean isFirst, boolean mayWait, OnWait onWait) {
+        undecided = LeasedDecisions.Undecided.OVER_TOPIC;
+        waitsOn = null;
+        session.checkClock();
+        nowMs = leases.nowMs();
+        long ledgerMs = session.ledgerTimeMs(nowMs, System.currentTimeMillis());
+        if ((request.kind() != RequestKind.CONSUME && request.kind() != RequestKind.PEEK) || !find(request, ledgerMs)) {
+            return null;
+        }
+        try {
+            atMs = Long.MIN_VALUE;
+            for (int i = 0; i < size; i++) {
+                atMs = Math.max(atMs, held[i].timeMs(nowMs));
+            }
+            return canTake(request)
+                    ? take(request)
+                    : decideByBooks(at(request, ledgerMs), new LeaseContext(this, nowMs, isFirst, mayWait), onWait);
+        } finally {
+            unlock();
+        }
+    }
+
+    /** Finds and locks what the request uses; false: it is not decided here. */
+    private boolean find(Request request, long ledgerMs) {
+        ClientPolicyRegistry.Rules current = policies.rules();
+        table = current.table();
+        table.find(request, ledgerMs, search);
+        size = search.size();
+        if (size == 0) {
+            return false;
+        }
+        reserve();
+        for (int i = 0; i < size; i++) {
+            rules[i] = current.byPolicy().get(search.policy(i));
+            if (rules[i] == null) {
+                return false;
+            }
+        }
+        do {
+            for (int i = 0; i < size; i++) {
+                ClientLease found = rules[i].keys().find(request);
+                held[i] = found == null ? leases.add(request, rules[i]) : found;
+                if (held[i] == null) {
+                    return false;
+                }
+            }
+        } while (!lock());
+        return true;
+    }
+
+    private void reserve() {
+        if (held.length < size) {
+            rules = new ClientPolicyRegistry.Rule[size];
+            held = new ClientLease[size];
+            byNumber = new ClientLease[size];
+            before = new LeaseBook[size];
+        }
+    }
+
+    /** Locks all, in an order that is the same for everybody. Returns false, and locks none, if one is out of use. */
+    private boolean lock() {
+        for (int i = 0; i < size; i++) {
+            int at = i;
+            for (; at > 0 && byNumber[at - 1].number() > held[i].number(); at--) {
+                byNumber[at] = byNumber[at - 1];
+            }
+            byNumber[at] = held[i];
+        }
+        boolean isGone = false;
+        for (int i = 0; i < size; i++) {
+            byNumber[i].lock();
+            isGone |= byNumber[i].isRemoved();
+        }
+        if (isGone) {
+            unlock();
+        }
+        return !isGone;
+    }
+
+    private void unlock() {
+        for (int i = size - 1; i >= 0; i--) {
+            byNumber[i].unlock();
+        }
+    }
+
+    private boolean canTake(Request request) {
+        boolean canTake = request.kind() == RequestKind.CONSUME && request.cost() > 0;
+        for (int i = 0; i < size && canTake; i++) {
+            LeasedPolicyDecider policy = rules[i].policy();
+            canTake = held[i].has(request.cost(), policy, nowMs, atMs) && policy.permitsSize(request);
+        }
+        return canTake;
+    }
+
+    private Decision take(Request request) {
+        int binding = 0;
+        for (int i = 0; i < size; i++) {
+            held[i].take(request.cost(), nowMs, atMs);
+            leases.setDue(held[i]);
+            LeasedPolicyDecider best = rules[binding].policy();
+            if (i > 0 && rules[i].policy().isBinding(held[i].available(), best, held[binding].available())) {
+                binding = i;
+            }
+        }
+        return rules[binding].policy().allowedDecision(request, held[binding].available(), atMs);
+    }
+
+    /** What is not simply permitted is decided as an enforcer does it. */
+    private Decision decideByBooks(Request request, LeaseContext context, OnWait onWait) {
+        for (int i = 0; i < size; i++) {
+            before[i] = held[i].book();
+        }
+        DecisionResult ruling = Decider.readOnly(PolicyStates.NONE, context).decide(request, table);
+        boolean isToWake = false;
+        Decision decision = null;
+        if (ruling instanceof Decision decided) {
+            decision = count(request, decided);
+        } else {
+            AwaitLease wait = (AwaitLease) ruling;
+            waitsOn = of(wait.key());
+            undecided = onWait.park(wait, waitsOn);
+        }
+        for (int i = 0; i < size; i++) {
+            isToWake |= held[i].isToRequest(nowMs);
+            leases.setDue(held[i]);
+            before[i] = null;
+        }
+        if (isToWake) {
+            wake.run();
+        }
+        return decision;
+    }
+
+    private Decision count(Request request, Decision decision) {
+        if (request.kind() != RequestKind.CONSUME) {
+            return decision;
+        }
+        for (int i = 0; i < size; i++) {
+            boolean isByThis = rules[i].policy().policy().id().equals(decision.policyId());
+            if (decision.outcome() == Outcome.ALLOWED) {
+                held[i].allowed(before[i], decision.decidedAtMs());
+            } else if (isByThis && decision.reason() == Reason.QUOTA_NOT_AT_HAND && isUnanswered(held[i])) {
+                undecided = LeasedDecisions.Undecided.NO_LEASE;
+                return null;
+            } else if (isByThis) {
+                held[i].denied(decision.decidedAtMs());
+            }
+        }
+        return decision;
+    }
+
+    private boolean isUnanswered(ClientLease one) {
+        return one.holder().isUnanswered(unansweredMs, nowMs);
+    }
+
+    /** The request is decided again: its demand is not counted twice. */
+    private LeasedDecisions.Undecided restoreBooks() {
+        for (int i = 0; i < size; i++) {
+            held[i].put(before[i], rules[i].policy(), nowMs);
+        }
+        return LeasedDecisions.Undecided.WAITS;
+    }
+
+    private LeasedDecisions.Undecided park(LeasedDecisions.Waiter waiter, AwaitLease wait, ClientLease on) {
+        if (!waiter.enter()) {
+            return LeasedDecisions.Undecided.NO_ROOM;
+        }
+        on.park(waiter, nowMs + wait.maxWaitMs());
+        return LeasedDecisions.Undecided.WAITS;
+    }
+
+    private LeasedDecisions.Undecided parkAgain(
+            LeasedDecisions.Waiter waiter, ClientLease served, ClientLease on, long untilMs) {
+        if (on != served) {
+            on.park(waiter, untilMs);
+        }
+        return LeasedDecisions.Undecided.WAITS;
+    }
+
+    private ClientLease of(StateKey key) {
+        for (int i = 0; i < size; i++) {
+            if (held[i].key().equals(key)) {
+                return held[i];
+            }
+        }
+        throw new IllegalStateException("not held: " + key);
+    }
+
+    @Override
+    public LeaseBook book(StateKey key) {
+        return of(key).book();
+    }
+
+    @Override
+    public void put(StateKey key, LeaseBook book) {
+        for (int i = 0; i < size; i++) {
+            if (held[i].key().equals(key)) {
+                held[i].put(book, rules[i].policy(), nowMs);
+            }
+        }
+    }
+
+    @Override
+    public void recordUnmetDemand(StateKey key, long cost) {
+        of(key).holder().recordUnmetDemand(cost);
+    }
+
+    @Override
+    public boolean hasWaiting(StateKey key) {
+        return of(key).holder().hasWaiting();
+    }
+
+    @Override
+    public LeaseTerms terms(StateKey key) {
+        return of(key).holder().terms();
+    }
+
+    @Override
+    public long roundTripMs() {
+        return session.roundTrip().smoothedMs();
+    }
+
+    @Override
+    public long leaseWaitMs() {
+        return session.roundTrip().waitMs();
+    }
+
+    /** Returns the request with the time of the decision, whatever its own clock says, and without a source. */
+    private static Request at(Request request, long nowMs) {
+        return new Request(
+                request.requestId(),
+                request.client(),
+                request.kind(),
+                request.tier(),
+                request.cost(),
+                request.sizeBytes(),
+                request.attributes(),
+                request.deadlineMs(),
+                null,
+                null,
+                nowMs,
+                Request.Source.NONE);
+    }
+}
