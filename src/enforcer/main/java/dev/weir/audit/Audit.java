@@ -202,7 +202,7 @@ public final class Audit implements AutoCloseable {
     private void reportUnknownPartition(
             Request.Source source, AuditedDeadLetter letter, AuditSummary totals, Consumer<Mismatch> differences) {
         if (range.contains(letter.timestampMs())) {
-            totals.add(Mismatch.Kind.UNASKED);
+            totals.add(Mismatch.Kind.NO_REQUEST);
             differences.accept(DecisionVerifier.unasked(source, letter, "there is no such partition"));
         }
     }

@@ -154,7 +154,7 @@ final class DecisionLog {
         boolean isRouted = source.partition() != scope.partition();
         if (!scope.mayContain(source) || (isRouted && told.order() == null)) {
             String note = isRouted ? "its request is on another partition" : null;
-            verdicts.report(DecisionVerifier.mismatch(Kind.UNASKED, told, note), told.timestampMs);
+            verdicts.report(DecisionVerifier.mismatch(Kind.NO_REQUEST, told, note), told.timestampMs);
             return null;
         }
         verdicts.addDecision(source);

@@ -141,7 +141,7 @@ final class DecisionMatcher {
             verdicts.reportMismatch(request, told, DecisionFields.of(told.decision(), expected));
         } else {
             String note = "it comes out of order, or there is no such request";
-            verdicts.report(DecisionVerifier.mismatch(Kind.UNASKED, told, note));
+            verdicts.report(DecisionVerifier.mismatch(Kind.NO_REQUEST, told, note));
         }
     }
 
@@ -210,7 +210,7 @@ final class DecisionMatcher {
             submitted.remove(other);
         } else if (!hasDropped && !decisions.mayBeDeleted(told.source())) {
             String note = "it ends what does not wait: " + told.decision().reason();
-            verdicts.report(DecisionVerifier.mismatch(Kind.NOT_ENDED_ONCE, told, note));
+            verdicts.report(DecisionVerifier.mismatch(Kind.WRONG_QUEUE_EXITS, told, note));
         }
     }
 
@@ -299,7 +299,7 @@ final class DecisionMatcher {
 
     private void reportUnmatchedRelease(Id id, RecordPosition place) {
         String note = "it was released by " + id.queue + " and did not wait there";
-        verdicts.reportAlways(new Mismatch(Kind.NOT_ENDED_ONCE, null, place, id.client, id.requestId, List.of(), note));
+        verdicts.reportAlways(new Mismatch(Kind.WRONG_QUEUE_EXITS, null, place, id.client, id.requestId, List.of(), note));
     }
 
     private void remember(LoggedDecision told) {

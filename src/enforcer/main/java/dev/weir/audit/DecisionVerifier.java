@@ -160,6 +160,6 @@ final class DecisionVerifier {
     }
 
     static Mismatch unasked(Request.Source source, AuditedDeadLetter letter, String note) {
-        return new Mismatch(Kind.UNASKED, source, letter.place(), null, null, List.of(), note);
+        return new Mismatch(Kind.NO_REQUEST, source, letter.place(), null, null, List.of(), note);
     }
 }

@@ -27,11 +27,11 @@ public record Mismatch(
         DIFFERS("is decided otherwise"),
         UNDECIDED("has no decision"),
         SECOND("has a second decision"),
-        UNASKED("is no request, and is decided"),
+        NO_REQUEST("is no request, and is decided"),
         DEAD_LETTER("is a dead letter otherwise"),
-        NOT_ENDED_ONCE("has not left its queue once"),
+        WRONG_QUEUE_EXITS("has not left its queue once"),
         UNREADABLE("cannot be read"),
-        SUM_ABOVE("takes more of a shared quota than there is");
+        ABOVE_SHARED_LIMIT("takes more of a shared quota than there is");
 
         private final String text;
 

@@ -109,7 +109,7 @@ public final class PartitionAudit {
         public void routed(LoggedDecision told) {
             if (!hasRouted && !scope.isAllRetained()) {
                 recomputation.markAllUnknown(
-                        UnverifiedReason.BEFORE_THE_LOG); // of what others sent here, some is not there
+                        UnverifiedReason.BEFORE_RETENTION); // of what others sent here, some is not there
             }
             hasRouted = true;
             if (order.addLateDecision(told)) {
@@ -153,7 +153,7 @@ public final class PartitionAudit {
         } catch (UnreadableException e) {
             auditRejected(source, record.timestamp(), e.rejection(), letters);
             told.forEach(one -> verdicts.report(
-                    DecisionVerifier.mismatch(Kind.UNASKED, one, e.rejection().name())));
+                    DecisionVerifier.mismatch(Kind.NO_REQUEST, one, e.rejection().name())));
             return;
         }
         if (isRejectedAsAhead(record, told, letters)) {
@@ -163,7 +163,7 @@ public final class PartitionAudit {
         if (task != scope.partition()) {
             auditMisplaced(request, task, record.timestamp(), letters);
             told.forEach(one -> verdicts.report(
-                    DecisionVerifier.mismatch(Kind.UNASKED, one, "its client belongs to partition " + task)));
+                    DecisionVerifier.mismatch(Kind.NO_REQUEST, one, "its client belongs to partition " + task)));
             return;
         }
         reportDeadLetters(request, letters);

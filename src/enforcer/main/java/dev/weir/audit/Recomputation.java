@@ -46,7 +46,7 @@ final class Recomputation {
         states = new HeapStates(tools.config().state());
         forgetAfterMs = tools.config().state().retention().toMillis();
         unknownStates = new UnknownState(
-                scope.hasAllRequests() ? null : UnverifiedReason.BEFORE_THE_LOG,
+                scope.hasAllRequests() ? null : UnverifiedReason.BEFORE_RETENTION,
                 rules.longestDelayMs(),
                 states::forget);
     }
@@ -97,7 +97,7 @@ final class Recomputation {
     /** Finds the policies that decided. Returns why they are not known, null if they are. */
     private UnverifiedReason findPolicies(Request request, LoggedDecision told) {
         if (told == null) {
-            return rules.isAffectedAfter(changeCount, request) ? UnverifiedReason.EITHER_VERSION : null;
+            return rules.isAffectedAfter(changeCount, request) ? UnverifiedReason.AMBIGUOUS_VERSION : null;
         }
         Long checksum = told.context().policiesChecksum();
         if (checksum == null) { // a decision that lacks it among others that do not is held against the same policies
@@ -107,9 +107,9 @@ final class Recomputation {
         OptionalInt found = rules.changeCount(checksum, changeCount);
         if (found.isEmpty()) {
             if (rules.lacksHistory()) {
-                unknownStates.addAll(UnverifiedReason.RULES_FORGOTTEN);
+                unknownStates.addAll(UnverifiedReason.POLICY_NOT_RETAINED);
             }
-            return UnverifiedReason.RULES_FORGOTTEN;
+            return UnverifiedReason.POLICY_NOT_RETAINED;
         }
         changeCount = found.getAsInt();
         return null;

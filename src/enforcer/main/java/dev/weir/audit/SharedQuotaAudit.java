@@ -134,7 +134,7 @@ public final class SharedQuotaAudit {
         if (keys.size() == 1) {
             add(keys.iterator().next(), use);
         } else {
-            addUnverified(use, keys.isEmpty() ? UnverifiedReason.RULES_FORGOTTEN : UnverifiedReason.EITHER_VERSION);
+            addUnverified(use, keys.isEmpty() ? UnverifiedReason.POLICY_NOT_RETAINED : UnverifiedReason.AMBIGUOUS_VERSION);
         }
     }
 
@@ -218,7 +218,7 @@ public final class SharedQuotaAudit {
         int next = 0;
         for (PolicyTimeline.Period period : periods) {
             for (; next < taken.size() && taken.get(next).timeMs() < period.fromMs(); next++) {
-                addUnverified(taken.get(next), UnverifiedReason.LIMITS_CHANGE);
+                addUnverified(taken.get(next), UnverifiedReason.LIMIT_CHANGED);
             }
             int from = next;
             while (next < taken.size() && taken.get(next).timeMs() < period.untilMs()) {
@@ -226,7 +226,7 @@ public final class SharedQuotaAudit {
             }
             verify(key, taken.subList(from, next), period);
         }
-        taken.subList(next, taken.size()).forEach(use -> addUnverified(use, UnverifiedReason.LIMITS_CHANGE));
+        taken.subList(next, taken.size()).forEach(use -> addUnverified(use, UnverifiedReason.LIMIT_CHANGED));
     }
 
     private void verify(StateKey key, List<UsageInterval> taken, PolicyTimeline.Period period) {
@@ -234,7 +234,7 @@ public final class SharedQuotaAudit {
         Set<UsageReplay> above = new HashSet<>();
         for (UsageInterval use : taken) {
             if (use.sinceMs() < period.fromMs()) {
-                addUnverified(use, UnverifiedReason.LIMITS_CHANGE);
+                addUnverified(use, UnverifiedReason.LIMIT_CHANGED);
                 continue;
             }
             counts = counts.isEmpty() ? open(period.policy(), use.timeMs()) : counts;
@@ -253,7 +253,7 @@ public final class SharedQuotaAudit {
                 }
             }
             if (!isTold) {
-                addUnverified(use, UnverifiedReason.WHEN_UNKNOWN);
+                addUnverified(use, UnverifiedReason.TIME_UNKNOWN);
             } else if (isJudged) {
                 totals.addSummed(use.decisions(), use.isByClient());
             }
@@ -281,9 +281,9 @@ public final class SharedQuotaAudit {
             long startMs = window.startMs(use.timeMs());
             note.append(", in the window from ").append(Instant.ofEpochMilli(startMs));
         }
-        totals.add(Kind.SUM_ABOVE);
+        totals.add(Kind.ABOVE_SHARED_LIMIT);
         mismatches.accept(new Mismatch(
-                Kind.SUM_ABOVE,
+                Kind.ABOVE_SHARED_LIMIT,
                 use.isByClient() ? null : new Request.Source(use.partition(), use.requestOffset()),
                 new RecordPosition(
                         use.isByClient() ? AuditedTopic.LEASE_USAGE : AuditedTopic.DECISIONS,

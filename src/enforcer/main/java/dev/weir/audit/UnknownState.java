@@ -174,6 +174,6 @@ final class UnknownState {
                 .map(policy -> of(policy.stateKey(request)).why)
                 .filter(why -> why != null)
                 .findFirst()
-                .orElse(UnverifiedReason.EITHER_VERSION);
+                .orElse(UnverifiedReason.AMBIGUOUS_VERSION);
     }
 }

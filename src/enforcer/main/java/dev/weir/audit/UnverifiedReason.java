@@ -2,13 +2,13 @@ package dev.weir.audit;
 
 /** Why a request's decision, or a release, is not held against anything. */
 public enum UnverifiedReason {
-    BEFORE_THE_LOG("what was used before the oldest request that is retained is not known"),
-    RULES_FORGOTTEN("a rule of that time is no longer in the history"),
+    BEFORE_RETENTION("what was used before the oldest request that is retained is not known"),
+    POLICY_NOT_RETAINED("a rule of that time is no longer in the history"),
     NOT_RECORDED("the decision does not record which policies were in force: an earlier version of Weir took it"),
-    EITHER_VERSION("a rule changed, and either version may have counted"),
+    AMBIGUOUS_VERSION("a rule changed, and either version may have counted"),
     ORDER_UNKNOWN("which of the client's requests was decided first is not known"),
-    LIMITS_CHANGE("not summed: the limits changed about then"),
-    WHEN_UNKNOWN("not summed: when a client decided it is not known well enough"),
+    LIMIT_CHANGED("not summed: the limits changed about then"),
+    TIME_UNKNOWN("not summed: when a client decided it is not known well enough"),
     TOO_MANY_TO_SUM("not summed: more than are kept"),
     TOO_LATE("it came later than state.retention"),
     NOT_RETAINED("the decision, or dead letter, is no longer retained"),

@@ -84,7 +84,7 @@ final class WeirMetricsCollector implements MultiCollector {
                 "weir_lease_messages", "Messages between holders of shared quota and ledgers", "policy", "message");
         counts.leasing().forEach((of, count) -> {
             String message =
-                    of.isResponse() ? of.isEmpty() ? "REFUSED" : "GRANTED" : of.isEmpty() ? "REPORTED" : "ASKED";
+                    of.isResponse() ? of.isEmpty() ? "REFUSED" : "GRANTED" : of.isEmpty() ? "REPORTED" : "REQUESTED";
             messages.add(count, of.policy(), message);
         });
         return messages.counter();

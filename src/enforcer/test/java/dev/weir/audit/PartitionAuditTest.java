@@ -385,7 +385,7 @@ class PartitionAuditTest {
         decide(own, 1, null);
         decisions.get(1).add(decisions.get(0).get(0));
         audit();
-        assertThat(found).extracting(Mismatch::kind).containsExactly(Kind.UNASKED);
+        assertThat(found).extracting(Mismatch::kind).containsExactly(Kind.NO_REQUEST);
     }
 
     @Test
@@ -528,7 +528,7 @@ class PartitionAuditTest {
         AuditSummary totals = audit();
         assertThat(found).isEmpty();
         assertThat(totals.unverified())
-                .containsExactly(Map.entry(UnverifiedReason.RULES_FORGOTTEN, 2L)); // and what hangs on it
+                .containsExactly(Map.entry(UnverifiedReason.POLICY_NOT_RETAINED, 2L)); // and what hangs on it
         assertThat(totals.equal()).isEqualTo(1);
     }
 

@@ -97,7 +97,7 @@ class SharedQuotaAuditTest {
         use(above, 1, nextSince, nextAt, most + 1);
         above.verify();
         assertThat(found).singleElement().satisfies(difference -> {
-            assertThat(difference.kind()).isEqualTo(Mismatch.Kind.SUM_ABOVE);
+            assertThat(difference.kind()).isEqualTo(Mismatch.Kind.ABOVE_SHARED_LIMIT);
             assertThat(difference.request()).isNull();
             assertThat(difference.answer()).isEqualTo(new RecordPosition(AuditedTopic.LEASE_USAGE, 0, 1));
             assertThat(difference.note())
@@ -173,7 +173,7 @@ class SharedQuotaAuditTest {
         use(sums, 1, 30_000, 30_000, 10);
         sums.verify();
         assertThat(found).isEmpty();
-        assertThat(totals.unverified()).containsExactly(Map.entry(UnverifiedReason.WHEN_UNKNOWN, 1L));
+        assertThat(totals.unverified()).containsExactly(Map.entry(UnverifiedReason.TIME_UNKNOWN, 1L));
         assertThat(totals.summed()).isEqualTo(1);
     }
 
@@ -185,7 +185,7 @@ class SharedQuotaAuditTest {
         sums.verify();
         assertThat(found).singleElement().satisfies(difference -> assertThat(difference.note())
                 .contains(": 11 of 10 "));
-        assertThat(totals.unverified()).containsExactly(Map.entry(UnverifiedReason.WHEN_UNKNOWN, 1L));
+        assertThat(totals.unverified()).containsExactly(Map.entry(UnverifiedReason.TIME_UNKNOWN, 1L));
     }
 
     @Test
@@ -216,7 +216,7 @@ class SharedQuotaAuditTest {
         use(sums, 2, settledMs, settledMs + 1, 5);
         sums.verify();
         assertThat(found).isEmpty();
-        assertThat(totals.unverified()).containsExactly(Map.entry(UnverifiedReason.LIMITS_CHANGE, 1L));
+        assertThat(totals.unverified()).containsExactly(Map.entry(UnverifiedReason.LIMIT_CHANGED, 1L));
         assertThat(totals.summed()).isEqualTo(2);
     }
 
@@ -259,14 +259,14 @@ class SharedQuotaAuditTest {
         add(forgotten, 0, usage(4, Map.of("client", "a"), 5, 9, 100));
         add(forgotten, 1, usage(5, Map.of("client", "a"), 5, 9, 100));
         forgotten.verify();
-        assertThat(totals.unverified()).containsExactly(Map.entry(UnverifiedReason.RULES_FORGOTTEN, 2L));
+        assertThat(totals.unverified()).containsExactly(Map.entry(UnverifiedReason.POLICY_NOT_RETAINED, 2L));
 
         SharedQuotaAudit either = sums(new PolicyTimeline(List.of(
                 written(1, "key: [client, endpoint], " + limit, 0),
                 written(2, "key: [endpoint, client], " + limit, 1))));
         add(either, 0, usage(2, Map.of("client", "a", "endpoint", "/a"), 5, 9, 100));
         either.verify();
-        assertThat(totals.unverified()).containsEntry(UnverifiedReason.EITHER_VERSION, 1L);
+        assertThat(totals.unverified()).containsEntry(UnverifiedReason.AMBIGUOUS_VERSION, 1L);
         assertThat(found).isEmpty();
     }
 

@@ -153,7 +153,7 @@ class PrometheusMetricsTest {
                 .extracting(line -> line.replaceFirst(" .*", ""))
                 .filteredOn(line -> line.contains("all"))
                 .containsExactlyInAnyOrder(
-                        "{message=\"ASKED\",policy=\"all\"}",
+                        "{message=\"REQUESTED\",policy=\"all\"}",
                         "{message=\"GRANTED\",policy=\"all\"}",
                         "{message=\"REFUSED\",policy=\"all\"}",
                         "{message=\"REPORTED\",policy=\"all\"}");
@@ -220,14 +220,14 @@ class PrometheusMetricsTest {
                                 "weir_nothing > 0",
                                 "rate(weir_decisions_total{tier=\"gold\"}[1m])",
                                 "sum by (tier) (weir_decisions_total)",
-                                "weir_lease_messages_total{message=~\"ASKED|TAKEN\"}"))
+                                "weir_lease_messages_total{message=~\"REQUESTED|TAKEN\"}"))
                         .faults(scrape))
                 .containsExactly(
                         "there is no weir_nothing: weir_nothing > 0",
                         "weir_decisions_total has no tier: rate(weir_decisions_total{tier=\"gold\"}[1m])",
                         "nothing has tier: sum by (tier) (weir_decisions_total)",
                         "weir_lease_messages_total never is message=\"TAKEN\":"
-                                + " weir_lease_messages_total{message=~\"ASKED|TAKEN\"}");
+                                + " weir_lease_messages_total{message=~\"REQUESTED|TAKEN\"}");
     }
 
     @Test

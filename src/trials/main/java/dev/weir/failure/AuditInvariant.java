@@ -139,7 +139,7 @@ final class AuditInvariant {
                 notes,
                 Mismatch.Kind.UNDECIDED,
                 Mismatch.Kind.SECOND,
-                Mismatch.Kind.UNASKED,
+                Mismatch.Kind.NO_REQUEST,
                 Mismatch.Kind.DEAD_LETTER,
                 Mismatch.Kind.UNREADABLE);
         overtaken.forEach(notes::fault);
@@ -157,7 +157,7 @@ final class AuditInvariant {
         notes.count("decisions alike", totals.equal());
         notes.count("sent to a queue", totals.sentToQueue());
         notes.count("versions of policies", versions);
-        note(notes, Mismatch.Kind.DIFFERS, Mismatch.Kind.SUM_ABOVE);
+        note(notes, Mismatch.Kind.DIFFERS, Mismatch.Kind.ABOVE_SHARED_LIMIT);
         Map<UnverifiedReason, Long> unjudged = new EnumMap<>(UnverifiedReason.class);
         unjudged.putAll(totals.unverified());
         Long inUnknownOrder =
@@ -173,7 +173,7 @@ final class AuditInvariant {
 
     /** What left a queue twice, or had not waited there. */
     List<Mismatch> endedOtherwise() {
-        return differences.getOrDefault(Mismatch.Kind.NOT_ENDED_ONCE, List.of());
+        return differences.getOrDefault(Mismatch.Kind.WRONG_QUEUE_EXITS, List.of());
     }
 
     private void note(Breach.Notes notes, Mismatch.Kind... kinds) {

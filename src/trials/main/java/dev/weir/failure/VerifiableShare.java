@@ -12,8 +12,8 @@ final class VerifiableShare {
 
     /** What counts something other than requests, or requests that are judged. */
     private static final Set<UnverifiedReason> NOT_OF_REQUESTS = EnumSet.of(
-            UnverifiedReason.LIMITS_CHANGE,
-            UnverifiedReason.WHEN_UNKNOWN,
+            UnverifiedReason.LIMIT_CHANGED,
+            UnverifiedReason.TIME_UNKNOWN,
             UnverifiedReason.TOO_MANY_TO_SUM,
             UnverifiedReason.WAITS,
             UnverifiedReason.RELEASE_UNMATCHED);

@@ -374,14 +374,14 @@ class AuditTest {
         byte[] beyond = encoded(decisions, plain.get(8), json -> json.put("sourceOffset", 1_000_000));
         byte[] elsewhere = encoded(decisions, plain.get(8), json -> json.put("sourcePartition", 7));
         instead.put(plain.get(8), List.of(decisions.get(plain.get(8)).value(), beyond, elsewhere, new byte[] {1}));
-        expected.add("UNASKED 1000000");
+        expected.add("NO_REQUEST 1000000");
         expected.add(
-                "UNASKED " + decisions.get(plain.get(8)).decision().source().offset());
+                "NO_REQUEST " + decisions.get(plain.get(8)).decision().source().offset());
         expected.add("UNREADABLE null");
         expected.add("DIFFERS null");
         Copied letter = read("weir.dead-letters", 0).get(0);
         expected.add("DEAD_LETTER " + header(letter, DeadLetterHeaders.OFFSET));
-        expected.add("NOT_ENDED_ONCE null");
+        expected.add("WRONG_QUEUE_EXITS null");
 
         copy("forged.", (topic, partition, index) -> switch (topic + partition) {
             case "decisions0" -> instead.get(index);
@@ -418,7 +418,7 @@ class AuditTest {
                         .exit())
                 .isZero();
         JsonNode early = counts(audit("--json", "-c", configFile("forged."), "--to", middle.toString()));
-        assertThat(early.get("differing").asInt()).isEqualTo(expected.size() - 1); // not NOT_ENDED_ONCE
+        assertThat(early.get("differing").asInt()).isEqualTo(expected.size() - 1); // not WRONG_QUEUE_EXITS
         assertThat(early.get("notJudged").get("RELEASE_UNMATCHED").asInt()).isEqualTo(1);
 
         CapturedRun few = audit("-c", configFile("forged."), "--most", "2");
@@ -436,7 +436,7 @@ class AuditTest {
         assertThat(counts.get("differing").asLong()).isZero();
         assertThat(result.exit()).isZero();
         assertThat(counts.get("requests").asLong()).isEqualTo(ROUNDS * (A_ROUND + 2) - 600);
-        assertThat(counts.get("notJudged").get("BEFORE_THE_LOG").asLong()).isPositive();
+        assertThat(counts.get("notJudged").get("BEFORE_RETENTION").asLong()).isPositive();
     }
 
     @Test
@@ -478,7 +478,7 @@ class AuditTest {
                     delete("passing.requests", 1, 300);
                 });
         assertThat(found).containsExactlyInAnyOrder(Mismatch.Kind.UNREADABLE, Mismatch.Kind.UNDECIDED);
-        assertThat(totals.unverified().get(UnverifiedReason.BEFORE_THE_LOG)).isPositive();
+        assertThat(totals.unverified().get(UnverifiedReason.BEFORE_RETENTION)).isPositive();
 
         assertThatThrownBy(() -> Audit.run(passing, all, difference -> delete("passing.releases", 0, 1)))
                 .isInstanceOf(UnreachableException.class)
@@ -518,7 +518,7 @@ class AuditTest {
             send("stray.dead-letters", 0, early, headers);
         }
         List<JsonNode> found = lines(audit("--json", "-c", configFile("stray.")));
-        assertThat(found.remove(found.size() - 1).get("differences")).hasToString("{\"UNASKED\":4}");
+        assertThat(found.remove(found.size() - 1).get("differences")).hasToString("{\"NO_REQUEST\":4}");
         assertThat(found)
                 .extracting(line -> line.get("sourcePartition") + " " + line.get("sourceOffset"))
                 .containsExactlyInAnyOrder("7 0", "-1 0", "0 1000000", "0 -1");
@@ -572,7 +572,7 @@ class AuditTest {
         assertThat(found).isEmpty();
         assertThat(totals.requests()).isEqualTo(SHARED_ROUNDS * A_SHARED_ROUND);
         assertThat(totals.summed()).isPositive();
-        assertThat(totals.unverified().keySet()).isSubsetOf(UnverifiedReason.LIMITS_CHANGE);
+        assertThat(totals.unverified().keySet()).isSubsetOf(UnverifiedReason.LIMIT_CHANGED);
         assertThat(totals.equal()).isGreaterThan(totals.requests() / 2);
         assertThat(sharedDecisions().stream().filter(one -> isShared(one) && one.outcome() == Outcome.DENIED))
                 .isNotEmpty();
@@ -593,7 +593,7 @@ class AuditTest {
     void what_is_sent_to_a_queue_while_another_one_waits_for_quota_is_judged() throws Exception {
         AuditSummary totals = Audit.run(leasing, ALL, difference -> {});
         assertThat(totals.sentToQueue()).isPositive();
-        assertThat(totals.unverified().keySet()).isSubsetOf(UnverifiedReason.LIMITS_CHANGE);
+        assertThat(totals.unverified().keySet()).isSubsetOf(UnverifiedReason.LIMIT_CHANGED);
     }
 
     @Test
@@ -657,7 +657,7 @@ class AuditTest {
                 .isEmpty();
         List<Mismatch> found = auditShared("above.", denied.subList(0, left + 1), AuditTest::allowed);
         assertThat(found).singleElement().satisfies(difference -> {
-            assertThat(difference.kind()).isEqualTo(Mismatch.Kind.SUM_ABOVE);
+            assertThat(difference.kind()).isEqualTo(Mismatch.Kind.ABOVE_SHARED_LIMIT);
             assertThat(difference.note()).startsWith("policy all: 301 of 300 by sliding-window-log 300/1h at ");
             Mismatch.RecordPosition place = difference.answer();
             Decision last = read("above.decisions", place.partition())
